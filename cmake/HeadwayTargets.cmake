@@ -1,0 +1,69 @@
+# Helper functions for targets. A layer is one folder of src/headway and one static library whose include root shows
+# that folder alone, as <headway/LAYER/...>; a layer that it does not name cannot be included.
+
+add_library(headway_warnings INTERFACE)
+target_compile_options(headway_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+                                                  -Woverloaded-virtual -Wno-sign-conversion)
+if(HEADWAY_WERROR)
+  target_compile_options(headway_warnings INTERFACE -Werror)
+endif()
+
+# headway_layer(NAME SOURCES a.cpp ... USES lower-layer ...): the library headway_NAME, alias headway::NAME.
+function(headway_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  set(root ${PROJECT_BINARY_DIR}/include-roots/${name})
+  file(MAKE_DIRECTORY ${root}/headway)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/headway/${name} SYMBOLIC)
+
+  add_library(headway_${name} STATIC ${ARG_SOURCES})
+  add_library(headway::${name} ALIAS headway_${name})
+  set_target_properties(headway_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(headway_${name} PUBLIC cxx_std_20)
+  target_include_directories(headway_${name} PUBLIC $<BUILD_INTERFACE:${root}> $<INSTALL_INTERFACE:include>)
+  list(TRANSFORM ARG_USES PREPEND headway_)
+  target_link_libraries(headway_${name} PUBLIC ${ARG_USES} Threads::Threads
+    PRIVATE $<BUILD_INTERFACE:headway_warnings> $<BUILD_INTERFACE:fmt::fmt-header-only>)
+  set_property(GLOBAL APPEND PROPERTY HEADWAY_LAYERS ${name})
+
+  # Every header of the layer compiles on its own, with nothing but the include roots the layer has.
+  if(HEADWAY_TESTS)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.hpp)
+    set(checks)
+    foreach(header IN LISTS headers)
+      string(MAKE_C_IDENTIFIER ${header} id)
+      set(check ${PROJECT_BINARY_DIR}/header-checks/${name}/${id}.cpp)
+      if(NOT EXISTS ${check})
+        file(WRITE ${check} "#include <headway/${name}/${header}>\n#include <headway/${name}/${header}>\n")
+      endif()
+      list(APPEND checks ${check})
+    endforeach()
+    if(checks)
+      add_library(headway_${name}_headers OBJECT ${checks})
+      target_link_libraries(headway_${name}_headers PRIVATE headway_${name} headway_warnings)
+    endif()
+  endif()
+endfunction()
+
+# headway_test(NAME SOURCES x_test.cpp ... USES headway_am ... [TIMEOUT s] [LABELS ...]): a GoogleTest executable.
+function(headway_test name)
+  if(NOT HEADWAY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${ARG_USES} headway_warnings GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+                       ENVIRONMENT "HEADWAY_BIND=none")
+endfunction()
+
+# headway_program(NAME SOURCES ... USES ...): an executable in bin/.
+function(headway_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_USES} headway_warnings)
+endfunction()

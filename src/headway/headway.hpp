@@ -1,0 +1,8 @@
+/// All of Headway that programs use. Each layer can also be included, and linked, alone.
+#pragma once
+
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/calls.hpp>
+#include <headway/aggregate/layout.hpp>
+#include <headway/am/run.hpp>
+#include <headway/collective/allreduce.hpp>
