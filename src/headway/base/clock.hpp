@@ -1,0 +1,16 @@
+/// Monotonic time in nanoseconds. The layers above the transport ask their transport's now(), not this.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace headway {
+
+inline std::int64_t monotonic_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+}  // namespace headway

@@ -1,0 +1,87 @@
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <headway/base/machine.hpp>
+#include <string>
+
+namespace headway {
+namespace {
+
+/// The value of the first line of `path` in this process's cgroup (v2) or any of its ancestors that `better` prefers.
+/// Calls visit(line) for each level that has the file.
+template <class Visit>
+void for_each_cgroup_level(const std::string& file, Visit visit) {
+  std::ifstream membership("/proc/self/cgroup");
+  std::string line, path;
+  while (std::getline(membership, line)) {
+    if (line.starts_with("0::")) path = line.substr(3);
+  }
+  for (;;) {
+    std::ifstream in("/sys/fs/cgroup" + path + "/" + file);
+    std::string value;
+    if (std::getline(in, value)) visit(value);
+    if (path.empty() || path == "/") return;
+    path.erase(path.rfind('/'));
+  }
+}
+
+bool is_number(const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
+
+}  // namespace
+
+std::vector<int> allowed_processors() {
+  // A mask large enough for any machine: the kernel refuses one smaller than its own.
+  for (int bits = 1024; bits <= 1 << 18; bits *= 4) {
+    cpu_set_t* set = CPU_ALLOC(bits);
+    const std::size_t bytes = CPU_ALLOC_SIZE(bits);
+    CPU_ZERO_S(bytes, set);
+    std::vector<int> processors;
+    const bool known = sched_getaffinity(0, bytes, set) == 0;
+    for (int i = 0; known && i < bits; ++i) {
+      if (CPU_ISSET_S(i, bytes, set)) processors.push_back(i);
+    }
+    CPU_FREE(set);
+    if (!processors.empty()) return processors;
+  }
+  return {0};
+}
+
+double cgroup_cpu_limit() {
+  double limit = 0;
+  for_each_cgroup_level("cpu.max", [&](const std::string& value) {
+    const auto space = value.find(' ');
+    if (space == value.npos || !is_number(value.substr(0, space)) || !is_number(value.substr(space + 1))) return;
+    const double cpus = std::stod(value.substr(0, space)) / std::max(1.0, std::stod(value.substr(space + 1)));
+    if (limit == 0 || cpus < limit) limit = cpus;
+  });
+  return limit;
+}
+
+std::size_t available_cores() {
+  std::size_t cores = allowed_processors().size();
+  if (const double limit = cgroup_cpu_limit(); limit > 0) {
+    cores = std::min(cores, static_cast<std::size_t>(std::ceil(limit)));
+  }
+  return std::max<std::size_t>(cores, 1);
+}
+
+std::uint64_t cgroup_memory_limit_bytes() {
+  std::uint64_t limit = 0;
+  for_each_cgroup_level("memory.max", [&](const std::string& value) {
+    if (!is_number(value) || value.size() > 18) return;
+    const std::uint64_t bytes = std::stoull(value);
+    if (limit == 0 || bytes < limit) limit = bytes;
+  });
+  return limit;
+}
+
+std::uint64_t available_memory_bytes() {
+  std::uint64_t bytes = std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
+  if (const std::uint64_t limit = cgroup_memory_limit_bytes(); limit > 0) bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+}  // namespace headway

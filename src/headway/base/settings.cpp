@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstdlib>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+#include <headway/base/settings.hpp>
+#include <optional>
+#include <string_view>
+
+extern char** environ;
+
+namespace headway {
+namespace {
+
+constexpr std::array variables = {"HEADWAY_PES",   "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
+                                  "HEADWAY_BUDGET", "HEADWAY_SPILL",           "HEADWAY_BIND",
+                                  "HEADWAY_STALL", "HEADWAY_SEED"};
+
+[[noreturn]] void refuse(std::string_view name, std::string_view value, std::string_view allowed) {
+  throw SettingError(fmt::format("{}={}: allowed is {}", name, value, allowed));
+}
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::size_t count_variable(const char* name, std::size_t fallback, std::size_t max) {
+  const auto text = variable(name);
+  if (!text) return fallback;
+  const auto number = parse_number<std::size_t>(*text);
+  if (!number || *number < 1 || *number > max) refuse(name, *text, fmt::format("a whole number from 1 to {}", max));
+  return *number;
+}
+
+/// "30s", "500ms", "2min" or a bare number of seconds.
+std::chrono::nanoseconds parse_duration(const char* name, const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, text.data() + text.size());
+  double scale = 0;
+  if (unit.empty() || unit == "s") scale = 1e9;
+  if (unit == "ms") scale = 1e6;
+  if (unit == "us") scale = 1e3;
+  if (unit == "min") scale = 60e9;
+  if (error != std::errc() || scale == 0 || !(number >= 0) || number * scale > 1e18) {
+    refuse(name, text, "a time such as 30s, 500ms or 2min, or 0 for never");
+  }
+  return std::chrono::nanoseconds(std::int64_t(number * scale));
+}
+
+void refuse_unknown_variables() {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!text.starts_with("HEADWAY_")) continue;
+    const auto equals = text.find('=');
+    const std::string_view name = text.substr(0, equals);
+    if (name == launch_variable || std::ranges::find(variables, name) != variables.end()) continue;
+    throw SettingError(fmt::format("{}: there is no such setting; allowed are {}", name, fmt::join(variables, ", ")));
+  }
+}
+
+std::size_t derived_budget(std::size_t pes) {
+  // A quarter of the memory for all frames of all PEs, at most 16 MiB a PE: beyond that buffers only cost cache.
+  const std::size_t share = available_memory_bytes() / 4 / pes;
+  return std::clamp<std::size_t>(std::bit_floor(std::max<std::size_t>(share, 1)), budget_bytes_min, 16_MiB);
+}
+
+}  // namespace
+
+std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string unit(end, text.data() + text.size());
+  double scale = 0;
+  if (unit.empty() || unit == "B") scale = 1;
+  if (!unit.empty() && (unit.size() == 1 || unit.substr(1) == "iB" || unit.substr(1) == "B")) {
+    switch (unit[0]) {
+      case 'k': case 'K': scale = 0x1p10; break;
+      case 'm': case 'M': scale = 0x1p20; break;
+      case 'g': case 'G': scale = 0x1p30; break;
+      case 't': case 'T': scale = 0x1p40; break;
+      default: break;
+    }
+  }
+  if (error != std::errc() || scale == 0 || !(number >= 0) || number * scale >= 0x1p63) {
+    refuse(what, text, "a size such as 4096, 16K or 64M");
+  }
+  return std::uint64_t(number * scale);
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  for (const auto& [unit, shift] : {std::pair("GiB", 30), std::pair("MiB", 20), std::pair("KiB", 10)}) {
+    if (bytes >= (1ull << shift) && bytes % (1ull << shift) == 0) return fmt::format("{} {}", bytes >> shift, unit);
+  }
+  if (bytes >= 10ull << 20) return fmt::format("{:.1f} MiB", double(bytes) / 0x1p20);
+  return fmt::format("{} B", bytes);
+}
+
+Settings Settings::from_environment() {
+  refuse_unknown_variables();
+  Settings settings;
+  settings.pes = count_variable("HEADWAY_PES", std::min(available_cores(), pes_max), pes_max);
+  settings.pes_per_process = count_variable("HEADWAY_PES_PER_PROCESS", 1, pes_max);
+  if (const auto text = variable("HEADWAY_TRANSPORT")) {
+    if (*text != "local") refuse("HEADWAY_TRANSPORT", *text, "local (this build has no other transport)");
+    settings.transport = *text;
+  }
+  settings.budget_bytes = derived_budget(settings.pes);
+  if (const auto text = variable("HEADWAY_BUDGET")) {
+    const std::uint64_t bytes = parse_bytes("HEADWAY_BUDGET", *text);
+    if (bytes < budget_bytes_min || bytes > budget_bytes_max) {
+      refuse("HEADWAY_BUDGET", *text,
+             fmt::format("{} to {}", format_bytes(budget_bytes_min), format_bytes(budget_bytes_max)));
+    }
+    settings.budget_bytes = std::bit_floor(bytes);
+  }
+  settings.spill_bytes = std::min<std::size_t>(available_memory_bytes() / 4 / settings.pes, 1_GiB);
+  if (const auto text = variable("HEADWAY_SPILL")) settings.spill_bytes = parse_bytes("HEADWAY_SPILL", *text);
+  settings.bind = settings.pes > available_cores() ? Bind::none : Bind::core;
+  if (const auto text = variable("HEADWAY_BIND")) {
+    if (*text != "core" && *text != "none") refuse("HEADWAY_BIND", *text, "core or none");
+    settings.bind = *text == "core" && settings.pes <= available_cores() ? Bind::core : Bind::none;
+  }
+  if (const auto text = variable("HEADWAY_STALL")) settings.stall = parse_duration("HEADWAY_STALL", *text);
+  if (const auto text = variable("HEADWAY_SEED")) {
+    const auto number = parse_number<std::uint64_t>(*text);
+    if (!number) refuse("HEADWAY_SEED", *text, "a whole number from 0 to 2^64-1");
+    settings.seed = *number;
+  }
+  return settings;
+}
+
+std::string take_launch_descriptor() {
+  const auto text = variable(launch_variable);
+  unsetenv(launch_variable);
+  return text.value_or("");
+}
+
+}  // namespace headway

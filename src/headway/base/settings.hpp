@@ -1,0 +1,42 @@
+/// The run's settings. This is the one place that reads the environment.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace headway {
+
+/// Limits of the settings, for messages and tests.
+inline constexpr std::size_t pes_max = 4096;
+inline constexpr std::size_t budget_bytes_min = std::size_t(1) << 20;
+inline constexpr std::size_t budget_bytes_max = std::size_t(1) << 38;
+
+enum class Bind { core, none };
+
+struct Settings {
+  std::size_t pes = 1;              // PEs in all, 1 to pes_max
+  std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
+  std::string transport = "local";
+  std::size_t budget_bytes = 0;  // frame memory of one PE; a power of two
+  std::size_t spill_bytes = 0;   // cap on one PE's memory for what its handlers send beyond the budget
+  Bind bind = Bind::core;
+  std::chrono::nanoseconds stall = std::chrono::seconds(60);  // nothing moved for this long: report and end; 0: never
+  std::uint64_t seed = 1;
+
+  std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
+
+  /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, with derived values for what is
+  /// not set. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
+  static Settings from_environment();
+};
+
+/// How this process was started: empty unless `headway run` did (or a run that forked), then "fd:process:processes".
+/// Removed from the environment by this call, so that programs started by this one do not attach.
+std::string take_launch_descriptor();
+
+/// The variable that carries it.
+inline constexpr const char* launch_variable = "HEADWAY_LAUNCH";
+
+}  // namespace headway
