@@ -1,0 +1,113 @@
+/// A message per item on plain MPI: MPI_Isend from a window of slots, and a window of posted receives from anybody.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace headway::peers {
+
+/// `Handle` is called as handle(const std::byte*) for each item that arrives.
+template <class Handle>
+class DirectMessages {
+ public:
+  DirectMessages(MPI_Comm comm, std::size_t item_bytes, Handle handle)
+      : comm_(comm),
+        item_bytes_(item_bytes),
+        stride_(std::max<std::size_t>(8, (item_bytes + 7) / 8 * 8)),
+        handle_(handle) {
+    MPI_Comm_size(comm, &ranks_);
+    MPI_Comm_rank(comm, &me_);
+    send_memory_.resize(sends_max * stride_);
+    receive_memory_.resize(receives_max * stride_);
+    sends_.assign(sends_max, MPI_REQUEST_NULL);
+    receives_.resize(receives_max);
+    sent_.assign(std::size_t(ranks_), 0);
+    for (int slot = 0; slot < receives_max; ++slot) {
+      MPI_Recv_init(receive_memory_.data() + std::size_t(slot) * stride_, int(item_bytes), MPI_BYTE, MPI_ANY_SOURCE, 0,
+                    comm, &receives_[std::size_t(slot)]);
+    }
+    MPI_Startall(receives_max, receives_.data());
+  }
+
+  ~DirectMessages() {
+    for (MPI_Request& receive : receives_) {
+      MPI_Cancel(&receive);
+      MPI_Wait(&receive, MPI_STATUS_IGNORE);
+      MPI_Request_free(&receive);
+    }
+  }
+  DirectMessages(const DirectMessages&) = delete;
+  DirectMessages& operator=(const DirectMessages&) = delete;
+
+  /// Memory for the next item; then send() it.
+  std::byte* next() { return send_memory_.data() + std::size_t(slot_) * stride_; }
+
+  /// Sends what was written to next(), to another rank. Handles arrivals while the window is full.
+  void send(std::size_t rank) {
+    MPI_Isend(next(), int(item_bytes_), MPI_BYTE, int(rank), 0, comm_, &sends_[std::size_t(slot_)]);
+    ++sent_[rank];
+    slot_ = slot_ + 1 == sends_max ? 0 : slot_ + 1;
+    if (slot_ % poll_every == 0) poll();
+    for (int free = 0; sends_[std::size_t(slot_)] != MPI_REQUEST_NULL;) {
+      MPI_Test(&sends_[std::size_t(slot_)], &free, MPI_STATUS_IGNORE);
+      if (!free) poll();
+    }
+  }
+
+  /// Handles what has arrived. Posted receives match in the order of posting, so the oldest completes first.
+  void poll() {
+    for (int arrived = 1; arrived;) {
+      MPI_Request& receive = receives_[std::size_t(receive_slot_)];
+      MPI_Test(&receive, &arrived, MPI_STATUS_IGNORE);
+      if (!arrived) break;
+      handle_(receive_memory_.data() + std::size_t(receive_slot_) * stride_);
+      ++received_;
+      MPI_Start(&receive);
+      receive_slot_ = receive_slot_ + 1 == receives_max ? 0 : receive_slot_ + 1;
+    }
+  }
+
+  /// Collective: returns when every item sent by anybody has been handled.
+  void finish() {
+    for (MPI_Request& send : sends_) {
+      for (int free = 0; !free;) {
+        MPI_Test(&send, &free, MPI_STATUS_IGNORE);
+        poll();
+      }
+    }
+    std::vector<std::uint64_t> coming(std::size_t(ranks_), 0);
+    MPI_Request counts = MPI_REQUEST_NULL;
+    MPI_Ialltoall(sent_.data(), 1, MPI_UINT64_T, coming.data(), 1, MPI_UINT64_T, comm_, &counts);
+    for (int done = 0; !done;) {
+      MPI_Test(&counts, &done, MPI_STATUS_IGNORE);
+      poll();
+    }
+    std::uint64_t expected = 0;
+    for (const std::uint64_t count : coming) expected += count;
+    while (received_ < expected) poll();
+    std::fill(sent_.begin(), sent_.end(), 0);
+    received_ -= expected;
+  }
+
+ private:
+  static constexpr int sends_max = 256;     // of them at most this many are under way
+  static constexpr int receives_max = 256;  // posted at a time
+  static constexpr int poll_every = 16;
+
+  MPI_Comm comm_;
+  std::size_t item_bytes_, stride_;
+  Handle handle_;
+  int ranks_ = 1, me_ = 0;
+  int slot_ = 0, receive_slot_ = 0;
+  std::vector<std::byte> send_memory_, receive_memory_;
+  std::vector<MPI_Request> sends_, receives_;
+  std::vector<std::uint64_t> sent_;
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace headway::peers

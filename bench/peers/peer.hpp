@@ -1,0 +1,36 @@
+/// What the benchmarks of a peer share: its arguments, and the record of a run.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <record/record.hpp>
+#include <string>
+
+namespace headway::peers {
+
+struct Arguments {
+  std::string bench = "randomaccess";
+  std::string mode = "mpi-alltoallv";
+  unsigned log2 = 20;
+  double updates_per_word = 4;
+  std::size_t bytes = 8;
+  std::uint64_t messages = 1'000'000;
+  std::size_t buffer_bytes = std::size_t(64) << 10;
+  std::string json;  // a file, "-", or empty for a line on standard output
+};
+
+/// Collective on MPI_COMM_WORLD. The record is rank 0's; the others' are partial.
+bench::Json run_randomaccess(const Arguments& arguments);
+bench::Json run_stream(const Arguments& arguments);
+
+/// The most seconds any rank took.
+double slowest(double seconds);
+std::uint64_t total(std::uint64_t count);
+
+/// The common fields; verified when no rank has an error.
+bench::Json make_peer_record(const Arguments& arguments, std::size_t message_bytes, std::uint64_t messages,
+                             double seconds, std::uint64_t errors);
+
+}  // namespace headway::peers

@@ -1,0 +1,129 @@
+#include "record.hpp"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+#include <iostream>
+#include <string_view>
+
+namespace headway::bench {
+namespace {
+
+Json to_json(const Spread& spread) { return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}}; }
+
+void set_rates(Json& record) {
+  const double seconds = record["seconds"]["median"];
+  const double rate = seconds > 0 ? record["messages"].get<double>() / seconds : 0;
+  record["messages_per_second"] = rate;
+  if (record["bench"] == "randomaccess") record["gups"] = rate / 1e9;
+}
+
+/// The median of one field over all repeats that have it.
+Spread field_spread(std::span<const Json> repeats, const Json::json_pointer& field) {
+  std::vector<double> values;
+  for (const Json& repeat : repeats) {
+    if (repeat.contains(field)) values.push_back(repeat.at(field).get<double>());
+  }
+  return spread_of(std::move(values));
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(':');
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  const double median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+Json make_record(const Case& measured, double seconds, bool verified) {
+  Json record = {{"bench", measured.bench},
+                 {"mode", measured.mode},
+                 {"transport", measured.transport},
+                 {"pes", measured.pes},
+                 {"processes", measured.processes},
+                 {"pes_per_process", measured.pes_per_process},
+                 {"message_bytes", measured.message_bytes},
+                 {"messages", measured.messages},
+                 {"repeat", 1},
+                 {"seconds", to_json({seconds, seconds, seconds})},
+                 {"messages_per_second", 0.0},
+                 {"verified", verified}};
+  set_rates(record);
+  return record;
+}
+
+void add_frames(Json& record, const FrameCounts& counts) {
+  record["frames"] = counts.frames;
+  record["wire_bytes"] = counts.wire_bytes;
+  record["fill_mean"] = counts.fill_mean;
+  record["flush"] = {
+      {"full", counts.full}, {"timeout", counts.timeout}, {"idle", counts.idle}, {"explicit", counts.explicitly}};
+  record["peak_buffer_bytes"] = counts.peak_buffer_bytes;
+}
+
+Json merge_repeats(std::span<const Json> repeats) {
+  Json merged = repeats.front();
+  merged["repeat"] = repeats.size();
+  merged["seconds"] = to_json(field_spread(repeats, Json::json_pointer("/seconds/median")));
+  merged["verified"] = std::ranges::all_of(repeats, [](const Json& r) { return r.value("verified", false); });
+  if (merged.contains("errors")) {
+    std::uint64_t errors = 0;
+    for (const Json& repeat : repeats) errors += repeat.value("errors", std::uint64_t(0));
+    merged["errors"] = errors;
+  }
+  for (const char* field : {"/frames", "/wire_bytes", "/flush/full", "/flush/timeout", "/flush/idle", "/flush/explicit",
+                            "/peak_buffer_bytes"}) {
+    const Json::json_pointer pointer(field);
+    if (merged.contains(pointer)) merged[pointer] = std::uint64_t(field_spread(repeats, pointer).median);
+  }
+  if (merged.contains("fill_mean"))
+    merged["fill_mean"] = field_spread(repeats, Json::json_pointer("/fill_mean")).median;
+  set_rates(merged);
+  return merged;
+}
+
+Json machine_description() {
+  utsname system{};
+  ::uname(&system);
+  return {{"host", system.nodename},
+          {"processor", processor_name()},
+          {"cores_online", ::sysconf(_SC_NPROCESSORS_ONLN)},
+          {"cores_available", available_cores()},
+          {"memory_bytes", available_memory_bytes()},
+          {"system", std::string(system.sysname) + " " + system.release},
+          {"compiler", HEADWAY_COMPILER},
+          {"build", HEADWAY_BUILD_TYPE}};
+}
+
+Json result_file(const std::vector<std::string>& command, const std::vector<Json>& records) {
+  return {{"headway", HEADWAY_VERSION}, {"machine", machine_description()}, {"command", command}, {"records", records}};
+}
+
+void write_json(const std::string& path, const Json& value) {
+  if (path == "-") {
+    std::cout << value.dump(2) << std::endl;
+    return;
+  }
+  std::ofstream file(path);
+  file << value.dump(2) << '\n';
+  file.flush();
+  if (!file) throw_errno(("writing " + path).c_str());
+}
+
+}  // namespace headway::bench

@@ -1,0 +1,123 @@
+/// The messages of `stream`: n bytes whose first eight hold the message's number, whose last eight its complement, and
+/// between them a pattern that depends on the sender. Shared with the peers on plain MPI.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace headway::stream {
+
+/// A message whose size the compiler knows.
+template <std::size_t Bytes>
+using Fixed = std::array<std::uint64_t, Bytes / sizeof(std::uint64_t)>;
+
+/// The sizes that are sent as Fixed; all others are spans of bytes.
+template <class Body>
+bool with_fixed_size(std::size_t bytes, Body&& body) {
+  switch (bytes) {
+    case 8: return body(Fixed<8>{}), true;
+    case 16: return body(Fixed<16>{}), true;
+    case 32: return body(Fixed<32>{}), true;
+    case 104: return body(Fixed<104>{}), true;
+    case 1000: return body(Fixed<1000>{}), true;
+    default: return false;
+  }
+}
+
+inline void fill_pattern(std::span<std::byte> message, std::size_t source) {
+  for (std::size_t i = 0; i < message.size(); ++i) message[i] = std::byte((i * 31 + source * 7 + (i >> 8)) & 0xff);
+}
+
+/// Writes number `index` to both ends; a message shorter than 16 bytes has less of it.
+inline void stamp(std::byte* message, std::size_t bytes, std::uint64_t index) {
+  const std::uint64_t complement = ~index;
+  std::memcpy(message, &index, bytes < 8 ? bytes : 8);
+  if (bytes >= 16) std::memcpy(message + bytes - 8, &complement, 8);
+}
+
+template <std::size_t Words>
+void stamp(std::array<std::uint64_t, Words>& message, std::uint64_t index) {
+  message[0] = index;
+  if constexpr (Words >= 2) message[Words - 1] = ~index;
+}
+
+/// What a receiver adds up while it is timed.
+struct Sum {
+  std::uint64_t count = 0, front = 0, back = 0;
+  bool operator==(const Sum&) const = default;
+};
+
+template <std::size_t Words>
+void add(Sum& sum, const std::array<std::uint64_t, Words>& message) {
+  ++sum.count;
+  sum.front += message[0];
+  sum.back += message[Words - 1];
+}
+
+inline void add(Sum& sum, const std::byte* message, std::size_t bytes) {
+  std::uint64_t front = 0, back = 0;
+  if (bytes >= 16) [[likely]] {
+    std::memcpy(&front, message, 8);
+    std::memcpy(&back, message + bytes - 8, 8);
+  } else {
+    std::memcpy(&front, message, bytes < 8 ? bytes : 8);
+    back = front;
+  }
+  ++sum.count;
+  sum.front += front;
+  sum.back += back;
+}
+
+/// The sum of messages 0 to `messages`-1 of `bytes` each, whoever sent them.
+inline Sum expected_sum(std::uint64_t messages, std::size_t bytes) {
+  Sum sum;
+  std::array<std::byte, 16> ends{};
+  const std::size_t shown = bytes < 8 ? bytes : bytes < 16 ? 8 : 16;
+  for (std::uint64_t i = 0; i < messages; ++i) {
+    stamp(ends.data(), shown, i);
+    add(sum, ends.data(), shown);
+  }
+  return sum;
+}
+
+/// Checks every byte of each message, and that each number comes exactly once.
+class Checker {
+ public:
+  Checker(std::size_t bytes, std::uint64_t messages, std::size_t source) : seen_(messages), expected_(bytes) {
+    fill_pattern(expected_, source);
+  }
+
+  void operator()(const std::byte* message, std::size_t bytes) {
+    ++count_;
+    std::uint64_t index = 0;
+    std::memcpy(&index, message, bytes < 8 ? bytes : 8);
+    if (bytes != expected_.size()) {
+      ++errors_;
+      return;
+    }
+    if (bytes >= 8) {  // a shorter one does not hold its whole number
+      if (index >= seen_.size() || seen_[index]) {
+        ++errors_;
+        return;
+      }
+      seen_[index] = true;
+    }
+    stamp(expected_.data(), bytes, index);
+    errors_ += bytes > 0 && std::memcmp(message, expected_.data(), bytes) != 0;
+  }
+
+  std::uint64_t errors() const {
+    return errors_ + (count_ > seen_.size() ? count_ - seen_.size() : seen_.size() - count_);
+  }
+
+ private:
+  std::vector<bool> seen_;
+  std::vector<std::byte> expected_;
+  std::uint64_t count_ = 0, errors_ = 0;
+};
+
+}  // namespace headway::stream
