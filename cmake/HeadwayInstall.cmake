@@ -1,0 +1,93 @@
+# What `cmake --install` gives: headers as <headway/LAYER/...>, one static library a layer, the headway command and the
+# headway-NAME programs, the CMake package (find_package(headway): headway::headway, or headway::LAYER alone) and
+# headway.pc. Also the target headway_programs, everything that belongs into bin/, for builds without tests.
+
+option(HEADWAY_INSTALL "Make the rules for cmake --install" ${PROJECT_IS_TOP_LEVEL})
+
+# headway_executables(OUT FOLDER): the executables made in FOLDER and below.
+function(headway_executables out folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  set(found)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(place ${target} RUNTIME_OUTPUT_DIRECTORY)
+    if(type STREQUAL "EXECUTABLE" AND place STREQUAL CMAKE_RUNTIME_OUTPUT_DIRECTORY)
+      list(APPEND found ${target})
+    endif()
+  endforeach()
+  get_property(subfolders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+  foreach(subfolder IN LISTS subfolders)
+    headway_executables(more ${subfolder})
+    list(APPEND found ${more})
+  endforeach()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+set(programs)
+if(HEADWAY_TOOLS)
+  foreach(folder IN ITEMS apps bench tools)
+    headway_executables(found ${PROJECT_SOURCE_DIR}/${folder})
+    list(APPEND programs ${found})
+  endforeach()
+endif()
+add_custom_target(headway_programs DEPENDS ${programs})
+
+if(NOT HEADWAY_INSTALL)
+  return()
+endif()
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+get_property(layers GLOBAL PROPERTY HEADWAY_LAYERS)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headway)
+
+# Headers and libraries.
+install(FILES src/headway/headway.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headway)
+set(libraries)
+foreach(layer IN LISTS layers)
+  install(DIRECTORY src/headway/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headway
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "*_test*" EXCLUDE PATTERN "*_fuzz*" EXCLUDE PATTERN "*_bench*" EXCLUDE)
+  list(APPEND libraries headway_${layer})
+endforeach()
+install(TARGETS headway ${libraries} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# Programs: those with names of ours; helpers of the tests stay here.
+foreach(program IN LISTS programs)
+  get_target_property(name ${program} OUTPUT_NAME)
+  if(NOT name)
+    set(name ${program})
+  endif()
+  if(name MATCHES "^headway(-.*)?$")
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+
+# The CMake package.
+install(EXPORT headwayTargets NAMESPACE headway:: DESTINATION ${package_dir})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/headwayConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/package/headwayConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a new minor version may break what was.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/headwayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/headwayConfig.cmake ${PROJECT_BINARY_DIR}/package/headwayConfigVersion.cmake
+        DESTINATION ${package_dir})
+
+# pkg-config: the libraries highest layer first, found from where the file lies.
+set(flags)
+foreach(layer IN LISTS layers)
+  list(PREPEND flags -lheadway_${layer})
+endforeach()
+list(JOIN flags " " flags)
+file(RELATIVE_PATH up_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" up_to_prefix ${up_to_prefix})
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/package/headway.pc @ONLY CONTENT [[
+prefix=${pcfiledir}/@up_to_prefix@
+includedir=${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+libdir=${prefix}/@CMAKE_INSTALL_LIBDIR@
+
+Name: headway
+Description: @PROJECT_DESCRIPTION@
+Version: @PROJECT_VERSION@
+Cflags: -I${includedir}
+Libs: -L${libdir} @flags@ -pthread
+]])
+install(FILES ${PROJECT_BINARY_DIR}/package/headway.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,76 @@
+# Every command does its own set-up: as root on Debian or Ubuntu it installs what is missing, elsewhere it names it.
+#
+#   make              build the tools and applications: build/release/bin/headway, and headway-NAME beside it
+#   make demo         that, then the main job: random updates of a table over all cores, direct against aggregated
+#   make check        build everything and pass the tests
+#   make check-long   the tests that take longer than belongs there
+#   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
+#   make format       clang-format over all sources
+#   make tidy         clang-tidy over all sources
+#   make clean        remove build/
+#
+# JOBS=N compiles with N jobs, TEST_JOBS=N runs N tests at a time, WERROR=ON makes warnings errors (CI does).
+
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+TEST_JOBS ?= 2
+WERROR ?= OFF
+
+# Tests that `make check` runs once more under a sanitizer, by the names of their executables. An empty list skips
+# that build.
+ASAN_TESTS ?=
+TSAN_TESTS ?=
+
+build_in = cmake --build build/$(1) -j $(JOBS)
+test_in = ctest --test-dir build/$(1) --output-on-failure --no-tests=error
+
+space := $(subst ,, )
+# $(call sanitized,PRESET,TESTS): builds and runs the tests of that list in that preset.
+define sanitized
+	scripts/configure $(1) HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
+	$(call build_in,$(1)) --target $(2)
+	$(call test_in,$(1)) -j $(TEST_JOBS) -R '^($(subst $(space),|,$(strip $(2))))$$'
+endef
+
+.PHONY: build demo check check-long check-bare format tidy clean help
+
+build:
+	@scripts/setup demo
+	@scripts/configure release
+	@$(call build_in,release) --target headway_programs
+
+demo: build
+	@scripts/demo
+
+check:
+	@scripts/setup check
+	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
+	@$(call build_in,release)
+	@$(call test_in,release) -j $(TEST_JOBS) -LE '^long$$'
+	$(if $(strip $(ASAN_TESTS)),$(call sanitized,asan,$(ASAN_TESTS)))
+	$(if $(strip $(TSAN_TESTS)),$(call sanitized,tsan,$(TSAN_TESTS)))
+
+check-long:
+	@scripts/setup check
+	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
+	@$(call build_in,release)
+	@$(call test_in,release) -L '^long$$'
+
+check-bare:
+	@scripts/check-bare demo
+
+format:
+	@command -v clang-format >/dev/null || { echo 'headway: make format needs clang-format' >&2; exit 1; }
+	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
+
+tidy:
+	@command -v clang-tidy >/dev/null || { echo 'headway: make tidy needs clang-tidy' >&2; exit 1; }
+	@scripts/setup check
+	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
+	git ls-files 'src/*.cpp' 'apps/*.cpp' 'bench/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 1 clang-tidy -p build/release --quiet
+
+clean:
+	rm -rf build
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile

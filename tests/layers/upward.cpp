@@ -1,0 +1,2 @@
+// Compiles in the aggregate layer, must not compile in am, which lies below it.
+#include <headway/aggregate/aggregator.hpp>
