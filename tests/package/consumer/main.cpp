@@ -1,9 +1,8 @@
 // A program outside the project: uses the aggregator and allreduce from the installed package.
-#include <headway/headway.hpp>
-
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <headway/headway.hpp>
 
 int main(int argc, char** argv) {
   return headway::run(argc, argv, [](headway::Pe& pe) {
@@ -15,7 +14,7 @@ int main(int argc, char** argv) {
 
     const std::uint64_t sum = headway::allreduce(pe, received, std::plus<>());
     const std::uint64_t expected = 500500 * pe.size();
-    if (pe.id().value == 0) std::printf("%zu PEs, sum %llu\n", pe.size(), static_cast<unsigned long long>(sum));
+    if (pe.id() == 0) std::printf("%zu PEs, sum %llu\n", pe.size(), static_cast<unsigned long long>(sum));
     return sum == expected ? 0 : 1;
   });
 }
