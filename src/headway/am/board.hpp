@@ -1,0 +1,39 @@
+/// What each PE shows the others and the supervisor: its state, and how it failed. It lies in the PE's board page.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <headway/transport/endpoint.hpp>
+
+namespace headway::am {
+
+/// What a PE is doing, as far as the library knows.
+enum class Phase : std::uint32_t { starting, computing, sending, quiescing, collective, finished };
+
+/// Why a run ends early; the numbers are exit statuses.
+enum class FailureKind : std::int32_t { none = 0, settings = 120, failed = 121, stalled = 122, undelivered = 123 };
+
+struct PeBoard {
+  std::atomic<Phase> phase;
+  std::atomic<std::uint32_t> waiting_for;  // a PE, or no_pe
+  std::atomic<std::uint64_t> activity;     // grows whenever the PE handles or posts frames of messages
+  std::atomic<std::uint64_t> created;      // messages, as of the last wait
+  std::atomic<std::uint64_t> handled;
+  std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or for a handler, as of the last wait
+  std::atomic<std::uint32_t> process_finished;  // the whole process has left run; status is valid
+  std::int32_t status;
+  std::atomic<FailureKind> failure;
+  char failure_text[3000];
+  char program[1024];      // of the process's first PE: the path of its program
+  char build_identity[64];  // and which build of it that is
+};
+static_assert(sizeof(PeBoard) <= 8192);
+
+inline constexpr std::uint32_t no_pe = 0xffffffff;
+
+inline PeBoard& board_of(Endpoint& endpoint, std::size_t pe) {
+  return *reinterpret_cast<PeBoard*>(endpoint.board(pe).data());
+}
+
+}  // namespace headway::am

@@ -1,0 +1,406 @@
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <headway/am/engine.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <map>
+#include <utility>
+
+namespace headway {
+
+PeId Pe::id() const { return engine_->id(); }
+std::size_t Pe::size() const { return engine_->size(); }
+bool Pe::progress() { return engine_->progress(); }
+std::uint64_t Pe::quiesce() { return engine_->quiesce(); }
+
+DeferHandlers::DeferHandlers(Pe& pe) : pe_(&pe) { pe.engine().defer_handlers(1); }
+DeferHandlers::~DeferHandlers() { pe_->engine().defer_handlers(-1); }
+
+}  // namespace headway
+
+namespace headway::am {
+namespace {
+
+constexpr unsigned frames_per_round = 16;
+// A wake across cores costs about this much: spinning for less than it loses nothing.
+constexpr std::int64_t spin_ns = 20'000;
+constexpr unsigned yields_when_oversubscribed = 4;
+constexpr std::int64_t sleep_ns_max = 100'000'000;
+// Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
+constexpr std::int64_t sleep_ns_with_queue = 200'000;
+
+std::vector<MakeExtension>& extension_makers() {
+  static std::vector<MakeExtension> makers;
+  return makers;
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+const char* name_of(Phase what) {
+  switch (what) {
+    case Phase::sending: return "a send that waits";
+    case Phase::quiescing: return "quiesce()";
+    case Phase::collective: return "a blocking collective";
+    default: return "progress()";
+  }
+}
+
+}  // namespace
+
+std::size_t register_extension(MakeExtension make) {
+  extension_makers().push_back(make);
+  return extension_makers().size() - 1;
+}
+
+Engine::Engine(Endpoint& endpoint, EngineOptions options)
+    : pe_(*this),
+      endpoint_(&endpoint),
+      id_(endpoint.id()),
+      size_(endpoint.size()),
+      options_(std::move(options)),
+      store_(endpoint, options_.budget_bytes, options_.spill_bytes),
+      board_(&board_of(endpoint, id_)),
+      quiescence_(*this) {
+  control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    std::uint16_t handler;
+    std::memcpy(&handler, bytes.data(), sizeof handler);
+    const std::string theirs(reinterpret_cast<const char*>(bytes.data()) + sizeof handler, bytes.size() - sizeof handler);
+    const Entry& mine = handlers_[handler];
+    fail(FailureKind::failed,
+         fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
+                     "the same order, with the same types and topologies, on every PE",
+                     handler, mine.handler ? mine.handler->description() : mine.description, id_, theirs, source));
+  });
+  control_describe_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    std::uint16_t handler;
+    std::memcpy(&handler, bytes.data(), sizeof handler);
+    const Entry& mine = handlers_[handler];
+    std::string answer(reinterpret_cast<const char*>(bytes.data()), sizeof handler);
+    answer += mine.handler ? mine.handler->description() : mine.description;
+    send_control(source, control_description_, std::as_bytes(std::span(answer)));
+  });
+  for (const MakeExtension make : extension_makers()) extensions_.push_back(make(pe_));
+}
+
+Engine::~Engine() = default;
+
+// --- progress
+
+bool Engine::progress() {
+  if (in_handler_) {
+    throw UsageError("progress() inside a handler: handlers run one at a time; return and continue in another handler");
+  }
+  if (deferrals_ != 0) return false;
+  if (progress_round(store_.spilling() ? 1 : frames_per_round)) return true;
+  bool any = false;
+  for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_idle();
+  return any;
+}
+
+void Engine::poll_some() { progress_round(store_.spilling() ? 1 : frames_per_round); }
+
+bool Engine::progress_round(unsigned frames_max) {
+  bool any = store_.queued() && store_.drain();
+  if (!later_.empty() && later_.front().arrival.header.phase == phase_) {
+    replay(later_);
+    any = true;
+  }
+  if (replay_early_) {
+    replay_early_ = false;
+    replay(early_);
+    any = true;
+  }
+  if (paused_frames_ != 0) any |= resume_paused();
+  Arrival arrival;
+  for (unsigned i = 0; i < frames_max && endpoint_->poll(arrival); ++i) {
+    any = true;
+    dispatch(arrival);
+  }
+  std::int64_t due = never;
+  for (const Entry& entry : handlers_) {
+    if (entry.handler != nullptr) due = std::min(due, entry.handler->due());
+  }
+  if (due != never) {
+    if (const std::int64_t time = now(); due <= time) {
+      for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_due(time);
+    }
+  }
+  return any;
+}
+
+bool Engine::flush_all(FlushReason reason) {
+  bool any = false;
+  for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_open(reason);
+  return any;
+}
+
+void Engine::dispatch(Arrival& arrival) {
+  if (arrival.header.kind == std::uint8_t(FrameKind::control)) {
+    const std::span bytes(arrival.payload, arrival.header.payload_bytes);
+    controls_[arrival.header.handler](arrival.header.source, bytes);
+    endpoint_->release(arrival);
+  } else if (arrival.header.phase != phase_) {
+    later_.push_back(hold(arrival));
+  } else {
+    dispatch_messages(arrival);
+  }
+}
+
+void Engine::dispatch_messages(Arrival& arrival) {
+  const std::uint16_t id = arrival.header.handler;
+  if (id >= handlers_.size() || (handlers_[id].handler != nullptr && !handlers_[id].handler->ready())) {
+    early_.push_back(hold(arrival));
+    return;
+  }
+  Entry& entry = handlers_[id];
+  if (entry.handler == nullptr) {
+    fail(FailureKind::undelivered,
+         fmt::format("{} messages from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before "
+                     "destroying an aggregator",
+                     arrival.header.count, arrival.header.source, id_, entry.description));
+  }
+  if (arrival.header.signature != entry.handler->signature()) {
+    strange_.push_back(hold(arrival));
+    send_control(arrival.header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
+    return;
+  }
+  if (!entry.paused.empty() && arrival.header.hops_left != 0) {
+    entry.paused.push_back(hold(arrival));
+    ++paused_frames_;
+    return;
+  }
+  handle(entry, Held{arrival, 0, nullptr});
+}
+
+void Engine::handle(Entry& entry, Held held) {
+  if (run_handler(*entry.handler, held) == FrameHandler::Result::done) {
+    endpoint_->release(held.arrival);
+  } else {
+    entry.paused.push_back(std::move(held));  // it has memory of its own: frames with hops left never go by value
+    ++paused_frames_;
+  }
+}
+
+FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
+  board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  in_handler_ = true;
+  try {
+    const FrameHandler::Result result = handler.handle(held.arrival, held.next);
+    in_handler_ = false;
+    return result;
+  } catch (const RunFailed&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(FailureKind::failed, fmt::format("on PE {} the handler of {} threw for a message in a frame from PE {}: {}", id_,
+                                          handler.description(), held.arrival.header.source, error.what()));
+  } catch (...) {
+    fail(FailureKind::failed,
+         fmt::format("on PE {} the handler of {} threw something that is no std::exception, for a message in a frame "
+                     "from PE {}",
+                     id_, handler.description(), held.arrival.header.source));
+  }
+}
+
+bool Engine::resume_paused() {
+  bool any = false;
+  for (std::size_t i = 0; i < handlers_.size(); ++i) {
+    std::size_t finished = 0;
+    while (finished < handlers_[i].paused.size()) {
+      Held held = std::move(handlers_[i].paused[finished]);
+      const std::uint32_t before = held.next;
+      const bool done = run_handler(*handlers_[i].handler, held) == FrameHandler::Result::done;
+      any |= done || held.next != before;
+      if (!done) {
+        handlers_[i].paused[finished] = std::move(held);
+        break;
+      }
+      endpoint_->release(held.arrival);
+      ++finished;
+    }
+    auto& paused = handlers_[i].paused;
+    paused.erase(paused.begin(), paused.begin() + std::ptrdiff_t(finished));
+    paused_frames_ -= finished;
+  }
+  return any;
+}
+
+Engine::Held Engine::hold(const Arrival& arrival) {
+  Held held{arrival, 0, nullptr};
+  if (arrival.owned == 0) {
+    const std::size_t bytes = arrival.header.payload_bytes + std::size_t(arrival.header.tail_bytes);
+    held.copy = std::make_unique<ByValue>();
+    if (bytes > sizeof held.copy->bytes) throw std::length_error("a frame by value is larger than any transport sends");
+    if (bytes != 0) std::memcpy(held.copy->bytes, arrival.payload, bytes);
+    held.arrival.payload = held.copy->bytes;
+    held.arrival.tail_end = held.copy->bytes + bytes;
+  }
+  return held;
+}
+
+void Engine::replay(std::vector<Held>& frames) {
+  std::vector<Held> held = std::exchange(frames, {});
+  for (Held& h : held) {
+    // Dispatching may hold it again, in a copy of its own if it has no memory that it lies in.
+    dispatch(h.arrival);
+  }
+}
+
+// --- waiting
+
+void Engine::require_may_block(Phase what) const {
+  if (in_handler_) {
+    throw UsageError(fmt::format(
+        "{} inside a handler: a handler may not wait; send a message and continue in its handler", name_of(what)));
+  }
+  if (deferrals_ != 0) {
+    throw UsageError(fmt::format("{} while handlers are deferred: it would wait for ever; end the guard first",
+                                 name_of(what)));
+  }
+}
+
+void Engine::show_counts() {
+  board_->created.store(created_, std::memory_order_relaxed);
+  board_->handled.store(handled_, std::memory_order_relaxed);
+  board_->held_frames.store(store_.queued_frames() + paused_frames_ + early_.size() + later_.size(),
+                            std::memory_order_relaxed);
+}
+
+void Engine::enter_wait(Phase what, std::uint32_t peer) {
+  rounds_idle_ = 0;
+  board_->waiting_for.store(peer, std::memory_order_relaxed);
+  board_->phase.store(what, std::memory_order_relaxed);
+}
+
+void Engine::leave_wait() { board_->phase.store(Phase::computing, std::memory_order_relaxed); }
+
+void Engine::pause() {
+  if (rounds_idle_++ == 0) idle_since_ = now();
+  if (options_.pes_on_host <= options_.cores) {
+    if (rounds_idle_ % 16 != 0 || now() - idle_since_ < spin_ns) {
+      relax();
+      return;
+    }
+  } else if (rounds_idle_ <= yields_when_oversubscribed) {
+    sched_yield();
+    return;
+  }
+  if (store_.reclaim()) return;
+  std::int64_t longest = store_.queued() || paused_frames_ != 0 ? sleep_ns_with_queue : sleep_ns_max;
+  for (const Entry& entry : handlers_) {
+    if (entry.handler == nullptr) continue;
+    if (const std::int64_t due = entry.handler->due(); due != never) {
+      longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));
+    }
+  }
+  show_counts();
+  endpoint_->sleep(longest);
+  options_.still_wanted();
+}
+
+std::uint64_t Engine::quiesce() {
+  require_may_block(Phase::quiescing);
+  enter_wait(Phase::quiescing, no_pe);
+  quiescence_.enter();
+  flush_all(FlushReason::requested);
+  while (!quiescence_.done()) {
+    if (progress()) {
+      rounds_idle_ = 0;
+    } else if (flush_all(FlushReason::requested)) {
+      continue;
+    } else if (quiescence_.due() && !store_.queued() && paused_frames_ == 0) {
+      quiescence_.contribute();
+    } else {
+      pause();
+    }
+  }
+  leave_wait();
+  phase_ ^= 1;
+  board_->activity.fetch_add(1, std::memory_order_relaxed);
+  return quiescence_.handled_between();
+}
+
+// --- handlers
+
+std::uint16_t Engine::add_handler(FrameHandler& handler) {
+  if (handlers_.size() >= 0xffff) throw UsageError("more than 65535 aggregators were made in one run");
+  handlers_.push_back({&handler, {}, {}});
+  return std::uint16_t(handlers_.size() - 1);
+}
+
+void Engine::remove_handler(std::uint16_t id) {
+  Entry& entry = handlers_[id];
+  entry.description = entry.handler->description();
+  entry.handler = nullptr;
+  for (Held& held : entry.paused) early_.push_back(std::move(held));  // the next quiesce() reports them
+  paused_frames_ -= entry.paused.size();
+  entry.paused.clear();
+}
+
+std::uint16_t Engine::add_control(ControlHandler handler) {
+  controls_.push_back(std::move(handler));
+  return std::uint16_t(controls_.size() - 1);
+}
+
+void Engine::send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes) {
+  const OpenFrame open = store_.claim_or_spill(target, frame_overhead + bytes.size(), 0);
+  FrameHeader& header = open.frame->header;
+  header = {};
+  header.payload_bytes = std::uint32_t(bytes.size());
+  header.count = 1;
+  header.source = std::uint32_t(id_);
+  header.handler = control;
+  header.kind = std::uint8_t(FrameKind::control);
+  if (!bytes.empty()) std::memcpy(open.frame->payload(), bytes.data(), bytes.size());
+  store_.post(target, open, open.end);
+}
+
+// --- failures
+
+void Engine::fail(FailureKind kind, const std::string& text) {
+  failed_ = true;
+  const std::size_t length = std::min(text.size(), sizeof board_->failure_text - 1);
+  std::memcpy(board_->failure_text, text.data(), length);
+  board_->failure_text[length] = 0;
+  board_->failure.store(kind, std::memory_order_release);
+  throw RunFailed(kind, text);
+}
+
+std::uint64_t Engine::undeliverable_messages() const {
+  std::uint64_t messages = 0;
+  for (const Held& held : early_) messages += held.arrival.header.count - held.next;
+  return messages;
+}
+
+std::string Engine::undelivered() const {
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> by_handler_and_source;
+  for (const Held& held : early_) {
+    by_handler_and_source[{held.arrival.header.handler, held.arrival.header.source}] +=
+        held.arrival.header.count - held.next;
+  }
+  std::string text;
+  for (const auto& [key, messages] : by_handler_and_source) {
+    const auto& [handler, source] = key;
+    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: ", text.empty() ? "" : "\n", messages, source,
+                        id_);
+    if (handler >= handlers_.size()) {
+      text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
+    } else if (const Entry& entry = handlers_[handler]; entry.handler != nullptr) {
+      text += fmt::format("{} has no handler there (call on())", entry.handler->description());
+    } else {
+      text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", entry.description);
+    }
+  }
+  return text;
+}
+
+}  // namespace headway::am

@@ -1,0 +1,225 @@
+/// One PE's runtime: dispatches arrived frames to their handlers, makes progress, waits, and detects quiescence.
+/// For the layers above; programs use Pe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <headway/am/board.hpp>
+#include <headway/am/frame_store.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/am/quiescence.hpp>
+#include <headway/transport/endpoint.hpp>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headway::am {
+
+/// Ends the run: thrown where the failure is first known, caught by run().
+struct RunFailed : std::runtime_error {
+  RunFailed(FailureKind k, const std::string& text) : std::runtime_error(text), kind(k) {}
+  FailureKind kind;
+};
+
+/// Why a frame was posted.
+enum class FlushReason : std::uint8_t { full, timeout, idle, requested };
+inline constexpr std::size_t flush_reasons = 4;
+
+inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+/// Takes the frames of one handler number: the receiving and the sending side of an aggregator.
+class FrameHandler {
+ public:
+  FrameHandler() = default;
+  FrameHandler(const FrameHandler&) = delete;
+  FrameHandler& operator=(const FrameHandler&) = delete;
+  virtual ~FrameHandler() = default;
+
+  enum class Result { done, paused };
+
+  /// Handles the messages of a frame from number `next` on, and sets `next` to the first one not handled.
+  /// `paused` only for frames that have hops left: the rest is offered again when there may be room.
+  virtual Result handle(const Arrival& arrival, std::uint32_t& next) = 0;
+
+  /// Posts what is in open buffers. Returns whether there was anything.
+  virtual bool flush_open(FlushReason reason) = 0;
+  /// The same for an idle PE, if the handler wants that.
+  virtual bool flush_idle() = 0;
+  /// When the oldest open buffer is due, or `never`; and posts those due at `now`.
+  virtual std::int64_t due() const = 0;
+  virtual bool flush_due(std::int64_t now) = 0;
+
+  virtual std::uint16_t signature() const = 0;
+  virtual std::string description() const = 0;
+  /// False until the user's code is there; frames wait.
+  virtual bool ready() const = 0;
+};
+
+/// State that a layer above keeps per PE, made on every PE in the same order before the program starts.
+class Extension {
+ public:
+  virtual ~Extension() = default;
+};
+using MakeExtension = std::unique_ptr<Extension> (*)(Pe&);
+
+/// Registers an extension; for static initialisation. Returns its index.
+std::size_t register_extension(MakeExtension make);
+
+struct EngineOptions {
+  std::size_t budget_bytes = 0;
+  std::size_t spill_bytes = 0;
+  std::size_t pes_on_host = 1;
+  std::size_t cores = 1;
+  std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
+};
+
+class Engine {
+ public:
+  Engine(Endpoint& endpoint, EngineOptions options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  std::size_t id() const { return id_; }
+  std::size_t size() const { return size_; }
+  Pe& pe() { return pe_; }
+  Endpoint& endpoint() { return *endpoint_; }
+  FrameStore& store() { return store_; }
+  PeBoard& board() { return *board_; }
+  std::int64_t now() const { return endpoint_->now(); }
+  std::uint8_t phase() const { return phase_; }
+  bool in_handler() const { return in_handler_; }
+  /// Whether a send may run handlers while it waits.
+  bool may_block() const { return !in_handler_ && deferrals_ == 0; }
+
+  // --- progress and waiting
+
+  /// Handles what has arrived, posts what waits, honours timeouts; when there was nothing to do, flushes open buffers.
+  /// Returns whether anything moved. UsageError inside a handler.
+  bool progress();
+
+  /// One round without the idle flush: for a sender that has just posted a frame.
+  void poll_some();
+
+  /// Progress until done() holds; sleeps when nothing moves. `what` and `peer` are for the stall report.
+  template <class Done>
+  void wait_until(Done done, Phase what, std::uint32_t peer = no_pe) {
+    require_may_block(what);
+    enter_wait(what, peer);
+    while (!done()) {
+      if (progress()) rounds_idle_ = 0;
+      else pause();
+    }
+    leave_wait();
+  }
+
+  /// Posts all open buffers of all handlers. Returns whether there were any.
+  bool flush_all(FlushReason reason);
+
+  std::uint64_t quiesce();
+
+  // --- handlers of counted messages
+
+  /// Takes the next handler number: collective, same order on every PE.
+  std::uint16_t add_handler(FrameHandler& handler);
+  void remove_handler(std::uint16_t id);
+  /// The handler became ready: frames that waited for it are dispatched at the next progress.
+  void handler_ready() { replay_early_ = !early_.empty(); }
+  /// Fills the fields of a message frame's header that do not depend on its content.
+  void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left) const {
+    header.source = std::uint32_t(id_);
+    header.handler = handler;
+    header.signature = signature;
+    header.kind = std::uint8_t(FrameKind::messages);
+    header.hops_left = hops_left;
+    header.phase = phase_;
+  }
+  void count_created(std::uint64_t messages) { created_ += messages; }
+  void count_handled(std::uint64_t messages) { handled_ += messages; }
+
+  // --- the runtime's own small messages: not counted, never held back
+
+  using ControlHandler = std::function<void(std::size_t source, std::span<const std::byte> bytes)>;
+  /// Adds a control handler: every PE in the same order, before anything is sent.
+  std::uint16_t add_control(ControlHandler handler);
+  void send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes);
+
+  Extension& extension(std::size_t index) { return *extensions_[index]; }
+
+  // --- failures
+
+  /// Records the failure where the supervisor finds it, and throws RunFailed.
+  [[noreturn]] void fail(FailureKind kind, const std::string& text);
+  /// UsageError unless the caller may block.
+  void require_may_block(Phase what) const;
+  void defer_handlers(int by) { deferrals_ += by; }
+  bool has_failed() const { return failed_; }
+
+  /// Frames that were never handled, by handler and source, as text; empty if there are none.
+  std::string undelivered() const;
+  std::uint64_t undeliverable_messages() const;
+
+ private:
+  friend class Quiescence;
+
+  /// Room for what goes by value, aligned as a payload is.
+  struct alignas(32) ByValue {
+    std::byte before[32];  // tails are read in words that may reach below their first byte
+    std::byte bytes[32];
+  };
+  /// A frame that cannot be handled yet. `copy` holds one that came by value.
+  struct Held {
+    Arrival arrival;
+    std::uint32_t next = 0;
+    std::unique_ptr<ByValue> copy;
+  };
+  struct Entry {
+    FrameHandler* handler = nullptr;  // nullptr: destroyed
+    std::string description;          // of a destroyed one
+    std::vector<Held> paused;         // frames to forward that found no room, oldest first
+  };
+
+  bool progress_round(unsigned frames_max);
+  void dispatch(Arrival& arrival);
+  void dispatch_messages(Arrival& arrival);
+  void handle(Entry& entry, Held held);
+  FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
+  Held hold(const Arrival& arrival);
+  bool resume_paused();
+  void replay(std::vector<Held>& held);
+  void ask_for_description(Arrival& arrival);
+  void enter_wait(Phase what, std::uint32_t peer);
+  void leave_wait();
+  void show_counts();
+  void pause();
+
+  Pe pe_;
+  Endpoint* endpoint_;
+  std::size_t id_, size_;
+  EngineOptions options_;
+  FrameStore store_;
+  PeBoard* board_;
+  std::vector<Entry> handlers_;
+  std::vector<ControlHandler> controls_;
+  std::vector<std::unique_ptr<Extension>> extensions_;
+  std::uint64_t created_ = 0, handled_ = 0;
+  std::uint8_t phase_ = 0;
+  bool in_handler_ = false;
+  bool failed_ = false;
+  bool replay_early_ = false;
+  int deferrals_ = 0;
+  std::size_t paused_frames_ = 0;
+  std::vector<Held> early_;  // for handlers that do not exist yet
+  std::vector<Held> later_;  // of the next phase
+  std::vector<Held> strange_;  // of another signature: until the sender has said what it meant
+  unsigned rounds_idle_ = 0;
+  std::int64_t idle_since_ = 0;
+  std::uint16_t control_describe_ = 0, control_description_ = 0;
+  Quiescence quiescence_;
+};
+
+}  // namespace headway::am

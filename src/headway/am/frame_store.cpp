@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <headway/am/frame_store.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <new>
+
+namespace headway::am {
+namespace {
+
+// The tag of a claim: target and hops left, so that what comes back can be accounted.
+constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
+
+// Spilled memory starts with its size, 64 bytes before the frame.
+constexpr std::size_t spill_prefix = 64;
+
+}  // namespace
+
+FrameStore::FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max)
+    : endpoint_(&endpoint),
+      budget_bytes_(budget_bytes),
+      spill_bytes_max_(spill_bytes_max),
+      outstanding_(endpoint.size()),
+      queues_(endpoint.size()) {}
+
+FrameStore::~FrameStore() {
+  for (Queue& queue : queues_) {
+    for (std::size_t i = queue.head; i < queue.frames.size(); ++i) {
+      if (queue.frames[i].frame.spilled) free_spilled(queue.frames[i].frame);
+    }
+  }
+}
+
+bool FrameStore::within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const {
+  const std::uint64_t to_target = outstanding_[target];
+  if (to_target != 0 && to_target + bytes > target_bytes_max()) return false;
+  return used_[hops] + bytes <= budget_bytes_ * 2 / (2 + hops);
+}
+
+void FrameStore::account(std::size_t target, std::size_t hops, std::int64_t bytes) {
+  outstanding_[target] += std::uint64_t(bytes);
+  for (std::size_t h = 0; h <= hops; ++h) used_[h] += std::uint64_t(bytes);
+}
+
+OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
+  reclaim();
+  const std::size_t hops = std::min<std::size_t>(hops_left, classes - 1);
+  const std::size_t bytes = endpoint_->block_bytes(frame_bytes);
+  if (!within_budget(target, bytes, hops)) return {};
+  Frame* frame = endpoint_->try_claim(frame_bytes, make_tag(target, hops));
+  if (frame == nullptr) return {};
+  account(target, hops, std::int64_t(bytes));
+  return {frame, reinterpret_cast<std::byte*>(frame) + frame_bytes, hops_left, false};
+}
+
+OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
+  if (spill_bytes_ + frame_bytes > spill_bytes_max_) {
+    throw UsageError(
+        fmt::format("handlers of PE {} send more than its receivers take: {} wait outside the frame budget of {}, and "
+                    "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+                    endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_),
+                    format_bytes(frame_bytes), target, format_bytes(spill_bytes_max_)));
+  }
+  void* memory = std::aligned_alloc(64, align_up(frame_bytes + spill_prefix, 64));
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memcpy(memory, &frame_bytes, sizeof frame_bytes);
+  spill_bytes_ += frame_bytes;
+  spill_bytes_peak_ = std::max(spill_bytes_peak_, spill_bytes_);
+  ++spilled_frames_;
+  std::byte* at = static_cast<std::byte*>(memory) + spill_prefix;
+  return {reinterpret_cast<Frame*>(at), at + frame_bytes, hops_left, true};
+}
+
+void FrameStore::free_spilled(const OpenFrame& frame) {
+  void* memory = reinterpret_cast<std::byte*>(frame.frame) - spill_prefix;
+  std::size_t frame_bytes;
+  std::memcpy(&frame_bytes, memory, sizeof frame_bytes);
+  spill_bytes_ -= frame_bytes;
+  std::free(memory);
+}
+
+void FrameStore::drop(std::size_t target, const OpenFrame& frame) {
+  if (frame.spilled) return free_spilled(frame);
+  const std::size_t bytes = endpoint_->block_bytes(std::size_t(frame.end - reinterpret_cast<std::byte*>(frame.frame)));
+  account(target, std::min<std::size_t>(frame.hops_left, classes - 1), -std::int64_t(bytes));
+  endpoint_->drop(frame.frame);
+}
+
+bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
+  Queue& queue = queues_[target];
+  if (!queued(target)) {
+    if (try_post(target, frame, tail_end)) return true;
+    waiting_targets_.push_back(std::uint32_t(target));
+  }
+  queue.frames.push_back({frame, tail_end});
+  ++queued_frames_;
+  return false;
+}
+
+bool FrameStore::try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
+  switch (endpoint_->try_post(target, frame.frame, tail_end, !frame.spilled)) {
+    case Endpoint::Posted::lent: return true;
+    case Endpoint::Posted::copied: drop(target, frame); return true;
+    case Endpoint::Posted::refused: break;
+  }
+  if (!frame.spilled) return false;
+
+  // A spilled frame that is too large to go by value: move it to frame memory as soon as there is some.
+  const FrameHeader& header = frame.frame->header;
+  const std::size_t bytes = frame_overhead + header.payload_bytes + header.tail_bytes;
+  const OpenFrame copy = try_claim(target, bytes, frame.hops_left);
+  if (!copy) return false;
+  copy.frame->header = header;
+  std::memcpy(copy.frame->payload(), frame.frame->payload(), header.payload_bytes);
+  std::memcpy(copy.end - header.tail_bytes, tail_end - header.tail_bytes, header.tail_bytes);
+  if (endpoint_->try_post(target, copy.frame, copy.end, true) == Endpoint::Posted::lent) {
+    free_spilled(frame);
+    return true;
+  }
+  drop(target, copy);
+  return false;
+}
+
+bool FrameStore::drain() {
+  bool any = false;
+  for (std::size_t i = 0; i < waiting_targets_.size();) {
+    const std::uint32_t target = waiting_targets_[i];
+    Queue& queue = queues_[target];
+    while (queued(target) && try_post(target, queue.frames[queue.head].frame, queue.frames[queue.head].tail_end)) {
+      ++queue.head;
+      --queued_frames_;
+      any = true;
+    }
+    if (queued(target)) {
+      ++i;
+      continue;
+    }
+    queue.frames.clear();
+    queue.head = 0;
+    waiting_targets_[i] = waiting_targets_.back();
+    waiting_targets_.pop_back();
+  }
+  return any;
+}
+
+bool FrameStore::reclaim() {
+  return endpoint_->reclaim(
+             [](void* self, std::size_t bytes, std::uint64_t tag) {
+               static_cast<FrameStore*>(self)->account(tag >> 8, tag & 0xff, -std::int64_t(bytes));
+             },
+             this) != 0;
+}
+
+}  // namespace headway::am

@@ -1,0 +1,17 @@
+/// Starting any program as the processes of one run: what `headway run` does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headway {
+
+struct LaunchOptions {
+  int debug_pe = -1;  // start the process of this PE under gdb, on the terminal; -1: none
+};
+
+/// Starts `command` once per process, with settings from the environment, and watches over the processes. Returns the
+/// exit status as run() does. The command must call headway::run(). Throws SettingError, SystemError.
+int launch(const LaunchOptions& options, const std::vector<std::string>& command);
+
+}  // namespace headway

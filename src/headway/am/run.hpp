@@ -1,0 +1,39 @@
+/// Starting a program's PEs.
+#pragma once
+
+#include <functional>
+#include <headway/am/pe.hpp>
+#include <type_traits>
+#include <utility>
+
+namespace headway {
+
+namespace am {
+int run(int argc, char** argv, const std::function<int(Pe&)>& body);
+}
+
+/// Runs `body` on every PE, and returns the program's exit status once all have finished.
+///
+/// `body` is called as body(Pe&), once per PE, and returns nothing or an exit status. The run ends with a quiesce().
+/// Started as ./program, this process forks the others and only watches over them: it is no PE, and what PEs change in
+/// memory is not seen by it; PEs never return from run. Under `headway run` every process is one of the run's. Code
+/// before run() may thus execute once, or once per process.
+///
+/// Settings come from the environment (HEADWAY_PES and others). Returns the lowest failing PE's status, or 120 for
+/// unusable settings, 121 when a PE died or a handler threw, 122 for a stalled run, 123 for messages left undelivered;
+/// what happened is written to standard error. Refused with 120 where threads run already or MPI is initialised, since
+/// such a process cannot fork: `headway run` starts it. May be called several times, one after the other.
+template <class Body>
+  requires std::is_invocable_v<Body&, Pe&>
+int run(int argc, char** argv, Body body) {
+  return am::run(argc, argv, [&body](Pe& pe) -> int {
+    if constexpr (std::is_convertible_v<std::invoke_result_t<Body&, Pe&>, int>) {
+      return body(pe);
+    } else {
+      body(pe);
+      return 0;
+    }
+  });
+}
+
+}  // namespace headway

@@ -1,0 +1,72 @@
+/// The contract of a transport: one Endpoint per PE moves frames to and from all others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/transport/frame.hpp>
+#include <span>
+
+namespace headway {
+
+/// States of a frame's memory and who may call what:
+///
+///     free --try_claim--> claimed --try_post--> posted --poll (receiver)--> lent --release (receiver)--> returned
+///      ^                     |                                                                              |
+///      +-------- drop -------+------------------------------- reclaim --------------------------------------+
+///
+/// Promises: a posted frame arrives exactly once; frames between two endpoints arrive in the order they were posted;
+/// a refusal (nullptr, false) changes nothing. All calls are for the endpoint's own PE thread alone.
+class Endpoint {
+ public:
+  Endpoint() = default;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+  virtual ~Endpoint() = default;
+
+  virtual std::size_t id() const = 0;
+  virtual std::size_t size() const = 0;
+
+  /// Claims memory for a frame of `frame_bytes` in all (frame_overhead included). Refuses when the PE's frame memory is
+  /// spent. `tag` is the caller's, and comes back with reclaim().
+  [[nodiscard]] virtual Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) = 0;
+
+  /// How much memory a claim of `frame_bytes` takes from the budget.
+  virtual std::size_t block_bytes(std::size_t frame_bytes) const = 0;
+
+  /// Gives a claimed frame back unused.
+  virtual void drop(Frame* frame) = 0;
+
+  enum class Posted {
+    refused,  // the target's queue is full: nothing has changed
+    copied,   // it went by value: the memory is still the caller's
+    lent,     // the memory is the receiver's until it comes back with reclaim()
+  };
+
+  /// Posts a frame whose header and payload are filled; the tail lies at [tail_end - tail_bytes, tail_end).
+  /// `claimed` says whether the frame is memory of try_claim(); one that is not can only go by value.
+  [[nodiscard]] virtual Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) = 0;
+
+  /// The largest payload and tail together that go by value; only frames without hops left do.
+  virtual std::size_t by_value_bytes_max() const = 0;
+
+  /// Takes back frames that receivers have released; calls returned(block_bytes, tag) for each. Returns how many.
+  virtual std::size_t reclaim(void (*returned)(void* context, std::size_t block_bytes, std::uint64_t tag),
+                              void* context) = 0;
+
+  /// The next arrived frame. False if there is none.
+  [[nodiscard]] virtual bool poll(Arrival& arrival) = 0;
+
+  /// Gives the frame's memory back to its sender.
+  virtual void release(const Arrival& arrival) = 0;
+
+  /// Sleeps until a frame arrives or comes back, or `ns_max` have passed. Returns at once when one is there already.
+  virtual void sleep(std::int64_t ns_max) = 0;
+
+  /// The only clock the layers above use for decisions, in nanoseconds.
+  virtual std::int64_t now() const = 0;
+
+  /// A page of `pe` that every PE and the supervisor can read: the layer above lays it out. Zero at first.
+  virtual std::span<std::byte> board(std::size_t pe) = 0;
+};
+
+}  // namespace headway

@@ -1,0 +1,68 @@
+/// What the wire moves: a header and bytes. The header is the same on every transport.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace headway {
+
+/// A processing element's number, 0 to size-1. Converts from any integer, so that a destination can be computed; a value
+/// out of range (negative ones included) stays out of range instead of wrapping to a wrong PE.
+struct PeId {
+  std::size_t value = 0;
+
+  constexpr PeId() = default;
+  template <class Integer>
+    requires std::integral<Integer>
+  constexpr PeId(Integer v) : value(static_cast<std::size_t>(v)) {}
+  constexpr operator std::size_t() const { return value; }
+};
+
+///   byte   0         4            8       12       16        18          20     21          22     23      24
+///          | payload | tail bytes | count | source | handler | signature | kind | hops left | phase | flags | payload ...
+///
+/// The payload grows up from byte 24; the tail (lengths and routing keys) lies at the end of the frame's memory and grows
+/// down. A frame on the wire is header + payload + tail.
+struct FrameHeader {
+  std::uint32_t payload_bytes;
+  std::uint32_t tail_bytes;
+  std::uint32_t count;      // messages in the frame
+  std::uint32_t source;     // the PE that posted it
+  std::uint16_t handler;    // which frame handler of the receiver takes it
+  std::uint16_t signature;  // of that handler's message type and route; both sides must agree
+  std::uint8_t kind;        // FrameKind
+  std::uint8_t hops_left;   // how many more hops its messages may take after this one
+  std::uint8_t phase;       // parity of the quiescence phase it was posted in
+  std::uint8_t flags;       // the handler's own
+};
+static_assert(sizeof(FrameHeader) == 24);
+
+enum class FrameKind : std::uint8_t {
+  messages,  // counted for quiescence, held back by phase
+  control,   // the runtime's own small messages: neither
+};
+
+/// A frame in memory of its sender: claimed, filled, posted, and given back by its receiver. `link` belongs to whoever
+/// holds the frame at the moment. The payload starts 32 bytes in, so that it is aligned for every type up to 32.
+struct Frame {
+  std::uint64_t link;
+  FrameHeader header;
+
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+static_assert(sizeof(Frame) == 32);
+
+/// Bytes of a frame's memory that are not payload or tail.
+inline constexpr std::size_t frame_overhead = sizeof(Frame);
+
+/// A frame that has arrived, as the receiver sees it, in place. `tail_end` is one past the tail's last byte.
+/// Valid until release(), and for one without `owned` memory until the next poll().
+struct Arrival {
+  FrameHeader header;
+  const std::byte* payload = nullptr;
+  const std::byte* tail_end = nullptr;
+  std::uint64_t owned = 0;  // the transport's name for the sender's memory; 0: nothing to give back
+};
+
+}  // namespace headway

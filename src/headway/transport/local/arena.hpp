@@ -1,0 +1,115 @@
+/// A PE's frame memory: a buddy allocator whose bookkeeping is private to the PE.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace headway::local {
+
+/// Blocks are powers of two. A freed block waits, last in first out, in a list of its size, so that the same cache-warm
+/// memory is used again; buddies are merged only when a claim finds nothing.
+class Arena {
+ public:
+  static constexpr unsigned order_min = 7;  // blocks of 128 bytes
+
+  /// `arena_bytes` is a power of two.
+  Arena(std::byte* base, std::size_t arena_bytes)
+      : base_(base), order_max_(unsigned(std::countr_zero(arena_bytes))), blocks_(arena_bytes >> order_min) {
+    // Untouched entries cost no memory: the table is as lazy as the arena.
+    table_.reset(static_cast<Entry*>(std::calloc(blocks_, sizeof(Entry))));
+    if (!table_) throw std::bad_alloc();
+    put(0, order_max_);
+  }
+
+  static unsigned order_for(std::size_t bytes) {
+    const unsigned order = unsigned(std::bit_width(bytes - 1));
+    return order < order_min ? order_min : order;
+  }
+
+  /// nullptr if there is no room.
+  std::byte* try_allocate(std::size_t bytes, std::uint64_t tag) {
+    const unsigned order = order_for(bytes);
+    if (order > order_max_) return nullptr;
+    if (free_[order].empty() && !split_down_to(order)) {
+      merge_all();
+      if (free_[order].empty() && !split_down_to(order)) return nullptr;
+    }
+    const std::uint32_t block = take(order);
+    table_[block].tag = tag;
+    return base_ + (std::size_t(block) << order_min);
+  }
+
+  void free(std::byte* at) {
+    const std::uint32_t block = index(at);
+    put(block, table_[block].order);
+  }
+
+  std::size_t block_bytes(const std::byte* at) const { return std::size_t(1) << table_[index(at)].order; }
+  std::uint64_t tag(const std::byte* at) const { return table_[index(at)].tag; }
+
+ private:
+  struct Entry {
+    std::uint64_t tag;
+    std::uint8_t order;
+    bool free;
+  };
+  struct FreeTable {
+    void operator()(Entry* table) const { std::free(table); }
+  };
+
+  std::uint32_t index(const std::byte* at) const { return std::uint32_t(std::size_t(at - base_) >> order_min); }
+
+  void put(std::uint32_t block, unsigned order) {
+    table_[block].order = std::uint8_t(order);
+    table_[block].free = true;
+    free_[order].push_back(block);
+  }
+
+  std::uint32_t take(unsigned order) {
+    const std::uint32_t block = free_[order].back();
+    free_[order].pop_back();
+    table_[block].free = false;
+    return block;
+  }
+
+  bool split_down_to(unsigned order) {
+    unsigned from = order + 1;
+    while (from <= order_max_ && free_[from].empty()) ++from;
+    if (from > order_max_) return false;
+    const std::uint32_t block = take(from);
+    for (unsigned o = from; o-- > order;) put(block + (1u << (o - order_min)), o);  // upper halves stay free
+    put(block, order);
+    return true;
+  }
+
+  void merge_all() {
+    for (unsigned order = order_min; order < order_max_; ++order) {
+      std::vector<std::uint32_t> kept;
+      for (const std::uint32_t block : free_[order]) {
+        if (!table_[block].free || table_[block].order != order) continue;  // merged as the buddy of another
+        const std::uint32_t buddy = block ^ (1u << (order - order_min));
+        if (table_[buddy].free && table_[buddy].order == order) {
+          table_[block].free = table_[buddy].free = false;
+          put(block < buddy ? block : buddy, order + 1);
+        } else {
+          kept.push_back(block);
+        }
+      }
+      free_[order] = std::move(kept);
+    }
+  }
+
+  std::byte* base_;
+  unsigned order_max_;
+  std::size_t blocks_;
+  std::unique_ptr<Entry[], FreeTable> table_;
+  std::array<std::vector<std::uint32_t>, 64> free_;
+};
+
+}  // namespace headway::local

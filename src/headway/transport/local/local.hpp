@@ -1,0 +1,57 @@
+/// The transport between PEs of one host, threads or processes: frames are handed over in place in shared memory.
+#pragma once
+
+#include <headway/transport/endpoint.hpp>
+#include <headway/transport/local/arena.hpp>
+#include <headway/transport/local/inbox.hpp>
+#include <headway/transport/local/segment.hpp>
+#include <memory>
+#include <vector>
+
+namespace headway::local {
+
+/// The endpoint of PE `pe`. The segment outlives it. Collective only in that every PE makes one.
+std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe);
+
+/// Brings a PE's part of the segment back to its first state. Only while nobody sends.
+void reset(Segment& segment, std::size_t pe);
+
+/// Wakes a PE that sleeps.
+void wake(PeControl& control);
+
+class LocalEndpoint final : public Endpoint {
+ public:
+  LocalEndpoint(Segment& segment, std::size_t pe);
+
+  std::size_t id() const override { return pe_; }
+  std::size_t size() const override { return peers_.size(); }
+  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
+  std::size_t block_bytes(std::size_t frame_bytes) const override {
+    return std::size_t(1) << Arena::order_for(frame_bytes);
+  }
+  void drop(Frame* frame) override;
+  Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  std::size_t by_value_bytes_max() const override { return sizeof(Cell::bytes); }
+  std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
+  bool poll(Arrival& arrival) override;
+  void release(const Arrival& arrival) override;
+  void sleep(std::int64_t ns_max) override;
+  std::int64_t now() const override;
+  std::span<std::byte> board(std::size_t pe) override { return segment_->board(pe); }
+
+ private:
+  struct Peer {
+    InboxSender inbox;
+    PeControl* control;
+  };
+
+  Segment* segment_;
+  std::size_t pe_;
+  PeControl* control_;
+  Arena arena_;
+  InboxReceiver inbox_;
+  std::vector<Peer> peers_;
+  bool holds_cell_ = false;  // the last arrival was by value and lies in the cell at the front of the inbox
+};
+
+}  // namespace headway::local

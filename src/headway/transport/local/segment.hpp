@@ -1,0 +1,100 @@
+/// The shared memory of a run on one host: an anonymous mapping that all processes attach to. It holds offsets, never
+/// pointers, and leaves nothing behind.
+///
+///     | SegmentHeader (page) | per PE: control page, board pages, inbox | per PE: arena |
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <headway/transport/frame.hpp>
+#include <span>
+
+namespace headway::local {
+
+inline constexpr std::size_t page_bytes = 4096;
+inline constexpr std::size_t board_bytes = 2 * page_bytes;
+inline constexpr std::size_t cache_line = 64;
+inline constexpr std::size_t inbox_cells = 1024;  // a power of two
+
+/// One place of an inbox: a small frame by value, or where a larger one lies.
+///
+///   byte 0          8             32
+///        | sequence | FrameHeader | payload then tail, at most 32 bytes, or Reference |
+///
+/// `sequence` is 2 * lap while free and 2 * lap + 1 once published, where lap counts how often the ring went round.
+struct alignas(cache_line) Cell {
+  struct Reference {
+    std::uint64_t block;     // offset of the Frame in the segment
+    std::uint64_t tail_end;  // offset of the end of its tail
+  };
+  std::atomic<std::uint64_t> sequence;
+  FrameHeader header;
+  std::byte bytes[32];
+};
+static_assert(sizeof(Cell) == 64 && offsetof(Cell, bytes) == 32);
+
+/// Set in FrameHeader::kind of a cell that holds a Reference.
+inline constexpr std::uint8_t kind_by_reference = 0x80;
+
+/// What others write to reach a PE. Each line is written by different parties.
+struct PeControl {
+  alignas(cache_line) std::atomic<std::uint64_t> inbox_tail;    // senders: the next cell's ticket
+  alignas(cache_line) std::atomic<std::uint64_t> returned;      // receivers: stack of frames that come back, by offset
+  alignas(cache_line) std::atomic<std::uint32_t> sleeping;      // 1 while the PE sleeps on this word
+};
+static_assert(sizeof(PeControl) <= page_bytes);
+
+struct SegmentHeader {
+  std::uint64_t magic;
+  std::uint64_t pes;
+  std::uint64_t processes;
+  std::uint64_t pes_per_process;
+  std::uint64_t arena_bytes;  // of one PE, a power of two
+  std::uint64_t spill_bytes;
+  std::uint64_t bind_cores;
+  std::atomic<std::uint64_t> arrived;         // processes that have come to run(), summed over all its calls
+  std::atomic<std::uint64_t> ready;           // processes that are ready to go, likewise
+  std::atomic<std::uint64_t> processes_gone;  // processes that have ended
+};
+static_assert(sizeof(SegmentHeader) <= page_bytes);
+
+class Segment {
+ public:
+  /// Creates the memory. Throws SystemError.
+  Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_process, std::size_t arena_bytes);
+  /// Attaches to memory that another process created. Throws SystemError; SettingError if it is not a segment.
+  explicit Segment(int descriptor);
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+  ~Segment();
+
+  int descriptor() const { return descriptor_; }
+  SegmentHeader& header() const { return *reinterpret_cast<SegmentHeader*>(base_); }
+  PeControl& control(std::size_t pe) const { return *reinterpret_cast<PeControl*>(base_ + page_bytes + pe * pe_bytes); }
+  std::span<std::byte> board(std::size_t pe) const { return {base_ + 2 * page_bytes + pe * pe_bytes, board_bytes}; }
+  Cell* inbox(std::size_t pe) const {
+    return reinterpret_cast<Cell*>(base_ + 2 * page_bytes + board_bytes + pe * pe_bytes);
+  }
+  std::byte* arena(std::size_t pe) const { return base_ + arenas_ + pe * header().arena_bytes; }
+
+  std::uint64_t offset(const void* at) const {
+    return std::uint64_t(static_cast<const std::byte*>(at) - base_);
+  }
+  std::byte* at(std::uint64_t offset) const { return base_ + offset; }
+  std::size_t bytes() const { return bytes_; }
+
+  /// Memory of all PEs together for `pes` PEs with arenas of `arena_bytes`.
+  static std::size_t bytes_for(std::size_t pes, std::size_t arena_bytes);
+
+ private:
+  static constexpr std::size_t pe_bytes = page_bytes + board_bytes + inbox_cells * sizeof(Cell);
+  void map();
+
+  int descriptor_ = -1;
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t arenas_ = 0;  // offset of PE 0's arena
+};
+
+}  // namespace headway::local
