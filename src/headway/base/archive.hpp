@@ -1,0 +1,155 @@
+/// The archives behind serialize.hpp: one counts bytes, one writes them, one reads them. A serialize(archive) member
+/// gets one of them and calls `archive(fields...)`; these calls are defined in serialize.hpp.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <headway/base/format_error.hpp>
+
+namespace headway {
+namespace detail {
+
+// Counts the bytes that ByteWriter would write.
+class ByteCounter {
+ public:
+  using is_loading = std::false_type;
+  using is_saving = std::true_type;
+
+  std::size_t position() const { return bytes_; }
+  void raw(const void*, std::size_t bytes) { bytes_ += bytes; }
+  void byte(unsigned char) { ++bytes_; }
+  void zeros(std::size_t bytes) { bytes_ += bytes; }
+  void count(std::uint64_t n) { bytes_ += (static_cast<std::size_t>(std::bit_width(n | 1)) + 6) / 7; }
+
+  template <class... Fields>
+  void operator()(const Fields&... field);
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+// Writes without checks: the caller has asked serialized_bytes().
+class ByteWriter {
+ public:
+  using is_loading = std::false_type;
+  using is_saving = std::true_type;
+
+  explicit ByteWriter(std::byte* out) : begin_(out), end_(out) {}
+  std::byte* end() const { return end_; }
+
+  std::size_t position() const { return static_cast<std::size_t>(end_ - begin_); }
+  void raw(const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(end_, from, bytes);
+    end_ += bytes;
+  }
+  void byte(unsigned char value) { *end_++ = static_cast<std::byte>(value); }
+  void zeros(std::size_t bytes) {
+    if (bytes > 0) std::memset(end_, 0, bytes);
+    end_ += bytes;
+  }
+  void count(std::uint64_t n) {
+    for (; n >= 128; n >>= 7) byte(static_cast<unsigned char>(n | 128));
+    byte(static_cast<unsigned char>(n));
+  }
+
+  template <class... Fields>
+  void operator()(const Fields&... field);
+
+ private:
+  std::byte* begin_;
+  std::byte* end_;
+};
+
+}  // namespace detail
+
+/// Reads values from [begin, end), which must outlive it; never past the end. All members throw FormatError where the
+/// bytes are not what they should be. It is the archive that serialize() members get when they read.
+class ByteReader {
+ public:
+  using is_loading = std::true_type;
+  using is_saving = std::false_type;
+
+  /// How many aggregates and classes may lie inside each other, so that bytes cannot exhaust the stack.
+  static constexpr int nesting_max = 500;
+
+  ByteReader(const std::byte* begin, const std::byte* end) : next_(begin), end_(end) {}
+  explicit ByteReader(std::span<const std::byte> bytes) : ByteReader(bytes.data(), bytes.data() + bytes.size()) {}
+
+  const std::byte* position() const { return next_; }
+  std::size_t remaining() const { return static_cast<std::size_t>(end_ - next_); }
+
+  /// Steps over the next `bytes` bytes and returns where they begin.
+  const std::byte* take(std::size_t bytes) {
+    if (bytes > remaining()) [[unlikely]] fail_short(bytes);
+    return std::exchange(next_, next_ + bytes);
+  }
+
+  bool boolean() {
+    const auto value = std::to_integer<unsigned>(*take(1));
+    if (value > 1) [[unlikely]] fail("a bool is neither 0 nor 1 but ", value);
+    return value == 1;
+  }
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto digit = std::to_integer<std::uint64_t>(*take(1));
+      if (shift == 63 && digit > 1) [[unlikely]] fail("a count does not fit in 64 bits, its last digit is ", digit);
+      value |= (digit & 127) << shift;
+      if (digit < 128) return value;
+    }
+  }
+
+  /// A count of elements, each of which takes at least one byte and `bytes_min`.
+  std::size_t count(std::size_t bytes_min) {
+    const std::uint64_t elements = number();
+    if (elements > remaining() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]] fail_count(elements, bytes_min);
+    return static_cast<std::size_t>(elements);
+  }
+
+  template <class... Fields>
+  void operator()(Fields&... field);
+
+  /// One level of nesting, as long as it lives.
+  class Nesting {
+   public:
+    explicit Nesting(ByteReader& reader) : depth_(reader.depth_) {
+      if (depth_ == nesting_max) [[unlikely]] fail("values are nested deeper than ", nesting_max);
+      ++depth_;
+    }
+    ~Nesting() { --depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    int& depth_;
+  };
+
+  [[noreturn]] static void fail(const char* what, std::uint64_t number) {
+    throw FormatError("headway: damaged bytes: " + (what + std::to_string(number)));
+  }
+
+ private:
+  [[noreturn]] void fail_short(std::size_t bytes) const {
+    throw FormatError("headway: damaged bytes: " + std::to_string(bytes) + " bytes wanted where " +
+                      std::to_string(remaining()) + " are left");
+  }
+  [[noreturn]] void fail_count(std::uint64_t elements, std::size_t bytes_min) const {
+    throw FormatError("headway: damaged bytes: " + std::to_string(elements) + " elements of at least " +
+                      std::to_string(bytes_min) + " bytes promised where " + std::to_string(remaining()) +
+                      " bytes are left");
+  }
+
+  const std::byte* next_;
+  const std::byte* end_;
+  int depth_ = 0;
+};
+
+}  // namespace headway

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace headway {
+
+/// Bytes that do not hold what they should: truncated, damaged, or written for another type.
+struct FormatError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace headway

@@ -1,0 +1,553 @@
+#include <array>
+#include <bitset>
+#include <chrono>
+#include <complex>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <headway/base/serialize.hpp>
+
+namespace headway {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+// Exactly as long as announced: the address sanitizer sees a write or read beyond.
+template <class T>
+Bytes bytes_of(const T& value) {
+  Bytes bytes(serialized_bytes(value));
+  EXPECT_EQ(serialize(bytes.data(), value), bytes.data() + bytes.size());
+  return bytes;
+}
+
+template <class T>
+void read_all(const Bytes& bytes, T& out) {
+  ByteReader reader(bytes);
+  deserialize(reader, out);
+  EXPECT_EQ(reader.remaining(), 0u);
+}
+
+template <class T>
+T round_trip(const T& value) {
+  T out{};
+  read_all(bytes_of(value), out);
+  return out;
+}
+
+template <class T>
+void expect_round_trip(const T& value) {
+  EXPECT_EQ(round_trip(value), value);
+  Bytes shifted(serialized_bytes(value) + 1);  // no alignment needed
+  serialize(shifted.data() + 1, value);
+  ByteReader reader(shifted.data() + 1, shifted.data() + shifted.size());
+  EXPECT_EQ(deserialize<T>(reader), value);
+}
+
+enum class Colour : std::uint16_t { red, green = 500 };
+
+struct Point {
+  int x;
+  double y;
+  bool operator==(const Point&) const = default;
+};
+
+struct Names {
+  std::vector<int> numbers;
+  std::string text;
+  bool operator==(const Names&) const = default;
+};
+
+struct Mixed {
+  char tag[5];
+  Names names;
+  std::array<std::string, 2> pair;
+  std::string rows[2];
+  bool flag;
+  std::optional<Point> where;
+  std::map<std::string, std::vector<Names>> table;
+  std::variant<int, std::string, Names> choice;
+  bool operator==(const Mixed&) const = default;
+};
+
+struct Tree {
+  int value;
+  std::vector<Tree> children;
+  bool operator==(const Tree&) const = default;
+};
+
+class Account {  // not an aggregate
+ public:
+  Account() = default;
+  Account(std::string owner, int cents) : owner_(std::move(owner)), cents_(cents) {}
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(owner_, cents_);
+  }
+  bool operator==(const Account&) const = default;
+
+ private:
+  std::string owner_;
+  int cents_ = 0;
+};
+
+struct Chain {  // as long as its user likes
+  int value = 0;
+  std::vector<Chain> next;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(value, next);
+  }
+};
+
+struct Silent {  // writes nothing
+  std::string ignored;
+  template <class Archive>
+  void serialize(Archive&) const {}
+  bool operator==(const Silent&) const { return true; }
+};
+
+struct Cached {  // carries an address, but says what travels
+  int value = 0;
+  const int* cache = nullptr;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(value);
+    if constexpr (Archive::is_loading::value) cache = nullptr;
+  }
+};
+
+class Id {  // trivially copyable without default constructor
+ public:
+  explicit Id(int value) : value_(value) {}
+  bool operator==(const Id&) const = default;
+
+ private:
+  int value_;
+};
+
+Mixed mixed() {
+  return {.tag = {'h', 'e', 'a', 'd', 0},
+          .names = {{1, 2, 3}, "one two three"},
+          .pair = {"first", ""},
+          .rows = {"", std::string(300, 'x')},
+          .flag = true,
+          .where = Point{3, 0.5},
+          .table = {{"empty", {}}, {"two", {{{}, "a"}, {{4, 5}, "b"}}}},
+          .choice = Names{{7}, "seven"}};
+}
+
+TEST(Reflect, fields_are_counted_as_declared_whatever_they_are) {
+  struct Empty {};
+  struct Arrays {
+    char text[4096];
+    int matrix[2][3];
+    Point points[3];
+    Point point;
+    std::array<int, 7> array;
+  };
+  struct Unmovable {
+    int a;
+    std::unique_ptr<int> b;
+    std::string c = "default";
+  };
+  struct Base {};
+  struct Derived : Base {
+    int a;
+    int b;
+  };
+  static_assert(field_count<Empty> == 0);
+  static_assert(field_count<Point> == 2);
+  static_assert(field_count<const Arrays> == 5);
+  static_assert(field_count<Unmovable> == 3);
+  static_assert(field_count<Derived> == 2);
+  static_assert(field_count<Mixed> == 8);
+}
+
+TEST(Reflect, thirty_two_fields_are_visited_and_a_thirty_third_is_refused) {
+  struct Most {
+    int a[9], b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff;
+  };
+  struct TooMany {
+    Most most;
+    int b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg;
+    std::string text;
+  };
+  static_assert(field_count<Most> == 32);
+  static_assert(!Reflectable<TooMany>);
+  static_assert(!Sendable<TooMany>);
+  Most most{};
+  int fields = 0;
+  for_each_field(most, [&](auto& field) {
+    ++fields;
+    if constexpr (std::is_same_v<decltype(field), int&>) field = fields;
+  });
+  EXPECT_EQ(fields, 32);
+  EXPECT_EQ(most.b, 2);
+  EXPECT_EQ(most.ff, 32);
+}
+
+TEST(Reflect, what_cannot_be_named_is_not_reflected) {
+  struct Union {
+    int kind;
+    union {
+      int i;
+      double d;
+    };
+  };
+  struct Base {
+    int a;
+  };
+  struct Derived : Base {
+    int b;
+  };
+  struct Reference {
+    int& r;
+  };
+  struct Required {
+    int a;
+    Id id;
+  };
+  static_assert(!Reflectable<Union> && !Reflectable<Derived> && !Reflectable<Reference> && !Reflectable<Required>);
+  static_assert(!Reflectable<Account> && !Reflectable<int> && !Reflectable<Base[2]>);
+}
+
+TEST(Reflect, visiting_works_in_constant_expressions_and_respects_const) {
+  constexpr auto sum = [] {
+    Point point{1, 2};
+    for_each_field(point, [](auto& field) { field += 1; });
+    const Point& view = point;
+    return visit_fields(view, [](const int& x, const double& y) { return x + static_cast<int>(y); });
+  }();
+  static_assert(sum == 5);
+}
+
+TEST(Sendable, types_without_addresses_are_fixed_size_without_opt_in) {
+  static_assert(FixedSize<int> && FixedSize<bool> && FixedSize<Colour> && FixedSize<Point> && FixedSize<Point[2][3]>);
+  static_assert(FixedSize<std::complex<double>> && FixedSize<std::chrono::nanoseconds> && FixedSize<std::bitset<77>>);
+  static_assert(FixedSize<std::array<Point, 4>> && FixedSize<std::optional<int>> && FixedSize<Id>);
+  static_assert(!FixedSize<std::string> && !FixedSize<Names> && !FixedSize<Cached> && !FixedSize<int&>);
+  struct lambda {
+    double lambda;
+  };
+  struct Polynomial {
+    double a;
+    double operator()(double x) const { return a * x; }
+  };
+  static_assert(FixedSize<lambda> && FixedSize<Polynomial>);
+  [[maybe_unused]] const auto local = [] {
+    struct Local {
+      int x;
+    };
+    static_assert(FixedSize<Local>);
+  };
+}
+
+TEST(Sendable, containers_aggregates_and_classes_with_a_serialize_member_are_serializable) {
+  static_assert(Serializable<Names> && Serializable<Mixed> && Serializable<Tree> && Serializable<Account>);
+  static_assert(Serializable<Cached> && Serializable<std::vector<Cached>> && Serializable<std::pair<int, Cached>>);
+  static_assert(Serializable<std::vector<Id>> && Serializable<std::set<std::string, std::greater<std::string>>>);
+}
+
+template <class T>
+struct Hidden {
+  std::string s;
+  T hidden;
+  int i;
+};
+template <class T>
+constexpr bool refused_at_any_depth = !Sendable<T> && !Sendable<std::pair<int, T>> && !Sendable<std::optional<T>> &&
+                                      !Sendable<std::variant<int, T>> && !Sendable<std::vector<T>> &&
+                                      !Sendable<std::map<int, T>> && !Sendable<T[2]> && !Sendable<Hidden<T>> &&
+                                      !Sendable<Hidden<T[2]>> && !Sendable<std::vector<Hidden<Hidden<T>>>>;
+
+TEST(Sendable, addresses_are_refused_at_any_depth) {
+  static_assert(refused_at_any_depth<int*> && refused_at_any_depth<int Point::*> && refused_at_any_depth<void (*)()>);
+  static_assert(refused_at_any_depth<std::string_view> && refused_at_any_depth<std::span<int>>);
+  static_assert(refused_at_any_depth<std::vector<int>::iterator> && refused_at_any_depth<std::map<int, int>::iterator>);
+  static_assert(refused_at_any_depth<std::reference_wrapper<int>> && refused_at_any_depth<std::unique_ptr<int>>);
+  static_assert(refused_at_any_depth<std::shared_ptr<int>> && refused_at_any_depth<std::weak_ptr<int>>);
+  static_assert(refused_at_any_depth<std::function<void()>> && refused_at_any_depth<std::initializer_list<int>>);
+  int number = 0;
+  const auto closure = [&number] { return number; };
+  const auto generic = [](auto x) { return x; };
+  static_assert(refused_at_any_depth<std::remove_const_t<decltype(closure)>>);
+  static_assert(refused_at_any_depth<std::remove_const_t<decltype(generic)>>);
+  struct Reference {
+    const int& r;
+  };
+  static_assert(!Sendable<Reference> && !Sendable<int&> && !Sendable<std::tuple<int&>>);
+  EXPECT_EQ(closure() + generic(0), 0);
+}
+
+TEST(Serialize, plain_values_survive_the_round_trip) {
+  expect_round_trip(42);
+  expect_round_trip(std::numeric_limits<std::int64_t>::min());
+  expect_round_trip(true);
+  expect_round_trip(Colour::green);
+  expect_round_trip(1.5L);
+  expect_round_trip(Point{1, 2.5});
+  expect_round_trip(std::complex<float>(1, 2));
+  expect_round_trip(std::chrono::milliseconds(7));
+  expect_round_trip(std::bitset<77>(0x123456789));
+  EXPECT_EQ(serialized_bytes(Point{}), sizeof(Point));
+}
+
+TEST(Serialize, a_struct_of_a_vector_and_a_string_survives_the_round_trip) {
+  expect_round_trip(Names{{1, 2, 3}, "text"});
+  expect_round_trip(Names{});
+  EXPECT_EQ(serialized_bytes(Names{{1, 2, 3}, "text"}), 1 + 12 + 1 + 4u);
+}
+
+TEST(Serialize, every_container_survives_the_round_trip) {
+  expect_round_trip(std::string(1000, 'y'));
+  expect_round_trip(std::u16string(u"wide"));
+  expect_round_trip(std::vector<std::string>{"a", "", "ccc"});
+  expect_round_trip(std::deque<int>{1, 2});
+  expect_round_trip(std::deque<bool>{true, false});
+  expect_round_trip(std::list<std::string>{"x", "y"});
+  expect_round_trip(std::set<int>{3, 1, 2});
+  expect_round_trip(std::multiset<std::string>{"a", "a", "b"});
+  expect_round_trip(std::unordered_set<std::string>{"a", "b"});
+  expect_round_trip(std::unordered_multiset<int>{1, 1, 2});
+  expect_round_trip(std::map<std::string, Names>{{"k", {{1}, "v"}}});
+  expect_round_trip(std::multimap<int, int>{{1, 2}, {1, 3}});
+  expect_round_trip(std::unordered_map<int, std::vector<bool>>{{1, {true}}, {2, {}}});
+  expect_round_trip(std::unordered_multimap<int, int>{{1, 2}, {1, 2}});
+  expect_round_trip(std::array<std::string, 3>{"a", "b", "c"});
+  expect_round_trip(std::array<std::string, 0>{});
+  expect_round_trip(std::vector<std::vector<std::vector<Point>>>{{}, {{}, {{1, 2}, {3, 4}}}});
+  expect_round_trip(std::vector<std::pair<int, Colour>>{{1, Colour::red}, {2, Colour::green}});
+}
+
+TEST(Serialize, bits_are_packed_at_every_length) {
+  for (std::size_t length = 0; length < 70; ++length) {
+    std::vector<bool> bits(length);
+    for (std::size_t i = 0; i < length; ++i) bits[i] = i % 3 == 0;
+    expect_round_trip(bits);
+    EXPECT_EQ(serialized_bytes(bits), 1 + (length + 7) / 8);
+  }
+}
+
+TEST(Serialize, sums_and_products_survive_the_round_trip) {
+  expect_round_trip(std::optional<int>());
+  expect_round_trip(std::optional<std::string>("s"));
+  expect_round_trip(std::optional<std::optional<int>>(std::optional<int>()));
+  expect_round_trip(std::variant<int, double>(2.5));
+  expect_round_trip(std::variant<std::monostate, std::string, std::string>(std::in_place_index<2>, "second"));
+  expect_round_trip(std::tuple<int, std::string, std::tuple<>>(1, "x", {}));
+  expect_round_trip(std::pair<std::string, bool>("p", true));
+}
+
+TEST(Serialize, a_member_that_lies_in_the_padding_of_another_is_left_alone) {
+  struct Padded {
+    Padded(int first = 0, char second = 0) : a(first), b(second) {}
+    int a;
+    char b;
+    bool operator==(const Padded&) const = default;
+  };
+  struct Empty {
+    bool operator==(const Empty&) const = default;
+  };
+  struct Tight {
+    std::string text;
+    [[no_unique_address]] Padded padded;
+    char in_padding;
+    [[no_unique_address]] Empty empty;
+    char last;
+    bool operator==(const Tight&) const = default;
+  };
+  Tight out{"", Padded(9, 9), 9, {}, 9};
+  const Tight value{"text", Padded(1, 'b'), 'p', {}, 'l'};
+  read_all(bytes_of(value), out);
+  EXPECT_EQ(out, value);
+}
+
+TEST(Serialize, nested_aggregates_survive_the_round_trip) {
+  expect_round_trip(mixed());
+  expect_round_trip(std::vector<Mixed>(3, mixed()));
+  expect_round_trip(Tree{1, {{2, {}}, {3, {{4, {}}}}}});
+}
+
+TEST(Serialize, c_arrays_survive_the_round_trip) {
+  const std::string words[2][2] = {{"a", "b"}, {"", "d"}};
+  std::string out[2][2];
+  read_all(bytes_of(words), out);
+  EXPECT_EQ(out[0][1], "b");
+  EXPECT_EQ(out[1][1], "d");
+}
+
+TEST(Serialize, one_serialize_member_serves_both_directions) {
+  const Account account("Ada", 512);
+  expect_round_trip(account);
+  expect_round_trip(std::map<int, Account>{{1, account}});
+  const int number = 1;
+  Cached cached{.value = 3, .cache = &number};
+  const Cached copy = round_trip(cached);
+  EXPECT_EQ(copy.value, 3);
+  EXPECT_EQ(copy.cache, nullptr);
+}
+
+TEST(Serialize, types_without_default_constructor_travel_in_containers_when_trivially_copyable) {
+  const std::vector<Id> ids{Id(1), Id(2)};
+  expect_round_trip(ids);
+  expect_round_trip(std::map<int, Id>{{1, Id(5)}});
+  expect_round_trip(std::optional<Id>(Id(3)));
+  expect_round_trip(std::vector<std::variant<Id, int>>{Id(3), 4});
+}
+
+TEST(Serialize, elements_that_write_nothing_are_counted_and_bounded) {
+  expect_round_trip(std::vector<Silent>(1000));
+  expect_round_trip(std::pair<std::vector<Silent>, int>(std::vector<Silent>(5), 7));
+  expect_round_trip(std::list<std::tuple<>>(300));
+  EXPECT_EQ(serialized_bytes(std::vector<Account>(3, Account("Ada", 1))), 1 + 3 * 8u);
+}
+
+TEST(Serialize, large_counts_take_more_digits) {
+  constexpr std::pair<std::size_t, std::size_t> counts_and_digits[] = {
+      {127, 1}, {128, 2}, {16383, 2}, {16384, 3}, {3000000, 4}};
+  for (const auto& [count, digits] : counts_and_digits) {
+    const std::string text(count, 'z');
+    EXPECT_EQ(round_trip(text), text);
+    EXPECT_EQ(serialized_bytes(text), count + digits);
+  }
+}
+
+TEST(Serialize, reading_into_a_value_reuses_its_memory) {
+  std::vector<std::string> out(3, std::string(100, 'o'));
+  const std::string* const first = out.data();
+  const char* const text = out[1].data();
+  read_all(bytes_of(std::vector<std::string>{"a", std::string(90, 'b')}), out);
+  EXPECT_EQ(out, (std::vector<std::string>{"a", std::string(90, 'b')}));
+  EXPECT_EQ(out.data(), first);
+  EXPECT_EQ(out[1].data(), text);
+
+  std::variant<int, std::vector<int>> choice = std::vector<int>(50);
+  const int* const numbers = std::get<1>(choice).data();
+  read_all(bytes_of(std::variant<int, std::vector<int>>(std::vector<int>{1, 2})), choice);
+  EXPECT_EQ(std::get<1>(choice).data(), numbers);
+
+  Mixed full = mixed();
+  Mixed other = mixed();
+  other.where.reset();
+  other.table.clear();
+  other.choice = 4;
+  read_all(bytes_of(other), full);
+  EXPECT_EQ(full, other);
+}
+
+template <class T>
+std::string refusal(const std::vector<unsigned>& numbers) {
+  Bytes bytes;
+  for (const unsigned number : numbers) bytes.push_back(static_cast<std::byte>(number));
+  ByteReader reader(bytes);
+  try {
+    static_cast<void>(deserialize<T>(reader));
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Serialize, damaged_bytes_are_refused_with_what_is_wrong) {
+  EXPECT_EQ(refusal<int>({1, 2, 3}), "headway: damaged bytes: 4 bytes wanted where 3 are left");
+  EXPECT_EQ(refusal<bool>({2}), "headway: damaged bytes: a bool is neither 0 nor 1 but 2");
+  EXPECT_EQ(refusal<std::optional<int>>({9, 0, 0, 0, 0}), "headway: damaged bytes: a bool is neither 0 nor 1 but 9");
+  EXPECT_EQ((refusal<std::variant<int, char>>({3, 0, 0, 0, 0})),
+            "headway: damaged bytes: a variant has no alternative number 3");
+  EXPECT_EQ((refusal<std::variant<int, char>>({0})), "headway: damaged bytes: a variant has no alternative number 0");
+  EXPECT_EQ(refusal<std::vector<double>>({2, 0, 0}),
+            "headway: damaged bytes: 2 elements of at least 8 bytes promised where 2 bytes are left");
+  EXPECT_EQ(refusal<std::string>({255, 255, 255, 255, 255, 255, 255, 255, 255, 2}),
+            "headway: damaged bytes: a count does not fit in 64 bits, its last digit is 2");
+  EXPECT_EQ(refusal<std::string>({}), "headway: damaged bytes: 1 bytes wanted where 0 are left");
+}
+
+TEST(Serialize, a_count_that_the_bytes_cannot_justify_is_refused_before_memory_is_claimed) {
+  const std::vector<unsigned> huge{255, 255, 255, 255, 255, 255, 255, 255, 127, 1, 1, 1, 1};
+  EXPECT_NE(refusal<std::vector<char>>(huge), "accepted");
+  EXPECT_NE(refusal<std::vector<bool>>(huge), "accepted");
+  EXPECT_NE(refusal<std::vector<Point>>(huge), "accepted");
+  EXPECT_NE(refusal<std::vector<Silent>>(huge), "accepted");
+  EXPECT_NE(refusal<std::list<std::tuple<>>>(huge), "accepted");
+  EXPECT_NE(refusal<std::unordered_set<int>>(huge), "accepted");
+  EXPECT_NE((refusal<std::map<std::string, int>>(huge)), "accepted");
+}
+
+TEST(Serialize, nesting_is_bounded_so_that_bytes_cannot_exhaust_the_stack) {
+  Bytes bytes;
+  for (int i = 0; i < 100000; ++i) {
+    const std::array<std::byte, 5> level{std::byte{}, std::byte{}, std::byte{}, std::byte{}, std::byte{1}};
+    bytes.insert(bytes.end(), level.begin(), level.end());
+  }
+  ByteReader tree(bytes);
+  EXPECT_THROW(static_cast<void>(deserialize<Tree>(tree)), FormatError);
+  ByteReader chain(bytes);
+  EXPECT_THROW(static_cast<void>(deserialize<Chain>(chain)), FormatError);
+}
+
+using Everything =
+    std::tuple<Mixed, Tree, Account, std::vector<bool>, std::unordered_map<std::string, std::list<std::u16string>>,
+               std::vector<std::optional<Point>>, std::vector<Silent>, std::multimap<Colour, std::set<int>>,
+               std::variant<std::vector<Account>, std::deque<std::pair<int, std::string>>>, std::vector<Id>>;
+
+Everything everything() {
+  return {mixed(),
+          Tree{1, {{2, {}}, {3, {{4, {}}}}}},
+          Account("Grace", 99),
+          std::vector<bool>(13, true),
+          {{"key", {u"one", u"two"}}, {"", {}}},
+          {Point{1, 2}, std::nullopt},
+          std::vector<Silent>(9),
+          {{Colour::green, {1, 2, 3}}, {Colour::green, {}}},
+          std::deque<std::pair<int, std::string>>{{1, "one"}, {2, "two"}},
+          {Id(1), Id(2)}};
+}
+
+TEST(Serialize, everything_at_once_survives_the_round_trip) { expect_round_trip(everything()); }
+
+TEST(Serialize, damaged_bytes_are_either_refused_or_another_value_by_seed) {
+  const Bytes valid = bytes_of(everything());
+  Everything reused;
+  int refused = 0;
+  for (std::uint32_t seed = 0; seed < 100000; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&random](std::size_t limit) { return static_cast<std::size_t>(random()) % limit; };
+    Bytes bytes = valid;
+    if (below(2) == 0) bytes.resize(below(bytes.size() + 1));
+    for (std::size_t changes = below(6); changes > 0 && !bytes.empty(); --changes) {
+      constexpr std::array<unsigned, 6> likely{0, 1, 2, 127, 128, 255};
+      const std::size_t which = below(likely.size() * 2);
+      bytes[below(bytes.size())] = static_cast<std::byte>(which < likely.size() ? likely[which] : random() & 255);
+    }
+    ByteReader reader(bytes);
+    try {
+      deserialize(reader, reused);
+      // What was accepted can be sent on.
+      ASSERT_GT(bytes_of(reused).size(), 0u);
+    } catch (const FormatError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_LT(refused, 99000);
+}
+
+}  // namespace
+}  // namespace headway
