@@ -1,0 +1,43 @@
+# cmake -D CASE=x.cpp -D COMPILER=c++ -D INCLUDE_DIRS=file -P check.cmake
+file(STRINGS ${CASE} head LIMIT_COUNT 2)
+list(GET head 0 first)
+if(NOT first MATCHES "^// expect: (.+)$")
+  message(FATAL_ERROR "${CASE}: the first line is not `// expect: REGEX`")
+endif()
+set(expected "${CMAKE_MATCH_1}")
+set(named "")
+list(GET head 1 second)
+if(second MATCHES "^// names: (.+)$")
+  set(named "${CMAKE_MATCH_1}")
+endif()
+
+file(STRINGS ${INCLUDE_DIRS} dirs)
+list(TRANSFORM dirs PREPEND -I)
+
+# Sets `status` and `output`.
+macro(compile)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 -fsyntax-only ${dirs} ${ARGN} ${CASE}
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+endmacro()
+
+compile()
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "must compile without HEADWAY_BAD, but:\n${output}")
+endif()
+
+compile(-DHEADWAY_BAD)
+if(status EQUAL 0)
+  message(FATAL_ERROR "must not compile with HEADWAY_BAD, but does")
+endif()
+string(REGEX MATCHALL "error: " errors "${output}")
+list(LENGTH errors count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "one error expected, but there are ${count}:\n${output}")
+endif()
+string(REGEX MATCH "error: [^\n]*" error "${output}")
+if(NOT error MATCHES "${expected}")
+  message(FATAL_ERROR "the error does not match `${expected}`:\n${output}")
+endif()
+if(named AND NOT output MATCHES "${named}")
+  message(FATAL_ERROR "the compiler does not mention `${named}`:\n${output}")
+endif()

@@ -1,0 +1,16 @@
+// expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
+// names: Message
+#include <headway/base/serialize.hpp>
+
+inline constexpr auto twice = [](int x) { return 2 * x; };
+
+struct Message {
+  int id;
+#ifdef HEADWAY_BAD
+  decltype(twice) f;
+#else
+  decltype(twice(0)) result;
+#endif
+};
+
+std::size_t bytes(const Message& message) { return headway::serialized_bytes(message); }

@@ -1,0 +1,16 @@
+// expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
+// names: Message
+#include <functional>
+
+#include <headway/base/serialize.hpp>
+
+struct Message {
+  int id;
+#ifdef HEADWAY_BAD
+  std::reference_wrapper<int> counter;
+#else
+  int counter;
+#endif
+};
+
+std::size_t bytes(const Message& message) { return headway::serialized_bytes(message); }

@@ -1,0 +1,17 @@
+// expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
+// names: Message
+#include <string>
+#include <string_view>
+
+#include <headway/base/serialize.hpp>
+
+struct Message {
+  int id;
+#ifdef HEADWAY_BAD
+  std::string_view text;
+#else
+  std::string text;
+#endif
+};
+
+std::size_t bytes(const Message& message) { return headway::serialized_bytes(message); }

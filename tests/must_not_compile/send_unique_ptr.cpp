@@ -1,0 +1,18 @@
+// expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
+// names: Message
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <headway/base/serialize.hpp>
+
+struct Message {
+  int id;
+#ifdef HEADWAY_BAD
+  std::unique_ptr<std::string> text;
+#else
+  std::optional<std::string> text;
+#endif
+};
+
+std::size_t bytes(const Message& message) { return headway::serialized_bytes(message); }
