@@ -188,8 +188,9 @@ consteval bool reflectable() {
 
 }  // namespace detail
 
-/// A plain aggregate whose fields can be visited: at most 32 of them, each default-constructible and none a union, a
-/// bit-field or a reference that cannot be bound; base classes are empty.
+/// A plain aggregate whose fields can be visited: at most 32, each default-constructible without an explicit
+/// constructor, none a reference or a union; base classes are empty. Bit-fields cannot be told apart here: visiting them
+/// is the compiler's error.
 template <class T>
 concept Reflectable = detail::reflectable<std::remove_cv_t<T>>();
 

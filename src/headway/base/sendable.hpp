@@ -51,6 +51,8 @@ concept Associative = Container<T> && requires(T& c) {
   c.erase(c.begin());
 };
 template <class T>
+concept Growable = Sequence<T> || Associative<T>;
+template <class T>
 concept MapLike = Associative<T> && requires { typename T::mapped_type; };
 
 /// Stands for any archive while looking for a serialize() member.
@@ -141,7 +143,7 @@ consteval bool holds() {
     return content == Content::opaque;
   } else if constexpr (TupleLike<U> || is_a<U, std::variant>) {
     return HoldsAlternative<U, content, Inside...>::value;
-  } else if constexpr (Container<U> && !std::ranges::enable_view<U> && !is_a<U, std::initializer_list>) {
+  } else if constexpr (is_std_array<U> || (Growable<U> && !std::is_aggregate_v<U> && !AddressByNature<U>)) {
     return holds<typename U::value_type, content, Inside...>();
   } else if constexpr (is_a<U, std::optional>) {
     return holds<typename U::value_type, content, Inside...>();

@@ -66,7 +66,7 @@ consteval std::size_t bytes_min() {
   else if constexpr (std::is_same_v<T, bool>) return 1;
   else if constexpr (HasSerialize<T>) return 0;
   else if constexpr (TupleLike<T>) return bytes_min_of_parts(static_cast<const T*>(nullptr));
-  else if constexpr (Container<T> || is_a<T, std::optional> || is_a<T, std::variant>) return 1;
+  else if constexpr (Growable<T> || is_a<T, std::optional> || is_a<T, std::variant>) return 1;
   else return decltype(visit_fields(std::declval<T&>(), SumOfFields{}))::value;
 }
 
@@ -118,7 +118,7 @@ void put(Sink& sink, const T& value) {
   } else if constexpr (is_a<T, std::variant>) {
     sink.count(value.index() + 1);
     if (!value.valueless_by_exception()) std::visit([&sink](const auto& it) { put(sink, it); }, value);
-  } else if constexpr (Container<T>) {
+  } else if constexpr (Growable<T>) {
     sink.count(value.size());
     if constexpr (BitVector<T>) put_bits(sink, value);
     else if constexpr (RawRange<T>) sink.raw(value.data(), value.size() * sizeof(typename T::value_type));
@@ -265,7 +265,7 @@ void get(ByteReader& reader, T& out) {
     get_variant(reader, out);
   } else if constexpr (BitVector<T>) {
     get_bits(reader, out);
-  } else if constexpr (Container<T>) {
+  } else if constexpr (Growable<T>) {
     get_container(reader, out);
   } else {
     const ByteReader::Nesting nesting(reader);

@@ -295,6 +295,31 @@ TEST(Sendable, addresses_are_refused_at_any_depth) {
   EXPECT_EQ(closure() + generic(0), 0);
 }
 
+// Aggregates with the interface of a container, which are looked at field by field.
+struct Slice {
+  using value_type = int;
+  const int* first;
+  const int* last;
+  const int* begin() const { return first; }
+  const int* end() const { return last; }
+  std::size_t size() const { return static_cast<std::size_t>(last - first); }
+};
+struct UpToThree {
+  using value_type = std::string;
+  std::array<std::string, 3> items;
+  std::size_t used;
+  const std::string* begin() const { return items.data(); }
+  const std::string* end() const { return items.data() + used; }
+  std::size_t size() const { return used; }
+  bool operator==(const UpToThree&) const = default;
+};
+
+TEST(Sendable, an_aggregate_with_the_interface_of_a_container_is_what_its_fields_are) {
+  static_assert(!Sendable<Slice> && !Sendable<std::vector<Slice>> && Serializable<UpToThree>);
+  EXPECT_EQ(bytes_of(UpToThree{{"a", "b", ""}, 2}).size(), 2 + 2 + 1 + sizeof(std::size_t));
+  expect_round_trip(UpToThree{{"a", "b", ""}, 2});
+}
+
 TEST(Serialize, plain_values_survive_the_round_trip) {
   expect_round_trip(42);
   expect_round_trip(std::numeric_limits<std::int64_t>::min());
