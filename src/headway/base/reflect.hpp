@@ -189,8 +189,8 @@ consteval bool reflectable() {
 }  // namespace detail
 
 /// A plain aggregate whose fields can be visited: at most 32, each default-constructible without an explicit
-/// constructor, none a reference or a union; base classes are empty. Bit-fields cannot be told apart here: visiting them
-/// is the compiler's error.
+/// constructor, none a reference or a union; base classes are empty. Bit-fields cannot be told apart here: visiting
+/// them is the compiler's error.
 template <class T>
 concept Reflectable = detail::reflectable<std::remove_cv_t<T>>();
 

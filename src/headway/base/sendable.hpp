@@ -1,6 +1,6 @@
 /// Which types may travel inside a message, decided at compile time. An address means nothing on another PE, so it is
-/// refused at any depth. What the compiler does not show is trusted: the private members of a class, and members of an
-/// aggregate behind the 32nd.
+/// refused at any depth. What the compiler does not show is trusted: the members of a union or of a class with private
+/// ones, and those of an aggregate behind the 32nd.
 #pragma once
 
 #include <array>
