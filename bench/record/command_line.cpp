@@ -93,6 +93,14 @@ double parse_number(std::string_view what, std::string_view text, double min, do
   return value;
 }
 
+double parse_fraction(std::string_view what, std::string_view text, bool zero) {
+  double value = 0;
+  if (!read_whole(text, value) || !(value >= 0) || !(value <= 1) || (value == 0 && !zero)) {
+    refuse(what, text, zero ? "a number from 0 to 1" : "a number above 0 and at most 1");
+  }
+  return value;
+}
+
 std::chrono::nanoseconds parse_time(std::string_view what, std::string_view text) {
   if (text == "none") return std::chrono::nanoseconds::max();
   double number = 0;
@@ -143,7 +151,16 @@ std::string parse_choice(std::string_view what, std::string_view text, std::span
 
 CLI::Option* add_value(CLI::App& app, const std::string& name, std::function<void(const std::string&)> store,
                        const std::string& value_name, const std::string& help) {
-  return app.add_option_function<std::string>(name, std::move(store), help)->type_name(value_name);
+  const std::string shown = name.substr(name.rfind(',') + 1);
+  const auto checked = [store = std::move(store), shown](const std::string& text) {
+    try {
+      store(text);
+    } catch (const SettingError& error) {
+      if (std::string_view(error.what()).starts_with(shown)) throw;
+      throw SettingError(fmt::format("{}: {}", shown, error.what()));
+    }
+  };
+  return app.add_option_function<std::string>(name, checked, help)->type_name(value_name);
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {

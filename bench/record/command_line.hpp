@@ -21,6 +21,9 @@ std::uint64_t parse_count(std::string_view what, std::string_view text, std::uin
 /// A number within [min, max].
 double parse_number(std::string_view what, std::string_view text, double min, double max);
 
+/// A number from 0 to 1; 0 itself only where `zero` says so.
+double parse_fraction(std::string_view what, std::string_view text, bool zero);
+
 /// "100us", "10ms", "1.5s", "500ns", or "none" for nanoseconds::max().
 std::chrono::nanoseconds parse_time(std::string_view what, std::string_view text);
 
@@ -33,7 +36,7 @@ std::string parse_choice(std::string_view what, std::string_view text, std::span
 /// The entry of `allowed` that `text` was probably meant to be, or empty.
 std::string nearest(std::string_view text, std::span<const std::string> allowed);
 
-/// Adds `--name VALUE`, whose text goes to `store`; what `store` throws ends parsing.
+/// Adds `--name VALUE`, whose text goes to `store`; a SettingError from there ends parsing, with the option's name.
 CLI::Option* add_value(CLI::App& app, const std::string& name, std::function<void(const std::string&)> store,
                        const std::string& value_name, const std::string& help);
 

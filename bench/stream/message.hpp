@@ -28,6 +28,10 @@ bool with_fixed_size(std::size_t bytes, Body&& body) {
   }
 }
 
+inline bool is_fixed_size(std::size_t bytes) {
+  return with_fixed_size(bytes, [](auto) {});
+}
+
 inline void fill_pattern(std::span<std::byte> message, std::size_t source) {
   for (std::size_t i = 0; i < message.size(); ++i) message[i] = std::byte((i * 31 + source * 7 + (i >> 8)) & 0xff);
 }

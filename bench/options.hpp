@@ -1,0 +1,132 @@
+/// What the benchmark programs on Headway share: the aggregator's options on the command line, and its statistics in a
+/// record.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <headway/headway.hpp>
+#include <record/command_line.hpp>
+#include <record/record.hpp>
+#include <string>
+
+namespace headway::bench {
+
+/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout and --ordered, stored to `options`, whose members
+/// keep their meaning of "derived" where an option is not given. Values are refused here where no aggregator could
+/// take them; what depends on the message type is the aggregator's to refuse.
+inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
+  add_value(
+      app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
+      "direct (a frame per message), 1d, 2d, 3d, ... [1d]");
+  add_value(
+      app, "--buffer-bytes",
+      [&](const std::string& text) {
+        options.buffer_bytes = parse_bytes("--buffer-bytes", text);
+        if (options.buffer_bytes < buffer_bytes_min || options.buffer_bytes > buffer_bytes_max) {
+          throw SettingError(fmt::format("--buffer-bytes: '{}' is not allowed; allowed is {} to {}", text,
+                                         format_bytes(buffer_bytes_min), format_bytes(buffer_bytes_max)));
+        }
+      },
+      "SIZE", "bytes of a buffer, such as 16K [derived]");
+  add_value(
+      app, "--threshold",
+      [&](const std::string& text) { options.threshold = parse_fraction("--threshold", text, false); }, "FRACTION",
+      "send a buffer filled beyond this fraction [derived]");
+  add_value(
+      app, "--cutoff", [&](const std::string& text) { options.cutoff = parse_fraction("--cutoff", text, true); },
+      "FRACTION", "send a message above this fraction of a buffer by itself [derived]");
+  add_value(
+      app, "--timeout", [&](const std::string& text) { options.timeout = parse_time("--timeout", text); }, "TIME",
+      "send a buffer whose oldest message is older, such as 100us; or none [derived]");
+  app.add_flag("--ordered", options.ordered, "first in, first out for each pair of PEs");
+}
+
+/// The counters' growth from `before` to `after`, on one PE. `buffer_bytes` weighs the fill.
+inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorStatistics& after) {
+  FrameCounts counts;
+  counts.frames = after.frames - before.frames;
+  counts.wire_bytes = after.wire_bytes - before.wire_bytes;
+  if (counts.frames > 0) {
+    const double filled = after.fill_mean * double(after.frames) - before.fill_mean * double(before.frames);
+    counts.fill_mean = filled / double(counts.frames);
+  }
+  counts.full = after.flush_full - before.flush_full;
+  counts.timeout = after.flush_timeout - before.flush_timeout;
+  counts.idle = after.flush_idle - before.flush_idle;
+  counts.explicitly = after.flush_explicit - before.flush_explicit;
+  counts.peak_buffer_bytes = after.peak_buffer_bytes;
+  return counts;
+}
+
+/// Collective: all PEs' counts as one; fills are weighed by frames, the peak is the largest.
+inline FrameCounts sum_over_pes(Pe& pe, FrameCounts counts) {
+  counts.fill_mean *= double(counts.frames);
+  counts = allreduce(pe, counts, [](const FrameCounts& a, const FrameCounts& b) {
+    FrameCounts sum;
+    sum.frames = a.frames + b.frames;
+    sum.wire_bytes = a.wire_bytes + b.wire_bytes;
+    sum.fill_mean = a.fill_mean + b.fill_mean;
+    sum.full = a.full + b.full;
+    sum.timeout = a.timeout + b.timeout;
+    sum.idle = a.idle + b.idle;
+    sum.explicitly = a.explicitly + b.explicitly;
+    sum.peak_buffer_bytes = std::max(a.peak_buffer_bytes, b.peak_buffer_bytes);
+    return sum;
+  });
+  if (counts.frames > 0) counts.fill_mean /= double(counts.frames);
+  return counts;
+}
+
+/// The options that an aggregator settled on, as a record's "options".
+inline Json options_record(const AggregatorOptions& effective) {
+  Json options = {{"buffer_bytes", effective.buffer_bytes},
+                  {"threshold", effective.threshold},
+                  {"cutoff", effective.cutoff},
+                  {"timeout_us", nullptr},
+                  {"ordered", effective.ordered}};
+  if (effective.timeout != std::chrono::nanoseconds::max()) {
+    options["timeout_us"] = std::chrono::duration<double, std::micro>(effective.timeout).count();
+  }
+  return options;
+}
+
+inline double max_over_pes(Pe& pe, double value) {
+  return allreduce(pe, value, [](double a, double b) { return a < b ? b : a; });
+}
+inline std::uint64_t sum_over_pes(Pe& pe, std::uint64_t value) {
+  return allreduce(pe, value, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+}
+
+/// The fields of a record that this run decides.
+inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& options, std::size_t message_bytes,
+                      std::uint64_t messages) {
+  const Settings settings = Settings::from_environment();
+  return {.bench = bench,
+          .mode = to_string(options.topology),
+          .transport = settings.transport,
+          .pes = pe.size(),
+          .processes = settings.processes(),
+          .pes_per_process = settings.pes_per_process,
+          .message_bytes = message_bytes,
+          .messages = messages};
+}
+
+/// The record to `json` (a file, "-"), or without it one line for people.
+inline void report(const Json& record, const std::string& json) {
+  if (!json.empty()) {
+    write_json(json, record);
+    return;
+  }
+  const std::string line = fmt::format(
+      "{} {}: {} PEs, {} messages of {} bytes, {:.3f} ms, {:.2f} M messages/s in all, {} frames, {:.0f} % full, {}\n",
+      record["bench"].get<std::string>(), record["mode"].get<std::string>(), record["pes"].get<std::size_t>(),
+      record["messages"].get<std::uint64_t>(), record["message_bytes"].get<std::size_t>(),
+      record["seconds"]["median"].get<double>() * 1e3, record["messages_per_second"].get<double>() / 1e6,
+      record["frames"].get<std::uint64_t>(), record["fill_mean"].get<double>() * 100,
+      record["verified"].get<bool>() ? "verified" : "WRONG");
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace headway::bench

@@ -1,0 +1,91 @@
+#include "record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <headway/base/error.hpp>
+
+#include "command_line.hpp"
+
+namespace headway::bench {
+namespace {
+
+Json run_of(double seconds, bool verified, std::uint64_t errors) {
+  Json record = make_record({"randomaccess", "1d", "local", 2, 2, 1, 8, 1000}, seconds, verified);
+  add_frames(record, {.frames = std::uint64_t(seconds * 10), .wire_bytes = 8000, .fill_mean = 0.5, .full = 3});
+  record["errors"] = errors;
+  return record;
+}
+
+TEST(Record, has_the_fields_of_the_result_file) {
+  const Json record = run_of(2, true, 0);
+  for (const char* field : {"bench", "mode", "transport", "pes", "processes", "pes_per_process", "message_bytes",
+                            "messages", "repeat", "seconds", "messages_per_second", "verified", "frames", "wire_bytes",
+                            "fill_mean", "flush", "peak_buffer_bytes", "gups", "errors"}) {
+    EXPECT_TRUE(record.contains(field)) << field;
+  }
+  EXPECT_DOUBLE_EQ(record["messages_per_second"], 500);
+  EXPECT_EQ(record["flush"]["full"], 3);
+}
+
+TEST(Record, repeats_merge_into_medians_and_verified_means_all_of_them) {
+  const std::vector<Json> good = {run_of(3, true, 0), run_of(1, true, 0), run_of(2, true, 0)};
+  const Json merged = merge_repeats(good);
+  EXPECT_EQ(merged["repeat"], 3);
+  EXPECT_DOUBLE_EQ(merged["seconds"]["median"], 2);
+  EXPECT_DOUBLE_EQ(merged["seconds"]["min"], 1);
+  EXPECT_DOUBLE_EQ(merged["seconds"]["max"], 3);
+  EXPECT_DOUBLE_EQ(merged["messages_per_second"], 500);
+  EXPECT_EQ(merged["frames"], 20);
+  EXPECT_EQ(merged["verified"], true);
+
+  std::vector<Json> bad = good;
+  bad.push_back(run_of(1, false, 7));
+  EXPECT_EQ(merge_repeats(bad)["verified"], false);
+  EXPECT_EQ(merge_repeats(bad)["errors"], 7);
+}
+
+TEST(Record, the_median_of_an_even_count_is_between_the_middle_two) {
+  EXPECT_DOUBLE_EQ(spread_of({4, 1, 3, 2}).median, 2.5);
+  EXPECT_DOUBLE_EQ(spread_of({}).median, 0);
+}
+
+TEST(CommandLine, counts_are_read_as_people_write_them) {
+  EXPECT_EQ(parse_count("--n", "1000", 1, 10000), 1000u);
+  EXPECT_EQ(parse_count("--n", "1e6", 1, 10'000'000), 1'000'000u);
+  EXPECT_EQ(parse_count("--n", "10^6", 1, 10'000'000), 1'000'000u);
+  EXPECT_EQ(parse_count("--n", "2^20", 1, 10'000'000), 1u << 20);
+  for (const char* text : {"", "abc", "-1", "0", "1.5", "10001", "1e99", "2^", "^2", "7x"}) {
+    EXPECT_THROW(parse_count("--n", text, 1, 10000), SettingError) << text;
+  }
+}
+
+TEST(CommandLine, times_need_a_unit) {
+  EXPECT_EQ(parse_time("--timeout", "100us"), std::chrono::microseconds(100));
+  EXPECT_EQ(parse_time("--timeout", "1.5ms"), std::chrono::microseconds(1500));
+  EXPECT_EQ(parse_time("--timeout", "none"), std::chrono::nanoseconds::max());
+  for (const char* text : {"", "100", "us", "-1us", "1e30s", "1h"}) {
+    EXPECT_THROW(parse_time("--timeout", text), SettingError) << text;
+  }
+}
+
+TEST(CommandLine, lists_have_no_empty_parts) {
+  EXPECT_EQ(parse_list("--mode", "direct,1d"), (std::vector<std::string>{"direct", "1d"}));
+  for (const char* text : {"", ",", "a,", ",a", "a,,b"}) EXPECT_THROW(parse_list("--mode", text), SettingError) << text;
+}
+
+TEST(CommandLine, a_wrong_choice_names_the_nearest_and_all) {
+  const std::vector<std::string> allowed = {"randomaccess", "stream"};
+  EXPECT_EQ(nearest("randomacess", allowed), "randomaccess");
+  EXPECT_EQ(nearest("xyz", allowed), "");
+  try {
+    parse_choice("NAME", "strem", allowed);
+    FAIL() << "accepted";
+  } catch (const SettingError& error) {
+    EXPECT_STREQ(error.what(),
+                 "NAME: 'strem' is not allowed; allowed is randomaccess, stream (did you mean 'stream'?)");
+  }
+}
+
+}  // namespace
+}  // namespace headway::bench

@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include <stream/message.hpp>
+
+namespace headway::stream {
+namespace {
+
+constexpr std::size_t source = 3;
+constexpr std::uint64_t messages = 300;
+
+std::vector<std::byte> message_of(std::size_t bytes, std::uint64_t index) {
+  std::vector<std::byte> message(bytes);
+  fill_pattern(message, source);
+  stamp(message.data(), bytes, index);
+  return message;
+}
+
+TEST(Message, what_was_sent_once_each_is_accepted) {
+  for (const std::size_t bytes : {0, 1, 7, 8, 9, 15, 16, 17, 104, 1000}) {
+    Checker checker(bytes, messages, source);
+    Sum sum;
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      const auto message = message_of(bytes, messages - 1 - i);
+      checker(message.data(), bytes);
+      add(sum, message.data(), bytes);
+    }
+    EXPECT_EQ(checker.errors(), 0u) << bytes << " bytes";
+    EXPECT_EQ(sum, expected_sum(messages, bytes)) << bytes << " bytes";
+  }
+}
+
+TEST(Message, fixed_size_messages_are_the_same_bytes) {
+  with_fixed_size(104, [](auto message) {
+    fill_pattern(std::as_writable_bytes(std::span(message)), source);
+    stamp(message, 17);
+    const auto expected = message_of(104, 17);
+    EXPECT_EQ(std::memcmp(message.data(), expected.data(), 104), 0);
+  });
+  EXPECT_FALSE(with_fixed_size(100, [](auto) {}));
+}
+
+TEST(Message, a_lost_a_doubled_and_a_changed_one_are_errors) {
+  for (int fault = 0; fault < 3; ++fault) {
+    Checker checker(104, messages, source);
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      auto message = message_of(104, i);
+      if (fault == 0 && i == 50) continue;
+      if (fault == 1 && i == 50) checker(message.data(), 104);
+      if (fault == 2 && i == 50) message[60] ^= std::byte(1);
+      checker(message.data(), 104);
+    }
+    EXPECT_GT(checker.errors(), 0u) << "fault " << fault;
+  }
+}
+
+}  // namespace
+}  // namespace headway::stream

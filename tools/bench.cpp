@@ -1,0 +1,181 @@
+/// `headway bench`: starts every case once per round, A B C A B C, and compares neighbours in time.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <headway/base/error.hpp>
+#include <iostream>
+#include <map>
+#include <record/record.hpp>
+
+#include "bench_plan.hpp"
+#include "bench_table.hpp"
+#include "commands.hpp"
+
+namespace headway::tools {
+namespace {
+
+using bench::Json;
+
+/// A program that ended without a record: its status becomes the command's.
+struct CaseFailed : std::runtime_error {
+  CaseFailed(const std::string& message, int case_status) : std::runtime_error(message), status(case_status) {}
+  int status;
+};
+
+/// One line on a terminal that says what is running; nothing in a pipe.
+class Progress {
+ public:
+  explicit Progress(std::size_t steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void step(const std::string& what) {
+    ++step_;
+    show(fmt::format("[{}/{}] {}", step_, steps_, what));
+  }
+  void clear() { show(""); }
+
+ private:
+  void show(const std::string& text) {
+    if (shown_) std::cerr << "\r\033[K" << text << std::flush;
+  }
+  std::size_t steps_, step_ = 0;
+  bool shown_;
+};
+
+const char* meaning(int status) {
+  switch (status) {
+    case exit_status::unusable_arguments: return "unusable arguments";
+    case exit_status::unusable_settings: return "unusable settings";
+    case exit_status::failed: return "a PE died or a handler threw";
+    case exit_status::stalled: return "stalled";
+    case exit_status::undelivered: return "messages left undelivered";
+    case 127: return "it could not be started";
+    default: return status > 128 ? "ended by a signal" : "failed";
+  }
+}
+
+/// The last lines of what a program said, at most `lines_max`.
+std::string tail(const std::string& text, std::size_t lines_max) {
+  std::size_t begin = text.size();
+  for (std::size_t lines = 0; begin > 0; --begin) {
+    if (text[begin - 1] == '\n' && begin < text.size() && ++lines >= lines_max) break;
+  }
+  return text.substr(begin);
+}
+
+/// Starts one case once; its record, or CaseFailed.
+Json run_case(const BenchCase& started, const std::vector<std::string>& further, std::chrono::seconds limit) {
+  std::vector<std::string> command = started.command;
+  command.insert(command.end(), further.begin(), further.end());
+  const ChildResult result = run_child(command, started.environment, limit);
+  const auto begin = result.output.find('{');
+  Json record = begin == std::string::npos ? Json() : Json::parse(result.output.substr(begin), nullptr, false);
+  if (result.timed_out) {
+    throw CaseFailed(fmt::format("{}: not finished within {} s (--time-limit)", started.label, limit.count()), 1);
+  }
+  const bool complete = record.is_object() && record.contains("verified");
+  // A wrong result is a record with "verified": false and status 1; anything else that is not 0 is a failure.
+  if (!complete || (result.status != 0 && record["verified"].get<bool>()) ||
+      (result.status != 0 && result.status != 1)) {
+    throw CaseFailed(fmt::format("{}: {} ended with status {} ({})\n{}", started.label, started.command.front(),
+                                 result.status, meaning(result.status), tail(result.errors, 20)),
+                     result.status == 0 ? 1 : result.status);
+  }
+  return record;
+}
+
+double rate_of(const Json& record) { return record["messages_per_second"].get<double>(); }
+
+/// Tries each bucket size twice, interleaved, and keeps the one with the fastest run.
+void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& progress) {
+  if (peer.bucket_sizes.empty()) return;
+  std::map<std::string, double> best;
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& size : peer.bucket_sizes) {
+      progress.step(fmt::format("{}, which buckets: {}", peer.label, size));
+      best[size] = std::max(best[size], rate_of(run_case(peer, {"--buffer-bytes", size}, limit)));
+    }
+  }
+  const auto fastest = std::ranges::max_element(best, {}, [](const auto& entry) { return entry.second; });
+  peer.command.insert(peer.command.end(), {"--buffer-bytes", fastest->first});
+}
+
+/// Per-round ratios of case `of` to case `to`, as their median.
+double median_ratio(const std::vector<Json>& of, const std::vector<Json>& to) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < of.size(); ++round) {
+    if (rate_of(to[round]) > 0) ratios.push_back(rate_of(of[round]) / rate_of(to[round]));
+  }
+  return bench::spread_of(std::move(ratios)).median;
+}
+
+/// Runs all rounds of a group. The records come with the ratios of each case to the first and to the best peer.
+std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Progress& progress) {
+  for (BenchCase& started : group.cases) choose_bucket_size(started, plan.limit, progress);
+  std::vector<std::vector<Json>> rounds(group.cases.size());
+  for (std::size_t round = 0; round < plan.repeats; ++round) {
+    for (std::size_t i = 0; i < group.cases.size(); ++i) {
+      progress.step(fmt::format("{} {}, {}, round {} of {}", plan.bench, group.title, group.cases[i].label, round + 1,
+                                plan.repeats));
+      rounds[i].push_back(run_case(group.cases[i], {}, plan.limit));
+    }
+  }
+  std::vector<MeasuredCase> measured;
+  std::size_t best_peer = group.cases.size();
+  for (std::size_t i = 0; i < group.cases.size(); ++i) {
+    measured.push_back({group.cases[i].label, group.cases[i].peer, bench::merge_repeats(rounds[i])});
+    const bool better =
+        best_peer == group.cases.size() || rate_of(measured[i].record) > rate_of(measured[best_peer].record);
+    if (group.cases[i].peer && better) best_peer = i;
+  }
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    Json ratios = Json::object();
+    ratios[measured.front().label] = median_ratio(rounds[i], rounds.front());
+    if (best_peer < measured.size()) ratios[measured[best_peer].label] = median_ratio(rounds[i], rounds[best_peer]);
+    measured[i].record["ratio_to"] = std::move(ratios);
+  }
+  return measured;
+}
+
+int run_plan(BenchPlan& plan, const std::vector<std::string>& command_line) {
+  std::size_t steps = 0;
+  for (const BenchGroup& group : plan.groups) {
+    for (const BenchCase& started : group.cases) steps += plan.repeats + 2 * started.bucket_sizes.size();
+  }
+  std::vector<Json> records;
+  bool verified = true;
+  {
+    Progress progress(steps);
+    for (BenchGroup& group : plan.groups) {
+      const std::vector<MeasuredCase> measured = run_group(group, plan, progress);
+      for (const MeasuredCase& one : measured) {
+        records.push_back(one.record);
+        verified = verified && one.record["verified"].get<bool>();
+      }
+      progress.clear();
+      if (plan.json != "-") std::cout << table_of(plan.bench, group.title, measured) << std::endl;
+    }
+  }
+  if (!plan.json.empty()) bench::write_json(plan.json, bench::result_file(command_line, records));
+  if (!verified) std::cerr << "headway bench: results are wrong, see the column 'verified'\n";
+  return verified ? 0 : 1;
+}
+
+}  // namespace
+
+int bench_command(int argc, char** argv) {
+  PlanOrStatus made = make_plan(argc, argv);
+  if (!made.plan) return made.status;
+  std::vector<std::string> command_line = {"headway", "bench"};
+  command_line.insert(command_line.end(), argv + 1, argv + argc);
+  try {
+    return run_plan(*made.plan, command_line);
+  } catch (const CaseFailed& failed) {
+    std::cerr << "headway bench: " << failed.what() << (std::string(failed.what()).ends_with('\n') ? "" : "\n");
+    return failed.status;
+  }
+}
+
+}  // namespace headway::tools

@@ -1,0 +1,103 @@
+/// The command as users start it: what it refuses, in which words, with which status.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "child.hpp"
+
+namespace headway::tools {
+namespace {
+
+ChildResult headway(std::vector<std::string> arguments, const std::vector<Variable>& environment = {}) {
+  arguments.insert(arguments.begin(), HEADWAY_COMMAND);
+  return run_child(arguments, environment, std::chrono::seconds(60));
+}
+
+struct Refusal {
+  std::vector<std::string> arguments;
+  std::vector<std::string> named;  // in the message
+};
+
+TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_is_allowed) {
+  const std::vector<Refusal> refusals = {
+      {{}, {"--help"}},
+      {{"bnech"}, {"'bnech'", "'bench'", "run, bench, doctor, info"}},
+      {{"run"}, {"program"}},
+      {{"run", "-n", "0", "true"}, {"--pes", "0", "1 to 4096"}},
+      {{"run", "-n", "-1", "true"}, {"--pes", "-1"}},
+      {{"run", "-n", "abc", "true"}, {"--pes", "abc"}},
+      {{"run", "-n", "100000", "true"}, {"--pes", "100000", "4096"}},
+      {{"run", "-n"}, {"--pes"}},
+      {{"run", "--pes-per-process", "0", "true"}, {"--pes-per-process", "0"}},
+      {{"run", "--transport", "tcp", "true"}, {"--transport", "tcp", "local"}},
+      {{"run", "--budget", "1", "true"}, {"--budget", "1", "1 MiB"}},
+      {{"run", "--bind", "socket", "true"}, {"--bind", "socket", "core or none"}},
+      {{"run", "--stall", "3x", "true"}, {"--stall", "3x", "30s"}},
+      {{"run", "--debug", "2", "-n", "2", "true"}, {"--debug", "2", "0 to 1"}},
+      {{"run", "--pse", "2", "true"}, {"'--pse'", "'--pes'", "--transport"}},
+      {{"run", "no-such-program"}, {"no-such-program"}},
+      {{"run", "./no-such-program"}, {"./no-such-program", "no such file"}},
+      {{"bench"}, {"randomaccess", "stream"}},
+      {{"bench", "randomacces"}, {"'randomacces'", "'randomaccess'", "stream"}},
+      {{"bench", "randomaccess", "--mode", "1d,4"}, {"--mode", "4", "direct, 1d"}},
+      {{"bench", "randomaccess", "--mode", ""}, {"--mode"}},
+      {{"bench", "randomaccess", "--peer", "mpi-alltoal"}, {"--peer", "mpi-alltoal", "mpi-direct"}},
+      {{"bench", "randomaccess", "--bufer-bytes", "4K"}, {"'--bufer-bytes'", "'--buffer-bytes'"}},
+      {{"bench", "randomaccess", "--buffer-bytes", "0"}, {"--buffer-bytes", "'0'", "256 B"}},
+      {{"bench", "randomaccess", "--buffer-bytes", "1T"}, {"--buffer-bytes", "'1T'", "256 MiB"}},
+      {{"bench", "randomaccess", "--buffer-bytes", "4q"}, {"--buffer-bytes", "4q", "16K"}},
+      {{"bench", "randomaccess", "--threshold", "1.5"}, {"--threshold", "1.5", "at most 1"}},
+      {{"bench", "randomaccess", "--cutoff", "-0.1"}, {"--cutoff", "-0.1", "0 to 1"}},
+      {{"bench", "randomaccess", "--timeout", "100"}, {"--timeout", "100", "100us"}},
+      {{"bench", "randomaccess", "--log2", "99"}, {"--log2", "99", "40"}},
+      {{"bench", "randomaccess", "--repeat", "0"}, {"--repeat", "'0'"}},
+      {{"bench", "randomaccess", "--messages", "5"}, {"--messages", "stream"}},
+      {{"bench", "stream", "--log2", "5"}, {"--log2", "randomaccess"}},
+      {{"bench", "stream", "--pes", "3"}, {"--pes", "3", "even"}},
+      {{"bench", "stream", "--bytes", "33", "--threshold", "0.9", "--cutoff", "0.2"}, {"--threshold", "--cutoff", "1"}},
+      {{"doctor", "--now"}, {"'--now'", "--help"}},
+      {{"info", "more"}, {"'more'"}},
+  };
+  for (const Refusal& refusal : refusals) {
+    std::string line = "headway";
+    for (const std::string& argument : refusal.arguments) line += " " + argument;
+    SCOPED_TRACE(line);
+    const ChildResult result = headway(refusal.arguments);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.output, "");
+    EXPECT_EQ(std::ranges::count(result.errors, '\n'), 1) << result.errors;
+    for (const std::string& name : refusal.named)
+      EXPECT_NE(result.errors.find(name), std::string::npos) << name << " in: " << result.errors;
+  }
+}
+
+TEST(Command, a_bad_variable_of_the_environment_is_the_settings_fault) {
+  for (const auto& command : {std::vector<std::string>{"run", "true"}, {"bench", "stream"}}) {
+    const ChildResult result = headway(command, {{"HEADWAY_PES", "abc"}});
+    EXPECT_EQ(result.status, 120);
+    EXPECT_NE(result.errors.find("HEADWAY_PES=abc"), std::string::npos) << result.errors;
+  }
+}
+
+TEST(Command, help_lists_the_commands_and_each_has_its_own) {
+  const ChildResult result = headway({"--help"});
+  EXPECT_EQ(result.status, 0);
+  for (const std::string name : {"run", "bench", "doctor", "info"}) {
+    EXPECT_NE(result.output.find("headway " + name), std::string::npos) << name;
+    EXPECT_EQ(headway({name, "--help"}).status, 0) << name;
+  }
+}
+
+TEST(Command, doctor_and_info_end_well_here) {
+  const ChildResult doctor = headway({"doctor"});
+  EXPECT_EQ(doctor.status, 0) << doctor.output;
+  for (const char* subject : {"cores", "memory", "shared memory", "CMA", "MPI"}) {
+    EXPECT_NE(doctor.output.find(subject), std::string::npos) << subject;
+  }
+  const ChildResult info = headway({"info"});
+  EXPECT_EQ(info.status, 0);
+  EXPECT_TRUE(info.output.starts_with("headway ")) << info.output;
+}
+
+}  // namespace
+}  // namespace headway::tools

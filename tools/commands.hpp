@@ -1,0 +1,18 @@
+/// The commands of `headway`. Each takes its own arguments (argv[0] is the command's name) and returns an exit status.
+#pragma once
+
+namespace headway::tools {
+
+int run_command(int argc, char** argv);
+int bench_command(int argc, char** argv);
+int doctor_command(int argc, char** argv);
+int info_command(int argc, char** argv);
+
+struct Command {
+  const char* name;
+  int (*run)(int argc, char** argv);
+  const char* arguments;
+  const char* help;
+};
+
+}  // namespace headway::tools

@@ -1,0 +1,204 @@
+/// `headway doctor`: what this machine offers, what is wrong with it, and the cure.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+#include <headway/base/settings.hpp>
+#include <iostream>
+#include <record/command_line.hpp>
+
+#include "commands.hpp"
+#include "peers.hpp"
+#include "probes.hpp"
+
+namespace headway::tools {
+namespace {
+
+/// What one check found. A warning costs speed or a feature; an error keeps programs from running.
+struct Finding {
+  enum class Grade { ok, warning, error };
+  std::string subject;
+  Grade grade = Grade::ok;
+  std::string text;
+  std::string cure;  // for all but ok
+};
+using Grade = Finding::Grade;
+
+/// 24684092 KiB as "23.5 GiB".
+std::string about(std::uint64_t bytes) {
+  return bytes >= 1_GiB ? fmt::format("{:.1f} GiB", double(bytes) / double(1_GiB))
+                        : fmt::format("{:.0f} MiB", double(bytes) / double(1_MiB));
+}
+
+Finding cores() {
+  const std::size_t online = processors_online(), allowed = allowed_processors().size(), available = available_cores();
+  const double limit = cgroup_cpu_limit();
+  Finding found{"cores", Grade::ok, fmt::format("{} available of {} online", available, online), ""};
+  if (limit > 0) found.text += fmt::format("; the cgroup allows {:.2f} CPUs' worth of time", limit);
+  if (limit > 0 && limit < double(allowed)) {
+    found.grade = Grade::warning;
+    found.cure = fmt::format(
+        "raise cpu.max of the cgroup (containers: --cpus={}); until then the kernel stops all PEs for part of each "
+        "period",
+        allowed);
+  } else if (allowed < online) {
+    found.grade = Grade::warning;
+    found.cure =
+        "the affinity mask leaves cores out: start without taskset, or with more CPUs in the job or container "
+        "(--cpuset-cpus)";
+  }
+  return found;
+}
+
+Finding load() {
+  const double running = load_average();
+  Finding found{"load", Grade::ok, fmt::format("{:.1f} processes ran on average in the last minute", running), ""};
+  if (running > 0.5 * double(available_cores())) {
+    found.grade = Grade::warning;
+    found.cure = "other work runs here: measurements are disturbed, wait for it to end";
+  }
+  return found;
+}
+
+Finding clock_speed() {
+  const std::string governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  if (governor.empty()) return {"clock speed", Grade::ok, "not set by this system (virtual machine or firmware)", ""};
+  Finding found{"clock speed", Grade::ok, "governor " + governor, ""};
+  if (governor == "powersave" && first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver") != "intel_pstate") {
+    found.grade = Grade::warning;
+    found.cure = "cores run slowly: cpupower frequency-set -g performance";
+  }
+  return found;
+}
+
+Finding memory() {
+  Finding found{"memory", Grade::ok, about(available_memory_bytes()), ""};
+  if (const std::uint64_t limit = cgroup_memory_limit_bytes(); limit > 0)
+    found.text += fmt::format("; the cgroup's limit is {}", about(limit));
+  if (available_memory_bytes() < 512_MiB) {
+    found.grade = Grade::warning;
+    found.cure = "little memory: raise memory.max of the cgroup (containers: --memory), or lower HEADWAY_BUDGET";
+  }
+  return found;
+}
+
+Finding settings() {
+  try {
+    const Settings s = Settings::from_environment();
+    Finding found{"PEs", Grade::ok,
+                  fmt::format("{} in {} process{} by default; budget {} and spill cap {} a PE, {} in all", s.pes,
+                              s.processes(), s.processes() == 1 ? "" : "es", about(s.budget_bytes),
+                              about(s.spill_bytes), about(s.pes * (s.budget_bytes + s.spill_bytes))),
+                  ""};
+    if (s.pes > available_cores()) {
+      found.grade = Grade::warning;
+      found.text += fmt::format("; oversubscribed, {} PEs on {} cores", s.pes, available_cores());
+      found.cure = fmt::format("works, slower: set HEADWAY_PES to {} or fewer", available_cores());
+    } else if (s.pes * s.budget_bytes > available_memory_bytes() / 2) {
+      found.grade = Grade::warning;
+      found.cure = "budgets take more than half of the memory: lower HEADWAY_BUDGET";
+    }
+    return found;
+  } catch (const SettingError& error) {
+    return {"PEs", Grade::error, error.what(), "correct or unset that variable: every program is refused with it"};
+  }
+}
+
+Finding shared_memory() {
+  const std::string failure = probe_shared_memory();
+  if (failure.empty()) return {"shared memory", Grade::ok, "memfd works between processes", ""};
+  return {"shared memory", Grade::error, failure,
+          "programs need memfd_create: Linux 3.17 or later, and a seccomp profile that allows it (containers: "
+          "--security-opt seccomp=FILE)"};
+}
+
+Finding process_watch() {
+  const std::string failure = probe_pidfd();
+  if (failure.empty()) return {"process watch", Grade::ok, "pidfd_open works", ""};
+  return {"process watch", Grade::error, failure,
+          "needs Linux 5.3 or later, and a seccomp profile that allows pidfd_open"};
+}
+
+Finding cross_memory() {
+  const std::string failure = probe_cross_memory_attach();
+  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
+  const std::string yama = scope.empty() ? "no yama" : "yama ptrace_scope " + scope;
+  if (failure.empty()) return {"CMA", Grade::ok, "process_vm_readv works between sibling processes; " + yama, ""};
+  return {"CMA", Grade::warning, fmt::format("{}; {}", failure, yama),
+          "large transfers go through shared frames instead: sysctl kernel.yama.ptrace_scope=0, containers: --cap-add "
+          "SYS_PTRACE"};
+}
+
+Finding open_files() {
+  const std::uint64_t limit = open_files_limit();
+  Finding found{"open files", Grade::ok, fmt::format("{} allowed", limit), ""};
+  if (limit < 1024) {
+    found.grade = Grade::warning;
+    found.cure = "many PEs as processes need some each: ulimit -n 4096";
+  }
+  return found;
+}
+
+Finding huge_pages() {
+  const std::string enabled = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
+  Finding found{"huge pages", Grade::ok, enabled.empty() ? "not known to this kernel" : enabled, ""};
+  if (enabled.find("[never]") != std::string::npos) {
+    found.grade = Grade::warning;
+    found.cure = "large tables miss the TLB: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+  }
+  return found;
+}
+
+Finding mpis() {
+  std::string text;
+  std::string cure;
+  const auto peers = find_peers();
+  for (const std::string mpi : {"openmpi", "mpich"}) {
+    const std::string compiler = find_in_path("mpicxx." + mpi), launcher = find_launcher(mpi);
+    const bool built = std::ranges::find(peers, mpi, &Peer::mpi) != peers.end();
+    if (compiler.empty() && !built) continue;
+    text += fmt::format("{}{}: compiler {}, launcher {}, peer {}", text.empty() ? "" : "; ", mpi,
+                        compiler.empty() ? "not found" : compiler, launcher.empty() ? "not found" : launcher,
+                        built ? "built" : "not built");
+    if (built && launcher.empty())
+      cure = "a peer needs its launcher: apt install " + std::string(mpi == "openmpi" ? "openmpi-bin" : "mpich");
+    if (!built && !compiler.empty()) cure = "build again: the peer of " + mpi + " is missing";
+  }
+  if (text.empty() && !find_in_path("mpicxx").empty()) text = "mpicxx: " + find_in_path("mpicxx");
+  if (text.empty())
+    text = "none; none is needed, peers of the benchmarks use one (Debian: apt install libopenmpi-dev openmpi-bin)";
+  return {"MPI", cure.empty() ? Grade::ok : Grade::warning, text, cure};
+}
+
+Finding debugger() {
+  const std::string gdb = find_in_path("gdb");
+  return {"debugger", Grade::ok, gdb.empty() ? "no gdb; `headway run --debug` needs it (apt install gdb)" : gdb, ""};
+}
+
+}  // namespace
+
+int doctor_command(int argc, char** argv) {
+  CLI::App app(
+      "What this machine offers and what is wrong with it, with the cure. Ends with 1 where programs cannot run.",
+      "headway doctor");
+  if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
+  const std::vector<Finding> findings = {cores(),      load(),          clock_speed(),   memory(),
+                                         settings(),   shared_memory(), process_watch(), cross_memory(),
+                                         open_files(), huge_pages(),    mpis(),          debugger()};
+  std::size_t warnings = 0, errors = 0;
+  for (const Finding& found : findings) {
+    const char* grade = found.grade == Grade::ok ? "ok" : found.grade == Grade::warning ? "warning" : "ERROR";
+    std::cout << fmt::format("{:<8} {:<14} {}\n", grade, found.subject, found.text);
+    if (found.grade != Grade::ok) std::cout << fmt::format("{:<8} {:<14} -> {}\n", "", "", found.cure);
+    warnings += found.grade == Grade::warning;
+    errors += found.grade == Grade::error;
+  }
+  std::cout << fmt::format("{} warning{}, {} error{}\n", warnings, warnings == 1 ? "" : "s", errors,
+                           errors == 1 ? "" : "s")
+            << std::flush;
+  return errors == 0 ? 0 : 1;
+}
+
+}  // namespace headway::tools

@@ -1,0 +1,25 @@
+/// `headway info`: what this build is.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <record/command_line.hpp>
+
+#include "commands.hpp"
+
+namespace headway::tools {
+
+int info_command(int argc, char** argv) {
+  CLI::App app("Version, build, layers, transports and plug-ins.", "headway info");
+  if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
+  std::cout << "headway " HEADWAY_VERSION "\n"
+            << "compiler    " HEADWAY_COMPILER "\n"
+            << "build       " HEADWAY_BUILD_TYPE "\n"
+            << "layers      " HEADWAY_LAYERS "\n"
+            << "transports  local\n"
+            << "plug-ins    none\n"
+            << fmt::format("fmt         {}.{}.{}\n", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)
+            << std::flush;
+  return 0;
+}
+
+}  // namespace headway::tools

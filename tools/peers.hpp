@@ -1,0 +1,38 @@
+/// The peers that were built beside this command, and how they are started.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+
+namespace headway::tools {
+
+/// The directory of this command; benchmark programs and peers lie beside it.
+std::string program_directory();
+
+/// A program in PATH as its full path, or empty.
+std::string find_in_path(const std::string& program);
+
+/// One peer: an MPI for which an executable was built and a launcher is installed.
+struct Peer {
+  std::string mpi;       // "openmpi", "mpich", "mpi"
+  std::string program;   // its executable
+  std::string launcher;  // its mpirun, or empty where none was found
+};
+
+/// All peers, the preferred one first.
+std::vector<Peer> find_peers();
+
+/// The launcher of an MPI, or empty.
+std::string find_launcher(const std::string& mpi);
+
+/// The command line that starts `ranks` ranks of a peer, without the peer's own arguments; and what its environment
+/// needs.
+std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks);
+std::vector<Variable> launch_environment(const Peer& peer);
+
+/// What works on a peer, by name.
+inline const std::vector<std::string> peer_modes = {"mpi-direct", "mpi-alltoallv"};
+
+}  // namespace headway::tools

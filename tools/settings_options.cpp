@@ -1,0 +1,66 @@
+#include "settings_options.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <headway/base/error.hpp>
+#include <iostream>
+#include <record/command_line.hpp>
+
+namespace headway::tools {
+namespace {
+
+struct Option {
+  const char* names;
+  const char* shown;  // in messages
+  const char* variable;
+  const char* value;
+  const char* help;
+};
+
+constexpr std::array options = {
+    Option{"-n,--pes", "--pes", "HEADWAY_PES", "N", "PEs in all [the cores this process may use]"},
+    Option{"--pes-per-process", "--pes-per-process", "HEADWAY_PES_PER_PROCESS", "K",
+           "PEs as threads of one process [1]"},
+    Option{"--transport", "--transport", "HEADWAY_TRANSPORT", "NAME", "what carries frames: local [local]"},
+    Option{"--budget", "--budget", "HEADWAY_BUDGET", "SIZE",
+           "frame memory of a PE, such as 64M [derived, see `headway doctor`]"},
+    Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",
+           "memory of a PE for what its handlers send beyond the budget [derived]"},
+    Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
+    Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},
+    Option{"--seed", "--seed", "HEADWAY_SEED", "N", "seed of programs that draw random numbers [1]"},
+};
+
+}  // namespace
+
+SettingsOptions::SettingsOptions(CLI::App& app) {
+  for (const Option& option : options) {
+    bench::add_value(
+        app, option.names, [this, variable = option.variable](const std::string& text) { given_[variable] = text; },
+        option.value, option.help);
+  }
+}
+
+std::optional<Settings> SettingsOptions::apply(const std::string& command) const {
+  for (const auto& [variable, text] : given_) ::unsetenv(variable.c_str());
+  Settings settings = Settings::from_environment();
+  for (const Option& option : options) {
+    const auto found = given_.find(option.variable);
+    if (found == given_.end()) continue;
+    ::setenv(option.variable, found->second.c_str(), 1);
+    try {
+      settings = Settings::from_environment();
+    } catch (const SettingError& error) {
+      std::string message = error.what();  // "VARIABLE=VALUE: allowed is ..."
+      if (message.starts_with(option.variable))
+        message = option.shown + message.substr(std::string(option.variable).size());
+      std::cerr << fmt::format("{}: {}\n", command, message);
+      return std::nullopt;
+    }
+  }
+  return settings;
+}
+
+}  // namespace headway::tools

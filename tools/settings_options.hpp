@@ -1,0 +1,26 @@
+/// The HEADWAY_ settings as options of a command.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <headway/base/settings.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace headway::tools {
+
+class SettingsOptions {
+ public:
+  /// Adds an option for each setting that the library reads.
+  explicit SettingsOptions(CLI::App& app);
+
+  /// Sets this process's HEADWAY_ variables from the options given, for the programs that it starts, and returns the
+  /// settings that result. Where an option cannot be used: one line on standard error in the option's name, and
+  /// nothing; what is wrong with a variable of the environment throws SettingError.
+  std::optional<Settings> apply(const std::string& command) const;
+
+ private:
+  std::map<std::string, std::string> given_;  // by variable
+};
+
+}  // namespace headway::tools
