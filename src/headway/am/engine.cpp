@@ -120,6 +120,10 @@ bool Engine::progress_round(unsigned frames_max) {
     replay(early_);
     any = true;
   }
+  if (!tasks_.empty()) {
+    run_tasks();
+    any = true;
+  }
   if (paused_frames_ != 0) any |= resume_paused();
   Arrival arrival;
   for (unsigned i = 0; i < frames_max && endpoint_->poll(arrival); ++i) {
@@ -191,23 +195,36 @@ void Engine::handle(Entry& entry, Held held) {
   }
 }
 
-FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
-  board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+/// Runs user code; what it throws ends the run, with describe() as the place.
+template <class Body, class Describe>
+void Engine::run_as_handler(Body body, Describe describe) {
   in_handler_ = true;
   try {
-    const FrameHandler::Result result = handler.handle(held.arrival, held.next);
-    in_handler_ = false;
-    return result;
+    body();
   } catch (const RunFailed&) {
     throw;
   } catch (const std::exception& error) {
-    fail(FailureKind::failed, fmt::format("on PE {} the handler of {} threw for a message in a frame from PE {}: {}", id_,
-                                          handler.description(), held.arrival.header.source, error.what()));
+    fail(FailureKind::failed, fmt::format("{} threw: {}", describe(), error.what()));
   } catch (...) {
-    fail(FailureKind::failed,
-         fmt::format("on PE {} the handler of {} threw something that is no std::exception, for a message in a frame "
-                     "from PE {}",
-                     id_, handler.description(), held.arrival.header.source));
+    fail(FailureKind::failed, fmt::format("{} threw something that is no std::exception", describe()));
+  }
+  in_handler_ = false;
+}
+
+FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
+  board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  FrameHandler::Result result = FrameHandler::Result::done;
+  run_as_handler([&] { result = handler.handle(held.arrival, held.next); },
+                 [&] {
+                   return fmt::format("the handler of {} for a message in a frame from PE {}", handler.description(),
+                                      held.arrival.header.source);
+                 });
+  return result;
+}
+
+void Engine::run_tasks() {
+  for (const std::function<void()>& task : std::exchange(tasks_, {})) {
+    run_as_handler(task, [] { return std::string("a call that waited"); });
   }
 }
 
@@ -378,6 +395,9 @@ void Engine::fail(FailureKind kind, const std::string& text) {
 std::uint64_t Engine::undeliverable_messages() const {
   std::uint64_t messages = 0;
   for (const Held& held : early_) messages += held.arrival.header.count - held.next;
+  for (const Entry& entry : handlers_) {
+    if (entry.handler != nullptr) messages += entry.handler->waiting_messages();
+  }
   return messages;
 }
 
@@ -399,6 +419,11 @@ std::string Engine::undelivered() const {
     } else {
       text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", entry.description);
     }
+  }
+  for (const Entry& entry : handlers_) {
+    if (entry.handler == nullptr || entry.handler->waiting_messages() == 0) continue;
+    text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
+                        text.empty() ? "" : "\n", entry.handler->waiting_messages(), id_, entry.handler->description());
   }
   return text;
 }

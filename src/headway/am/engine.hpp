@@ -57,6 +57,8 @@ class FrameHandler {
   virtual std::string description() const = 0;
   /// False until the user's code is there; frames wait.
   virtual bool ready() const = 0;
+  /// Messages that it has taken in but cannot handle before something else exists on this PE.
+  virtual std::uint64_t waiting_messages() const { return 0; }
 };
 
 /// State that a layer above keeps per PE, made on every PE in the same order before the program starts.
@@ -138,6 +140,8 @@ class Engine {
     header.hops_left = hops_left;
     header.phase = phase_;
   }
+  /// Runs `task` at the next progress, as a handler.
+  void run_later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
   void count_created(std::uint64_t messages) { created_ += messages; }
   void count_handled(std::uint64_t messages) { handled_ += messages; }
 
@@ -188,6 +192,9 @@ class Engine {
   void dispatch_messages(Arrival& arrival);
   void handle(Entry& entry, Held held);
   FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
+  template <class Body, class Describe>
+  void run_as_handler(Body body, Describe describe);
+  void run_tasks();
   Held hold(const Arrival& arrival);
   bool resume_paused();
   void replay(std::vector<Held>& held);
@@ -205,6 +212,7 @@ class Engine {
   PeBoard* board_;
   std::vector<Entry> handlers_;
   std::vector<ControlHandler> controls_;
+  std::vector<std::function<void()>> tasks_;
   std::vector<std::unique_ptr<Extension>> extensions_;
   std::uint64_t created_ = 0, handled_ = 0;
   std::uint8_t phase_ = 0;

@@ -1,0 +1,357 @@
+/// Packs many small messages into few large frames on their way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/core.hpp>
+#include <headway/aggregate/format.hpp>
+#include <headway/aggregate/invoke.hpp>
+#include <headway/base/error.hpp>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace headway {
+
+/// Sends messages made of `Args...` to a handler on any PE, many to a frame.
+///
+///     headway::Aggregator<Update> updates(pe, {.buffer_bytes = 16_KiB});
+///     updates.on([&](const Update& u) { table[u.slot] ^= u.value; });
+///     updates.send(owner, {slot, value});
+///     pe.quiesce();
+///
+/// Made collectively, in the same order on every PE; on() before the first send. An argument that is trivially copyable
+/// travels as its bytes; a span<const T> or string_view stands for its content, which the handler reads in place; other
+/// types (vectors, strings, maps, plain aggregates of such, classes with serialize(archive)) are serialized.
+///
+/// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks; quiesce()
+/// first, for a message that arrives for a destroyed one ends the run with an error.
+template <class... Args>
+class Aggregator final : public aggregate::Core {
+  static constexpr bool good_arguments = (aggregate::require_argument<Args>() && ...);
+  using Format = std::conditional_t<good_arguments, aggregate::MessageFormat<Args...>, aggregate::MessageFormat<>>;
+
+ public:
+  /// Throws SettingError for options that cannot be.
+  explicit Aggregator(Pe& pe, const AggregatorOptions& options = {})
+      : Core(pe, options, {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {}
+
+  /// Sets the handler, called as handler(args...), handler(PeId source, args...), handler(Pe&, args...) or
+  /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
+  /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
+  template <class Handler>
+  void on(Handler handler) {
+    if constexpr (good_arguments) {
+      using Call = aggregate::Call<Handler, Args...>;
+      if constexpr (Call::check()) {
+        mark_ready(Call::wants_source);
+        handler_ = std::make_shared<Handler>(std::move(handler));
+        deliver_ = &Aggregator::deliver<Handler>;
+      }
+    }
+  }
+
+  /// Sends one message. From the main program it may wait for room, running handlers meanwhile; from a handler it never
+  /// waits and never runs another handler. UsageError for a destination out of range.
+  inline __attribute__((always_inline)) void send(PeId destination, const Args&... args) {
+    if constexpr (good_arguments && Format::fixed) {
+      if (destination < fast_size_) [[likely]] {
+        aggregate::Slot& slot = slots_[destination];
+        std::byte* const at = slot.cursor;
+        if (at != slot.limit) [[likely]] {
+          Format::pack(at, args...);
+          slot.cursor = at + Format::fixed_bytes;
+          return;
+        }
+      }
+      send_otherwise(destination, Wait::yes, args...);
+    } else if constexpr (good_arguments) {
+      const std::size_t bytes = Format::bytes(args...);
+      if (!send_packed(destination, bytes, [&](std::byte* at) { Format::pack(at, args...); })) {
+        send_otherwise(destination, Wait::yes, args...);
+      }
+    }
+  }
+
+  /// The same, but refuses (false) where send would wait; nothing has been sent then.
+  [[nodiscard]] bool try_send(PeId destination, const Args&... args) {
+    if constexpr (good_arguments) return send_otherwise(destination, Wait::no, args...);
+    else return false;
+  }
+
+  /// Posts what is in open buffers. Never waits.
+  void flush() { flush_open(am::FlushReason::requested); }
+
+ private:
+  friend class CallAggregator;
+
+  /// The fast path for messages of variable size: fill(at) writes the message. False where it does not apply.
+  template <class Fill>
+  inline __attribute__((always_inline)) bool send_packed(std::size_t destination, std::size_t bytes, Fill fill) {
+    if (destination >= fast_size_) return false;
+    aggregate::Slot& slot = slots_[destination];
+    const std::size_t padded = align_up(bytes, Format::alignment);
+    if (bytes >= alone_from_ || padded + spare_ > room(slot)) [[unlikely]] return false;
+    fill(slot.cursor);
+    slot.cursor += padded;
+    const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
+    std::memcpy(slot.tail - 8, &entry, 8);
+    slot.tail -= entry_bytes_;
+    return true;
+  }
+
+  Result handle(const Arrival& arrival, std::uint32_t& next) override { return deliver_(*this, arrival, next); }
+
+  // --- sending, off the fast path
+
+  __attribute__((noinline)) bool send_otherwise(std::size_t destination, Wait wait, const Args&... args) {
+    check_send(destination);
+    const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
+    if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
+    const aggregate::Route::Hop& hop = route().first(destination);
+    const std::uint64_t value =
+        entry(route().level(hop.slot)).encode(Format::fixed ? 0 : bytes, hop.key, engine().id());
+    if constexpr (Format::fixed) {
+      for (;;) {
+        aggregate::Slot& slot = slots_[hop.slot];
+        if (slot.cursor != slot.limit) {
+          Format::pack(slot.cursor, args...);
+          slot.cursor += Format::fixed_bytes;
+          push_entry(slot, entry(route().level(hop.slot)), value);
+          return true;
+        }
+        if (is_open(hop.slot)) {
+          flush_slot(hop.slot, am::FlushReason::full);
+          after_post();
+        } else if (!open_slot(hop.slot, wait)) {
+          return false;
+        }
+      }
+    } else {
+      return put(hop.slot, bytes, value, [&](std::byte* at) { Format::pack(at, args...); }, wait);
+    }
+  }
+
+  bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
+    if (keeps_order_by_route()) {
+      typename Format::Pieces pieces;
+      Format::split(pieces, args...);
+      send_in_order(destination, pieces.parts, bytes);
+    } else if (bytes <= alone_bytes_max()) {
+      const am::OpenFrame frame = claim_alone(destination, bytes, wait);
+      if (!frame) return false;
+      Format::pack(message_of(frame), args...);
+      post_alone(destination, frame, bytes);
+    } else {
+      typename Format::Pieces pieces;
+      Format::split(pieces, args...);
+      send_in_parts(destination, pieces.parts, bytes);
+    }
+    return true;
+  }
+
+  // --- delivery: one instance per handler type, with the user's code inlined in its loops
+
+  template <class Handler>
+  static Result deliver(Aggregator& self, const Arrival& arrival, std::uint32_t& next) {
+    // A copy of a handler that only reads its captures may stay in registers; one that changes them must be the one.
+    using Call = aggregate::Call<Handler, Args...>;
+    auto& stored = *static_cast<Handler*>(self.handler_.get());
+    typename Call::Local handler(stored);
+    typename Format::Scratch scratch;
+    const aggregate::Invoker<Call, Format> invoke{handler, self.engine().pe(), scratch};
+    if (arrival.header.flags != 0) [[unlikely]] return self.deliver_alone(invoke, arrival);
+    if (arrival.header.hops_left != 0) return self.deliver_and_forward(invoke, arrival, next);
+    if constexpr (Format::fixed) return self.deliver_fixed(invoke, arrival);
+    else return self.deliver_variable(invoke, arrival);
+  }
+
+  template <class Invoke>
+  Result deliver_fixed(const Invoke& invoke, const Arrival& arrival) {
+    const std::size_t count = arrival.header.count;
+    const aggregate::Entry& form = entry(route().levels() - 1);
+    if (count * Format::fixed_bytes + padding() != arrival.header.payload_bytes ||
+        count * form.bytes() != arrival.header.tail_bytes) {
+      refuse_frame(arrival, "its length does not fit its count");
+    }
+    const std::byte* at = arrival.payload + padding();
+    if (form.source_bytes == 0) {
+      const PeId source = arrival.header.source;
+      const std::byte* const end = at + count * Format::fixed_bytes;
+#pragma GCC unroll 4
+      for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
+    } else {
+      const std::byte* entry_end = arrival.tail_end;
+      for (std::size_t i = 0; i < count; ++i, at += Format::fixed_bytes, entry_end -= form.bytes()) {
+        invoke(at, Format::fixed_bytes, form.source(read_entry(entry_end, form)));
+      }
+    }
+    count_delivered(count, 0);
+    return Result::done;
+  }
+
+  template <class Invoke>
+  Result deliver_variable(const Invoke& invoke, const Arrival& arrival) {
+    const aggregate::Entry form = entry(route().levels() - 1);
+    const std::byte* at = arrival.payload + padding();
+    const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
+    const std::byte* entry_end = arrival.tail_end;
+    const std::size_t count = arrival.header.count;
+    if (count * form.bytes() != arrival.header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
+    if (form.source_bytes == 0 && !keeps_order_by_route()) {
+      const PeId source = arrival.header.source;
+      const unsigned shift = form.shift();
+      const std::size_t entry_bytes = form.bytes();
+      for (std::size_t i = 0; i < count; ++i) {
+        std::uint64_t bytes;
+        std::memcpy(&bytes, entry_end - 8, 8);
+        bytes >>= shift;
+        entry_end -= entry_bytes;
+        if (bytes > std::size_t(end - at)) [[unlikely]] refuse_frame(arrival, "a message is longer than the frame");
+        invoke(at, bytes, source);
+        at += align_up(bytes, Format::alignment);
+      }
+      count_delivered(count, 0);
+    } else {
+      std::uint64_t handled = 0;
+      for (std::size_t i = 0; i < count; ++i, entry_end -= form.bytes()) {
+        const std::uint64_t value = read_entry(entry_end, form);
+        const PeId source = form.source_bytes == 0 ? PeId(arrival.header.source) : PeId(form.source(value));
+        const std::size_t bytes = length_of(arrival, at, end, form.length(value));
+        handled += deliver_one(invoke, at, bytes, source, form.length(value));
+        at += align_up(bytes, Format::alignment);
+      }
+      count_delivered(handled, 0);
+    }
+    return Result::done;
+  }
+
+  /// The length of the message at `at`, which a part states itself. Checked against the frame.
+  std::size_t length_of(const Arrival& arrival, const std::byte* at, const std::byte* end, std::uint64_t length) const {
+    const std::size_t left = at < end ? std::size_t(end - at) : 0;
+    if (keeps_order_by_route() && length == part_mark()) {
+      aggregate::PartHeader part;
+      if (left < sizeof part) refuse_frame(arrival, "a part is longer than the frame");
+      std::memcpy(&part, at, sizeof part);
+      length = part.bytes <= left ? sizeof part + part.bytes : ~std::uint64_t(0);
+    }
+    if (length > left) [[unlikely]] refuse_frame(arrival, "a message is longer than the frame");
+    return length;
+  }
+
+  /// Delivers a message, or takes in a part. Returns how many messages were handled.
+  template <class Invoke>
+  std::uint64_t deliver_one(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source,
+                            std::uint64_t length) {
+    if (Format::fixed || !keeps_order_by_route() || length != part_mark()) [[likely]] {
+      invoke(at, bytes, source);
+      return 1;
+    }
+    return deliver_part(invoke, at, bytes, source);
+  }
+
+  template <class Invoke>
+  std::uint64_t deliver_part(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source) {
+    const std::span<const std::byte> whole = take_part(source, at, bytes);
+    if (whole.data() == nullptr) return 0;
+    invoke(whole.data(), whole.size(), source);
+    drop_whole();
+    return 1;
+  }
+
+  template <class Invoke>
+  Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
+    if (arrival.header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
+    const std::byte* at = arrival.payload + padding();
+    const std::size_t bytes = arrival.header.payload_bytes - padding();
+    std::uint64_t handled = 1;
+    if (arrival.header.flags == aggregate::frame_of_part) {
+      handled = deliver_part(invoke, at, bytes, arrival.header.source);
+    } else {
+      if (Format::fixed && bytes != Format::fixed_bytes) refuse_frame(arrival, "its length is not the type's");
+      invoke(at, bytes, arrival.header.source);
+    }
+    count_delivered(handled, 0);
+    return Result::done;
+  }
+
+  /// Messages for this PE are delivered, others repacked towards their next hop; pauses where there is no room.
+  template <class Invoke>
+  Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, std::uint32_t& next) {
+    if (arrival.header.hops_left >= route().levels()) refuse_frame(arrival, "it has more hops left than the route");
+    const unsigned level = route().levels() - 1 - arrival.header.hops_left;
+    const aggregate::Entry form = entry(level);
+    const std::size_t count = arrival.header.count;
+    if (count * form.bytes() != arrival.header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
+    const std::byte* at = arrival.payload + padding();
+    const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
+    const std::byte* entry_end = arrival.tail_end;
+    for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // where it was paused
+      const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
+      at += align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
+    }
+    std::uint64_t handled = 0, forwarded = 0;
+    Result result = Result::done;
+    for (; next < count; ++next, entry_end -= form.bytes()) {
+      const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
+      const std::uint64_t key = form.key(value);
+      if (key >= route().keys(level)) [[unlikely]] refuse_frame(arrival, "a key is out of range");
+      const std::size_t bytes = message_bytes(arrival, at, end, form, value);
+      const aggregate::Route::Hop& hop = route().next(level, std::uint32_t(key));
+      const std::uint64_t source = form.source_bytes == 0 ? arrival.header.source : form.source(value);
+      if (hop.slot == aggregate::Route::deliver_here) {
+        handled += deliver_one(invoke, at, bytes, source, form.length(value));
+      } else {
+        if (!repack(hop, at, bytes, form.length(value), source)) {
+          result = Result::paused;
+          break;
+        }
+        ++forwarded;
+      }
+      at += align_up(bytes, Format::alignment);
+    }
+    count_delivered(handled, forwarded);
+    return result;
+  }
+
+  std::size_t message_bytes(const Arrival& arrival, const std::byte* at, const std::byte* end,
+                            const aggregate::Entry& form, std::uint64_t value) const {
+    if constexpr (Format::fixed) {
+      if (Format::fixed_bytes > std::size_t(end - at)) [[unlikely]] refuse_frame(arrival, "it is shorter than its count");
+      return Format::fixed_bytes;
+    } else {
+      return length_of(arrival, at, end, form.length(value));
+    }
+  }
+
+  /// Appends a message to the buffer of its next hop. False where there is no room.
+  bool repack(const aggregate::Route::Hop& hop, const std::byte* at, std::size_t bytes, std::uint64_t length,
+              std::uint64_t source) {
+    const unsigned level = route().level(hop.slot);
+    const aggregate::Entry& form = entry(level);
+    const std::size_t padded = align_up(bytes, Format::alignment);
+    aggregate::Slot& slot = slots_[hop.slot];
+    for (;;) {
+      const bool fits = Format::fixed ? slot.cursor != slot.limit
+                                      : is_open(hop.slot) && padded + form.bytes() + aggregate::entry_slack <= room(slot);
+      if (fits) break;
+      if (is_open(hop.slot)) flush_slot(hop.slot, am::FlushReason::full);
+      if (!try_open_slot(hop.slot)) return false;
+    }
+    const std::size_t free = room(slot);
+    if constexpr (Format::fixed) aggregate::copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+    else aggregate::copy_short(slot.cursor, at, bytes);
+    slot.cursor += padded;
+    push_entry(slot, form, form.encode(Format::fixed ? 0 : length, hop.key, source));
+    if (!Format::fixed && padded + spare(level) > free) flush_slot(hop.slot, am::FlushReason::full);
+    return true;
+  }
+
+  bool keeps_order_by_route() const { return !Format::fixed && is_ordered() && !is_direct(); }
+
+  std::shared_ptr<void> handler_;
+  Result (*deliver_)(Aggregator&, const Arrival&, std::uint32_t&) = nullptr;
+};
+
+}  // namespace headway

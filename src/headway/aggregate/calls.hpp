@@ -1,0 +1,259 @@
+/// Calls of any function on any PE, many to a frame; and objects that each PE has one of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <headway/aggregate/aggregator.hpp>
+#include <map>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace headway {
+
+template <class T>
+class DistObject;
+class CallState;
+
+namespace aggregate {
+
+/// A DistObject on its way: the number it has on every PE.
+template <class T>
+struct DistReference {
+  std::uint32_t number;
+};
+
+template <class T>
+inline constexpr bool is_dist_object = false;
+template <class T>
+inline constexpr bool is_dist_object<DistObject<T>> = true;
+
+/// How an argument of a call travels.
+template <class Arg>
+struct WireOf {
+  using Type = Arg;
+  static const Arg& convert(const Arg& arg) { return arg; }
+};
+template <class T>
+struct WireOf<std::span<T>> {
+  using Type = std::span<const std::remove_const_t<T>>;
+  static Type convert(std::span<T> arg) { return arg; }
+};
+template <std::size_t n>
+struct WireOf<char[n]> {
+  using Type = std::string_view;
+  static Type convert(const char (&text)[n]) { return text; }
+};
+template <class T>
+struct WireOf<DistObject<T>> {
+  using Type = DistReference<T>;
+  static Type convert(const DistObject<T>& object) { return {object.number()}; }
+};
+template <class Arg>
+using Wire = typename WireOf<Arg>::Type;
+
+/// Any function of the program: calls are known by how far from it their code lies, the same in all processes of a run.
+void image_anchor();
+
+template <class Function>
+std::int32_t offset_in_image(Function* function) {
+  const std::intptr_t offset =
+      reinterpret_cast<std::intptr_t>(function) - reinterpret_cast<std::intptr_t>(&image_anchor);
+  if (offset != std::int32_t(offset)) throw UsageError("a function outside the program's image cannot be called remotely");
+  return std::int32_t(offset);
+}
+template <class Function>
+Function* function_at(std::int32_t offset) {
+  return reinterpret_cast<Function*>(reinterpret_cast<std::intptr_t>(&image_anchor) + offset);
+}
+
+}  // namespace aggregate
+
+/// An aggregator of calls of any function: rpc_ff(destination, fn, args...) runs fn(args...) there, without an answer.
+///
+/// `fn` has no captures (it does not travel, only its place in the program does) or is a plain function; it may take Pe&,
+/// and then PeId source, before the arguments. Arguments are as those of Aggregator, and DistObject<T>, which arrives as
+/// the T& of the receiver. Made collectively, in the same order on every PE, as every aggregator.
+class CallAggregator {
+ public:
+  explicit CallAggregator(Pe& pe, const AggregatorOptions& options = {});
+  ~CallAggregator();
+  CallAggregator(const CallAggregator&) = delete;
+  CallAggregator& operator=(const CallAggregator&) = delete;
+
+  template <class F, class... Args>
+  void rpc_ff(PeId destination, F, const Args&... args) {
+    constexpr bool captureless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
+    static_assert(captureless,
+                  "headway: a function that is called on another PE has no captures: pass what it needs as arguments");
+    if constexpr (captureless && (aggregate::require_argument<aggregate::Wire<Args>>() && ...)) {
+      send_call(destination, &run_call<F, aggregate::Wire<Args>...>, aggregate::WireOf<Args>::convert(args)...);
+    }
+  }
+  template <class Result, class... Parameters, class... Args>
+  void rpc_ff(PeId destination, Result (*function)(Parameters...), const Args&... args) {
+    if constexpr ((aggregate::require_argument<aggregate::Wire<Args>>() && ...)) {
+      send_call(destination, &run_pointer<Result (*)(Parameters...), aggregate::Wire<Args>...>,
+                aggregate::offset_in_image(function), aggregate::WireOf<Args>::convert(args)...);
+    }
+  }
+
+  void flush() { aggregator_.flush(); }
+  AggregatorStatistics statistics() const { return aggregator_.statistics(); }
+
+ private:
+  template <class T>
+  friend class DistObject;
+  friend class CallState;
+
+  /// Runs a call whose arguments lie at `at`. False if a DistObject that it names does not exist here yet; `missing` is
+  /// its number then.
+  using Stub = bool (*)(Pe&, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing);
+
+  ///   | code, 4 bytes | bytes that pad the last word, 4 bytes | arguments |
+  struct CallHeader {
+    std::int32_t code;
+    std::uint32_t padding;
+  };
+  using Words = std::span<const std::uint64_t>;
+
+  template <class... W>
+  void send_call(PeId destination, Stub stub, const W&... args) {
+    using Format = aggregate::MessageFormat<W...>;
+    const std::size_t bytes = sizeof(CallHeader) + (Format::fixed ? Format::prefix_bytes : Format::bytes(args...));
+    const std::size_t padded = align_up(bytes, sizeof(std::uint64_t));
+    const CallHeader header{aggregate::offset_in_image(stub), std::uint32_t(padded - bytes)};
+    auto fill = [&](std::byte* at) {
+      std::memcpy(at, &header, sizeof header);
+      Format::pack(at + sizeof header, args...);
+    };
+    if (aggregator_.send_packed(destination, padded, fill)) return;
+    std::vector<std::uint64_t> words(padded / sizeof(std::uint64_t));
+    fill(reinterpret_cast<std::byte*>(words.data()));
+    aggregator_.send(destination, Words(words));
+  }
+
+  template <class F, class... W>
+  static bool run_call(Pe& pe, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing) {
+    return with_arguments<W...>(at, bytes, [&](const auto&... args) {
+      if (!(exists(pe, args, missing) && ...)) return false;
+      call(pe, source, F{}, resolve(pe, args)...);
+      return true;
+    });
+  }
+
+  template <class Pointer, class... W>
+  static bool run_pointer(Pe& pe, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing) {
+    return with_arguments<std::int32_t, W...>(at, bytes, [&](std::int32_t code, const auto&... args) {
+      if (!(exists(pe, args, missing) && ...)) return false;
+      call(pe, source, aggregate::function_at<std::remove_pointer_t<Pointer>>(code), resolve(pe, args)...);
+      return true;
+    });
+  }
+
+  template <class... W, class Body>
+  static bool with_arguments(const std::byte* at, std::size_t bytes, Body body) {
+    using Format = aggregate::MessageFormat<W...>;
+    std::vector<std::byte> copy;
+    if constexpr (Format::alignment > sizeof(std::uint64_t)) {  // calls are aligned for words only
+      copy.resize(bytes + Format::alignment);
+      const auto address = reinterpret_cast<std::uintptr_t>(copy.data());
+      std::byte* aligned = copy.data() + (align_up(address, Format::alignment) - address);
+      std::memcpy(aligned, at, bytes);
+      at = aligned;
+    }
+    if (Format::fixed && bytes < Format::prefix_bytes) throw FormatError("a call is shorter than its arguments");
+    typename Format::Scratch scratch;
+    bool done = false;
+    Format::apply(at, bytes, scratch, [&](const auto&... args) { done = body(args...); });
+    return done;
+  }
+
+  template <class Arg>
+  static bool exists(Pe&, const Arg&, std::uint32_t&) {
+    return true;
+  }
+  template <class T>
+  static bool exists(Pe& pe, const aggregate::DistReference<T>& reference, std::uint32_t& missing) {
+    missing = reference.number;
+    return find_object(pe, reference.number) != nullptr;
+  }
+  template <class Arg>
+  static const Arg& resolve(Pe&, const Arg& arg) {
+    return arg;
+  }
+  template <class T>
+  static T& resolve(Pe& pe, const aggregate::DistReference<T>& reference) {
+    return *static_cast<T*>(find_object(pe, reference.number));
+  }
+
+  template <class F, class... A>
+  static void call(Pe& pe, PeId source, F function, A&&... args) {
+    if constexpr (std::is_invocable_v<F, A...>) {
+      function(std::forward<A>(args)...);
+    } else if constexpr (std::is_invocable_v<F, Pe&, A...>) {
+      function(pe, std::forward<A>(args)...);
+    } else {
+      constexpr bool callable = std::is_invocable_v<F, Pe&, PeId, A...>;
+      static_assert(callable,
+                    "headway: the function cannot be called with these arguments (const references; DistObject<T> "
+                    "arrives as T&), optionally with Pe& and PeId source before them");
+      if constexpr (callable) function(pe, source, std::forward<A>(args)...);
+    }
+  }
+
+  /// nullptr if this PE has not made it yet. UsageError if it was destroyed.
+  static void* find_object(Pe& pe, std::uint32_t number);
+  static std::uint32_t add_object(Pe& pe, void* object);
+  static void remove_object(Pe& pe, std::uint32_t number);
+
+  CallAggregator(Pe& pe, const AggregatorOptions& options, CallState& state);
+  void run(PeId source, Words words);
+  void object_made(std::uint32_t number);
+
+  Pe* pe_;
+  CallState* state_;
+  Aggregator<Words> aggregator_;
+  std::map<std::uint32_t, std::vector<std::pair<PeId, std::vector<std::uint64_t>>>> waiting_;  // by missing object
+};
+
+/// The PE's own aggregator of calls, with default options.
+CallAggregator& default_calls(Pe& pe);
+
+/// Runs fn(args...) on `destination`, aggregated, without an answer: see CallAggregator.
+template <class F, class... Args>
+void rpc_ff(Pe& pe, PeId destination, F fn, const Args&... args) {
+  default_calls(pe).rpc_ff(destination, fn, args...);
+}
+
+/// One T on each PE, known by the same number everywhere: as an argument of a call it arrives as the receiver's own T&.
+/// Made collectively, in the same order on every PE; calls that come before it is made wait for it. quiesce() before it
+/// is destroyed.
+template <class T>
+class DistObject {
+ public:
+  template <class... Args>
+  explicit DistObject(Pe& pe, Args&&... args)
+      : pe_(&pe), value_(std::forward<Args>(args)...), number_(CallAggregator::add_object(pe, &value_)) {}
+  DistObject(const DistObject&) = delete;
+  DistObject& operator=(const DistObject&) = delete;
+  ~DistObject() { CallAggregator::remove_object(*pe_, number_); }
+
+  T& operator*() { return value_; }
+  const T& operator*() const { return value_; }
+  T* operator->() { return &value_; }
+  const T* operator->() const { return &value_; }
+
+  std::uint32_t number() const { return number_; }
+
+ private:
+  Pe* pe_;
+  T value_;
+  std::uint32_t number_;
+};
+
+}  // namespace headway

@@ -1,0 +1,437 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <headway/aggregate/core.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+
+namespace headway::aggregate {
+namespace {
+
+constexpr std::size_t default_buffer_bytes = 64_KiB;
+constexpr std::size_t alone_frame_bytes_max = 256_KiB;
+constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
+constexpr std::uint32_t posts_per_poll_direct = 8;
+
+void require(bool holds, const char* option, double value, const char* allowed) {
+  if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
+}
+
+std::uint16_t hash16(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 0x100000001b3;
+  return std::uint16_t(hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48);
+}
+
+}  // namespace
+
+Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
+    : engine_(&pe.engine()),
+      options_(options),
+      shape_(std::move(shape)),
+      name_(options.name),
+      route_((require(options.topology.dimensions <= dimensions_max, "topology", options.topology.dimensions,
+                      "direct() or grid(1) to grid(8)"),
+              engine_->id()),
+             engine_->size(), options.topology),
+      direct_(options.topology.dimensions == 0) {
+  resolve_options(options);
+  cold_.resize(route_.slots());
+  slot_memory_.resize(route_.slots());
+  slots_ = slot_memory_.data();
+  for (std::uint32_t slot = 0; slot < route_.slots(); ++slot) {
+    cold_[slot].target = std::uint32_t(route_.target(slot));
+    cold_[slot].level = std::uint8_t(route_.level(slot));
+  }
+  lay_out();
+  id_ = engine_->add_handler(*this);
+}
+
+Core::~Core() {
+  if (engine_->has_failed()) return;
+  flush_open(am::FlushReason::requested);  // never blocks; what finds no room waits with the PE
+  engine_->remove_handler(id_);
+}
+
+void Core::resolve_options(const AggregatorOptions& given) {
+  options_.name = name_;
+  const std::vector<std::size_t> extents = grid_extents(engine_->size(), given.topology.dimensions);
+  std::size_t peers = 0;  // of the PE with the most: all PEs must come to the same sizes
+  for (const std::size_t extent : extents) peers += extent;
+
+  if (given.buffer_bytes == derived_bytes) {
+    options_.buffer_bytes = default_buffer_bytes;
+  } else {
+    require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
+            double(given.buffer_bytes), "256 B to 256 MiB");
+  }
+  const std::size_t share = engine_->store().budget_bytes() / (2 * peers);
+  options_.buffer_bytes = std::max(std::min(options_.buffer_bytes, share), buffer_bytes_min);
+
+  const bool variable = shape_.fixed_bytes == 0;
+  auto is_fraction = [](double f) { return f >= 0 && f <= 1; };
+  if (given.threshold != derived_fraction) require(is_fraction(given.threshold), "threshold", given.threshold, "0 to 1");
+  if (given.cutoff != derived_fraction) require(is_fraction(given.cutoff), "cutoff", given.cutoff, "0 to 1");
+  if (given.threshold == derived_fraction) {
+    options_.threshold = !variable ? 1 : given.cutoff == derived_fraction ? 0.9 : std::min(0.9, 1 - given.cutoff);
+  }
+  if (given.cutoff == derived_fraction) options_.cutoff = !variable ? 1 : std::min(0.1, 1 - options_.threshold);
+  if (variable && options_.threshold + options_.cutoff > 1 + 1e-9) {
+    throw SettingError(fmt::format("aggregator options threshold = {} and cutoff = {}: for messages of variable size "
+                                   "their sum must be at most 1",
+                                   options_.threshold, options_.cutoff));
+  }
+  if (given.timeout == derived_timeout) options_.timeout = default_timeout;
+  require(options_.timeout.count() >= 0, "timeout", double(options_.timeout.count()) * 1e-9, "0 or more (seconds)");
+  timeout_ns_ = options_.timeout == no_timeout ? am::never : options_.timeout.count();
+  idle_flush_ = options_.flush_when_idle;
+}
+
+void Core::lay_out() {
+  const unsigned levels = route_.levels();
+  const bool variable = shape_.fixed_bytes == 0;
+  padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
+  frame_bytes_ = options_.buffer_bytes;
+  alone_frame_bytes_ =
+      std::max(std::min(alone_frame_bytes_max, engine_->store().budget_bytes() / 16), std::size_t(buffer_bytes_min));
+
+  // Lengths in a tail: up to the cutoff, and one value that marks a part.
+  const std::size_t content = frame_bytes_ - frame_overhead - padding_;
+  const auto cutoff_bytes = std::size_t(options_.cutoff * double(frame_bytes_));
+  const unsigned length_bytes = variable ? std::max(1u, bytes_for_values(std::min(cutoff_bytes, content) + 2)) : 0;
+  // Parts that keep their order are put together by source.
+  const bool needs_source = shape_.wants_source || (options_.ordered && variable);
+  const unsigned source_bytes = needs_source && levels > 1 ? bytes_for_values(engine_->size()) : 0;
+  entries_.clear();
+  capacity_.clear();
+  unsigned entry_bytes_most = 0;
+  const auto filled = std::size_t(options_.threshold * double(frame_bytes_));
+  for (unsigned level = 0; level < levels; ++level) {
+    entries_.push_back({length_bytes, route_.key_bytes(level), source_bytes});
+    const unsigned bytes = entries_.back().bytes();
+    entry_bytes_most = std::max(entry_bytes_most, bytes);
+    if (variable) continue;
+    const std::size_t outside = frame_overhead + padding_ + (bytes != 0 ? entry_slack : 0);
+    const std::size_t usable = std::max(filled, outside) - outside;
+    const std::size_t most = content < (bytes ? entry_slack : 0) ? 0 : content - (bytes ? entry_slack : 0);
+    // the threshold may leave no room for even one message: then each is sent as it comes
+    const std::size_t per_message = shape_.fixed_bytes + bytes;
+    capacity_.push_back(std::max(usable / per_message, std::min<std::size_t>(most / per_message, 1)));
+  }
+  kept_free_ = frame_bytes_ - std::min(filled, frame_bytes_);
+
+  if (direct_) {
+    alone_from_ = 0;
+  } else if (variable) {
+    const std::size_t outside = entry_bytes_most + entry_slack + shape_.alignment;
+    alone_from_ = content <= outside ? 0 : std::min(cutoff_bytes, content - outside) + 1;
+  } else {
+    const bool fits = *std::ranges::min_element(capacity_) > 0 && shape_.fixed_bytes <= cutoff_bytes;
+    alone_from_ = fits ? ~std::size_t(0) : 0;
+  }
+  fast_size_ = levels == 1 && alone_from_ != 0 ? engine_->size() : 0;
+  spare_ = spare(0);
+  length_shift_ = entries_[0].bytes() == 0 ? 0 : entries_[0].shift();
+  entry_bytes_ = entries_[0].bytes();
+  signature_ = hash16(fmt::format("{} {} {} {} {} {} {}", shape_.type, to_string(options_.topology), shape_.fixed_bytes,
+                                  length_bytes, source_bytes, options_.ordered, name_));
+}
+
+void Core::mark_ready(bool wants_source) {
+  if (ready_) throw UsageError(fmt::format("on() was called twice for {}", description()));
+  shape_.wants_source = wants_source;
+  lay_out();
+  ready_ = true;
+  engine_->handler_ready();
+}
+
+std::string Core::description() const {
+  return fmt::format("aggregator number {}{} <{}, {}{}>", id_, name_.empty() ? "" : " '" + name_ + "'", shape_.type,
+                     to_string(options_.topology), options_.ordered ? ", ordered" : "");
+}
+
+void Core::check_send(std::size_t destination) const {
+  if (destination >= engine_->size()) throw_destination_out_of_range(destination, engine_->size());
+  if (!ready_) throw UsageError(fmt::format("send() before on() for {}", description()));
+}
+
+void Core::refuse_frame(const Arrival& arrival, const char* what) const {
+  throw FormatError(fmt::format("a frame of {} messages from PE {} for {} is not valid: {}", arrival.header.count,
+                                arrival.header.source, description(), what));
+}
+
+// --- slots
+
+am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left) {
+  am::FrameStore& store = engine_->store();
+  am::OpenFrame frame;
+  auto claimed = [&] {
+    if (store.queued(target) || store.spilling()) return false;
+    frame = store.try_claim(target, bytes, hops_left);
+    return bool(frame);
+  };
+  if (!claimed()) engine_->wait_until(claimed, am::Phase::sending, std::uint32_t(target));
+  return frame;
+}
+
+bool Core::open_slot(std::uint32_t slot, Wait wait) {
+  const std::uint32_t target = cold_[slot].target;
+  const auto hops_left = std::uint8_t(route_.levels() - 1 - cold_[slot].level);
+  if (wait == Wait::no) {
+    return !engine_->store().queued(target) && try_open_slot(slot);
+  }
+  if (!engine_->may_block()) {
+    start_frame(slot, engine_->store().claim_or_spill(target, frame_bytes_, hops_left));
+    return true;
+  }
+  const am::OpenFrame frame = claim_waiting(target, frame_bytes_, hops_left);
+  if (is_open(slot)) {
+    engine_->store().drop(target, frame);  // a handler has opened it meanwhile
+  } else {
+    start_frame(slot, frame);
+  }
+  return true;
+}
+
+bool Core::try_open_slot(std::uint32_t slot) {
+  const std::uint32_t target = cold_[slot].target;
+  if (engine_->store().queued(target)) return false;
+  const auto hops_left = std::uint8_t(route_.levels() - 1 - cold_[slot].level);
+  const am::OpenFrame frame = engine_->store().try_claim(target, frame_bytes_, hops_left);
+  if (!frame) return false;
+  start_frame(slot, frame);
+  return true;
+}
+
+void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
+  Slot& s = slots_[slot];
+  Cold& cold = cold_[slot];
+  cold.frame = frame;
+  s.begin = s.cursor = frame.frame->payload() + padding_;
+  s.tail = frame.end;
+  s.limit = shape_.fixed_bytes == 0 ? nullptr : s.begin + capacity_[cold.level] * shape_.fixed_bytes;
+  cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
+  link(slot);
+  open_slots_peak_ = std::max(open_slots_peak_, ++open_slots_);
+  peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(cold.target));
+}
+
+void Core::flush_slot(std::uint32_t slot, am::FlushReason reason) {
+  Slot& s = slots_[slot];
+  Cold& cold = cold_[slot];
+  const auto tail_bytes = std::size_t(cold.frame.end - s.tail);
+  const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
+  const unsigned entry_bytes = entries_[cold.level].bytes();
+  const std::size_t count =
+      entry_bytes != 0 ? tail_bytes / entry_bytes : std::size_t(s.cursor - s.begin) / shape_.fixed_bytes;
+  const am::OpenFrame frame = cold.frame;
+  s = {};
+  unlink(slot);
+  --open_slots_;
+  if (count == 0) return engine_->store().drop(cold.target, frame);
+  engine_->count_created(count);
+  created_ += count;
+  ++flushes_[std::size_t(reason)];
+  ++buffered_frames_;
+  used_bytes_ += frame_overhead + payload_bytes + tail_bytes;
+  post_frame(cold.target, frame, payload_bytes, tail_bytes, std::uint32_t(count), 0);
+}
+
+void Core::post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload_bytes, std::size_t tail_bytes,
+                      std::uint32_t count, std::uint8_t flags) {
+  FrameHeader& header = frame.frame->header;
+  header.payload_bytes = std::uint32_t(payload_bytes);
+  header.tail_bytes = std::uint32_t(tail_bytes);
+  header.count = count;
+  header.flags = flags;
+  engine_->stamp(header, id_, signature_, frame.hops_left);
+  ++frames_;
+  wire_bytes_ += sizeof(FrameHeader) + payload_bytes + tail_bytes;
+  engine_->store().post(target, frame, frame.end);
+}
+
+void Core::after_post() {
+  if (!engine_->may_block()) return;
+  if (direct_ && ++posts_ % posts_per_poll_direct != 0) return;
+  engine_->poll_some();
+}
+
+bool Core::flush_open(am::FlushReason reason) {
+  const bool any = first_open_ != none;
+  while (first_open_ != none) flush_slot(first_open_, reason);
+  return any;
+}
+
+bool Core::flush_due(std::int64_t now) {
+  bool any = false;
+  for (; first_open_ != none && cold_[first_open_].due <= now; any = true) {
+    flush_slot(first_open_, am::FlushReason::timeout);
+  }
+  return any;
+}
+
+void Core::link(std::uint32_t slot) {
+  cold_[slot].previous = last_open_;
+  cold_[slot].next = none;
+  (last_open_ == none ? first_open_ : cold_[last_open_].next) = slot;
+  last_open_ = slot;
+}
+
+void Core::unlink(std::uint32_t slot) {
+  Cold& cold = cold_[slot];
+  (cold.previous == none ? first_open_ : cold_[cold.previous].next) = cold.next;
+  (cold.next == none ? last_open_ : cold_[cold.next].previous) = cold.previous;
+}
+
+// --- messages by themselves
+
+am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
+  if (wait == Wait::no) {
+    return store.queued(destination) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
+  }
+  return engine_->may_block() ? claim_waiting(destination, frame_bytes, 0)
+                              : store.claim_or_spill(destination, frame_bytes, 0);
+}
+
+void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
+  engine_->count_created(1);
+  ++created_;
+  ++alone_;
+  ++flushes_[std::size_t(am::FlushReason::full)];
+  post_frame(destination, frame, padding_ + bytes, 0, 1, frame_of_one);
+  after_post();
+}
+
+namespace {
+
+/// Reads the bytes of several pieces one after the other.
+class PieceReader {
+ public:
+  explicit PieceReader(std::span<const std::span<const std::byte>> pieces) : pieces_(pieces) {}
+
+  void read(std::byte* to, std::size_t bytes) {
+    while (bytes > 0) {
+      const std::span<const std::byte> piece = pieces_.front().subspan(at_);
+      const std::size_t n = std::min(bytes, piece.size());
+      if (n != 0) std::memcpy(to, piece.data(), n);
+      to += n;
+      bytes -= n;
+      at_ += n;
+      if (at_ == pieces_.front().size()) {
+        pieces_ = pieces_.subspan(1);
+        at_ = 0;
+      }
+    }
+  }
+
+ private:
+  std::span<const std::span<const std::byte>> pieces_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes) {
+  engine_->count_created(1);
+  ++created_;
+  ++alone_;
+  PieceReader reader(pieces);
+  const std::uint64_t message = next_message_++;
+  const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
+  for (std::size_t offset = 0; offset < bytes;) {
+    const std::size_t n = std::min(part_max, bytes - offset);
+    const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
+    const PartHeader part{message, bytes, offset, n};
+    std::memcpy(message_of(frame), &part, sizeof part);
+    reader.read(message_of(frame) + sizeof part, n);
+    ++flushes_[std::size_t(am::FlushReason::full)];
+    post_frame(destination, frame, padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
+    after_post();
+    offset += n;
+  }
+}
+
+void Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes) {
+  ++alone_;
+  PieceReader reader(pieces);
+  const std::uint64_t message = next_message_++;
+  const Route::Hop& hop = route_.first(destination);
+  const std::size_t outside = frame_overhead + padding_ + 8 + entry_slack + shape_.alignment + sizeof(PartHeader);
+  const std::size_t part_max = std::max<std::size_t>((frame_bytes_ - outside) / 2, 1);
+  const std::uint64_t value = entries_[route_.level(hop.slot)].encode(part_mark(), hop.key, engine_->id());
+  for (std::size_t offset = 0; offset < bytes;) {
+    const std::size_t n = std::min(part_max, bytes - offset);
+    // Frames count their entries; of the parts of one message only one may count, the one that completes it.
+    if (offset + n < bytes) {
+      engine_->count_created(~std::uint64_t(0));
+      --created_;
+    }
+    put(hop.slot, sizeof(PartHeader) + n, value,
+        [&](std::byte* at) {
+          const PartHeader part{message, bytes, offset, n};
+          std::memcpy(at, &part, sizeof part);
+          reader.read(at + sizeof part, n);
+        },
+        Wait::yes);
+    offset += n;
+  }
+}
+
+std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {
+  PartHeader header;
+  if (bytes < sizeof header) throw FormatError("a part of a message is shorter than its header");
+  std::memcpy(&header, part, sizeof header);
+  const auto key = std::pair(source, header.message);
+  Partial& partial = partial_[key];
+  if (partial.memory == nullptr) {
+    partial.total = header.total;
+    if (partial.total > ~std::uint64_t(0) / 2) throw FormatError("a message is said to be longer than 2^63 bytes");
+    partial.memory.reset(new std::byte[partial.total + 64]);
+    const auto address = reinterpret_cast<std::uintptr_t>(partial.memory.get());
+    partial.message = partial.memory.get() + (align_up(address, 64) - address);
+  }
+  if (header.bytes > bytes - sizeof header || header.total != partial.total ||
+      header.offset + header.bytes > partial.total || header.offset != partial.received) {
+    throw FormatError("a part of a message does not continue what came before");
+  }
+  std::memcpy(partial.message + header.offset, part + sizeof header, header.bytes);
+  partial.received += header.bytes;
+  if (partial.received != partial.total) return {};
+  whole_ = std::move(partial);
+  partial_.erase(key);
+  return {whole_.message, whole_.total};
+}
+
+AggregatorStatistics Core::statistics() const {
+  AggregatorStatistics result;
+  // What lies in open buffers counts as sent.
+  std::uint64_t open = 0;
+  for (std::uint32_t slot = first_open_; slot != none; slot = cold_[slot].next) {
+    const unsigned entry_bytes = entries_[cold_[slot].level].bytes();
+    open += entry_bytes != 0 ? std::size_t(cold_[slot].frame.end - slots_[slot].tail) / entry_bytes
+                             : std::size_t(slots_[slot].cursor - slots_[slot].begin) / shape_.fixed_bytes;
+  }
+  result.messages = created_ + open;
+  result.handled = handled_;
+  result.forwarded = forwarded_;
+  result.payload_bytes = payload_bytes_;
+  result.frames = frames_;
+  result.wire_bytes = wire_bytes_;
+  result.alone = alone_;
+  result.flush_full = flushes_[std::size_t(am::FlushReason::full)];
+  result.flush_timeout = flushes_[std::size_t(am::FlushReason::timeout)];
+  result.flush_idle = flushes_[std::size_t(am::FlushReason::idle)];
+  result.flush_explicit = flushes_[std::size_t(am::FlushReason::requested)];
+  result.spilled_frames = engine_->store().spilled_frames();
+  result.spilled_bytes_peak = engine_->store().spill_bytes_peak();
+  result.peak_buffer_bytes = open_slots_peak_ * frame_bytes_;
+  result.peak_target_bytes = peak_target_bytes_;
+  result.fill_mean =
+      buffered_frames_ == 0 ? 0 : double(used_bytes_) / (double(buffered_frames_) * double(frame_bytes_));
+  return result;
+}
+
+}  // namespace headway::aggregate

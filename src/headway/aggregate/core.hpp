@@ -1,0 +1,272 @@
+/// The part of an aggregator that does not depend on its message type: slots, routes, flushing, large messages.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <headway/aggregate/options.hpp>
+#include <headway/aggregate/route.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/base/bytes.hpp>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headway::aggregate {
+
+/// What the message type fixes.
+struct MessageShape {
+  std::size_t fixed_bytes = 0;  // of every message, padding included; 0: they differ
+  std::size_t alignment = 1;
+  bool wants_source = false;  // the handler takes it; on routes of several hops each message then carries it
+  std::string type;
+};
+
+/// Where the next message for one hop goes. The two fields that `send` tests and changes come first.
+///
+///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
+///
+/// Fixed-size messages: room while cursor != limit. Others: room while the message, its entry and the rest that the
+/// threshold keeps free fit between cursor and tail. A closed slot has cursor == limit == tail == nullptr.
+struct Slot {
+  std::byte* cursor = nullptr;
+  std::byte* limit = nullptr;
+  std::byte* tail = nullptr;   // begin of the lowest entry
+  std::byte* begin = nullptr;  // of the first message
+};
+static_assert(sizeof(Slot) == 32);
+
+/// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, in the fewest bytes
+/// that hold them; at most 8 in all, so that it is written and read as one word (which may touch up to 7 bytes below).
+struct Entry {
+  unsigned length_bytes = 0, key_bytes = 0, source_bytes = 0;
+
+  unsigned bytes() const { return length_bytes + key_bytes + source_bytes; }
+  unsigned shift() const { return 64 - 8 * bytes(); }
+  std::uint64_t encode(std::uint64_t length, std::uint64_t key, std::uint64_t source) const {
+    return length | key << (8 * length_bytes) | (source_bytes == 0 ? 0 : source << (8 * (length_bytes + key_bytes)));
+  }
+  std::uint64_t length(std::uint64_t entry) const { return entry & mask(length_bytes); }
+  std::uint64_t key(std::uint64_t entry) const { return entry >> (8 * length_bytes) & mask(key_bytes); }
+  std::uint64_t source(std::uint64_t entry) const {
+    return entry >> (8 * (length_bytes + key_bytes)) & mask(source_bytes);
+  }
+  static constexpr std::uint64_t mask(unsigned bytes) { return bytes == 0 ? 0 : ~std::uint64_t(0) >> (64 - 8 * bytes); }
+};
+
+/// Bytes below the lowest entry that writing it may touch.
+inline constexpr std::size_t entry_slack = 8;
+
+/// Before a part of a message that is too large for one frame, or for its ordered route. 32 bytes keep the part aligned.
+struct PartHeader {
+  std::uint64_t message;  // numbered by the source
+  std::uint64_t total;    // bytes of the whole message
+  std::uint64_t offset;   // of this part
+  std::uint64_t bytes;    // in this part
+};
+static_assert(sizeof(PartHeader) == 32);
+
+enum FrameFlags : std::uint8_t {
+  frame_of_one = 1,   // a single message that fills the frame; its length is the payload's
+  frame_of_part = 2,  // a PartHeader and one part of a message
+};
+
+class Core : public am::FrameHandler {
+ public:
+  using Result = am::FrameHandler::Result;
+
+  /// Collective. Throws SettingError for options that cannot be.
+  Core(Pe& pe, const AggregatorOptions& options, MessageShape shape);
+  ~Core() override;
+
+  bool flush_open(am::FlushReason reason) override;
+  bool flush_idle() override { return idle_flush_ && flush_open(am::FlushReason::idle); }
+  std::int64_t due() const override {
+    return first_open_ == none ? am::never : cold_[first_open_].due;
+  }
+  bool flush_due(std::int64_t now) override;
+  std::uint16_t signature() const override { return signature_; }
+  std::string description() const override;
+  bool ready() const override { return ready_; }
+  std::uint64_t waiting_messages() const override { return waiting_messages_; }
+
+  /// As they are in effect.
+  const AggregatorOptions& options() const { return options_; }
+  AggregatorStatistics statistics() const;
+
+ protected:
+  static constexpr std::uint32_t none = 0xffffffff;
+
+  /// What send and deliver touch per message. fast_size_ is the number of PEs on a route of one hop, else 0, so that the
+  /// range test of `send` also leads every other kind of route off the fast path.
+  std::size_t fast_size_ = 0;
+  Slot* slots_ = nullptr;
+  std::size_t spare_ = 0;       // 1D, variable: what must stay free: the entry, its slack, and what the threshold keeps
+  std::size_t alone_from_ = 0;  // messages of this length and more travel by themselves
+  unsigned length_shift_ = 0;   // of a 1D entry
+  unsigned entry_bytes_ = 0;
+
+  am::Engine& engine() const { return *engine_; }
+  const Route& route() const { return route_; }
+  const Entry& entry(unsigned level) const { return entries_[level]; }
+  bool is_direct() const { return direct_; }
+  bool is_ordered() const { return options_.ordered; }
+
+  void mark_ready(bool wants_source);
+
+  /// Throws UsageError unless `destination` is a PE of this run and on() has been called.
+  void check_send(std::size_t destination) const;
+
+  enum class Wait { yes, no };
+  /// Gives a closed slot a frame. The main program waits for one if it must (handlers run; the slot may then be open, or
+  /// closed again), a handler spills. False if it did not wait and there was none.
+  bool open_slot(std::uint32_t slot, Wait wait);
+  /// For forwarding: a frame within the budget or nothing.
+  bool try_open_slot(std::uint32_t slot);
+  void flush_slot(std::uint32_t slot, am::FlushReason reason);
+  bool is_open(std::uint32_t slot) const { return slots_[slot].begin != nullptr; }
+  /// After posting from the main program: let handlers run.
+  void after_post();
+
+  static std::size_t room(const Slot& slot) { return std::size_t(slot.tail - slot.cursor); }
+  /// What must stay free behind a message in a slot of `level` besides the message itself, to stay below the threshold.
+  std::size_t spare(unsigned level) const { return kept_free_ + entries_[level].bytes() + entry_slack; }
+
+  static void push_entry(Slot& slot, const Entry& entry, std::uint64_t value) {
+    if (entry.bytes() == 0) return;
+    const std::uint64_t word = value << entry.shift();
+    std::memcpy(slot.tail - 8, &word, 8);
+    slot.tail -= entry.bytes();
+  }
+  static std::uint64_t read_entry(const std::byte* entry_end, const Entry& entry) {
+    std::uint64_t word;
+    std::memcpy(&word, entry_end - 8, 8);
+    return word >> entry.shift();
+  }
+
+  /// Appends a message of `bytes` (without padding) to a slot of variable-size messages: fill(at) writes it. Sends the
+  /// buffer when it is filled beyond the threshold. False only for Wait::no, when there was no room; nothing was written.
+  template <class Fill>
+  bool put(std::uint32_t slot, std::size_t bytes, std::uint64_t entry_value, Fill fill, Wait wait) {
+    const unsigned level = route_.level(slot);
+    const Entry& entry = entries_[level];
+    const std::size_t padded = align_up(bytes, shape_.alignment);
+    for (;;) {
+      Slot& s = slots_[slot];
+      if (is_open(slot)) {
+        const std::size_t free = room(s);
+        if (padded + entry.bytes() + entry_slack <= free) {
+          fill(s.cursor);
+          s.cursor += padded;
+          push_entry(s, entry, entry_value);
+          if (padded + spare(level) > free) {
+            flush_slot(slot, am::FlushReason::full);
+            after_post();
+          }
+          return true;
+        }
+        flush_slot(slot, am::FlushReason::full);
+        after_post();
+      } else if (!open_slot(slot, wait)) {
+        return false;
+      }
+    }
+  }
+
+  /// A message by itself in one frame: claims the frame, whose message goes to message_of() and which post_alone() sends.
+  /// For messages up to alone_bytes_max(). Empty only for Wait::no.
+  am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait);
+  std::byte* message_of(const am::OpenFrame& frame) const { return frame.frame->payload() + padding_; }
+  void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes);
+  std::size_t alone_bytes_max() const { return alone_frame_bytes_ - frame_overhead - padding_; }
+
+  using Pieces = std::span<const std::span<const std::byte>>;
+  /// A larger one in parts, straight to its destination. `pieces` together are the message.
+  void send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes);
+  /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
+  void send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes);
+
+  /// Takes in a part; returns the whole message once the last one is there, until drop_whole(); else empty data.
+  std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
+  void drop_whole() { whole_ = {}; }
+  /// Length that stands for a part in an entry.
+  std::uint64_t part_mark() const { return Entry::mask(entries_[0].length_bytes); }
+
+  std::size_t padding() const { return padding_; }
+
+  void set_waiting_messages(std::uint64_t messages) { waiting_messages_ = messages; }
+  [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
+
+  /// Of one frame.
+  void count_delivered(std::uint64_t handled, std::uint64_t forwarded) {
+    engine_->count_handled(handled);
+    engine_->count_created(0 - forwarded);  // they count as created when their new frame is posted
+    created_ -= forwarded;
+    handled_ += handled;
+    forwarded_ += forwarded;
+  }
+
+  void count_payload(std::size_t bytes) { payload_bytes_ += bytes; }
+
+ private:
+  struct Cold {
+    am::OpenFrame frame;
+    std::uint32_t target = 0;
+    std::uint8_t level = 0;
+    std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
+    std::int64_t due = am::never;
+  };
+  struct Partial {
+    std::unique_ptr<std::byte[]> memory;
+    std::byte* message = nullptr;
+    std::uint64_t total = 0, received = 0;
+  };
+
+  void resolve_options(const AggregatorOptions& options);
+  void lay_out();
+  void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
+  void post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload, std::size_t tail_bytes,
+                  std::uint32_t count, std::uint8_t flags);
+  am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
+  void link(std::uint32_t slot);
+  void unlink(std::uint32_t slot);
+
+  am::Engine* engine_;
+  AggregatorOptions options_;
+  MessageShape shape_;
+  std::string name_;
+  Route route_;
+  bool direct_;
+  bool idle_flush_ = true;
+  bool ready_ = false;
+  std::uint16_t id_ = 0;
+  std::uint16_t signature_ = 0;
+  std::size_t frame_bytes_ = 0;      // of a buffer, what is used of it
+  std::size_t padding_ = 0;          // before the first message, for its alignment
+  std::size_t kept_free_ = 0;        // by the threshold
+  std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
+  std::int64_t timeout_ns_ = am::never;
+  std::vector<Entry> entries_;       // by level
+  std::vector<std::size_t> capacity_;  // by level: messages of fixed size in a frame
+  std::vector<Slot> slot_memory_;
+  std::vector<Cold> cold_;
+  std::uint32_t first_open_ = none, last_open_ = none;
+  std::uint64_t open_slots_ = 0, open_slots_peak_ = 0;
+  std::uint32_t posts_ = 0;
+  std::uint64_t waiting_messages_ = 0;
+  std::uint64_t next_message_ = 0;
+  std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
+  Partial whole_;
+
+  // statistics
+  std::uint64_t created_ = 0, payload_bytes_ = 0, frames_ = 0, wire_bytes_ = 0, alone_ = 0;
+  std::uint64_t flushes_[am::flush_reasons] = {};
+  std::uint64_t used_bytes_ = 0, buffered_frames_ = 0, peak_target_bytes_ = 0;
+  std::uint64_t handled_ = 0, forwarded_ = 0;
+};
+
+}  // namespace headway::aggregate

@@ -1,0 +1,96 @@
+/// How a handler is called: which of its forms it has, and what may be done with it.
+#pragma once
+
+#include <cstddef>
+#include <headway/aggregate/format.hpp>
+#include <headway/am/pe.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace headway::aggregate {
+
+template <class... T>
+constexpr std::string_view pretty_name() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The types' names as the compiler writes them; the same on all PEs of one program.
+template <class... T>
+std::string type_name() {
+  const std::string_view text = pretty_name<T...>();
+#if defined(__clang__)
+  const std::size_t begin = text.find("T = <") + 5;
+  const std::size_t end = text.rfind(">]");
+#else
+  const std::size_t begin = text.find("T = {") + 5;
+  const std::size_t end = text.find("}; std::string_view");
+#endif
+  if (begin > text.size() || end == text.npos || end < begin) return std::string(text);
+  return std::string(text.substr(begin, end - begin));
+}
+
+/// A handler of type Handler for messages of Args. An argument arrives as const Arg&, a view by value.
+template <class Handler, class... Args>
+struct Call {
+  template <class Arg>
+  using Parameter = std::conditional_t<is_view<Arg>, Arg, const Arg&>;
+
+  static constexpr bool plain = std::is_invocable_v<Handler&, Parameter<Args>...>;
+  static constexpr bool with_source = !plain && std::is_invocable_v<Handler&, PeId, Parameter<Args>...>;
+  static constexpr bool with_pe = !plain && !with_source && std::is_invocable_v<Handler&, Pe&, Parameter<Args>...>;
+  static constexpr bool with_both =
+      !plain && !with_source && !with_pe && std::is_invocable_v<Handler&, Pe&, PeId, Parameter<Args>...>;
+  static constexpr bool wants_source = with_source || with_both;
+
+  /// May be called through a const reference, so that a copy does the same.
+  static constexpr bool is_const = std::is_invocable_v<const Handler&, Parameter<Args>...> ||
+                                   std::is_invocable_v<const Handler&, PeId, Parameter<Args>...> ||
+                                   std::is_invocable_v<const Handler&, Pe&, Parameter<Args>...> ||
+                                   std::is_invocable_v<const Handler&, Pe&, PeId, Parameter<Args>...>;
+  using Local = std::conditional_t<is_const && std::is_trivially_copyable_v<Handler>, const Handler, Handler&>;
+
+  /// One line of compile error for what is no handler.
+  static constexpr bool check() {
+    constexpr bool callable = plain || with_source || with_pe || with_both;
+    static_assert(callable,
+                  "headway: a handler is called as handler(args...), optionally with Pe& and then PeId source before "
+                  "them, where a view arrives by value and all else as a const reference");
+    if constexpr (callable) {
+      static_assert(returns_void(), "headway: a handler returns nothing (one that is a coroutine is not supported yet)");
+      return returns_void();
+    }
+    return false;
+  }
+
+  template <class H>
+  static inline __attribute__((always_inline)) decltype(auto) call(H& handler, Pe& pe, PeId source,
+                                                                   Parameter<Args>... args) {
+    if constexpr (plain) return handler(args...);
+    else if constexpr (with_source) return handler(source, args...);
+    else if constexpr (with_pe) return handler(pe, args...);
+    else return handler(pe, source, args...);
+  }
+
+ private:
+  static constexpr bool returns_void() {
+    using Result = decltype(call(std::declval<Handler&>(), std::declval<Pe&>(), PeId(),
+                                 std::declval<Parameter<Args>>()...));
+    return std::is_void_v<Result>;
+  }
+};
+
+/// Calls a handler with the message that lies somewhere.
+template <class Call, class Format>
+struct Invoker {
+  std::add_lvalue_reference_t<std::remove_reference_t<typename Call::Local>> handler;
+  Pe& pe;
+  typename Format::Scratch& scratch;
+
+  inline __attribute__((always_inline)) void operator()(const std::byte* at, std::size_t bytes, PeId source) const {
+    Format::apply(at, bytes, scratch,
+                  [&](auto&&... args) __attribute__((always_inline)) { Call::call(handler, pe, source, args...); });
+  }
+};
+
+}  // namespace headway::aggregate

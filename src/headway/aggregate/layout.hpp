@@ -1,0 +1,44 @@
+/// Who owns which part of an index space that is spread over all PEs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <headway/transport/frame.hpp>
+
+namespace headway {
+
+/// Contiguous blocks: the first n % pes PEs own one index more than the others.
+class Block {
+ public:
+  /// `n` indices over `pes` PEs (at least 1).
+  Block(std::size_t n, std::size_t pes) : small_(n / pes), larger_(n % pes), split_(larger_ * (small_ + 1)) {}
+
+  PeId owner(std::size_t global) const {
+    return global < split_ ? global / (small_ + 1) : larger_ + (global - split_) / std::max<std::size_t>(small_, 1);
+  }
+  /// The index within its owner's part.
+  std::size_t local(std::size_t global) const { return global - first(owner(global)); }
+  std::size_t global(PeId pe, std::size_t local) const { return first(pe) + local; }
+  /// How many indices `pe` owns, and the first of them.
+  std::size_t count(PeId pe) const { return small_ + (pe < larger_ ? 1 : 0); }
+  std::size_t first(PeId pe) const { return pe * small_ + std::min<std::size_t>(pe, larger_); }
+
+ private:
+  std::size_t small_, larger_, split_;
+};
+
+/// Round robin: index i belongs to PE i % pes.
+class Cyclic {
+ public:
+  Cyclic(std::size_t n, std::size_t pes) : n_(n), pes_(pes) {}
+
+  PeId owner(std::size_t global) const { return global % pes_; }
+  std::size_t local(std::size_t global) const { return global / pes_; }
+  std::size_t global(PeId pe, std::size_t local) const { return local * pes_ + pe; }
+  std::size_t count(PeId pe) const { return n_ / pes_ + (pe < n_ % pes_ ? 1 : 0); }
+
+ private:
+  std::size_t n_, pes_;
+};
+
+}  // namespace headway

@@ -1,0 +1,72 @@
+/// What an aggregator may be told, and what it counts.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headway {
+
+/// The virtual grid that messages hop over; any number of PEs, primes and incomplete last rows included.
+struct Topology {
+  unsigned dimensions = 1;  // 0: direct, each message in a frame of its own; n: an n-dimensional grid
+  bool operator==(const Topology&) const = default;
+};
+inline constexpr unsigned dimensions_max = 8;
+
+constexpr Topology direct() { return {0}; }
+constexpr Topology grid(unsigned dimensions) { return {dimensions}; }
+
+/// "direct", "1d", "2d", ... "8d". Throws SettingError that names the text and what is allowed.
+Topology parse_topology(std::string_view text);
+std::string to_string(Topology topology);
+
+/// Values that stand for "derive it".
+inline constexpr std::size_t derived_bytes = ~std::size_t(0);
+inline constexpr double derived_fraction = -1;
+inline constexpr std::chrono::nanoseconds derived_timeout{-1};
+inline constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
+
+inline constexpr std::size_t buffer_bytes_min = 256;
+inline constexpr std::size_t buffer_bytes_max = std::size_t(1) << 28;
+
+/// Options of an aggregator; all PEs give the same. See "Aggregation (variable-size TRAM, 2020)" for the fractions.
+struct AggregatorOptions {
+  /// Size of a frame with all in it, 256 B to 256 MiB. What is used is at most budget / (2 * peers).
+  std::size_t buffer_bytes = derived_bytes;
+  /// A buffer is sent when more than this fraction of it is filled; in (0, 1].
+  double threshold = derived_fraction;
+  /// A message larger than this fraction of the buffer travels by itself; in [0, 1]. For messages of variable size
+  /// threshold + cutoff <= 1; those of fixed size fill the buffer unless told otherwise.
+  double cutoff = derived_fraction;
+  /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
+  std::chrono::nanoseconds timeout = derived_timeout;
+  Topology topology = grid(1);
+  /// Open buffers are sent when the PE has nothing else to do.
+  bool flush_when_idle = true;
+  /// Messages of one pair of PEs are handled in the order they were sent, whatever their size.
+  bool ordered = false;
+  /// For messages to people; part of the signature that all PEs must agree on.
+  std::string_view name = {};
+};
+
+/// Since the aggregator was made, on this PE.
+struct AggregatorStatistics {
+  std::uint64_t messages = 0;       // sent by this PE, those to itself included
+  std::uint64_t handled = 0;        // for which the handler ran here
+  std::uint64_t forwarded = 0;      // repacked here on their way
+  std::uint64_t payload_bytes = 0;  // of the messages sent, without padding
+  std::uint64_t frames = 0;         // posted here, forwarding included
+  std::uint64_t wire_bytes = 0;     // of those frames: header, payload, tail
+  std::uint64_t alone = 0;          // messages that travelled by themselves
+  std::uint64_t flush_full = 0, flush_timeout = 0, flush_idle = 0, flush_explicit = 0;  // frames by reason
+  std::uint64_t spilled_frames = 0;       // frames that waited outside the budget (of all aggregators of the PE)
+  std::uint64_t spilled_bytes_peak = 0;   // at most this much at once (of all aggregators of the PE)
+  std::uint64_t peak_buffer_bytes = 0;    // of open buffers, at most this much at once
+  std::uint64_t peak_target_bytes = 0;    // claimed or lent for one hop, at most this much at once
+  double fill_mean = 0;                   // bytes used over buffer_bytes when a buffered frame was posted
+};
+
+}  // namespace headway

@@ -1,0 +1,61 @@
+/// Where a message hops next, and the key it carries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/options.hpp>
+#include <vector>
+
+namespace headway::aggregate {
+
+/// The routes of one PE over an n-dimensional grid of `pes` PEs, for any number.
+///
+/// Level 0 divides the PEs into blocks of equal size, the last one perhaps smaller; level 1 divides each block again; at
+/// the last level a block is one PE. A message first hops to the block of its destination, to the PE that lies where its
+/// sender lies in its own block (wrapped around in a smaller one), and then on within that block. So it takes at most n
+/// hops, each in a level above the last, and needs no PE that does not exist.
+///
+///   2D, 7 PEs, rows of 3:     0 1 2        2 -> 4: to row 1, where 2 would be 5: 2 -> 5 -> 4
+///                             3 4 5        1 -> 6: to row 2, which is short: column 1 wraps to 0: 1 -> 6
+///                             6
+///
+/// A frame of level l carries for each message its destination's index within the receiver's block of level l + 1: the
+/// key, in as few bytes as hold it. At the last level there is none.
+class Route {
+ public:
+  struct Hop {
+    std::uint32_t slot;  // or deliver_here
+    std::uint32_t key;
+  };
+  static constexpr std::uint32_t deliver_here = 0xffffffff;
+
+  Route(std::size_t me, std::size_t pes, Topology topology);
+
+  unsigned levels() const { return unsigned(levels_.size()); }
+  std::size_t slots() const { return targets_.size(); }
+  std::size_t target(std::size_t slot) const { return targets_[slot]; }
+  unsigned level(std::size_t slot) const { return slot_levels_[slot]; }
+  unsigned key_bytes(unsigned level) const { return levels_[level].key_bytes; }
+
+  /// The first hop to a destination in [0, pes).
+  const Hop& first(std::size_t destination) const { return levels_[0].hops[destination]; }
+
+  /// What to do with a message of a frame of `level` that carries `key`.
+  const Hop& next(unsigned level, std::uint32_t key) const { return levels_[level + 1].hops[key]; }
+  /// Keys in a frame of `level` are below this.
+  std::size_t keys(unsigned level) const { return levels_[level + 1].hops.size(); }
+
+ private:
+  struct Level {
+    unsigned key_bytes = 0;
+    std::vector<Hop> hops;  // by the destination's index in this PE's block of the level
+  };
+  std::vector<Level> levels_;
+  std::vector<std::uint32_t> targets_;
+  std::vector<std::uint8_t> slot_levels_;
+};
+
+/// The extents of the grid, level 0 first; their product is at least `pes`.
+std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions);
+
+}  // namespace headway::aggregate

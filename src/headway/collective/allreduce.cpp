@@ -1,0 +1,77 @@
+#include <headway/am/engine.hpp>
+#include <headway/base/error.hpp>
+#include <headway/collective/allreduce.hpp>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace headway::collective {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// A PE's place in the binomial tree over all PEs: the subtree of a PE holds consecutive PEs, its own first, so that
+/// folding the children in ascending order combines all values in the order of the PEs.
+class ReductionState final : public am::Extension {
+ public:
+  explicit ReductionState(Pe& pe) {
+    am::Engine& engine = pe.engine();
+    const std::size_t id = engine.id();
+    parent = id & (id - 1);
+    for (std::size_t bit = 1; (id & bit) == 0 && id + bit < engine.size(); bit <<= 1) children.push_back(id + bit);
+    from_child.resize(children.size());
+    contribution = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+      for (std::size_t c = 0; c < children.size(); ++c) {
+        if (children[c] == source) from_child[c].emplace(bytes.begin(), bytes.end());
+      }
+    });
+    outcome = engine.add_control([this](std::size_t, std::span<const std::byte> bytes) {
+      result.emplace(bytes.begin(), bytes.end());
+    });
+  }
+
+  bool children_in() const {
+    for (const auto& value : from_child) {
+      if (!value) return false;
+    }
+    return true;
+  }
+
+  std::size_t parent = 0;
+  std::vector<std::size_t> children;
+  // A child contributes to the next reduction only after its parent has sent it the outcome of this one, and so has
+  // taken this contribution: one place for each is enough.
+  std::vector<std::optional<Bytes>> from_child;
+  std::optional<Bytes> result;
+  std::uint16_t contribution = 0, outcome = 0;
+};
+
+const std::size_t extension = am::register_extension(
+    [](Pe& pe) -> std::unique_ptr<am::Extension> { return std::make_unique<ReductionState>(pe); });
+
+}  // namespace
+
+void allreduce(Pe& pe, std::span<std::byte> value,
+               const std::function<void(std::byte*, const std::byte*)>& combine) {
+  am::Engine& engine = pe.engine();
+  auto& state = static_cast<ReductionState&>(engine.extension(extension));
+  engine.wait_until([&] { return state.children_in(); }, am::Phase::collective);
+  for (auto& child : state.from_child) {
+    if (child->size() != value.size()) {
+      throw UsageError("allreduce() with values of different sizes: all PEs call the same collectives in the same order");
+    }
+    combine(value.data(), child->data());
+    child.reset();
+  }
+  if (engine.id() != 0) {
+    engine.send_control(state.parent, state.contribution, value);
+    engine.wait_until([&] { return state.result.has_value(); }, am::Phase::collective, std::uint32_t(state.parent));
+    if (!value.empty()) std::memcpy(value.data(), state.result->data(), value.size());
+    state.result.reset();
+  }
+  for (auto child = state.children.rbegin(); child != state.children.rend(); ++child) {
+    engine.send_control(*child, state.outcome, value);
+  }
+}
+
+}  // namespace headway::collective
