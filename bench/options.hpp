@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <headway/base/bytes.hpp>
+#include <headway/base/settings.hpp>
 #include <headway/headway.hpp>
 #include <record/command_line.hpp>
 #include <record/record.hpp>

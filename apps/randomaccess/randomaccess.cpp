@@ -2,6 +2,9 @@
 /// PEs. Each PE generates its part and sends every update, eight bytes, to the PE that owns the word.
 #include <fmt/format.h>
 
+#include <headway/base/bytes.hpp>
+#include <headway/base/clock.hpp>
+#include <headway/base/machine.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
 #include <options.hpp>

@@ -2,6 +2,7 @@
 /// Sizes that the compiler knows (8, 16, 32, 104, 1000) are sent as fixed-size messages, others as spans of bytes.
 #include <fmt/format.h>
 
+#include <headway/base/clock.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
 #include <options.hpp>
