@@ -64,12 +64,14 @@ class Aggregator final : public aggregate::Core {
           slot.cursor = at + Format::fixed_bytes;
           return;
         }
+        send_to_full(slot, aggregate::keep_in_register(args)...);
+      } else {
+        send_off_path(destination, aggregate::keep_in_register(args)...);
       }
-      send_otherwise(destination, Wait::yes, args...);
     } else if constexpr (good_arguments) {
       const std::size_t bytes = Format::bytes(args...);
       if (!send_packed(destination, bytes, [&](std::byte* at) { Format::pack(at, args...); })) {
-        send_otherwise(destination, Wait::yes, args...);
+        send_off_path(destination, aggregate::keep_in_register(args)...);
       }
     }
   }
@@ -91,13 +93,15 @@ class Aggregator final : public aggregate::Core {
   inline __attribute__((always_inline)) bool send_packed(std::size_t destination, std::size_t bytes, Fill fill) {
     if (destination >= fast_size_) return false;
     aggregate::Slot& slot = slots_[destination];
-    const std::size_t padded = align_up(bytes, Format::alignment);
-    if (bytes >= alone_from_ || padded + spare_ > room(slot)) [[unlikely]] return false;
-    fill(slot.cursor);
-    slot.cursor += padded;
+    std::byte* const at = slot.cursor;
+    std::byte* const end = at + Format::padded(bytes);
+    if (end >= slot.limit || bytes >= alone_from_) [[unlikely]] return false;
+    fill(at);
+    slot.cursor = end;
     const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
-    std::memcpy(slot.tail - 8, &entry, 8);
-    slot.tail -= entry_bytes_;
+    std::byte* const limit = slot.limit;
+    std::memcpy(limit + entry_at_, &entry, 8);
+    slot.limit = limit - entry_bytes_;
     return true;
   }
 
@@ -105,20 +109,41 @@ class Aggregator final : public aggregate::Core {
 
   // --- sending, off the fast path
 
-  __attribute__((noinline)) bool send_otherwise(std::size_t destination, Wait wait, const Args&... args) {
+  /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory.
+  __attribute__((noinline)) void send_off_path(std::size_t destination, aggregate::Kept<Args>... args) {
+    if constexpr (Format::fixed) {
+      if (destination < routed_size_) [[likely]] {
+        const aggregate::Route::Hop hop = route().first(destination);
+        aggregate::Slot& slot = slots_[hop.slot];
+        if (slot.cursor != slot.limit) [[likely]] return put_fixed(slot, hop, engine().id(), args...);
+      }
+    }
+    send_otherwise(destination, Wait::yes, args...);
+  }
+
+  /// Where there is room.
+  void put_fixed(aggregate::Slot& slot, const aggregate::Route::Hop& hop, std::uint64_t source, const Args&... args) {
+    Format::pack(slot.cursor, args...);
+    slot.cursor += Format::fixed_bytes;
+    const aggregate::SlotEntry& form = slot_entry(hop.slot);
+    push_entry(slot, form, form.encode(0, hop.key, source));
+  }
+
+  /// The slot says which destination it was, so that it need not be kept for this case.
+  __attribute__((noinline, cold)) void send_to_full(aggregate::Slot& slot, aggregate::Kept<Args>... args) {
+    send_otherwise(std::size_t(&slot - slots_), Wait::yes, args...);
+  }
+
+  bool send_otherwise(std::size_t destination, Wait wait, const Args&... args) {
     check_send(destination);
     const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
     if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
     const aggregate::Route::Hop& hop = route().first(destination);
-    const std::uint64_t value =
-        entry(route().level(hop.slot)).encode(Format::fixed ? 0 : bytes, hop.key, engine().id());
     if constexpr (Format::fixed) {
       for (;;) {
         aggregate::Slot& slot = slots_[hop.slot];
         if (slot.cursor != slot.limit) {
-          Format::pack(slot.cursor, args...);
-          slot.cursor += Format::fixed_bytes;
-          push_entry(slot, entry(route().level(hop.slot)), value);
+          put_fixed(slot, hop, engine().id(), args...);
           return true;
         }
         if (is_open(hop.slot)) {
@@ -129,6 +154,7 @@ class Aggregator final : public aggregate::Core {
         }
       }
     } else {
+      const std::uint64_t value = slot_entry(hop.slot).encode(bytes, hop.key, engine().id());
       return put(hop.slot, bytes, value, [&](std::byte* at) { Format::pack(at, args...); }, wait);
     }
   }
@@ -210,7 +236,7 @@ class Aggregator final : public aggregate::Core {
         entry_end -= entry_bytes;
         if (bytes > std::size_t(end - at)) [[unlikely]] refuse_frame(arrival, "a message is longer than the frame");
         invoke(at, bytes, source);
-        at += align_up(bytes, Format::alignment);
+        at += Format::padded(bytes);
       }
       count_delivered(count, 0);
     } else {
@@ -220,7 +246,7 @@ class Aggregator final : public aggregate::Core {
         const PeId source = form.source_bytes == 0 ? PeId(arrival.header.source) : PeId(form.source(value));
         const std::size_t bytes = length_of(arrival, at, end, form.length(value));
         handled += deliver_one(invoke, at, bytes, source, form.length(value));
-        at += align_up(bytes, Format::alignment);
+        at += Format::padded(bytes);
       }
       count_delivered(handled, 0);
     }
@@ -289,7 +315,7 @@ class Aggregator final : public aggregate::Core {
     const std::byte* entry_end = arrival.tail_end;
     for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // where it was paused
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
-      at += align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
+      at += Format::padded(message_bytes(arrival, at, end, form, value));
     }
     std::uint64_t handled = 0, forwarded = 0;
     Result result = Result::done;
@@ -309,7 +335,7 @@ class Aggregator final : public aggregate::Core {
         }
         ++forwarded;
       }
-      at += align_up(bytes, Format::alignment);
+      at += Format::padded(bytes);
     }
     count_delivered(handled, forwarded);
     return result;
@@ -328,23 +354,29 @@ class Aggregator final : public aggregate::Core {
   /// Appends a message to the buffer of its next hop. False where there is no room.
   bool repack(const aggregate::Route::Hop& hop, const std::byte* at, std::size_t bytes, std::uint64_t length,
               std::uint64_t source) {
-    const unsigned level = route().level(hop.slot);
-    const aggregate::Entry& form = entry(level);
-    const std::size_t padded = align_up(bytes, Format::alignment);
+    const aggregate::SlotEntry& form = slot_entry(hop.slot);
+    const std::size_t padded = Format::padded(bytes);
     aggregate::Slot& slot = slots_[hop.slot];
     for (;;) {
       const bool fits = Format::fixed ? slot.cursor != slot.limit
-                                      : is_open(hop.slot) && padded + form.bytes() + aggregate::entry_slack <= room(slot);
+                                      : is_open(hop.slot) &&
+                                            padded + form.bytes + aggregate::entry_slack <= room(slot, form);
       if (fits) break;
       if (is_open(hop.slot)) flush_slot(hop.slot, am::FlushReason::full);
       if (!try_open_slot(hop.slot)) return false;
     }
-    const std::size_t free = room(slot);
-    if constexpr (Format::fixed) aggregate::copy_fixed<Format::fixed_bytes>(slot.cursor, at);
-    else aggregate::copy_short(slot.cursor, at, bytes);
-    slot.cursor += padded;
-    push_entry(slot, form, form.encode(Format::fixed ? 0 : length, hop.key, source));
-    if (!Format::fixed && padded + spare(level) > free) flush_slot(hop.slot, am::FlushReason::full);
+    if constexpr (Format::fixed) {
+      aggregate::copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+      slot.cursor += padded;
+      push_entry(slot, form, form.encode(0, hop.key, source));
+    } else {
+      const bool beyond_threshold = slot.cursor + padded >= slot.limit;
+      aggregate::copy_short(slot.cursor, at, bytes);
+      slot.cursor += padded;
+      write_entry(slot.limit - 1 + spare(form), form, form.encode(length, hop.key, source));
+      slot.limit -= form.bytes;
+      if (beyond_threshold) flush_slot(hop.slot, am::FlushReason::full);
+    }
     return true;
   }
 

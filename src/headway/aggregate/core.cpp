@@ -44,7 +44,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
     cold_[slot].target = std::uint32_t(route_.target(slot));
     cold_[slot].level = std::uint8_t(route_.level(slot));
   }
-  lay_out();
+  lay_out(false);
   id_ = engine_->add_handler(*this);
 }
 
@@ -88,7 +88,7 @@ void Core::resolve_options(const AggregatorOptions& given) {
   idle_flush_ = options_.flush_when_idle;
 }
 
-void Core::lay_out() {
+void Core::lay_out(bool ready) {
   const unsigned levels = route_.levels();
   const bool variable = shape_.fixed_bytes == 0;
   padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
@@ -130,10 +130,18 @@ void Core::lay_out() {
     const bool fits = *std::ranges::min_element(capacity_) > 0 && shape_.fixed_bytes <= cutoff_bytes;
     alone_from_ = fits ? ~std::size_t(0) : 0;
   }
-  fast_size_ = levels == 1 && alone_from_ != 0 ? engine_->size() : 0;
-  spare_ = spare(0);
-  length_shift_ = entries_[0].bytes() == 0 ? 0 : entries_[0].shift();
-  entry_bytes_ = entries_[0].bytes();
+  slot_entries_.clear();
+  for (std::uint32_t slot = 0; slot < route_.slots(); ++slot) {
+    const Entry& e = entries_[route_.level(slot)];
+    slot_entries_.push_back({e.bytes(), std::uint8_t(e.shift()), std::uint8_t(8 * e.length_bytes),
+                             std::uint8_t(8 * (e.length_bytes + e.key_bytes)), e.source_bytes != 0});
+  }
+  // Until on() has been called, and where messages travel by themselves, everything leaves the fast path.
+  routed_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
+  fast_size_ = levels == 1 ? routed_size_ : 0;
+  entry_at_ = spare(slot_entries_[0]) - 1 - 8;
+  length_shift_ = slot_entries_[0].shift;
+  entry_bytes_ = slot_entries_[0].bytes;
   signature_ = hash16(fmt::format("{} {} {} {} {} {} {}", shape_.type, to_string(options_.topology), shape_.fixed_bytes,
                                   length_bytes, source_bytes, options_.ordered, name_));
 }
@@ -141,7 +149,7 @@ void Core::lay_out() {
 void Core::mark_ready(bool wants_source) {
   if (ready_) throw UsageError(fmt::format("on() was called twice for {}", description()));
   shape_.wants_source = wants_source;
-  lay_out();
+  lay_out(true);
   ready_ = true;
   engine_->handler_ready();
 }
@@ -210,21 +218,28 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   cold.frame = frame;
   s.begin = s.cursor = frame.frame->payload() + padding_;
   s.tail = frame.end;
-  s.limit = shape_.fixed_bytes == 0 ? nullptr : s.begin + capacity_[cold.level] * shape_.fixed_bytes;
+  s.limit = shape_.fixed_bytes == 0 ? frame.end - spare(slot_entries_[slot]) + 1
+                                    : s.begin + capacity_[cold.level] * shape_.fixed_bytes;
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
   link(slot);
   open_slots_peak_ = std::max(open_slots_peak_, ++open_slots_);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(cold.target));
 }
 
+std::size_t Core::tail_bytes(std::uint32_t slot) const {
+  const Slot& s = slots_[slot];
+  const std::byte* tail = shape_.fixed_bytes == 0 ? s.limit - 1 + spare(slot_entries_[slot]) : s.tail;
+  return std::size_t(cold_[slot].frame.end - tail);
+}
+
 void Core::flush_slot(std::uint32_t slot, am::FlushReason reason) {
   Slot& s = slots_[slot];
   Cold& cold = cold_[slot];
-  const auto tail_bytes = std::size_t(cold.frame.end - s.tail);
+  const std::size_t tail = tail_bytes(slot);
   const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
   const unsigned entry_bytes = entries_[cold.level].bytes();
   const std::size_t count =
-      entry_bytes != 0 ? tail_bytes / entry_bytes : std::size_t(s.cursor - s.begin) / shape_.fixed_bytes;
+      entry_bytes != 0 ? tail / entry_bytes : std::size_t(s.cursor - s.begin) / shape_.fixed_bytes;
   const am::OpenFrame frame = cold.frame;
   s = {};
   unlink(slot);
@@ -234,8 +249,8 @@ void Core::flush_slot(std::uint32_t slot, am::FlushReason reason) {
   created_ += count;
   ++flushes_[std::size_t(reason)];
   ++buffered_frames_;
-  used_bytes_ += frame_overhead + payload_bytes + tail_bytes;
-  post_frame(cold.target, frame, payload_bytes, tail_bytes, std::uint32_t(count), 0);
+  used_bytes_ += frame_overhead + payload_bytes + tail;
+  post_frame(cold.target, frame, payload_bytes, tail, std::uint32_t(count), 0);
 }
 
 void Core::post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload_bytes, std::size_t tail_bytes,
@@ -361,7 +376,7 @@ void Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   const Route::Hop& hop = route_.first(destination);
   const std::size_t outside = frame_overhead + padding_ + 8 + entry_slack + shape_.alignment + sizeof(PartHeader);
   const std::size_t part_max = std::max<std::size_t>((frame_bytes_ - outside) / 2, 1);
-  const std::uint64_t value = entries_[route_.level(hop.slot)].encode(part_mark(), hop.key, engine_->id());
+  const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark(), hop.key, engine_->id());
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
     // Frames count their entries; of the parts of one message only one may count, the one that completes it.
@@ -411,7 +426,7 @@ AggregatorStatistics Core::statistics() const {
   std::uint64_t open = 0;
   for (std::uint32_t slot = first_open_; slot != none; slot = cold_[slot].next) {
     const unsigned entry_bytes = entries_[cold_[slot].level].bytes();
-    open += entry_bytes != 0 ? std::size_t(cold_[slot].frame.end - slots_[slot].tail) / entry_bytes
+    open += entry_bytes != 0 ? tail_bytes(slot) / entry_bytes
                              : std::size_t(slots_[slot].cursor - slots_[slot].begin) / shape_.fixed_bytes;
   }
   result.messages = created_ + open;

@@ -30,12 +30,13 @@ struct MessageShape {
 ///
 ///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
 ///
-/// Fixed-size messages: room while cursor != limit. Others: room while the message, its entry and the rest that the
-/// threshold keeps free fit between cursor and tail. A closed slot has cursor == limit == tail == nullptr.
+/// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes < limit, where limit is one past
+/// what lies `spare` below the tail: the message's entry and the rest that the threshold keeps free; so it moves with the
+/// tail, which is not stored. A closed slot has only null pointers: there is no room for anything.
 struct Slot {
   std::byte* cursor = nullptr;
   std::byte* limit = nullptr;
-  std::byte* tail = nullptr;   // begin of the lowest entry
+  std::byte* tail = nullptr;   // fixed-size messages with entries: begin of the lowest one
   std::byte* begin = nullptr;  // of the first message
 };
 static_assert(sizeof(Slot) == 32);
@@ -46,16 +47,24 @@ struct Entry {
   unsigned length_bytes = 0, key_bytes = 0, source_bytes = 0;
 
   unsigned bytes() const { return length_bytes + key_bytes + source_bytes; }
-  unsigned shift() const { return 64 - 8 * bytes(); }
-  std::uint64_t encode(std::uint64_t length, std::uint64_t key, std::uint64_t source) const {
-    return length | key << (8 * length_bytes) | (source_bytes == 0 ? 0 : source << (8 * (length_bytes + key_bytes)));
-  }
+  unsigned shift() const { return bytes() == 0 ? 0 : 64 - 8 * bytes(); }
   std::uint64_t length(std::uint64_t entry) const { return entry & mask(length_bytes); }
   std::uint64_t key(std::uint64_t entry) const { return entry >> (8 * length_bytes) & mask(key_bytes); }
   std::uint64_t source(std::uint64_t entry) const {
     return entry >> (8 * (length_bytes + key_bytes)) & mask(source_bytes);
   }
   static constexpr std::uint64_t mask(unsigned bytes) { return bytes == 0 ? 0 : ~std::uint64_t(0) >> (64 - 8 * bytes); }
+};
+
+/// The same worked out for one slot: an entry is (length | key << key_shift | source << source_shift) << shift.
+struct SlotEntry {
+  std::uint32_t bytes = 0;
+  std::uint8_t shift = 0, key_shift = 0, source_shift = 0;
+  bool has_source = false;
+
+  std::uint64_t encode(std::uint64_t length, std::uint64_t key, std::uint64_t source) const {
+    return length | key << key_shift | (has_source ? source << source_shift : 0);
+  }
 };
 
 /// Bytes below the lowest entry that writing it may touch.
@@ -105,14 +114,16 @@ class Core : public am::FrameHandler {
   /// range test of `send` also leads every other kind of route off the fast path.
   std::size_t fast_size_ = 0;
   Slot* slots_ = nullptr;
-  std::size_t spare_ = 0;       // 1D, variable: what must stay free: the entry, its slack, and what the threshold keeps
+  std::size_t entry_at_ = 0;    // 1D, variable: from limit to the word that holds the next entry
+  std::size_t routed_size_ = 0;  // the number of PEs if messages are buffered on a route, else 0
   std::size_t alone_from_ = 0;  // messages of this length and more travel by themselves
-  unsigned length_shift_ = 0;   // of a 1D entry
-  unsigned entry_bytes_ = 0;
+  std::size_t entry_bytes_ = 0;  // of a 1D entry
+  unsigned length_shift_ = 0;
 
   am::Engine& engine() const { return *engine_; }
   const Route& route() const { return route_; }
   const Entry& entry(unsigned level) const { return entries_[level]; }
+  const SlotEntry& slot_entry(std::uint32_t slot) const { return slot_entries_[slot]; }
   bool is_direct() const { return direct_; }
   bool is_ordered() const { return options_.ordered; }
 
@@ -132,15 +143,22 @@ class Core : public am::FrameHandler {
   /// After posting from the main program: let handlers run.
   void after_post();
 
-  static std::size_t room(const Slot& slot) { return std::size_t(slot.tail - slot.cursor); }
-  /// What must stay free behind a message in a slot of `level` besides the message itself, to stay below the threshold.
-  std::size_t spare(unsigned level) const { return kept_free_ + entries_[level].bytes() + entry_slack; }
+  /// What must stay free behind a message besides the message itself, to stay below the threshold.
+  std::size_t spare(const SlotEntry& entry) const { return kept_free_ + entry.bytes + entry_slack; }
+  /// Variable-size messages: bytes between cursor and tail.
+  std::size_t room(const Slot& slot, const SlotEntry& entry) const {
+    return std::size_t(slot.limit - 1 + spare(entry) - slot.cursor);
+  }
 
-  static void push_entry(Slot& slot, const Entry& entry, std::uint64_t value) {
-    if (entry.bytes() == 0) return;
-    const std::uint64_t word = value << entry.shift();
-    std::memcpy(slot.tail - 8, &word, 8);
-    slot.tail -= entry.bytes();
+  static void write_entry(std::byte* tail, const SlotEntry& entry, std::uint64_t value) {
+    const std::uint64_t word = value << entry.shift;
+    std::memcpy(tail - 8, &word, 8);
+  }
+  /// Fixed-size messages.
+  static void push_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value) {
+    if (entry.bytes == 0) return;
+    write_entry(slot.tail, entry, value);
+    slot.tail -= entry.bytes;
   }
   static std::uint64_t read_entry(const std::byte* entry_end, const Entry& entry) {
     std::uint64_t word;
@@ -152,18 +170,18 @@ class Core : public am::FrameHandler {
   /// buffer when it is filled beyond the threshold. False only for Wait::no, when there was no room; nothing was written.
   template <class Fill>
   bool put(std::uint32_t slot, std::size_t bytes, std::uint64_t entry_value, Fill fill, Wait wait) {
-    const unsigned level = route_.level(slot);
-    const Entry& entry = entries_[level];
+    const SlotEntry& entry = slot_entries_[slot];
     const std::size_t padded = align_up(bytes, shape_.alignment);
     for (;;) {
       Slot& s = slots_[slot];
       if (is_open(slot)) {
-        const std::size_t free = room(s);
-        if (padded + entry.bytes() + entry_slack <= free) {
+        if (padded + entry.bytes + entry_slack <= room(s, entry)) {
+          const bool beyond_threshold = s.cursor + padded >= s.limit;
           fill(s.cursor);
           s.cursor += padded;
-          push_entry(s, entry, entry_value);
-          if (padded + spare(level) > free) {
+          write_entry(s.limit - 1 + spare(entry), entry, entry_value);
+          s.limit -= entry.bytes;
+          if (beyond_threshold) {
             flush_slot(slot, am::FlushReason::full);
             after_post();
           }
@@ -227,8 +245,9 @@ class Core : public am::FrameHandler {
   };
 
   void resolve_options(const AggregatorOptions& options);
-  void lay_out();
+  void lay_out(bool ready);
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
+  std::size_t tail_bytes(std::uint32_t slot) const;
   void post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload, std::size_t tail_bytes,
                   std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
@@ -251,6 +270,7 @@ class Core : public am::FrameHandler {
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::int64_t timeout_ns_ = am::never;
   std::vector<Entry> entries_;       // by level
+  std::vector<SlotEntry> slot_entries_;
   std::vector<std::size_t> capacity_;  // by level: messages of fixed size in a frame
   std::vector<Slot> slot_memory_;
   std::vector<Cold> cold_;

@@ -84,23 +84,31 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
   }
 }
 
-/// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known.
+/// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known, in words: data that was just written
+/// in words and is read in larger pieces stalls the processor.
 inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes - 8 > 64 - 8) {  // below 8 or above 64
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  std::uint64_t last;
-  std::memcpy(&last, from + bytes - 8, 8);
-  std::size_t i = 0;
+  auto word = [&](std::size_t at) __attribute__((always_inline)) {
+    std::uint64_t value;
+    std::memcpy(&value, from + at, 8);
+    return value;
+  };
+  auto put = [&](std::size_t at, std::uint64_t value) __attribute__((always_inline)) { std::memcpy(to + at, &value, 8); };
+  if (bytes - 8 <= 32 - 8) [[likely]] {
+    const std::uint64_t last = word(bytes - 8);  // overlaps the word before
+    put(0, word(0));
+    if (bytes > 16) {
+      put(8, word(8));
+      if (bytes > 24) put(16, word(16));
+    }
+    put(bytes - 8, last);
+  } else if (bytes - 8 <= 64 - 8) {
+    const std::uint64_t last = word(bytes - 8);
 #pragma GCC unroll 1
-  do {
-    std::uint64_t word;
-    std::memcpy(&word, from + i, 8);
-    std::memcpy(to + i, &word, 8);
-    i += 8;
-  } while (i + 8 < bytes);
-  std::memcpy(to + bytes - 8, &last, 8);
+    for (std::size_t at = 0; at < bytes - 8; at += 8) put(at, word(at));
+    put(bytes - 8, last);
+  } else if (bytes != 0) {
+    std::memcpy(to, from, bytes);
+  }
 }
 
 /// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack: a
@@ -116,6 +124,14 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
     }
   }
   copy_fixed<sizeof(T)>(at, reinterpret_cast<const std::byte*>(&value));
+}
+
+/// How an argument is passed on to a function that is not inlined: small ones by value.
+template <class Arg>
+using Kept = std::conditional_t<(is_view<Arg> || (std::is_trivially_copyable_v<Arg> && sizeof(Arg) <= 16)), Arg, const Arg&>;
+template <class Arg>
+inline __attribute__((always_inline)) Kept<Arg> keep_in_register(const Arg& arg) {
+  return arg;
 }
 
 /// The bytes of a message with these arguments:
@@ -187,6 +203,16 @@ struct MessageFormat {
   static constexpr std::size_t prefix_bytes = offsets.end;
   /// Of one message of fixed size, padding included; at least 1, so that messages can be counted.
   static constexpr std::size_t fixed_bytes = align_up(prefix_bytes == 0 ? 1 : prefix_bytes, alignment);
+
+  /// Every length is a multiple of the alignment: no padding between messages.
+  static constexpr bool lengths_are_aligned = [] {
+    std::size_t last = 0;
+    ((last = is_view<Args> ? alignment_of<Args>() : last), ...);
+    return fixed || (!owning && last == alignment);
+  }();
+  static constexpr std::size_t padded(std::size_t bytes) {
+    return lengths_are_aligned ? bytes : align_up(bytes, alignment);
+  }
 
   /// Length of a message without padding behind it.
   static std::size_t bytes(const Args&... args) {
@@ -319,8 +345,6 @@ struct MessageFormat {
         ByteReader reader(at + end, at + bytes);
         (read_owning<i>(reader, scratch), ...);
         if (reader.remaining() != 0) [[unlikely]] throw FormatError("a message is longer than its arguments");
-      } else {
-        if (end != bytes) [[unlikely]] throw FormatError("a message is longer than its arguments");
       }
       f(argument<i>(at, std::get<i>(views_found), scratch)...);
     }
