@@ -103,12 +103,13 @@ inline std::uint64_t sum_over_pes(Pe& pe, std::uint64_t value) {
 /// The fields of a record that this run decides.
 inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& options, std::size_t message_bytes,
                       std::uint64_t messages) {
+  // Not from these settings: how many PEs, whose default a PE bound to its core would derive wrongly.
   const Settings settings = Settings::from_environment();
   return {.bench = bench,
           .mode = to_string(options.topology),
           .transport = settings.transport,
           .pes = pe.size(),
-          .processes = settings.processes(),
+          .processes = (pe.size() + settings.pes_per_process - 1) / settings.pes_per_process,
           .pes_per_process = settings.pes_per_process,
           .message_bytes = message_bytes,
           .messages = messages};

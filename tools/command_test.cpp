@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <record/record.hpp>
 
 #include "child.hpp"
 
@@ -97,6 +98,47 @@ TEST(Command, doctor_and_info_end_well_here) {
   const ChildResult info = headway({"info"});
   EXPECT_EQ(info.status, 0);
   EXPECT_TRUE(info.output.starts_with("headway ")) << info.output;
+}
+
+TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
+  const auto bench = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--repeat", "2", "--json", "-"});
+    const ChildResult result = headway(arguments);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    return bench::Json::parse(result.output);
+  };
+  const auto updates = bench(
+      {"bench", "randomaccess", "--mode", "direct,1d,2d", "--log2", "8,9", "--pes", "3", "--updates-per-word", "4"});
+  ASSERT_EQ(updates["records"].size(), 6u);
+  for (const auto& record : updates["records"]) {
+    EXPECT_EQ(record["verified"], true);
+    EXPECT_EQ(record["errors"], 0);
+    EXPECT_EQ(record["repeat"], 2);
+    EXPECT_EQ(record["pes"], 3);
+    EXPECT_EQ(record["processes"], 3);
+  }
+  const auto stream = bench({"bench", "stream", "--mode", "1d", "--bytes", "0,8,33", "--messages", "1000", "--pes", "2",
+                             "--pes-per-process", "2", "--buffer-bytes", "4K", "--variable"});
+  ASSERT_EQ(stream["records"].size(), 3u);
+  for (const auto& record : stream["records"]) {
+    EXPECT_EQ(record["verified"], true);
+    EXPECT_EQ(record["messages"], 2000);
+    EXPECT_EQ(record["processes"], 1);
+  }
+}
+
+TEST(Command, bench_ends_with_the_status_of_a_program_that_cannot_run) {
+  const ChildResult result = headway({"bench", "randomaccess", "--log2", "40", "--mode", "1d", "--repeat", "1"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.errors.find("--log2"), std::string::npos) << result.errors;
+}
+
+TEST(Command, a_peer_does_the_same_work_verified_where_there_is_one) {
+  const ChildResult result =
+      headway({"bench", "randomaccess", "--mode", "1d", "--log2", "10", "--pes", "2", "--repeat", "1",
+               "--updates-per-word", "4", "--peer", "available", "--peer-buffer-bytes", "4K"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.output.find(" NO\n"), std::string::npos) << result.output;
 }
 
 }  // namespace

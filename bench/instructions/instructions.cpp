@@ -1,5 +1,5 @@
-// The work per message, for an instruction counter: runs N messages of one kind through one PE, in this process, sending
-// and delivering together. Run it with N and 2N under `valgrind --tool=callgrind` and subtract; check.py does.
+// The work per message, for an instruction counter: runs N messages of one kind through one PE, in this process,
+// sending and delivering together. Run it with N and 2N under `valgrind --tool=callgrind` and subtract; check.py does.
 //
 //   headway-instructions CASE N      prints the checksum of the table and the calls of operator new
 #include <cstdio>
@@ -102,14 +102,15 @@ template <class Body>
 void on_one_pe(Body body) {
   headway::local::Segment segment(1, 1, 1, headway::operator""_MiB(8));
   const auto endpoint = headway::local::make_endpoint(segment, 0);
-  headway::am::Engine engine(*endpoint, {.budget_bytes = headway::operator""_MiB(8),
-                                         .spill_bytes = headway::operator""_MiB(64)});
+  headway::am::Engine engine(*endpoint,
+                             {.budget_bytes = headway::operator""_MiB(8), .spill_bytes = headway::operator""_MiB(64)});
   body(engine.pe());
 }
 
 void fixed_8(Table& table, std::size_t n, unsigned shift, headway::Topology topology) {
   on_one_pe([&](Pe& pe) {
-    Aggregator<std::uint64_t> updates(pe, {.buffer_bytes = 16384, .timeout = headway::no_timeout, .topology = topology});
+    Aggregator<std::uint64_t> updates(pe,
+                                      {.buffer_bytes = 16384, .timeout = headway::no_timeout, .topology = topology});
     std::uint64_t* const words = table.data();
     const unsigned top = shift;  // copies, so that the loop below is what a program's own loop is
     const std::size_t count = n;
@@ -129,9 +130,7 @@ void variable_32(Table& table, std::size_t n, unsigned shift) {
     std::uint64_t* const words = table.data();
     const unsigned top = shift;
     const std::size_t count = n;
-    messages.on([words](std::span<const std::uint64_t> values) {
-      apply_32(words, values.data());
-    });
+    messages.on([words](std::span<const std::uint64_t> values) { apply_32(words, values.data()); });
     Small payload{};
     std::uint64_t a = 1;
     std::size_t length = 4;
@@ -154,16 +153,24 @@ int main(int argc, char** argv) {
   unsigned shift = table_log2;
   asm volatile("" : "+r"(shift));
   const std::uint64_t before = allocations;
-  if (name == "local-8") local_8(table, n, shift);
-  else if (name == "hand-8") hand_8(table, n, shift);
-  else if (name == "fixed-8-1d") fixed_8(table, n, shift, headway::grid(1));
-  else if (name == "fixed-8-direct") fixed_8(table, n, shift, headway::direct());
-  else if (name == "fixed-8-2d") fixed_8(table, n, shift, headway::grid(2));
-  else if (name == "local-32") local_32(table, n, shift);
-  else if (name == "variable-32-1d") variable_32(table, n, shift);
+  if (name == "local-8")
+    local_8(table, n, shift);
+  else if (name == "hand-8")
+    hand_8(table, n, shift);
+  else if (name == "fixed-8-1d")
+    fixed_8(table, n, shift, headway::grid(1));
+  else if (name == "fixed-8-direct")
+    fixed_8(table, n, shift, headway::direct());
+  else if (name == "fixed-8-2d")
+    fixed_8(table, n, shift, headway::grid(2));
+  else if (name == "local-32")
+    local_32(table, n, shift);
+  else if (name == "variable-32-1d")
+    variable_32(table, n, shift);
   else {
-    std::fprintf(stderr, "usage: headway-instructions local-8|hand-8|fixed-8-1d|fixed-8-2d|fixed-8-direct|local-32|"
-                         "variable-32-1d N\n");
+    std::fprintf(stderr,
+                 "usage: headway-instructions local-8|hand-8|fixed-8-1d|fixed-8-2d|fixed-8-direct|local-32|"
+                 "variable-32-1d N\n");
     return 2;
   }
   std::uint64_t checksum = 0;

@@ -7,24 +7,25 @@
 namespace headway::peers {
 namespace {
 
-/// Writes message `index` at `to`. Body: copies from `message`, whose size the compiler knows, or `bytes` of it.
+/// Writes message `index` at `to`, where it stays: the pattern, then the number over it. A message stamped first and
+/// then copied would be loaded in wider pieces than it was stored in, which no store buffer forwards.
 template <class Message>
 struct Writer {
-  Message message;
+  Message pattern;
   std::size_t bytes;
-  void operator()(std::byte* to, std::uint64_t index) {
-    stream::stamp(message, index);
-    std::memcpy(to, message.data(), sizeof message);
+  void operator()(std::byte* to, std::uint64_t index) const {
+    std::memcpy(to, pattern.data(), sizeof pattern);
+    stream::stamp(to, sizeof pattern, index);
   }
 };
 
 template <>
 struct Writer<std::vector<std::byte>> {
-  std::vector<std::byte> message;
+  std::vector<std::byte> pattern;
   std::size_t bytes;
-  void operator()(std::byte* to, std::uint64_t index) {
-    stream::stamp(message.data(), bytes, index);
-    if (bytes > 0) std::memcpy(to, message.data(), bytes);
+  void operator()(std::byte* to, std::uint64_t index) const {
+    std::memcpy(to, pattern.data(), bytes);
+    stream::stamp(to, bytes, index);
   }
 };
 
