@@ -213,7 +213,7 @@ class Aggregator final : public aggregate::Core {
         invoke(at, Format::fixed_bytes, form.source(read_entry(entry_end, form)));
       }
     }
-    count_delivered(count, 0);
+    count_delivered(count, 0, 0);
     return Result::done;
   }
 
@@ -238,7 +238,7 @@ class Aggregator final : public aggregate::Core {
         invoke(at, bytes, source);
         at += Format::padded(bytes);
       }
-      count_delivered(count, 0);
+      count_delivered(count, 0, 0);
     } else {
       std::uint64_t handled = 0;
       for (std::size_t i = 0; i < count; ++i, entry_end -= form.bytes()) {
@@ -246,9 +246,9 @@ class Aggregator final : public aggregate::Core {
         const PeId source = form.source_bytes == 0 ? PeId(arrival.header.source) : PeId(form.source(value));
         const std::size_t bytes = length_of(arrival, at, end, form.length(value));
         handled += deliver_one(invoke, at, bytes, source, form.length(value));
-        at += Format::padded(bytes);
+        at += align_up(bytes, Format::alignment);  // parts have any length
       }
-      count_delivered(handled, 0);
+      count_delivered(handled, 0, 0);
     }
     return Result::done;
   }
@@ -298,7 +298,7 @@ class Aggregator final : public aggregate::Core {
       if (Format::fixed && bytes != Format::fixed_bytes) refuse_frame(arrival, "its length is not the type's");
       invoke(at, bytes, arrival.header.source);
     }
-    count_delivered(handled, 0);
+    count_delivered(handled, 0, 0);
     return Result::done;
   }
 
@@ -315,9 +315,9 @@ class Aggregator final : public aggregate::Core {
     const std::byte* entry_end = arrival.tail_end;
     for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // where it was paused
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
-      at += Format::padded(message_bytes(arrival, at, end, form, value));
+      at += align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
     }
-    std::uint64_t handled = 0, forwarded = 0;
+    std::uint64_t handled = 0, forwarded = 0, forwarded_bytes = 0;
     Result result = Result::done;
     for (; next < count; ++next, entry_end -= form.bytes()) {
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
@@ -334,10 +334,11 @@ class Aggregator final : public aggregate::Core {
           break;
         }
         ++forwarded;
+        forwarded_bytes += align_up(bytes, Format::alignment);
       }
-      at += Format::padded(bytes);
+      at += align_up(bytes, Format::alignment);
     }
-    count_delivered(handled, forwarded);
+    count_delivered(handled, forwarded, forwarded_bytes);
     return result;
   }
 
@@ -355,7 +356,7 @@ class Aggregator final : public aggregate::Core {
   bool repack(const aggregate::Route::Hop& hop, const std::byte* at, std::size_t bytes, std::uint64_t length,
               std::uint64_t source) {
     const aggregate::SlotEntry& form = slot_entry(hop.slot);
-    const std::size_t padded = Format::padded(bytes);
+    const std::size_t padded = align_up(bytes, Format::alignment);
     aggregate::Slot& slot = slots_[hop.slot];
     for (;;) {
       const bool fits = Format::fixed ? slot.cursor != slot.limit

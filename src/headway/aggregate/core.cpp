@@ -247,6 +247,7 @@ void Core::flush_slot(std::uint32_t slot, am::FlushReason reason) {
   if (count == 0) return engine_->store().drop(cold.target, frame);
   engine_->count_created(count);
   created_ += count;
+  payload_bytes_ += payload_bytes - padding_;
   ++flushes_[std::size_t(reason)];
   ++buffered_frames_;
   used_bytes_ += frame_overhead + payload_bytes + tail;
@@ -315,6 +316,7 @@ void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::
   engine_->count_created(1);
   ++created_;
   ++alone_;
+  payload_bytes_ += bytes;
   ++flushes_[std::size_t(am::FlushReason::full)];
   post_frame(destination, frame, padding_ + bytes, 0, 1, frame_of_one);
   after_post();
@@ -353,6 +355,7 @@ void Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
   engine_->count_created(1);
   ++created_;
   ++alone_;
+  payload_bytes_ += bytes;
   PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
   const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
@@ -423,16 +426,17 @@ std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* 
 AggregatorStatistics Core::statistics() const {
   AggregatorStatistics result;
   // What lies in open buffers counts as sent.
-  std::uint64_t open = 0;
+  std::uint64_t open = 0, open_bytes = 0;
   for (std::uint32_t slot = first_open_; slot != none; slot = cold_[slot].next) {
     const unsigned entry_bytes = entries_[cold_[slot].level].bytes();
     open += entry_bytes != 0 ? tail_bytes(slot) / entry_bytes
                              : std::size_t(slots_[slot].cursor - slots_[slot].begin) / shape_.fixed_bytes;
+    open_bytes += std::size_t(slots_[slot].cursor - slots_[slot].begin);
   }
   result.messages = created_ + open;
   result.handled = handled_;
   result.forwarded = forwarded_;
-  result.payload_bytes = payload_bytes_;
+  result.payload_bytes = payload_bytes_ + open_bytes;
   result.frames = frames_;
   result.wire_bytes = wire_bytes_;
   result.alone = alone_;

@@ -220,15 +220,14 @@ class Core : public am::FrameHandler {
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
 
   /// Of one frame.
-  void count_delivered(std::uint64_t handled, std::uint64_t forwarded) {
+  void count_delivered(std::uint64_t handled, std::uint64_t forwarded, std::uint64_t forwarded_bytes) {
     engine_->count_handled(handled);
     engine_->count_created(0 - forwarded);  // they count as created when their new frame is posted
     created_ -= forwarded;
+    payload_bytes_ -= forwarded_bytes;
     handled_ += handled;
     forwarded_ += forwarded;
   }
-
-  void count_payload(std::size_t bytes) { payload_bytes_ += bytes; }
 
  private:
   struct Cold {

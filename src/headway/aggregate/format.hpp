@@ -115,6 +115,10 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
 /// struct written in small pieces and read in large ones stalls the processor.
 template <class T>
 inline __attribute__((always_inline)) void store(std::byte* at, const T& value) {
+  if constexpr (std::is_empty_v<T>) {
+    *at = std::byte(0);
+    return;
+  }
   if constexpr (std::is_class_v<T> && Reflectable<T>) {
     if constexpr (field_count<T> > 1) {
       for_each_field(value, [&](const auto& field) {
@@ -180,7 +184,7 @@ struct MessageFormat {
   static constexpr Offsets offsets = [] {
     Offsets result;
     std::size_t at = 0, i = 0;
-    auto place = [&]<class A>(std::type_identity<A>) {
+    [[maybe_unused]] auto place = [&]<class A>(std::type_identity<A>) {
       if constexpr (kind_of<A>() == ArgumentKind::fixed) {
         at = align_up(at, alignof(A));
         result.of[i] = at;
@@ -217,7 +221,7 @@ struct MessageFormat {
   /// Length of a message without padding behind it.
   static std::size_t bytes(const Args&... args) {
     std::size_t at = prefix_bytes;
-    auto add_view = [&]<class A>(const A& arg) {
+    [[maybe_unused]] auto add_view = [&]<class A>(const A& arg) {
       if constexpr (is_view<A>) {
         using Element = typename ViewElement<A>::Type;
         at = align_up(at, alignof(Element)) + arg.size() * sizeof(Element);
@@ -225,7 +229,7 @@ struct MessageFormat {
     };
     (add_view(args), ...);
     if constexpr (owning) {
-      auto add_owning = [&]<class A>(const A& arg) {
+      [[maybe_unused]] auto add_owning = [&]<class A>(const A& arg) {
         if constexpr (kind_of<A>() == ArgumentKind::owning) at += serialized_bytes(arg);
       };
       (add_owning(args), ...);
@@ -238,7 +242,7 @@ struct MessageFormat {
     pack_prefix(at, args...);
     if constexpr (!fixed) {
       std::byte* end = at + prefix_bytes;
-      auto put_view = [&]<class A>(const A& arg) __attribute__((always_inline)) {
+      [[maybe_unused]] auto put_view = [&]<class A>(const A& arg) __attribute__((always_inline)) {
         if constexpr (is_view<A>) {
           using Element = typename ViewElement<A>::Type;
           end = at + align_up(std::size_t(end - at), alignof(Element));
@@ -249,7 +253,7 @@ struct MessageFormat {
       };
       (put_view(args), ...);
       if constexpr (owning) {
-        auto put_owning = [&]<class A>(const A& arg) {
+        [[maybe_unused]] auto put_owning = [&]<class A>(const A& arg) {
           if constexpr (kind_of<A>() == ArgumentKind::owning) end = serialize(end, arg);
         };
         (put_owning(args), ...);
@@ -268,7 +272,7 @@ struct MessageFormat {
     pack_prefix(pieces.prefix, args...);
     pieces.parts.push_back(std::span(pieces.prefix, prefix_bytes));
     std::size_t at = prefix_bytes;
-    auto add_view = [&]<class A>(const A& arg) {
+    [[maybe_unused]] auto add_view = [&]<class A>(const A& arg) {
       if constexpr (is_view<A>) {
         using Element = typename ViewElement<A>::Type;
         const std::size_t padding = align_up(at, alignof(Element)) - at;
@@ -279,7 +283,7 @@ struct MessageFormat {
     };
     (add_view(args), ...);
     if constexpr (owning) {
-      auto add_owning = [&]<class A>(const A& arg) {
+      [[maybe_unused]] auto add_owning = [&]<class A>(const A& arg) {
         if constexpr (kind_of<A>() == ArgumentKind::owning) {
           const std::size_t before = pieces.serialized.size();
           pieces.serialized.resize(before + serialized_bytes(arg));
@@ -294,7 +298,7 @@ struct MessageFormat {
  private:
   static inline __attribute__((always_inline)) void pack_prefix(std::byte* at, const Args&... args) {
     std::size_t i = 0, view = 0;
-    auto put_fixed = [&]<class A>(const A& arg) __attribute__((always_inline)) {
+    [[maybe_unused]] auto put_fixed = [&]<class A>(const A& arg) __attribute__((always_inline)) {
       if constexpr (kind_of<A>() == ArgumentKind::fixed) store(at + offsets.of[i], arg);
       if constexpr (is_view<A>) {
         if (view < counts) {

@@ -48,7 +48,9 @@ struct Call {
                                    std::is_invocable_v<const Handler&, PeId, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, Pe&, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, Pe&, PeId, Parameter<Args>...>;
-  using Local = std::conditional_t<is_const && std::is_trivially_copyable_v<Handler>, const Handler, Handler&>;
+  /// For a closure a copy per frame, whose captures may live in registers; other handlers may have mutable members.
+  using Local = std::conditional_t<is_const && std::is_trivially_copyable_v<Handler> && detail::is_closure<Handler>(),
+                                   const Handler, Handler&>;
 
   /// One line of compile error for what is no handler.
   static constexpr bool check() {

@@ -57,7 +57,7 @@ struct AggregatorStatistics {
   std::uint64_t messages = 0;       // sent by this PE, those to itself included
   std::uint64_t handled = 0;        // for which the handler ran here
   std::uint64_t forwarded = 0;      // repacked here on their way
-  std::uint64_t payload_bytes = 0;  // of the messages sent, without padding
+  std::uint64_t payload_bytes = 0;  // of the messages sent, as they lie in frames: with what aligns them
   std::uint64_t frames = 0;         // posted here, forwarding included
   std::uint64_t wire_bytes = 0;     // of those frames: header, payload, tail
   std::uint64_t alone = 0;          // messages that travelled by themselves
