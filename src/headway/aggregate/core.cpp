@@ -175,7 +175,7 @@ am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::ui
   am::FrameStore& store = engine_->store();
   am::OpenFrame frame;
   auto claimed = [&] {
-    if (store.queued(target) || store.spilling()) return false;
+    if (store.queued(target, hops_left) || store.spilling()) return false;
     frame = store.try_claim(target, bytes, hops_left);
     return bool(frame);
   };
@@ -186,9 +186,7 @@ am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::ui
 bool Core::open_slot(std::uint32_t slot, Wait wait) {
   const std::uint32_t target = cold_[slot].target;
   const auto hops_left = std::uint8_t(route_.levels() - 1 - cold_[slot].level);
-  if (wait == Wait::no) {
-    return !engine_->store().queued(target) && try_open_slot(slot);
-  }
+  if (wait == Wait::no) return try_open_slot(slot);
   if (!engine_->may_block()) {
     start_frame(slot, engine_->store().claim_or_spill(target, frame_bytes_, hops_left));
     return true;
@@ -204,8 +202,8 @@ bool Core::open_slot(std::uint32_t slot, Wait wait) {
 
 bool Core::try_open_slot(std::uint32_t slot) {
   const std::uint32_t target = cold_[slot].target;
-  if (engine_->store().queued(target)) return false;
   const auto hops_left = std::uint8_t(route_.levels() - 1 - cold_[slot].level);
+  if (engine_->store().queued(target, hops_left)) return false;
   const am::OpenFrame frame = engine_->store().try_claim(target, frame_bytes_, hops_left);
   if (!frame) return false;
   start_frame(slot, frame);
@@ -306,7 +304,7 @@ am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait
   am::FrameStore& store = engine_->store();
   const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
   if (wait == Wait::no) {
-    return store.queued(destination) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
+    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
   }
   return engine_->may_block() ? claim_waiting(destination, frame_bytes, 0)
                               : store.claim_or_spill(destination, frame_bytes, 0);

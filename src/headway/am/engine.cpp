@@ -178,10 +178,12 @@ void Engine::dispatch_messages(Arrival& arrival) {
     send_control(arrival.header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
     return;
   }
-  if (!entry.paused.empty() && arrival.header.hops_left != 0) {
-    entry.paused.push_back(hold(arrival));
-    ++paused_frames_;
-    return;
+  if (arrival.header.hops_left != 0) {
+    if (std::vector<Held>& paused = entry.paused_with(arrival.header.hops_left); !paused.empty()) {
+      paused.push_back(hold(arrival));
+      ++paused_frames_;
+      return;
+    }
   }
   handle(entry, Held{arrival, 0, nullptr});
 }
@@ -190,7 +192,7 @@ void Engine::handle(Entry& entry, Held held) {
   if (run_handler(*entry.handler, held) == FrameHandler::Result::done) {
     endpoint_->release(held.arrival);
   } else {
-    entry.paused.push_back(std::move(held));  // it has memory of its own: frames with hops left never go by value
+    entry.paused_with(held.arrival.header.hops_left).push_back(std::move(held));  // it has memory of its own: frames with hops left never go by value
     ++paused_frames_;
   }
 }
@@ -199,6 +201,8 @@ void Engine::handle(Entry& entry, Held held) {
 template <class Body, class Describe>
 void Engine::run_as_handler(Body body, Describe describe) {
   in_handler_ = true;
+  const Phase before = board_->phase.load(std::memory_order_relaxed);
+  board_->phase.store(Phase::computing, std::memory_order_relaxed);  // a long handler is no stall
   try {
     body();
   } catch (const RunFailed&) {
@@ -208,17 +212,19 @@ void Engine::run_as_handler(Body body, Describe describe) {
   } catch (...) {
     fail(FailureKind::failed, fmt::format("{} threw something that is no std::exception", describe()));
   }
+  board_->phase.store(before, std::memory_order_relaxed);
   in_handler_ = false;
 }
 
 FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
-  board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const std::uint32_t before = held.next;
   FrameHandler::Result result = FrameHandler::Result::done;
   run_as_handler([&] { result = handler.handle(held.arrival, held.next); },
                  [&] {
                    return fmt::format("the handler of {} for a message in a frame from PE {}", handler.description(),
                                       held.arrival.header.source);
                  });
+  if (result == FrameHandler::Result::done || held.next != before) note_activity();
   return result;
 }
 
@@ -231,23 +237,25 @@ void Engine::run_tasks() {
 bool Engine::resume_paused() {
   bool any = false;
   for (std::size_t i = 0; i < handlers_.size(); ++i) {
-    std::size_t finished = 0;
-    while (finished < handlers_[i].paused.size()) {
-      Held held = std::move(handlers_[i].paused[finished]);
-      const std::uint32_t before = held.next;
-      const bool done = run_handler(*handlers_[i].handler, held) == FrameHandler::Result::done;
-      any |= done || held.next != before;
-      if (!done) {
-        handlers_[i].paused[finished] = std::move(held);
-        break;
-      }
-      endpoint_->release(held.arrival);
-      ++finished;
+    for (std::vector<Held>& paused : handlers_[i].paused) {
+      if (!paused.empty()) any |= resume_paused(*handlers_[i].handler, paused);
     }
-    auto& paused = handlers_[i].paused;
-    paused.erase(paused.begin(), paused.begin() + std::ptrdiff_t(finished));
-    paused_frames_ -= finished;
   }
+  return any;
+}
+
+bool Engine::resume_paused(FrameHandler& handler, std::vector<Held>& paused) {
+  bool any = false;
+  std::size_t finished = 0;
+  for (; finished < paused.size(); ++finished) {
+    const std::uint32_t before = paused[finished].next;
+    const bool done = run_handler(handler, paused[finished]) == FrameHandler::Result::done;
+    any |= done || paused[finished].next != before;
+    if (!done) break;
+    endpoint_->release(paused[finished].arrival);
+  }
+  paused.erase(paused.begin(), paused.begin() + std::ptrdiff_t(finished));
+  paused_frames_ -= finished;
   return any;
 }
 
@@ -298,7 +306,10 @@ void Engine::enter_wait(Phase what, std::uint32_t peer) {
   board_->phase.store(what, std::memory_order_relaxed);
 }
 
-void Engine::leave_wait() { board_->phase.store(Phase::computing, std::memory_order_relaxed); }
+void Engine::leave_wait() {
+  note_activity();
+  board_->phase.store(Phase::computing, std::memory_order_relaxed);
+}
 
 void Engine::pause() {
   if (rounds_idle_++ == 0) idle_since_ = now();
@@ -342,7 +353,6 @@ std::uint64_t Engine::quiesce() {
   }
   leave_wait();
   phase_ ^= 1;
-  board_->activity.fetch_add(1, std::memory_order_relaxed);
   return quiescence_.handled_between();
 }
 
@@ -358,8 +368,10 @@ void Engine::remove_handler(std::uint16_t id) {
   Entry& entry = handlers_[id];
   entry.description = entry.handler->description();
   entry.handler = nullptr;
-  for (Held& held : entry.paused) early_.push_back(std::move(held));  // the next quiesce() reports them
-  paused_frames_ -= entry.paused.size();
+  for (std::vector<Held>& paused : entry.paused) {
+    paused_frames_ -= paused.size();
+    for (Held& held : paused) early_.push_back(std::move(held));  // the next quiesce() reports them
+  }
   entry.paused.clear();
 }
 

@@ -184,7 +184,14 @@ class Engine {
   struct Entry {
     FrameHandler* handler = nullptr;  // nullptr: destroyed
     std::string description;          // of a destroyed one
-    std::vector<Held> paused;         // frames to forward that found no room, oldest first
+    // Frames to forward that found no room, by hops left and then oldest first: one that waits for a hop must not stand
+    // before one that has fewer to go.
+    std::vector<std::vector<Held>> paused;
+
+    std::vector<Held>& paused_with(std::uint8_t hops_left) {
+      if (paused.size() <= hops_left) paused.resize(hops_left + 1u);
+      return paused[hops_left];
+    }
   };
 
   bool progress_round(unsigned frames_max);
@@ -192,11 +199,15 @@ class Engine {
   void dispatch_messages(Arrival& arrival);
   void handle(Entry& entry, Held held);
   FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
+  void note_activity() {
+    board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   template <class Body, class Describe>
   void run_as_handler(Body body, Describe describe);
   void run_tasks();
   Held hold(const Arrival& arrival);
   bool resume_paused();
+  bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);
   void ask_for_description(Arrival& arrival);
   void enter_wait(Phase what, std::uint32_t peer);

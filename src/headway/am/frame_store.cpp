@@ -23,8 +23,8 @@ FrameStore::FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t
     : endpoint_(&endpoint),
       budget_bytes_(budget_bytes),
       spill_bytes_max_(spill_bytes_max),
-      outstanding_(endpoint.size()),
-      queues_(endpoint.size()) {}
+      to_target_(endpoint.size()),
+      queues_(endpoint.size() * classes) {}
 
 FrameStore::~FrameStore() {
   for (Queue& queue : queues_) {
@@ -35,19 +35,23 @@ FrameStore::~FrameStore() {
 }
 
 bool FrameStore::within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const {
-  const std::uint64_t to_target = outstanding_[target];
-  if (to_target != 0 && to_target + bytes > target_bytes_max()) return false;
-  return used_[hops] + bytes <= budget_bytes_ * 2 / (2 + hops);
+  const std::size_t share = budget_bytes_ * 2 / (2 + hops);
+  const ByHops& held = to_target_[target];
+  const std::uint64_t held_as_near = held[0] - (hops + 1 < classes ? held[hops + 1] : 0);
+  if (held_as_near != 0 && held[hops] + bytes > share / 4) return false;
+  return used_[hops] + bytes <= share;
 }
 
 void FrameStore::account(std::size_t target, std::size_t hops, std::int64_t bytes) {
-  outstanding_[target] += std::uint64_t(bytes);
-  for (std::size_t h = 0; h <= hops; ++h) used_[h] += std::uint64_t(bytes);
+  for (std::size_t h = 0; h <= hops; ++h) {
+    to_target_[target][h] += std::uint64_t(bytes);
+    used_[h] += std::uint64_t(bytes);
+  }
 }
 
 OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
   reclaim();
-  const std::size_t hops = std::min<std::size_t>(hops_left, classes - 1);
+  const std::size_t hops = class_of(hops_left);
   const std::size_t bytes = endpoint_->block_bytes(frame_bytes);
   if (!within_budget(target, bytes, hops)) return {};
   Frame* frame = endpoint_->try_claim(frame_bytes, make_tag(target, hops));
@@ -85,15 +89,16 @@ void FrameStore::free_spilled(const OpenFrame& frame) {
 void FrameStore::drop(std::size_t target, const OpenFrame& frame) {
   if (frame.spilled) return free_spilled(frame);
   const std::size_t bytes = endpoint_->block_bytes(std::size_t(frame.end - reinterpret_cast<std::byte*>(frame.frame)));
-  account(target, std::min<std::size_t>(frame.hops_left, classes - 1), -std::int64_t(bytes));
+  account(target, class_of(frame.hops_left), -std::int64_t(bytes));
   endpoint_->drop(frame.frame);
 }
 
 bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
-  Queue& queue = queues_[target];
-  if (!queued(target)) {
+  const std::size_t index = queue_index(target, frame.hops_left);
+  Queue& queue = queues_[index];
+  if (queue.empty()) {
     if (try_post(target, frame, tail_end)) return true;
-    waiting_targets_.push_back(std::uint32_t(target));
+    waiting_queues_.push_back(index);
   }
   queue.frames.push_back({frame, tail_end});
   ++queued_frames_;
@@ -126,22 +131,22 @@ bool FrameStore::try_post(std::size_t target, const OpenFrame& frame, const std:
 
 bool FrameStore::drain() {
   bool any = false;
-  for (std::size_t i = 0; i < waiting_targets_.size();) {
-    const std::uint32_t target = waiting_targets_[i];
-    Queue& queue = queues_[target];
-    while (queued(target) && try_post(target, queue.frames[queue.head].frame, queue.frames[queue.head].tail_end)) {
+  for (std::size_t i = 0; i < waiting_queues_.size();) {
+    Queue& queue = queues_[waiting_queues_[i]];
+    const std::size_t target = waiting_queues_[i] / classes;
+    while (!queue.empty() && try_post(target, queue.frames[queue.head].frame, queue.frames[queue.head].tail_end)) {
       ++queue.head;
       --queued_frames_;
       any = true;
     }
-    if (queued(target)) {
+    if (!queue.empty()) {
       ++i;
       continue;
     }
     queue.frames.clear();
     queue.head = 0;
-    waiting_targets_[i] = waiting_targets_.back();
-    waiting_targets_.pop_back();
+    waiting_queues_[i] = waiting_queues_.back();
+    waiting_queues_.pop_back();
   }
   return any;
 }

@@ -20,10 +20,12 @@ struct OpenFrame {
 };
 
 /// Rules of the budget. Frames with h hops left after the next may hold at most budget * 2 / (2 + h) together with all
-/// that have more: frames nearer their end always find room, so that forwarding cannot deadlock. One target may hold at
-/// most a quarter of the budget (but always one frame), so that a slow receiver does not stop the others.
+/// that have more. One target may hold a quarter of that (but always one frame if none that has as few hops left is on
+/// its way to it), so that a slow receiver does not stop the others. Frames nearer their end thus find room whatever those
+/// with more hops left hold; by induction over the hops left every frame gets on, and forwarding cannot deadlock.
 ///
-/// Frames that the transport refuses wait in a queue per target, in order. Spilled frames wait there too.
+/// Frames that the transport refuses wait, in order, in a queue per target and number of hops left: one with many never
+/// stands before one with few. Spilled frames wait there too.
 class FrameStore {
  public:
   FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max);
@@ -55,17 +57,18 @@ class FrameStore {
   /// Takes back frames that receivers have released. Returns whether there were any.
   bool reclaim();
 
-  bool queued(std::size_t target) const { return queues_[target].head != queues_[target].frames.size(); }
-  bool queued() const { return !waiting_targets_.empty(); }
+  /// Whether frames with as many hops left wait for `target`: further ones must queue behind them.
+  bool queued(std::size_t target, std::uint8_t hops_left) const { return !queues_[queue_index(target, hops_left)].empty(); }
+  bool queued() const { return !waiting_queues_.empty(); }
   std::size_t queued_frames() const { return queued_frames_; }
   bool spilling() const { return spill_bytes_ != 0; }
 
   std::size_t budget_bytes() const { return budget_bytes_; }
-  std::size_t target_bytes_max() const { return budget_bytes_ / 4; }
   std::uint64_t spill_bytes() const { return spill_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
-  std::uint64_t outstanding_bytes(std::size_t target) const { return outstanding_[target]; }
+  /// Claimed for or lent to `target`.
+  std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
 
  private:
   struct Queued {
@@ -75,8 +78,15 @@ class FrameStore {
   struct Queue {
     std::vector<Queued> frames;
     std::size_t head = 0;
+    bool empty() const { return head == frames.size(); }
   };
-  static constexpr std::size_t classes = 8;
+  static constexpr std::size_t classes = 8;  // by hops left
+  using ByHops = std::array<std::uint64_t, classes>;  // [h]: bytes of frames with h or more hops left
+
+  static std::size_t class_of(std::uint8_t hops_left) { return hops_left < classes ? hops_left : classes - 1; }
+  static std::size_t queue_index(std::size_t target, std::uint8_t hops_left) {
+    return target * classes + class_of(hops_left);
+  }
 
   bool try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
   bool within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const;
@@ -86,10 +96,10 @@ class FrameStore {
   Endpoint* endpoint_;
   std::size_t budget_bytes_;
   std::size_t spill_bytes_max_;
-  std::vector<std::uint64_t> outstanding_;            // bytes per target, claimed or lent
-  std::array<std::uint64_t, classes> used_{};         // [h]: bytes of frames with h or more hops left
-  std::vector<Queue> queues_;
-  std::vector<std::uint32_t> waiting_targets_;        // those whose queue is not empty
+  std::vector<ByHops> to_target_;
+  ByHops used_{};
+  std::vector<Queue> queues_;                   // by queue_index
+  std::vector<std::size_t> waiting_queues_;     // those that are not empty
   std::size_t queued_frames_ = 0;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
 };
