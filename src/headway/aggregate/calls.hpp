@@ -89,7 +89,8 @@ class CallAggregator {
   void rpc_ff(PeId destination, F, const Args&... args) {
     constexpr bool captureless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
     static_assert(captureless,
-                  "headway: a function that is called on another PE has no captures: pass what it needs as arguments");
+                  "headway: what is called on another PE is a plain function or one without captures (no std::function, no "
+                  "member): pass what it needs as arguments");
     if constexpr (captureless && (aggregate::require_argument<aggregate::Wire<Args>>() && ...)) {
       send_call(destination, &run_call<F, aggregate::Wire<Args>...>, aggregate::WireOf<Args>::convert(args)...);
     }
@@ -100,6 +101,11 @@ class CallAggregator {
       send_call(destination, &run_pointer<Result (*)(Parameters...), aggregate::Wire<Args>...>,
                 aggregate::offset_in_image(function), aggregate::WireOf<Args>::convert(args)...);
     }
+  }
+
+  template <class Result, class... Parameters, class... Args>
+  void rpc_ff(PeId destination, Result (*function)(Parameters...) noexcept, const Args&... args) {
+    rpc_ff(destination, static_cast<Result (*)(Parameters...)>(function), args...);
   }
 
   void flush() { aggregator_.flush(); }

@@ -53,13 +53,25 @@ constexpr ArgumentKind kind_of() {
 /// Refuses what may not be an argument, with one line of compile error. Returns whether it may.
 template <class Arg>
 constexpr bool require_argument() {
-  static_assert(std::is_same_v<Arg, std::remove_cvref_t<Arg>>, "headway: write the types of a message without const and &");
-  if constexpr (is_view<Arg>) {
+  if constexpr (!std::is_same_v<Arg, std::remove_cvref_t<Arg>>) {
+    static_assert(std::is_same_v<Arg, std::remove_cvref_t<Arg>>,
+                  "headway: write the types of a message without const and &");
+    return false;
+  } else if constexpr (std::is_array_v<Arg>) {
+    static_assert(!std::is_array_v<Arg>,
+                  "headway: an array is no argument of a message: use std::array, or std::span<const T> for its content");
+    return false;
+  } else if constexpr (is_view<Arg>) {
     using Element = typename ViewElement<Arg>::Type;
     static_assert(FixedSize<Element>,
                   "headway: a span as an argument stands for its content, which must be trivially copyable and carry no "
                   "address");
-    return FixedSize<Element>;
+    if constexpr (FixedSize<Element>) {
+      constexpr bool read_only = std::is_const_v<std::remove_pointer_t<decltype(std::declval<Arg>().data())>>;
+      static_assert(read_only, "headway: a span as an argument is read in place: write std::span<const T>");
+      return read_only;
+    }
+    return false;
   } else {
     require_sendable<Arg>();
     return Sendable<Arg>;
