@@ -1,0 +1,12 @@
+// expect: headway: what is called on another PE is a plain function or one without captures
+// names: lambda
+#include <headway/aggregate/calls.hpp>
+
+void use(headway::Pe& pe) {
+  int sum = 0;
+#ifdef HEADWAY_BAD
+  headway::rpc_ff(pe, 0, [&sum](int n) { sum += n; }, 1);
+#else
+  headway::rpc_ff(pe, 0, [](int s, int n) { s += n; }, sum, 1);
+#endif
+}
