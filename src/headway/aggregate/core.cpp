@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <headway/aggregate/core.hpp>
 #include <headway/base/error.hpp>
@@ -9,7 +10,9 @@
 namespace headway::aggregate {
 namespace {
 
-constexpr std::size_t default_buffer_bytes = 64_KiB;
+// Larger buffers have fewer frames, but all open ones of a PE should stay in its cache. Measured: docs/performance.md.
+constexpr std::size_t default_buffer_bytes_max = 64_KiB, default_buffer_bytes_min = 4_KiB;
+constexpr std::size_t default_open_bytes = 256_KiB;
 constexpr std::size_t alone_frame_bytes_max = 256_KiB;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
 constexpr std::uint32_t posts_per_poll_direct = 8;
@@ -61,7 +64,8 @@ void Core::resolve_options(const AggregatorOptions& given) {
   for (const std::size_t extent : extents) peers += extent;
 
   if (given.buffer_bytes == derived_bytes) {
-    options_.buffer_bytes = default_buffer_bytes;
+    options_.buffer_bytes =
+        std::clamp(std::bit_floor(default_open_bytes / peers), default_buffer_bytes_min, default_buffer_bytes_max);
   } else {
     require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
             double(given.buffer_bytes), "256 B to 256 MiB");
