@@ -164,6 +164,10 @@ class Aggregator final : public aggregate::Core {
       typename Format::Pieces pieces;
       Format::split(pieces, args...);
       send_in_order(destination, pieces.parts, bytes);
+    } else if (bytes <= by_value_bytes_max()) {
+      SmallFrame small;
+      Format::pack(small.message, args...);
+      return post_by_value(destination, small, bytes, wait);
     } else if (bytes <= alone_bytes_max()) {
       const am::OpenFrame frame = claim_alone(destination, bytes, wait);
       if (!frame) return false;

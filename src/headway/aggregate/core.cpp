@@ -97,6 +97,7 @@ void Core::lay_out(bool ready) {
   const bool variable = shape_.fixed_bytes == 0;
   padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
   frame_bytes_ = options_.buffer_bytes;
+  by_value_bytes_max_ = padding_ == 0 ? std::min<std::size_t>(engine_->endpoint().by_value_bytes_max(), 32) : 0;
   alone_frame_bytes_ =
       std::max(std::min(alone_frame_bytes_max, engine_->store().budget_bytes() / 16), std::size_t(buffer_bytes_min));
 
@@ -258,15 +259,19 @@ void Core::flush_slot(std::uint32_t slot, am::FlushReason reason) {
 
 void Core::post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload_bytes, std::size_t tail_bytes,
                       std::uint32_t count, std::uint8_t flags) {
-  FrameHeader& header = frame.frame->header;
+  fill_header(frame.frame->header, frame.hops_left, payload_bytes, tail_bytes, count, flags);
+  ++frames_;
+  wire_bytes_ += sizeof(FrameHeader) + payload_bytes + tail_bytes;
+  engine_->store().post(target, frame, frame.end);
+}
+
+void Core::fill_header(FrameHeader& header, std::uint8_t hops_left, std::size_t payload_bytes, std::size_t tail_bytes,
+                       std::uint32_t count, std::uint8_t flags) const {
   header.payload_bytes = std::uint32_t(payload_bytes);
   header.tail_bytes = std::uint32_t(tail_bytes);
   header.count = count;
   header.flags = flags;
-  engine_->stamp(header, id_, signature_, frame.hops_left);
-  ++frames_;
-  wire_bytes_ += sizeof(FrameHeader) + payload_bytes + tail_bytes;
-  engine_->store().post(target, frame, frame.end);
+  engine_->stamp(header, id_, signature_, hops_left);
 }
 
 void Core::after_post() {
@@ -314,14 +319,41 @@ am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait
                               : store.claim_or_spill(destination, frame_bytes, 0);
 }
 
-void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
+void Core::count_alone(std::size_t bytes) {
   engine_->count_created(1);
   ++created_;
   ++alone_;
   payload_bytes_ += bytes;
   ++flushes_[std::size_t(am::FlushReason::full)];
+}
+
+void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
+  count_alone(bytes);
   post_frame(destination, frame, padding_ + bytes, 0, 1, frame_of_one);
   after_post();
+}
+
+bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  FrameHeader& header = message.frame.header;
+  fill_header(header, 0, bytes, 0, 1, frame_of_one);
+  auto posted = [&] { return store.try_post_by_value(destination, message.frame); };
+  if (store.spilling() || !posted()) [[unlikely]] {
+    if (wait == Wait::no) return false;
+    if (engine_->may_block()) {
+      engine_->wait_until([&] { return !store.spilling() && posted(); }, am::Phase::sending, std::uint32_t(destination));
+    } else {
+      const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + bytes, 0);
+      spilled.frame->header = header;
+      std::memcpy(spilled.frame->payload(), message.frame.payload(), bytes);
+      store.post(destination, spilled, spilled.end);
+    }
+  }
+  count_alone(bytes);
+  ++frames_;
+  wire_bytes_ += sizeof(FrameHeader) + bytes;
+  after_post();
+  return true;
 }
 
 namespace {
@@ -354,10 +386,7 @@ class PieceReader {
 }  // namespace
 
 void Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes) {
-  engine_->count_created(1);
-  ++created_;
-  ++alone_;
-  payload_bytes_ += bytes;
+  count_alone(bytes);
   PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
   const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
@@ -367,7 +396,7 @@ void Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     const PartHeader part{message, bytes, offset, n};
     std::memcpy(message_of(frame), &part, sizeof part);
     reader.read(message_of(frame) + sizeof part, n);
-    ++flushes_[std::size_t(am::FlushReason::full)];
+    if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
     post_frame(destination, frame, padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
     after_post();
     offset += n;

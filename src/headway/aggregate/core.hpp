@@ -202,6 +202,15 @@ class Core : public am::FrameHandler {
   void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes);
   std::size_t alone_bytes_max() const { return alone_frame_bytes_ - frame_overhead - padding_; }
 
+  /// The same for one of up to by_value_bytes_max() bytes (32 at most), which needs no frame memory: `message` is a frame of the
+  /// caller's that holds it. False only for Wait::no.
+  struct SmallFrame {
+    alignas(64) Frame frame;
+    std::byte message[64];
+  };
+  std::size_t by_value_bytes_max() const { return by_value_bytes_max_; }
+  bool post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
+
   using Pieces = std::span<const std::span<const std::byte>>;
   /// A larger one in parts, straight to its destination. `pieces` together are the message.
   void send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes);
@@ -247,6 +256,9 @@ class Core : public am::FrameHandler {
   void lay_out(bool ready);
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
   std::size_t tail_bytes(std::uint32_t slot) const;
+  void fill_header(FrameHeader& header, std::uint8_t hops_left, std::size_t payload_bytes, std::size_t tail_bytes,
+                   std::uint32_t count, std::uint8_t flags) const;
+  void count_alone(std::size_t bytes);
   void post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload, std::size_t tail_bytes,
                   std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
@@ -266,6 +278,7 @@ class Core : public am::FrameHandler {
   std::size_t frame_bytes_ = 0;      // of a buffer, what is used of it
   std::size_t padding_ = 0;          // before the first message, for its alignment
   std::size_t kept_free_ = 0;        // by the threshold
+  std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::int64_t timeout_ns_ = am::never;
   std::vector<Entry> entries_;       // by level
