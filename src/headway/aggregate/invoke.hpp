@@ -54,7 +54,7 @@ struct Call {
 
   /// One line of compile error for what is no handler.
   static constexpr bool check() {
-    constexpr bool callable = plain || with_source || with_pe || with_both;
+    constexpr bool callable = !std::is_member_pointer_v<Handler> && (plain || with_source || with_pe || with_both);
     static_assert(callable,
                   "headway: a handler is called as handler(args...), optionally with Pe& and then PeId source before "
                   "them, where a view arrives by value and all else as a const reference");
