@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <headway/aggregate/route.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <set>
+#include <vector>
+
+namespace headway::aggregate {
+namespace {
+
+constexpr std::size_t pes_most = 130;
+
+std::vector<Route> routes(std::size_t pes, Topology topology) {
+  std::vector<Route> all;
+  for (std::size_t me = 0; me < pes; ++me) all.emplace_back(me, pes, topology);
+  return all;
+}
+
+/// What a message meets on its way, as an empty text, or what was wrong with it.
+std::string follow(const std::vector<Route>& all, std::size_t source, std::size_t destination) {
+  auto wrong = [&](const std::string& what) {
+    return std::to_string(source) + " -> " + std::to_string(destination) + ": " + what;
+  };
+  std::size_t at = source;
+  Route::Hop hop = all[at].first(destination);
+  if (hop.slot == Route::deliver_here) return wrong("a message is not delivered where it is sent: oneself is a hop");
+  for (int level_before = -1;;) {
+    const Route& route = all[at];
+    if (hop.slot >= route.slots()) return wrong("there is no such slot");
+    const unsigned level = route.level(hop.slot);
+    if (int(level) <= level_before) return wrong("a hop's level is not above that of the hop before");
+    if (level >= route.levels()) return wrong("there is no such level");
+    if (route.key_bytes(level) < 8 && hop.key >> (8 * route.key_bytes(level)) != 0) return wrong("the key is too long");
+    level_before = int(level);
+    at = route.target(hop.slot);
+    if (at >= all.size()) return wrong("the next PE does not exist");
+    if (level + 1 == route.levels()) return at == destination ? "" : wrong("it ends at another PE");
+    if (hop.key >= all[at].keys(level)) return wrong("the receiver does not know the key");
+    hop = all[at].next(level, hop.key);
+    if (hop.slot == Route::deliver_here) return at == destination ? "" : wrong("it is delivered to another PE");
+  }
+}
+
+TEST(Route, every_message_arrives_by_hops_of_rising_levels) {
+  for (unsigned dimensions = 0; dimensions <= dimensions_max; ++dimensions) {
+    for (std::size_t pes = 1; pes <= pes_most; ++pes) {
+      const std::vector<Route> all = routes(pes, grid(dimensions));
+      for (const Route& route : all) ASSERT_EQ(route.levels(), std::max(dimensions, 1u));  // so n hops are enough
+      for (std::size_t source = 0; source < pes; ++source) {
+        for (std::size_t destination = 0; destination < pes; ++destination) {
+          ASSERT_EQ(follow(all, source, destination), "") << pes << " PEs, " << dimensions << "D";
+        }
+      }
+    }
+  }
+}
+
+TEST(Route, a_pe_has_at_most_one_slot_for_each_place_of_its_rows_and_columns) {
+  for (unsigned dimensions = 0; dimensions <= dimensions_max; ++dimensions) {
+    for (std::size_t pes = 1; pes <= pes_most; ++pes) {
+      std::size_t extents = 0;
+      for (const std::size_t extent : grid_extents(pes, dimensions)) extents += extent;
+      for (const Route& route : routes(pes, grid(dimensions))) {
+        ASSERT_LE(route.slots(), extents) << pes << " PEs, " << dimensions << "D";
+      }
+    }
+  }
+}
+
+TEST(Route, the_grid_holds_all_pes_and_no_side_is_longer_than_needed) {
+  for (unsigned dimensions = 1; dimensions <= dimensions_max; ++dimensions) {
+    for (std::size_t pes = 1; pes <= 5000; ++pes) {
+      const std::vector<std::size_t> extents = grid_extents(pes, dimensions);
+      ASSERT_EQ(extents.size(), dimensions);
+      std::size_t product = 1;
+      for (const std::size_t extent : extents) product *= extent;
+      ASSERT_GE(product, pes);
+      // the side of the smallest cube that holds them is long enough for each dimension
+      std::size_t side = 1;
+      auto cube = [&] {
+        std::size_t volume = 1;
+        for (unsigned d = 0; d < dimensions && volume < pes; ++d) volume *= side;
+        return volume;
+      };
+      while (cube() < pes) ++side;
+      ASSERT_LE(*std::ranges::max_element(extents), side) << pes << " PEs, " << dimensions << "D";
+    }
+  }
+}
+
+TEST(Route, one_dimension_goes_straight_to_every_pe_and_carries_no_key) {
+  for (const std::size_t pes : {1, 2, 3, 8, 13, 130}) {
+    for (std::size_t me = 0; me < pes; ++me) {
+      const Route route(me, pes, grid(1));
+      ASSERT_EQ(route.slots(), pes);
+      EXPECT_EQ(route.key_bytes(0), 0u);
+      for (std::size_t destination = 0; destination < pes; ++destination) {
+        EXPECT_EQ(route.first(destination).slot, destination);
+        EXPECT_EQ(route.target(destination), destination);
+      }
+    }
+  }
+}
+
+TEST(Route, a_key_takes_the_fewest_bytes_and_the_last_level_has_none) {
+  for (unsigned dimensions = 1; dimensions <= 3; ++dimensions) {
+    for (const std::size_t pes : {1, 5, 16, 256, 257, 4096}) {
+      const Route route(pes / 2, pes, grid(dimensions));
+      const std::vector<std::size_t> extents = grid_extents(pes, dimensions);
+      std::size_t block = 1;
+      for (unsigned level = dimensions; level-- > 0; block *= extents[level]) {
+        EXPECT_EQ(route.key_bytes(level), bytes_for_values(block)) << pes << " PEs, " << dimensions << "D, " << level;
+      }
+    }
+  }
+}
+
+TEST(Route, a_full_grid_spreads_what_it_forwards_evenly) {
+  constexpr std::size_t pes = 64;
+  for (const unsigned dimensions : {2u, 3u, 6u}) {
+    const std::vector<Route> all = routes(pes, grid(dimensions));
+    std::vector<std::size_t> passed(pes);
+    for (std::size_t source = 0; source < pes; ++source) {
+      for (std::size_t destination = 0; destination < pes; ++destination) {
+        Route::Hop hop = all[source].first(destination);
+        for (std::size_t at = source; hop.slot != Route::deliver_here;) {
+          const unsigned level = all[at].level(hop.slot);
+          at = all[at].target(hop.slot);
+          if (at != destination) ++passed[at];
+          if (level + 1 == all[at].levels()) break;
+          hop = all[at].next(level, hop.key);
+        }
+      }
+    }
+    EXPECT_EQ(*std::ranges::min_element(passed), *std::ranges::max_element(passed)) << dimensions << "D";
+  }
+}
+
+TEST(Topology, its_name_is_what_is_parsed) {
+  EXPECT_EQ(parse_topology("direct"), direct());
+  EXPECT_EQ(to_string(direct()), "direct");
+  for (unsigned dimensions = 1; dimensions <= dimensions_max; ++dimensions) {
+    EXPECT_EQ(parse_topology(to_string(grid(dimensions))), grid(dimensions));
+  }
+  EXPECT_EQ(parse_topology("2D"), grid(2));
+}
+
+TEST(Topology, other_texts_are_refused_with_the_text_and_what_is_allowed) {
+  for (const char* text : {"", "0d", "9d", "d", "2", "2dd", "12d", "-1d", "Direct ", "grid"}) {
+    try {
+      (void)parse_topology(text);
+      ADD_FAILURE() << "taken: " << text;
+    } catch (const SettingError& error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("direct, 1d"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headway::aggregate

@@ -1,0 +1,103 @@
+/// The random traffic of exactly_once: what a message carries, how it is made by a seed, and what both ends write down.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace exactly_once {
+
+/// Random numbers by seed (splitmix64).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+  }
+  std::uint64_t below(std::uint64_t n) { return next() % n; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+  /// Log-uniform in [low, high].
+  std::size_t size(std::size_t low, std::size_t high) {
+    const double u = double(next() >> 11) * 0x1p-53;
+    const double from = std::log(double(low) + 1), to = std::log(double(high) + 2);
+    return std::min(high, std::size_t(std::exp(from + u * (to - from))) - 1);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// A checksum that depends on every byte and on its place.
+inline std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+  std::uint64_t hash = seed ^ bytes.size() * 0x9e3779b97f4a7c15;
+  auto add = [&](std::uint64_t word) { hash = std::rotl(hash ^ word, 29) * 0x9fb21c651e98df25; };
+  std::size_t i = 0;
+  for (; i + 8 <= bytes.size(); i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + i, 8);
+    add(word);
+  }
+  std::uint64_t rest = 0;
+  if (i < bytes.size()) std::memcpy(&rest, bytes.data() + i, bytes.size() - i);
+  add(rest);
+  return hash ^ hash >> 32;
+}
+
+/// In front of every message but the bare ones.
+struct Envelope {
+  std::uint32_t source;
+  std::uint32_t destination;
+  std::uint64_t sequence;  // of this pair and stream
+  std::uint32_t bytes;     // of the content
+  std::uint16_t depth;     // how often it is still sent on
+  std::uint16_t stream;    // streams keep their order if the aggregator does
+  std::uint64_t sum;       // checksum of the content and of all the above
+
+  std::uint64_t expected_sum(std::span<const std::byte> content) const {
+    std::uint64_t seed = sequence * 0xd6e8feb86659fd93 ^ std::uint64_t(source) << 32 ^ destination;
+    seed =
+        (seed ^ seed >> 29) * 0xbf58476d1ce4e5b9 ^ (std::uint64_t(bytes) << 32 | std::uint64_t(depth) << 16 | stream);
+    return checksum(content, seed);
+  }
+};
+static_assert(sizeof(Envelope) == 32);
+
+/// What went from one PE to another, as one end saw it.
+struct Tally {
+  std::uint64_t messages, bytes, sum, mixed;
+  void add(std::uint64_t sum_of_message, std::uint64_t bytes_of_message) {
+    ++messages;
+    bytes += bytes_of_message;
+    sum += sum_of_message;
+    mixed ^= sum_of_message * 0x9e3779b97f4a7c15;
+  }
+  bool operator==(const Tally&) const = default;
+};
+
+/// Random content: a pool to take pieces from, the same on all PEs of a run.
+class Content {
+ public:
+  Content(std::uint64_t seed, std::size_t bytes_max) : pool_(2 * bytes_max + 4096) {
+    Random random(seed);
+    for (std::size_t i = 0; i + 8 <= pool_.size(); i += 8) {
+      const std::uint64_t word = random.next();
+      std::memcpy(pool_.data() + i, &word, 8);
+    }
+  }
+  std::span<const std::byte> piece(Random& random, std::size_t bytes) const {
+    return std::span(pool_).subspan(random.below(pool_.size() - bytes), bytes);
+  }
+
+ private:
+  std::vector<std::byte> pool_;
+};
+
+}  // namespace exactly_once
