@@ -163,7 +163,7 @@ class Aggregator final : public aggregate::Core {
     if (keeps_order_by_route()) {
       typename Format::Pieces pieces;
       Format::split(pieces, args...);
-      send_in_order(destination, pieces.parts, bytes);
+      return send_in_order(destination, pieces.parts, bytes, wait);
     } else if (bytes <= by_value_bytes_max()) {
       SmallFrame small;
       Format::pack(small.message, args...);
@@ -176,7 +176,7 @@ class Aggregator final : public aggregate::Core {
     } else {
       typename Format::Pieces pieces;
       Format::split(pieces, args...);
-      send_in_parts(destination, pieces.parts, bytes);
+      return send_in_parts(destination, pieces.parts, bytes, wait);
     }
     return true;
   }

@@ -164,6 +164,7 @@ class CallAggregator {
   template <class... W, class Body>
   static bool with_arguments(const std::byte* at, std::size_t bytes, Body body) {
     using Format = aggregate::MessageFormat<W...>;
+    if (bytes < Format::prefix_bytes || bytes > ~std::size_t(0) / 2) throw FormatError("a call is shorter than its arguments");
     std::vector<std::byte> copy;
     if constexpr (Format::alignment > sizeof(std::uint64_t)) {  // calls are aligned for words only
       copy.resize(bytes + Format::alignment);
@@ -172,7 +173,6 @@ class CallAggregator {
       std::memcpy(aligned, at, bytes);
       at = aligned;
     }
-    if (Format::fixed && bytes < Format::prefix_bytes) throw FormatError("a call is shorter than its arguments");
     typename Format::Scratch scratch;
     bool done = false;
     Format::apply(at, bytes, scratch, [&](const auto&... args) { done = body(args...); });

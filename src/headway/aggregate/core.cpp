@@ -88,7 +88,7 @@ void Core::resolve_options(const AggregatorOptions& given) {
   }
   if (given.timeout == derived_timeout) options_.timeout = default_timeout;
   require(options_.timeout.count() >= 0, "timeout", double(options_.timeout.count()) * 1e-9, "0 or more (seconds)");
-  timeout_ns_ = options_.timeout == no_timeout ? am::never : options_.timeout.count();
+  timeout_ns_ = options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count();  // centuries
   idle_flush_ = options_.flush_when_idle;
 }
 
@@ -385,11 +385,29 @@ class PieceReader {
 
 }  // namespace
 
-void Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes) {
+bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {
+  am::FrameStore& store = engine_->store();
+  if (store.queued(target, hops_left)) return false;
+  std::vector<am::OpenFrame> claimed;
+  while (claimed.size() < frames) {
+    const am::OpenFrame frame = store.try_claim(target, frame_bytes, hops_left);
+    if (!frame) break;
+    claimed.push_back(frame);
+  }
+  for (const am::OpenFrame& frame : claimed) store.drop(target, frame);
+  return claimed.size() == frames;
+}
+
+bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
+  const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
+  if (wait == Wait::no) {
+    if (!room_for(destination, 0, alone_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
+    const DeferHandlers nobody_takes_it(engine_->pe());
+    return send_in_parts(destination, pieces, bytes, Wait::yes);
+  }
   count_alone(bytes);
   PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
-  const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
     const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
@@ -401,15 +419,22 @@ void Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     after_post();
     offset += n;
   }
+  return true;
 }
 
-void Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes) {
-  ++alone_;
-  PieceReader reader(pieces);
-  const std::uint64_t message = next_message_++;
+bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
   const Route::Hop& hop = route_.first(destination);
   const std::size_t outside = frame_overhead + padding_ + 8 + entry_slack + shape_.alignment + sizeof(PartHeader);
   const std::size_t part_max = std::max<std::size_t>((frame_bytes_ - outside) / 2, 1);
+  if (wait == Wait::no) {
+    const auto hops_left = std::uint8_t(route_.levels() - 1 - route_.level(hop.slot));
+    if (!room_for(cold_[hop.slot].target, hops_left, frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
+    const DeferHandlers nobody_takes_it(engine_->pe());
+    return send_in_order(destination, pieces, bytes, Wait::yes);
+  }
+  ++alone_;
+  PieceReader reader(pieces);
+  const std::uint64_t message = next_message_++;
   const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark(), hop.key, engine_->id());
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
@@ -427,6 +452,7 @@ void Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
         Wait::yes);
     offset += n;
   }
+  return true;
 }
 
 std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {

@@ -212,10 +212,10 @@ class Core : public am::FrameHandler {
   bool post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
 
   using Pieces = std::span<const std::span<const std::byte>>;
-  /// A larger one in parts, straight to its destination. `pieces` together are the message.
-  void send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes);
+  /// A larger one in parts, straight to its destination. `pieces` together are the message. False only for Wait::no.
+  bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
   /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
-  void send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes);
+  bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
 
   /// Takes in a part; returns the whole message once the last one is there, until drop_whole(); else empty data.
   std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
@@ -259,6 +259,7 @@ class Core : public am::FrameHandler {
   void fill_header(FrameHeader& header, std::uint8_t hops_left, std::size_t payload_bytes, std::size_t tail_bytes,
                    std::uint32_t count, std::uint8_t flags) const;
   void count_alone(std::size_t bytes);
+  bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
   void post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload, std::size_t tail_bytes,
                   std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);

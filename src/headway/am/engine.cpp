@@ -104,6 +104,10 @@ bool Engine::progress() {
   if (progress_round(store_.spilling() ? 1 : frames_per_round)) return true;
   bool any = false;
   for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_idle();
+  // Open buffers may hold the memory that a send, or what waits here, needs.
+  if (!any && (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
+    any = flush_all(FlushReason::full);
+  }
   return any;
 }
 
@@ -162,7 +166,7 @@ void Engine::dispatch(Arrival& arrival) {
 
 void Engine::dispatch_messages(Arrival& arrival) {
   const std::uint16_t id = arrival.header.handler;
-  if (id >= handlers_.size() || (handlers_[id].handler != nullptr && !handlers_[id].handler->ready())) {
+  if (id >= handlers_.size() || !handlers_[id].is_or_was_ready()) {
     early_.push_back(hold(arrival));
     return;
   }
@@ -360,13 +364,14 @@ std::uint64_t Engine::quiesce() {
 
 std::uint16_t Engine::add_handler(FrameHandler& handler) {
   if (handlers_.size() >= 0xffff) throw UsageError("more than 65535 aggregators were made in one run");
-  handlers_.push_back({&handler, {}, {}});
+  handlers_.push_back({&handler, {}, false, {}});
   return std::uint16_t(handlers_.size() - 1);
 }
 
 void Engine::remove_handler(std::uint16_t id) {
   Entry& entry = handlers_[id];
   entry.description = entry.handler->description();
+  entry.was_ready = entry.handler->ready();
   entry.handler = nullptr;
   for (std::vector<Held>& paused : entry.paused) {
     paused_frames_ -= paused.size();
@@ -426,8 +431,9 @@ std::string Engine::undelivered() const {
                         id_);
     if (handler >= handlers_.size()) {
       text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
-    } else if (const Entry& entry = handlers_[handler]; entry.handler != nullptr) {
-      text += fmt::format("{} has no handler there (call on())", entry.handler->description());
+    } else if (const Entry& entry = handlers_[handler]; !entry.is_or_was_ready()) {
+      text += fmt::format("{} has no handler there (call on())",
+                          entry.handler != nullptr ? entry.handler->description() : entry.description);
     } else {
       text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", entry.description);
     }

@@ -184,10 +184,12 @@ class Engine {
   struct Entry {
     FrameHandler* handler = nullptr;  // nullptr: destroyed
     std::string description;          // of a destroyed one
+    bool was_ready = false;           // likewise
     // Frames to forward that found no room, by hops left and then oldest first: one that waits for a hop must not stand
     // before one that has fewer to go.
     std::vector<std::vector<Held>> paused;
 
+    bool is_or_was_ready() const { return handler != nullptr ? handler->ready() : was_ready; }
     std::vector<Held>& paused_with(std::uint8_t hops_left) {
       if (paused.size() <= hops_left) paused.resize(hops_left + 1u);
       return paused[hops_left];

@@ -68,12 +68,16 @@ OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::ui
                     endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_),
                     format_bytes(frame_bytes), target, format_bytes(spill_bytes_max_)));
   }
+  ++spilled_frames_;
+  return spill_uncapped(frame_bytes, hops_left);
+}
+
+OpenFrame FrameStore::spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left) {
   void* memory = std::aligned_alloc(64, align_up(frame_bytes + spill_prefix, 64));
   if (memory == nullptr) throw std::bad_alloc();
   std::memcpy(memory, &frame_bytes, sizeof frame_bytes);
   spill_bytes_ += frame_bytes;
   spill_bytes_peak_ = std::max(spill_bytes_peak_, spill_bytes_);
-  ++spilled_frames_;
   std::byte* at = static_cast<std::byte*>(memory) + spill_prefix;
   return {reinterpret_cast<Frame*>(at), at + frame_bytes, hops_left, true};
 }
@@ -97,7 +101,7 @@ bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byt
   const std::size_t index = queue_index(target, frame.hops_left);
   Queue& queue = queues_[index];
   if (queue.empty()) {
-    if (try_post(target, frame, tail_end)) return true;
+    if (try_post(target, frame, tail_end) == Outcome::posted) return true;
     waiting_queues_.push_back(index);
   }
   queue.frames.push_back({frame, tail_end});
@@ -105,27 +109,47 @@ bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byt
   return false;
 }
 
-bool FrameStore::try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
+FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
   switch (endpoint_->try_post(target, frame.frame, tail_end, !frame.spilled)) {
-    case Endpoint::Posted::lent: return true;
-    case Endpoint::Posted::copied: drop(target, frame); return true;
+    case Endpoint::Posted::lent: return Outcome::posted;
+    case Endpoint::Posted::copied: drop(target, frame); return Outcome::posted;
     case Endpoint::Posted::refused: break;
   }
-  if (!frame.spilled) return false;
+  if (!frame.spilled) return Outcome::queue_full;
 
   // A spilled frame that is too large to go by value: move it to frame memory as soon as there is some.
   const FrameHeader& header = frame.frame->header;
   const std::size_t bytes = frame_overhead + header.payload_bytes + header.tail_bytes;
   const OpenFrame copy = try_claim(target, bytes, frame.hops_left);
-  if (!copy) return false;
+  if (!copy) return Outcome::no_memory;
   copy.frame->header = header;
   std::memcpy(copy.frame->payload(), frame.frame->payload(), header.payload_bytes);
   std::memcpy(copy.end - header.tail_bytes, tail_end - header.tail_bytes, header.tail_bytes);
-  if (endpoint_->try_post(target, copy.frame, copy.end, true) == Endpoint::Posted::lent) {
-    free_spilled(frame);
+  switch (endpoint_->try_post(target, copy.frame, copy.end, true)) {
+    case Endpoint::Posted::lent: break;
+    case Endpoint::Posted::copied: drop(target, copy); break;
+    case Endpoint::Posted::refused: drop(target, copy); return Outcome::queue_full;
+  }
+  free_spilled(frame);
+  return Outcome::posted;
+}
+
+/// A buffer may have been claimed before the spilled frame at the head of its queue was spilled, and hold the very memory
+/// that this one waits for: move the last such frame to the PE's own memory. False if there is none.
+bool FrameStore::demote_one_behind(std::size_t target, Queue& queue) {
+  for (std::size_t i = queue.frames.size(); i-- > queue.head + 1;) {
+    Queued& queued = queue.frames[i];
+    if (queued.frame.spilled) continue;
+    const FrameHeader& header = queued.frame.frame->header;
+    const OpenFrame copy =
+        spill_uncapped(frame_overhead + header.payload_bytes + header.tail_bytes, queued.frame.hops_left);
+    copy.frame->header = header;
+    std::memcpy(copy.frame->payload(), queued.frame.frame->payload(), header.payload_bytes);
+    std::memcpy(copy.end - header.tail_bytes, queued.tail_end - header.tail_bytes, header.tail_bytes);
+    drop(target, queued.frame);
+    queued = {copy, copy.end};
     return true;
   }
-  drop(target, copy);
   return false;
 }
 
@@ -134,7 +158,14 @@ bool FrameStore::drain() {
   for (std::size_t i = 0; i < waiting_queues_.size();) {
     Queue& queue = queues_[waiting_queues_[i]];
     const std::size_t target = waiting_queues_[i] / classes;
-    while (!queue.empty() && try_post(target, queue.frames[queue.head].frame, queue.frames[queue.head].tail_end)) {
+    while (!queue.empty()) {
+      const Queued head = queue.frames[queue.head];
+      const Outcome outcome = try_post(target, head.frame, head.tail_end);
+      if (outcome == Outcome::queue_full) break;
+      if (outcome == Outcome::no_memory) {
+        if (!demote_one_behind(target, queue)) break;
+        continue;
+      }
       ++queue.head;
       --queued_frames_;
       any = true;

@@ -39,10 +39,13 @@ class FrameStore {
   /// The same in the PE's own memory, outside the budget. Throws UsageError when the spill reaches its cap.
   [[nodiscard]] OpenFrame spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
 
-  /// try_claim, or else spill: never blocks.
+  /// try_claim, or else spill: never blocks. Behind frames that wait it always spills, for what cannot go before them
+  /// must not hold the memory that they wait for.
   [[nodiscard]] OpenFrame claim_or_spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
-    const OpenFrame frame = try_claim(target, frame_bytes, hops_left);
-    return frame ? frame : spill(target, frame_bytes, hops_left);
+    if (!queued(target, hops_left)) {
+      if (const OpenFrame frame = try_claim(target, frame_bytes, hops_left)) return frame;
+    }
+    return spill(target, frame_bytes, hops_left);
   }
 
   /// Posts a filled frame, or queues it behind those that wait for the same target. Returns whether it went.
@@ -96,7 +99,10 @@ class FrameStore {
     return target * classes + class_of(hops_left);
   }
 
-  bool try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
+  enum class Outcome { posted, queue_full, no_memory };
+  Outcome try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
+  bool demote_one_behind(std::size_t target, Queue& queue);
+  OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
   bool within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const;
   void account(std::size_t target, std::size_t hops, std::int64_t bytes);
   void free_spilled(const OpenFrame& frame);
