@@ -443,6 +443,7 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
       engine_->count_created(~std::uint64_t(0));
       --created_;
     }
+    payload_bytes_ -= align_up(sizeof(PartHeader) + n, shape_.alignment) - n;  // counts the message alone
     put(hop.slot, sizeof(PartHeader) + n, value,
         [&](std::byte* at) {
           const PartHeader part{message, bytes, offset, n};

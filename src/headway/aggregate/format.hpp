@@ -78,6 +78,11 @@ constexpr bool require_argument() {
   }
 }
 
+// What padding holds, and what a member that was never set holds, travels as it is.
+#pragma GCC diagnostic push
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 /// Copies a fixed number of bytes without `rep movs`, which GCC makes of constant sizes and which is slow below 1 KB.
 template <std::size_t n>
 inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::byte* from) {
@@ -95,6 +100,8 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
     std::memcpy(to, from, bytes);
   }
 }
+
+#pragma GCC diagnostic pop
 
 // GCC sees an object of known size and warns of words beyond it, in branches that its size rules out.
 #pragma GCC diagnostic push
