@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -9,99 +10,118 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <headway/am/board.hpp>
+#include <headway/am/attendance.hpp>
 #include <headway/am/supervisor.hpp>
+#include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
+#include <iostream>
 
 namespace headway::am {
 namespace {
 
 constexpr int watch_interval_ms = 100;
-constexpr std::int64_t interrupt_patience_ns = 1'000'000'000;
-constexpr std::size_t line_bytes_max = 64 * 1024;  // a longer line is passed on in pieces
-
-PeBoard& board_of(const local::Segment& segment, std::size_t pe) {
-  return *reinterpret_cast<PeBoard*>(segment.board(pe).data());
-}
+constexpr int watch_interval_without_pidfd_ms = 10;
+constexpr std::int64_t watch_interval_ns = watch_interval_ms * 1'000'000LL;
+// After a signal to the run its processes may end in their own way for so long.
+constexpr std::int64_t signal_patience_ns = 1'000'000'000;
+// A process that has recorded a failure may unwind its stack for so long.
+constexpr std::int64_t failure_patience_ns = 500'000'000;
+constexpr int the_end = 2;  // beside the streams 0 and 1: a process ends
 
 void close_if_open(int& descriptor) {
   if (descriptor >= 0) close(descriptor);
   descriptor = -1;
 }
 
-bool is_stopped(pid_t pid) {
-  std::ifstream status(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(status, text);
-  const auto name_end = text.rfind(')');
-  return name_end != text.npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
-}
-
-const char* describe(Phase phase) {
-  switch (phase) {
-    case Phase::starting: return "is starting";
-    case Phase::computing: return "is outside the library";
-    case Phase::sending: return "waits in a send";
-    case Phase::quiescing: return "waits in quiesce()";
-    case Phase::collective: return "waits in a blocking collective";
-    case Phase::finished: return "has finished";
-  }
-  return "is in an unknown state";
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+local::Segment make_segment(const Settings& settings) {
+  try {
+    return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);
+  } catch (const SystemError& error) {
+    throw SystemError(fmt::format("{}: {} PEs with a frame memory of {} each (HEADWAY_BUDGET) need {}", error.what(),
+                                  settings.pes, format_bytes(settings.budget_bytes),
+                                  format_bytes(local::Segment::bytes_for(settings.pes, settings.budget_bytes))));
   }
 }
 
 }  // namespace
 
+StandardStreams::StandardStreams() {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0) opened_[stream] = open("/dev/null", O_RDWR);  // the lowest number that is free
+  }
+}
+
+StandardStreams::~StandardStreams() {
+  for (int& stream : opened_) close_if_open(stream);
+}
+
 struct Supervisor::Process {
   std::size_t index = 0;
   pid_t pid = -1;
-  int descriptor = -1;         // a pidfd
-  int output[2] = {-1, -1};    // what it writes to standard output and error
-  std::string partial[2];      // lines that are not complete yet
+  int descriptor = -1;       // a pidfd, or -1 where the system has none
+  int output[2] = {-1, -1};  // what it writes to standard output and error
+  LineSplitter lines[2];
   bool ended = false;
   bool ended_by_us = false;
+  std::int64_t failed_at = 0;  // when it was first seen to have recorded a failure
   int wait_status = 0;
 };
 
-/// While it lives, the signals that end a program arrive at `descriptor` and a closed output is an error, not a death.
-struct Supervisor::Signals {
-  sigset_t watched, before;
-  struct sigaction pipe_before {};
-  int descriptor;
+/// What is changed of the caller's process for the time of the run, to be put back, also in each child.
+struct Supervisor::Caller {
+  std::array<int, 3> ending = {SIGINT, SIGTERM, SIGHUP};
+  sigset_t signals_before;
+  struct sigaction pipe_before {
+  }, child_before{};
+  rlimit descriptors_before{};
+  int descriptor = -1;  // the signals that end a program arrive here, those apart that the caller ignores or blocks
 
-  Signals() {
+  Caller() {
+    sigset_t watched;
     sigemptyset(&watched);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&watched, signal);
-    sigprocmask(SIG_BLOCK, &watched, &before);
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &ignore, &pipe_before);
+    sigprocmask(SIG_BLOCK, nullptr, &signals_before);
+    for (const int signal : ending) {
+      struct sigaction action {};
+      sigaction(signal, nullptr, &action);
+      if (action.sa_handler != SIG_IGN && sigismember(&signals_before, signal) == 0) sigaddset(&watched, signal);
+    }
     descriptor = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (descriptor < 0) throw_errno("signalfd");
+    sigprocmask(SIG_BLOCK, &watched, nullptr);
+    struct sigaction action {};
+    action.sa_handler = SIG_IGN;  // a closed output is an error, not a death
+    sigaction(SIGPIPE, &action, &pipe_before);
+    action.sa_handler = SIG_DFL;  // nobody else may wait for our children
+    sigaction(SIGCHLD, &action, &child_before);
+    if (getrlimit(RLIMIT_NOFILE, &descriptors_before) == 0) {
+      const rlimit most{descriptors_before.rlim_max, descriptors_before.rlim_max};
+      setrlimit(RLIMIT_NOFILE, &most);
+    }
   }
-  ~Signals() {
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+  ~Caller() {
     close(descriptor);
     restore();
   }
   void restore() const {
+    setrlimit(RLIMIT_NOFILE, &descriptors_before);
+    sigaction(SIGCHLD, &child_before, nullptr);
     sigaction(SIGPIPE, &pipe_before, nullptr);
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    sigprocmask(SIG_SETMASK, &signals_before, nullptr);
   }
 };
 
 Supervisor::Supervisor(const Settings& settings)
     : settings_(settings),
-      segment_(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes) {
+      segment_(make_segment(settings)),
+      stall_(segment_, settings.stall),
+      outputs_{LineOutput(STDOUT_FILENO), LineOutput(STDERR_FILENO)} {
   local::SegmentHeader& header = segment_.header();
   header.spill_bytes = settings.spill_bytes;
   header.bind_cores = settings.bind == Bind::core;
@@ -115,283 +135,311 @@ Supervisor::~Supervisor() {
   for (int& end : lifeline_) close_if_open(end);
 }
 
-int Supervisor::run(const std::function<void(std::size_t, const std::string&)>& child, int on_terminal) {
-  raise_descriptor_limit();
-  if (pipe(lifeline_) != 0) throw_errno("pipe");
-  std::fflush(nullptr);  // or children would write it again
-  int signal_taken = 0;
+int Supervisor::run(const Child& child, int on_terminal) {
+  // Or children would write it again.
+  std::cout.flush();
+  std::clog.flush();
+  std::fflush(nullptr);
   {
-    Signals signals;
-    const std::size_t processes = settings_.processes();
-    if (processes == 1) on_terminal = 0;
-    processes_.resize(processes);
+    Caller caller;
+    if (pipe2(lifeline_, O_CLOEXEC) != 0) throw_errno("pipe");
+    processes_.resize(settings_.processes());
+    if (processes_.size() == 1) on_terminal = 0;
     try {
-      for (std::size_t p = 0; p < processes; ++p) start(p, child, int(p) == on_terminal, signals);
+      for (std::size_t p = 0; p < processes_.size(); ++p) start(p, child, int(p) == on_terminal, caller);
     } catch (...) {
-      end_others();
       for (Process& process : processes_) {
-        if (process.pid > 0) waitpid(process.pid, nullptr, 0);
+        if (process.pid <= 0) continue;
+        kill(process.pid, SIGKILL);
+        while (waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) continue;
       }
       throw;
     }
     close_if_open(lifeline_[0]);
-    signal_taken = watch(signals);
+    checked_at_ = monotonic_ns();
+    watch(caller);
   }
-  if (signal_taken != 0) {
-    raise(signal_taken);  // as the caller would have got it
-    return 128 + signal_taken;
+  if (signal_ != 0) {
+    raise(signal_);  // as the caller would have got it
+    return 128 + signal_;
   }
   return status_;
 }
 
-void Supervisor::start(std::size_t p, const std::function<void(std::size_t, const std::string&)>& child,
-                       bool on_terminal, const Signals& signals) {
+// --- starting
+
+void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, const Caller& caller) {
   Process& process = processes_[p];
   process.index = p;
-  int pipes[2][2] = {{-1, -1}, {-1, -1}};
-  if (!on_terminal) {
-    for (auto& ends : pipes) {
-      if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
+  int ends[2][2] = {{-1, -1}, {-1, -1}};
+  auto throw_after_closing = [&](const std::string& call) {
+    const int error = errno;
+    for (auto& pair : ends) {
+      for (int& end : pair) close_if_open(end);
     }
+    errno = error;
+    const bool descriptors = error == EMFILE || error == ENFILE;
+    throw_errno(!descriptors ? call.c_str()
+                             : fmt::format("{}: {} processes need 3 descriptors each (ulimit -n allows {})", call,
+                                           processes_.size(), caller.descriptors_before.rlim_max)
+                                   .c_str());
+  };
+  for (int stream = 0; stream < 2 && !on_terminal; ++stream) {
+    if (pipe2(ends[stream], O_CLOEXEC) != 0) throw_after_closing("pipe");
   }
   const pid_t supervisor = getpid();
   process.pid = fork();
-  if (process.pid < 0) {
-    const int error = errno;
-    for (auto& ends : pipes) {
-      for (int& end : ends) close_if_open(end);
-    }
-    errno = error;
-    throw_errno(fmt::format("fork of process {} of {}", p, processes_.size()).c_str());
-  }
+  if (process.pid < 0) throw_after_closing(fmt::format("fork of process {} of {}", p, processes_.size()));
   if (process.pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor) _exit(exit_status::failed);
-    for (Process& other : processes_) {
-      for (int& output : other.output) close_if_open(output);
-      close_if_open(other.descriptor);
-    }
-    close_if_open(lifeline_[1]);
-    close(signals.descriptor);
-    signals.restore();
-    if (!on_terminal) {
-      for (int stream = 0; stream < 2; ++stream) {
-        dup2(pipes[stream][1], stream + 1);
-        close(pipes[stream][0]);
-        close(pipes[stream][1]);
-      }
+    for (int stream = 0; stream < 2 && !on_terminal; ++stream) {
+      dup2(ends[stream][1], stream + 1);
+      close(ends[stream][0]);
+      close(ends[stream][1]);
     }
     if (p != 0 && !on_terminal) {
-      const int nothing = open("/dev/null", O_RDONLY);
+      const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
       if (nothing >= 0) {
-        dup2(nothing, 0);
+        dup2(nothing, STDIN_FILENO);
         close(nothing);
       }
     }
-    child(p, fmt::format("{}:{}:{}", segment_.descriptor(), lifeline_[0], p));
-    _exit(exit_status::failed);
-  }
-  for (int stream = 0; stream < 2; ++stream) {
-    close_if_open(pipes[stream][1]);
-    process.output[stream] = pipes[stream][0];
-    if (process.output[stream] >= 0) fcntl(process.output[stream], F_SETFL, O_NONBLOCK);
+    become_child(p, child, caller);
   }
   process.descriptor = int(syscall(SYS_pidfd_open, process.pid, 0));
-  if (process.descriptor < 0) throw_errno("pidfd_open");
+  if (process.descriptor < 0 && errno == EMFILE) throw_after_closing("pidfd_open");
+  for (int stream = 0; stream < 2; ++stream) {
+    close_if_open(ends[stream][1]);
+    process.output[stream] = ends[stream][0];
+    if (process.output[stream] >= 0) fcntl(process.output[stream], F_SETFL, O_NONBLOCK);
+  }
 }
 
-int Supervisor::watch(Signals& signals) {
-  int signal_taken = 0;
-  moved_at_ = monotonic_ns();
-  for (;;) {
-    std::vector<pollfd> polled{{signals.descriptor, POLLIN, 0}};
-    std::vector<std::pair<Process*, int>> meaning{{nullptr, 0}};  // stream, or -1 for the end of the process
-    for (Process& process : processes_) {
+void Supervisor::become_child(std::size_t p, const Child& child, const Caller& caller) {
+  for (Process& other : processes_) {
+    for (int& output : other.output) close_if_open(output);
+    close_if_open(other.descriptor);
+  }
+  close(lifeline_[1]);
+  fcntl(lifeline_[0], F_SETFD, 0);  // it and the segment outlive an exec
+  close(caller.descriptor);
+  caller.restore();
+  StartFailure failure;
+  try {
+    failure = child(p, fmt::format("{}:{}:{}", segment_.descriptor(), lifeline_[0], p));
+  } catch (const std::exception& error) {
+    failure = {error.what(), exit_status::unusable_settings};
+  }
+  PeBoard& board = board_of(segment_, p * settings_.pes_per_process);
+  const std::size_t length = std::min(failure.text.size(), sizeof board.failure_text - 1);
+  std::memcpy(board.failure_text, failure.text.data(), length);
+  board.failure_text[length] = 0;
+  board.failure.store(FailureKind::settings, std::memory_order_release);
+  _exit(failure.status);
+}
+
+// --- watching
+
+void Supervisor::watch(Caller& caller) {
+  std::vector<pollfd> polled;
+  std::vector<std::pair<Process*, int>> meaning;  // of what follows the signals: a process's stream, or its end
+  while (!all_ended() || outputs_[0].has_waiting() || outputs_[1].has_waiting()) {
+    polled.assign(1, {caller.descriptor, POLLIN, 0});
+    meaning.clear();
+    int timeout_ms = watch_interval_ms;
+    // Who is read first goes round: neither those who write much nor a slow reader may keep the others waiting.
+    turn_ = (turn_ + 1) % processes_.size();
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      Process& process = processes_[(turn_ + i) % processes_.size()];
+      if (process.ended) continue;
       for (int stream = 0; stream < 2; ++stream) {
-        if (process.output[stream] < 0) continue;
+        if (process.output[stream] < 0 || !outputs_[stream].wants_more()) continue;
         polled.push_back({process.output[stream], POLLIN, 0});
         meaning.emplace_back(&process, stream);
       }
-      if (process.ended) continue;
-      polled.push_back({process.descriptor, POLLIN, 0});
-      meaning.emplace_back(&process, -1);
+      if (process.descriptor < 0) timeout_ms = watch_interval_without_pidfd_ms;
+      polled.push_back({process.descriptor, POLLIN, 0});  // poll() skips a negative one
+      meaning.emplace_back(&process, the_end);
     }
-    if (polled.size() == 1) break;
-    const int ready = poll(polled.data(), polled.size(), watch_interval_ms);
+    for (const LineOutput& output : outputs_) {
+      if (output.has_waiting()) polled.push_back({output.descriptor(), POLLOUT, 0});
+    }
+    const bool quiet = poll(polled.data(), polled.size(), timeout_ms) == 0;
 
-    signalfd_siginfo information{};
-    while (read(signals.descriptor, &information, sizeof information) == sizeof information) {
-      if (signal_taken == 0) signal_taken = int(information.ssi_signo);
-      interrupted_ = true;
-      if (ending_since_ == 0) ending_since_ = monotonic_ns();
-      // One from the terminal reaches the whole group; one sent to this process must be passed on.
-      if (information.ssi_code != SI_KERNEL) {
-        for (const Process& process : processes_) {
-          if (!process.ended) kill(process.pid, int(information.ssi_signo));
-        }
+    take_signals(caller);
+    for (LineOutput& output : outputs_) output.write_some();
+    for (std::size_t i = 0; i < meaning.size(); ++i) {
+      const auto& [process, stream] = meaning[i];
+      if (stream != the_end && polled[i + 1].revents != 0 && outputs_[stream].wants_more()) {
+        read_output(*process, stream, buffer_.size());
       }
     }
-    for (std::size_t i = 1; i < polled.size(); ++i) {
-      if (meaning[i].second >= 0 && polled[i].revents != 0) read_output(*meaning[i].first, meaning[i].second);
+    note_broken_outputs();
+    for (std::size_t i = 0; i < meaning.size(); ++i) {
+      const auto& [process, stream] = meaning[i];
+      if (stream != the_end || (process->descriptor >= 0 && polled[i + 1].revents == 0)) continue;
+      if (waitpid(process->pid, &process->wait_status, WNOHANG) == process->pid) note_end(*process);
     }
-    for (std::size_t i = 1; i < polled.size(); ++i) {
-      if (meaning[i].second < 0 && polled[i].revents != 0) note_end(*meaning[i].first);
+    for (int stream = 0; stream < 2 && quiet; ++stream) {  // a question, say, whose line has no end
+      if (isatty(outputs_[stream].descriptor()) != 0) processes_[0].lines[stream].flush(0, outputs_[stream]);
     }
-    if (ready == 0 && isatty(1)) {  // a prompt without a line's end
-      Process& first = processes_.front();
-      if (!first.partial[0].empty()) write_out(0, first.partial[0].data(), first.partial[0].size());
-      first.partial[0].clear();
+    if (const std::int64_t now = monotonic_ns(); now - checked_at_ >= watch_interval_ns) {
+      check(now, std::min(now - checked_at_, 2 * watch_interval_ns));
+      checked_at_ = now;
     }
-    if (interrupted_ && monotonic_ns() - ending_since_ > interrupt_patience_ns) end_others();
-    if (!failed_ && !interrupted_) check_for_stall();
   }
   for (const Process& process : processes_) {
-    if (!failed_ && status_ == 0 && WIFEXITED(process.wait_status)) status_ = WEXITSTATUS(process.wait_status);
+    if (status_ == 0 && !ending_ && WIFEXITED(process.wait_status)) status_ = WEXITSTATUS(process.wait_status);
   }
-  return interrupted_ ? signal_taken : 0;
+}
+
+void Supervisor::take_signals(const Caller& caller) {
+  signalfd_siginfo information{};
+  while (read(caller.descriptor, &information, sizeof information) == sizeof information) {
+    if (signal_ == 0) {
+      signal_ = int(information.ssi_signo);
+      signal_at_ = monotonic_ns();
+    }
+    // One from the terminal reaches the whole group; one sent to this process must be passed on.
+    if (information.ssi_code == SI_KERNEL) continue;
+    for (const Process& process : processes_) {
+      if (!process.ended) kill(process.pid, int(information.ssi_signo));
+    }
+  }
+}
+
+void Supervisor::read_output(Process& process, int stream, std::size_t bytes_max) {
+  while (process.output[stream] >= 0 && bytes_max > 0) {
+    const ssize_t got = read(process.output[stream], buffer_.data(), std::min(buffer_.size(), bytes_max));
+    if (got == 0) close_if_open(process.output[stream]);
+    if (got <= 0) return;
+    process.lines[stream].add(process.index, {buffer_.data(), std::size_t(got)}, outputs_[stream]);
+    bytes_max -= std::size_t(got);
+  }
+}
+
+/// Where nobody reads an output any more its writers are told in the usual way, by SIGPIPE.
+void Supervisor::note_broken_outputs() {
+  for (int stream = 0; stream < 2; ++stream) {
+    const int error = outputs_[stream].error();
+    if (error == 0 || said_broken_[stream]) continue;
+    said_broken_[stream] = true;
+    if (error != EPIPE) {
+      say(fmt::format("standard {} cannot be written: {}; it is incomplete", stream == 0 ? "output" : "error",
+                      std::strerror(error)));
+      continue;
+    }
+    for (Process& process : processes_) close_if_open(process.output[stream]);
+  }
 }
 
 void Supervisor::note_end(Process& process) {
-  waitpid(process.pid, &process.wait_status, 0);
   process.ended = true;
   segment_.header().processes_gone.fetch_add(1, std::memory_order_release);
   for (int stream = 0; stream < 2; ++stream) {
-    if (process.output[stream] >= 0) read_output(process, stream);
-    write_out(stream, process.partial[stream].data(), process.partial[stream].size());
-    process.partial[stream].clear();
+    int left = 0;  // another process may hold the pipe and write on
+    if (process.output[stream] >= 0 && ioctl(process.output[stream], FIONREAD, &left) == 0 && left > 0) {
+      read_output(process, stream, std::size_t(left));
+    }
+    process.lines[stream].flush(process.index, outputs_[stream]);
     close_if_open(process.output[stream]);
   }
-  if (!process.ended_by_us && !interrupted_) explain_end(process);
+  close_if_open(process.descriptor);
+  if (!process.ended_by_us && signal_ == 0) explain_end(process);
 }
 
+// --- why it ended
+
 void Supervisor::explain_end(const Process& process) {
-  const std::size_t first = process.index * settings_.pes_per_process;
-  const std::size_t last = std::min(first + settings_.pes_per_process, settings_.pes) - 1;
-  for (std::size_t pe = first; pe <= last; ++pe) {
-    const PeBoard& board = board_of(segment_, pe);
-    const FailureKind kind = board.failure.load(std::memory_order_acquire);
-    if (kind == FailureKind::none) continue;
-    say(fmt::format("PE {} (pid {}): {}", pe, process.pid, board.failure_text));
-    if (!failed_) status_ = int(kind);
-    failed_ = true;
-    end_others();
-    return;
-  }
-  const PeBoard& board = board_of(segment_, first);
+  if (explain_failure(process)) return;
+  const PeBoard& board = board_of(segment_, process.index * settings_.pes_per_process);
   const bool finished = board.process_finished.load(std::memory_order_acquire) != 0;
   const bool attached = board.phase.load(std::memory_order_relaxed) != Phase::starting;
   if (WIFEXITED(process.wait_status)) {
     if (finished) return;
     const int status = WEXITSTATUS(process.wait_status);
-    if (!attached) {
-      // The program ended before run(): its own words and its own status.
-      if (status != 0 && !failed_) {
-        status_ = status;
-        failed_ = true;
-        end_others();
-      }
+    if (!attached) {  // the program ended before run(): its own words and its own status
+      if (status != 0) end_run(status);
       return;
     }
     say(fmt::format("{} (pid {}) exited with status {} before run() had finished", pes_of(process.index), process.pid,
                     status));
   } else {
     const int signal = WTERMSIG(process.wait_status);
+    if (signal == SIGPIPE && (outputs_[0].error() == EPIPE || outputs_[1].error() == EPIPE)) {
+      if (signal_ == 0) signal_ = SIGPIPE;  // as it would have ended this process without us between
+      signal_at_ = monotonic_ns();
+      return end_run(128 + SIGPIPE);
+    }
     say(fmt::format("{} (pid {}) was killed by signal {} ({}){}", pes_of(process.index), process.pid, signal,
                     strsignal(signal), finished ? " after run() had finished" : ""));
   }
-  if (!failed_) status_ = exit_status::failed;
-  failed_ = true;
-  end_others();
+  end_run(exit_status::failed);
 }
 
-void Supervisor::end_others() {
+/// Reports the failure that the process has recorded, if there is one, and ends the run.
+bool Supervisor::explain_failure(const Process& process) {
+  const std::size_t first = process.index * settings_.pes_per_process;
+  for (std::size_t pe = first; pe < std::min(first + settings_.pes_per_process, settings_.pes); ++pe) {
+    const PeBoard& board = board_of(segment_, pe);
+    const FailureKind kind = board.failure.load(std::memory_order_acquire);
+    if (kind == FailureKind::none) continue;
+    say(fmt::format("PE {} (pid {}): {}", pe, process.pid, board.failure_text));
+    const bool before_run = kind == FailureKind::settings && process.ended && WIFEXITED(process.wait_status);
+    end_run(before_run ? WEXITSTATUS(process.wait_status) : int(kind));
+    return true;
+  }
+  return false;
+}
+
+void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
+  if (signal_ != 0) {
+    if (now - signal_at_ < signal_patience_ns) return;
+    end_run(128 + signal_);
+    if (all_ended()) {
+      for (LineOutput& output : outputs_) output.drop_waiting();
+    }
+    return;
+  }
+  if (ending_) return;
   for (Process& process : processes_) {
-    if (process.pid <= 0 || process.ended || process.ended_by_us) continue;
+    if (process.ended) continue;
+    const std::size_t first = process.index * settings_.pes_per_process;
+    bool failed = false;
+    for (std::size_t pe = first; pe < std::min(first + settings_.pes_per_process, settings_.pes); ++pe) {
+      failed |= board_of(segment_, pe).failure.load(std::memory_order_relaxed) != FailureKind::none;
+    }
+    if (failed && process.failed_at == 0) process.failed_at = now;
+    // It has caught what a handler threw, or does not come to an end with unwinding.
+    if (process.failed_at != 0 && now - process.failed_at >= failure_patience_ns && explain_failure(process)) return;
+  }
+  if (const auto page = stall_.look([this](std::size_t process) { return pid_of(process); }, interval_ns)) {
+    say(*page);
+    end_run(exit_status::stalled);
+  }
+}
+
+void Supervisor::end_run(int status) {
+  if (!ending_) status_ = status;
+  ending_ = true;
+  for (Process& process : processes_) {
+    if (process.ended || process.ended_by_us) continue;
     process.ended_by_us = true;
     kill(process.pid, SIGKILL);
   }
 }
 
-void Supervisor::check_for_stall() {
-  const std::int64_t now = monotonic_ns();
-  std::uint64_t activity = 0;
-  bool somebody_waits = false, somebody_runs = false;
-  for (const Process& process : processes_) {
-    if (process.ended) continue;
-    const std::size_t first = process.index * settings_.pes_per_process;
-    for (std::size_t pe = first; pe < std::min(first + settings_.pes_per_process, settings_.pes); ++pe) {
-      const PeBoard& board = board_of(segment_, pe);
-      activity += board.activity.load(std::memory_order_relaxed);
-      const Phase phase = board.phase.load(std::memory_order_relaxed);
-      if (phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective) somebody_waits = true;
-      if ((phase == Phase::computing || phase == Phase::starting) && !is_stopped(process.pid)) somebody_runs = true;
-    }
-  }
-  if (activity != activity_ || somebody_runs || !somebody_waits) {
-    activity_ = activity;
-    moved_at_ = now;
-    return;
-  }
-  if (settings_.stall.count() == 0 || now - moved_at_ < settings_.stall.count()) return;
-
-  std::string page = fmt::format("nothing has moved for {:.3g} s though work is pending:", double(now - moved_at_) * 1e-9);
-  for (std::size_t pe = 0; pe < settings_.pes; ++pe) {
-    const Process& process = processes_[pe / settings_.pes_per_process];
-    const PeBoard& board = board_of(segment_, pe);
-    const std::uint32_t peer = board.waiting_for.load(std::memory_order_relaxed);
-    const Phase phase = board.phase.load(std::memory_order_relaxed);
-    page += fmt::format("\n  PE {} (pid {}) {}{}{}; messages created {}, handled {}; frames held {}", pe, process.pid,
-                        describe(phase),
-                        peer != no_pe && phase == Phase::sending ? fmt::format(" for room to PE {}", peer) : "",
-                        !process.ended && is_stopped(process.pid) ? " and is stopped by a signal" : "",
-                        board.created.load(std::memory_order_relaxed), board.handled.load(std::memory_order_relaxed),
-                        board.held_frames.load(std::memory_order_relaxed));
-  }
-  say(page);
-  status_ = exit_status::stalled;
-  failed_ = true;
-  end_others();
+bool Supervisor::all_ended() const {
+  return std::ranges::all_of(processes_, [](const Process& process) { return process.ended; });
 }
+
+pid_t Supervisor::pid_of(std::size_t process) const { return processes_[process].ended ? -1 : processes_[process].pid; }
 
 std::string Supervisor::pes_of(std::size_t process) const {
   const std::size_t first = process * settings_.pes_per_process;
   const std::size_t last = std::min(first + settings_.pes_per_process, settings_.pes) - 1;
   return first == last ? fmt::format("PE {}", first) : fmt::format("the process of PE {} to PE {}", first, last);
-}
-
-void Supervisor::read_output(Process& process, int stream) {
-  char buffer[16384];
-  std::string& partial = process.partial[stream];
-  for (;;) {
-    const ssize_t got = read(process.output[stream], buffer, sizeof buffer);
-    if (got == 0) return close_if_open(process.output[stream]);
-    if (got < 0) return;
-    partial.append(buffer, std::size_t(got));
-    const auto line_end = partial.rfind('\n');
-    const std::size_t whole = line_end != partial.npos ? line_end + 1 : partial.size() > line_bytes_max ? partial.size() : 0;
-    write_out(stream, partial.data(), whole);
-    partial.erase(0, whole);
-  }
-}
-
-void Supervisor::write_out(int stream, const char* data, std::size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t written = write(stream + 1, data, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0 && errno == EAGAIN) {
-      pollfd writable{stream + 1, POLLOUT, 0};
-      poll(&writable, 1, watch_interval_ms);
-      continue;
-    }
-    if (written <= 0) return;  // nobody reads it any more
-    data += written;
-    bytes -= std::size_t(written);
-  }
-}
-
-void Supervisor::say(const std::string& text) {
-  const std::string line = "headway: " + text + "\n";
-  write_out(1, line.data(), line.size());
 }
 
 }  // namespace headway::am

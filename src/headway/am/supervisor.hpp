@@ -4,7 +4,10 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
+#include <headway/am/lines.hpp>
+#include <headway/am/stall.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <string>
@@ -12,45 +15,75 @@
 
 namespace headway::am {
 
+/// Standard input, output and error that the caller has closed lead nowhere while this lives, so that no descriptor of
+/// the run takes their numbers.
+class StandardStreams {
+ public:
+  StandardStreams();
+  StandardStreams(const StandardStreams&) = delete;
+  StandardStreams& operator=(const StandardStreams&) = delete;
+  ~StandardStreams();
+
+ private:
+  int opened_[3] = {-1, -1, -1};
+};
+
 class Supervisor {
  public:
+  /// Why a process of the run could not become what it should, and the exit status that says so.
+  struct StartFailure {
+    std::string text;
+    int status;
+  };
+  /// Called in the new process with its number and the text that says how to attach. Returns only on failure.
+  using Child = std::function<StartFailure(std::size_t process, const std::string& attach)>;
+
   /// Makes the shared memory for the run. Throws SystemError.
   explicit Supervisor(const Settings& settings);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
   ~Supervisor();
 
-  /// Starts one process per call of `child`, which must not return: it is called in the new process with its number and
-  /// the text that says how to attach. `on_terminal`: that process keeps standard input, output and error; -1: none.
-  /// Then watches until all have ended. Returns the exit status of the run. Throws SystemError.
-  int run(const std::function<void(std::size_t process, const std::string& attach)>& child, int on_terminal = -1);
+  /// Starts the processes and watches until all have ended. `on_terminal`: that process keeps standard input, output
+  /// and error; -1: none, unless there is only one. Returns the exit status of the run. Throws SystemError when not all
+  /// could be started; none is left then.
+  int run(const Child& child, int on_terminal = -1);
 
  private:
   struct Process;
-  struct Signals;
+  struct Caller;
 
-  void start(std::size_t process, const std::function<void(std::size_t, const std::string&)>& child, bool on_terminal,
-             const Signals& signals);
-  int watch(Signals& signals);
+  void start(std::size_t process, const Child& child, bool on_terminal, const Caller& caller);
+  [[noreturn]] void become_child(std::size_t process, const Child& child, const Caller& caller);
+  void watch(Caller& caller);
+  void take_signals(const Caller& caller);
+  void read_output(Process& process, int stream, std::size_t bytes_max);
+  void note_broken_outputs();
   void note_end(Process& process);
   void explain_end(const Process& process);
-  void end_others();
-  void check_for_stall();
+  bool explain_failure(const Process& process);
+  void check(std::int64_t now, std::int64_t interval_ns);
+  void end_run(int status);
+  bool all_ended() const;
+  pid_t pid_of(std::size_t process) const;
   std::string pes_of(std::size_t process) const;
-  void read_output(Process& process, int stream);
-  void write_out(int stream, const char* data, std::size_t bytes);
-  void say(const std::string& text);
+  void say(const std::string& text) { outputs_[1].put(LineOutput::nobody, "headway: " + text + "\n"); }
 
   Settings settings_;
+  StandardStreams streams_;  // before any other descriptor is made
   local::Segment segment_;
+  StallWatch stall_;
+  LineOutput outputs_[2];
+  bool said_broken_[2] = {false, false};
   std::vector<Process> processes_;
+  std::size_t turn_ = 0;  // whose output is read first
+  std::vector<char> buffer_ = std::vector<char>(64 * 1024);
   int lifeline_[2] = {-1, -1};
   int status_ = 0;
-  bool failed_ = false;
-  bool interrupted_ = false;
-  std::int64_t ending_since_ = 0;
-  std::uint64_t activity_ = 0;
-  std::int64_t moved_at_ = 0;
+  int signal_ = 0;       // that ended the run from outside
+  bool ending_ = false;  // status_ is final, all processes have been told to end
+  std::int64_t signal_at_ = 0;
+  std::int64_t checked_at_ = 0;
 };
 
 }  // namespace headway::am

@@ -1,0 +1,301 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <headway/am/engine.hpp>
+#include <headway/am/identity.hpp>
+#include <headway/am/process_run.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+#include <headway/base/settings.hpp>
+#include <headway/transport/local/local.hpp>
+#include <iostream>
+#include <memory>
+
+namespace headway::am {
+namespace {
+
+constexpr std::int64_t meet_look_ns = 100'000'000;
+constexpr std::size_t stack_bytes_where_unlimited = 64_MiB;
+
+std::atomic<bool> inside_run{false};
+
+void flush_output() {
+  std::cout.flush();
+  std::fflush(nullptr);
+}
+
+[[noreturn]] void end(int status) {
+  flush_output();
+  _exit(status);
+}
+
+template <std::size_t N>
+void copy_text(char (&to)[N], const std::string& text) {
+  const std::size_t length = std::min(text.size(), N - 1);
+  std::memcpy(to, text.data(), length);
+  to[length] = 0;
+}
+
+/// Exit statuses have a byte: a failure must not become success by that.
+int exit_status_of(int status) { return status != 0 && (status & 0xff) == 0 ? 255 : status & 0xff; }
+
+/// The kernel ends this process when the supervisor's end of the lifeline closes, whatever the process is doing then
+/// and whoever its parent is.
+void hold_on_to(int lifeline) {
+  // A pipe opened again has settings of its own. Where there is no /proc, the parent's death is the signal.
+  const int own = open(fmt::format("/proc/self/fd/{}", lifeline).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (own < 0) return;
+  fcntl(own, F_SETOWN, getpid());
+  fcntl(own, F_SETSIG, SIGKILL);
+  fcntl(own, F_SETFL, O_NONBLOCK | O_ASYNC);
+}
+
+int duplicate_segment(const Attachment& attachment) {
+  const int descriptor = fcntl(attachment.segment, F_DUPFD_CLOEXEC, 3);
+  if (descriptor < 0) {
+    throw SettingError(
+        fmt::format("{}: the run's descriptor {} is not open here; what starts a program under "
+                    "`headway run` must pass its open descriptors on",
+                    launch_variable, attachment.segment));
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+Attachment Attachment::parse(const std::string& text) {
+  Attachment attachment;
+  const char* at = text.data();
+  const char* end_of_text = at + text.size();
+  bool good = true;
+  auto number = [&](auto& value, char separator) {
+    const auto [next, error] = std::from_chars(at, end_of_text, value);
+    good = good && error == std::errc() &&
+           (separator == 0 ? next == end_of_text : next != end_of_text && *next == separator);
+    at = good ? next + (separator != 0) : end_of_text;
+  };
+  number(attachment.segment, ':');
+  number(attachment.lifeline, ':');
+  number(attachment.process, 0);
+  if (!good) throw SettingError(fmt::format("{}={}: it is set by `headway run` only", launch_variable, text));
+  return attachment;
+}
+
+bool ProcessRun::inside() { return inside_run.load(std::memory_order_relaxed); }
+
+// --- attaching and meeting
+
+ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&)>& body)
+    : attachment_(attachment),
+      segment_(duplicate_segment(attachment)),
+      body_(&body),
+      pid_(getpid()),
+      processors_(allowed_processors()) {
+  local::SegmentHeader& header = segment_.header();
+  if (attachment.process >= header.processes) {
+    throw SettingError(fmt::format("{}: process {} of {}: it is set by `headway run` only", launch_variable,
+                                   attachment.process, header.processes));
+  }
+  first_ = attachment.process * header.pes_per_process;
+  last_ = std::min<std::size_t>(first_ + header.pes_per_process, header.pes);
+  attach();
+  inside_run = true;
+
+  // Each process comes here once a run, and for the next one only when all have left this one.
+  const std::uint64_t generation = header.arrived.fetch_add(1, std::memory_order_acq_rel) / header.processes + 1;
+  meet(header.arrived, generation);
+  for (std::size_t pe = first_; pe < last_; ++pe) local::reset(segment_, pe);  // zeroes the boards
+  attendance_of(segment_, first_).pid.store(pid_, std::memory_order_relaxed);
+  PeBoard& mine = board(first_);
+  copy_text(mine.program, program_path());
+  copy_text(mine.build_identity, build_identity());
+  for (std::size_t pe = first_; pe < last_; ++pe) {
+    board(pe).waiting_for.store(no_pe, std::memory_order_relaxed);
+    board(pe).phase.store(Phase::computing, std::memory_order_relaxed);
+  }
+  header.ready.fetch_add(1, std::memory_order_acq_rel);
+  meet(header.ready, generation);
+  refuse_other_builds();
+}
+
+ProcessRun::~ProcessRun() {
+  attendance_of(segment_, first_).pid.store(0, std::memory_order_release);
+  inside_run = false;
+}
+
+void ProcessRun::attach() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A child that a PE makes by fork() must not write into the run; what it executes needs no descriptors of the run.
+  madvise(&segment_.header(), segment_.bytes(), MADV_DONTFORK);
+  fcntl(attachment_.segment, F_SETFD, FD_CLOEXEC);
+  fcntl(attachment_.lifeline, F_SETFD, FD_CLOEXEC);
+  struct stat status {};
+  if (fstat(attachment_.lifeline, &status) == 0) lifeline_inode_ = status.st_ino;
+  static const bool held = (hold_on_to(attachment_.lifeline), true);
+  static_cast<void>(held);
+  check_lifeline();
+
+  std::int32_t holder = 0;
+  if (!attendance_of(segment_, first_).pid.compare_exchange_strong(holder, pid_, std::memory_order_acq_rel)) {
+    throw SettingError(
+        fmt::format("process {} of this run is pid {} already, so pid {} cannot be; start one program "
+                    "after the other under `headway run`, and others without {}",
+                    attachment_.process, holder, pid_, launch_variable));
+  }
+}
+
+/// Waits until every process of the run has counted itself `generation` times.
+void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generation) {
+  const std::uint64_t all = generation * segment_.header().processes;
+  // The last one wakes the others: they sleep on the counter's low half.
+  static_assert(std::endian::native == std::endian::little);
+  auto* low_half = reinterpret_cast<std::uint32_t*>(&count);
+  std::atomic<std::uint32_t>& meeting = attendance_of(segment_, first_).meeting;
+  meeting.store(1, std::memory_order_relaxed);
+  for (;;) {
+    const std::uint64_t seen = count.load(std::memory_order_acquire);
+    if (seen >= all) break;
+    if (segment_.header().processes_gone.load(std::memory_order_acquire) != 0) {
+      fail(first_, FailureKind::failed, "another process of this run ended without calling run() as often as this one");
+    }
+    check_lifeline();
+    const timespec look{0, meet_look_ns};
+    syscall(SYS_futex, low_half, FUTEX_WAIT, std::uint32_t(seen), &look, nullptr, 0);
+  }
+  meeting.store(0, std::memory_order_relaxed);
+  syscall(SYS_futex, low_half, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
+}
+
+void ProcessRun::refuse_other_builds() {
+  const PeBoard& first = board(0);
+  const PeBoard& mine = board(first_);
+  if (std::strcmp(first.build_identity, mine.build_identity) == 0) return;
+  fail(first_, FailureKind::settings,
+       fmt::format("differing programs: PE 0 runs {} (build {}), PE {} runs {} (build {}); all processes of a run must "
+                   "run the same build",
+                   first.program, first.build_identity, first_, mine.program, mine.build_identity)
+           .c_str());
+}
+
+/// Ends this process once the supervisor is gone.
+void ProcessRun::check_lifeline() {
+  pollfd lifeline{attachment_.lifeline, 0, 0};
+  if (poll(&lifeline, 1, 0) <= 0 || (lifeline.revents & (POLLHUP | POLLERR)) == 0) return;
+  struct stat status {};
+  if (fstat(attachment_.lifeline, &status) != 0 || status.st_ino != lifeline_inode_)
+    return;  // the program's own by now
+  _exit(exit_status::failed);
+}
+
+// --- failing
+
+/// `what` and `why` are put together without allocating: memory may be what is missing.
+void ProcessRun::fail(std::size_t pe, FailureKind kind, const char* what, const char* why) {
+  if (getpid() != pid_) {  // forked by a PE: the run goes on without it
+    std::fprintf(stderr, "headway: a process forked by PE %zu: %s%s\n", pe, what, why);
+    end(int(kind));
+  }
+  PeBoard& mine = board(pe);
+  std::snprintf(mine.failure_text, sizeof mine.failure_text, "%s%s", what, why);
+  mine.failure.store(kind, std::memory_order_release);
+  end(int(kind));
+}
+
+// --- running
+
+struct ProcessRun::PeThread {
+  ProcessRun* run;
+  std::size_t pe;
+  pthread_t id;
+
+  static void* enter(void* self) {
+    const PeThread& thread = *static_cast<PeThread*>(self);
+    thread.run->run_pe(thread.pe);
+    return nullptr;
+  }
+};
+
+int ProcessRun::run() {
+  cpu_set_t processors_before;
+  const bool known = pthread_getaffinity_np(pthread_self(), sizeof processors_before, &processors_before) == 0;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  // Without a limit the system gives threads far less than the main program has.
+  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY) {
+    pthread_attr_setstacksize(&attributes, stack_bytes_where_unlimited);
+  }
+  std::vector<PeThread> threads(last_ - first_ - 1);
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    threads[t] = {this, first_ + 1 + t, {}};
+    if (const int error = pthread_create(&threads[t].id, &attributes, &PeThread::enter, &threads[t])) {
+      fail(threads[t].pe, FailureKind::failed, "its thread cannot be made: pthread_create: ", std::strerror(error));
+    }
+  }
+  pthread_attr_destroy(&attributes);
+  run_pe(first_);
+  for (const PeThread& thread : threads) pthread_join(thread.id, nullptr);
+  if (known) pthread_setaffinity_np(pthread_self(), sizeof processors_before, &processors_before);
+
+  // All PEs have come to the last quiesce(), so their statuses are there.
+  int status = 0;
+  for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;
+  board(first_).process_finished.store(1, std::memory_order_release);
+  return status;
+}
+
+void ProcessRun::bind(std::size_t pe) {
+  if (segment_.header().bind_cores == 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int processor = processors_[pe % processors_.size()];
+  if (processor >= CPU_SETSIZE) return;
+  CPU_SET(processor, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+void ProcessRun::run_pe(std::size_t pe) noexcept {
+  const local::SegmentHeader& header = segment_.header();
+  const char* during = "setting the PE up threw: ";
+  try {
+    const std::size_t cores = available_cores();
+    bind(pe);
+    const std::unique_ptr<Endpoint> endpoint = local::make_endpoint(segment_, pe);
+    Engine engine(*endpoint, EngineOptions{.budget_bytes = header.arena_bytes,
+                                           .spill_bytes = header.spill_bytes,
+                                           .pes_on_host = header.pes,
+                                           .cores = cores,
+                                           .still_wanted = [this] { check_lifeline(); }});
+    during = "the program threw: ";
+    const int status = exit_status_of((*body_)(engine.pe()));
+    if (getpid() != pid_) end(status);  // a child that the program forked and let return: it is no PE
+    board(pe).status = status;
+    if (!engine.has_failed()) engine.quiesce();
+  } catch (const RunFailed&) {  // recorded already
+  } catch (const std::exception& error) {
+    fail(pe, FailureKind::failed, during, error.what());
+  } catch (...) {
+    fail(pe, FailureKind::failed, during, "something that is no std::exception");
+  }
+  const FailureKind failure = board(pe).failure.load(std::memory_order_relaxed);
+  if (failure != FailureKind::none) end(int(failure));
+  board(pe).phase.store(Phase::finished, std::memory_order_relaxed);
+}
+
+}  // namespace headway::am
