@@ -1,4 +1,5 @@
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,9 @@ std::uint64_t cgroup_memory_limit_bytes() {
 std::uint64_t available_memory_bytes() {
   std::uint64_t bytes = std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
   if (const std::uint64_t limit = cgroup_memory_limit_bytes(); limit > 0) bytes = std::min(bytes, limit);
+  if (rlimit space{}; getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+    bytes = std::min<std::uint64_t>(bytes, space.rlim_cur);
+  }
   return bytes;
 }
 

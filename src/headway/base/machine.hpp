@@ -16,7 +16,7 @@ std::vector<int> allowed_processors();
 /// CPUs' worth of time the cgroup quota allows, or 0 where there is none.
 double cgroup_cpu_limit();
 
-/// Physical memory, cut by the cgroup's limit, in bytes.
+/// Physical memory, cut by the cgroup's limit and this process's limit of address space (ulimit -v), in bytes.
 std::uint64_t available_memory_bytes();
 
 /// The cgroup's memory limit in bytes, or 0 where there is none.

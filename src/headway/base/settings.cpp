@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
@@ -21,8 +22,15 @@ constexpr std::array variables = {"HEADWAY_PES",   "HEADWAY_PES_PER_PROCESS", "H
                                   "HEADWAY_BUDGET", "HEADWAY_SPILL",           "HEADWAY_BIND",
                                   "HEADWAY_STALL", "HEADWAY_SEED"};
 
+/// On one line, whatever is in it.
+std::string printable(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) c = static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return line;
+}
+
 [[noreturn]] void refuse(std::string_view name, std::string_view value, std::string_view allowed) {
-  throw SettingError(fmt::format("{}={}: allowed is {}", name, value, allowed));
+  throw SettingError(fmt::format("{}={}: allowed is {}", name, printable(value), allowed));
 }
 
 std::optional<std::string> variable(const char* name) {
@@ -59,17 +67,18 @@ std::chrono::nanoseconds parse_duration(const char* name, const std::string& tex
   if (error != std::errc() || scale == 0 || !(number >= 0) || number * scale > 1e18) {
     refuse(name, text, "a time such as 30s, 500ms or 2min, or 0 for never");
   }
-  return std::chrono::nanoseconds(std::int64_t(number * scale));
+  return std::chrono::nanoseconds(std::int64_t(std::ceil(number * scale)));  // only 0 itself is 0
 }
 
 void refuse_unknown_variables() {
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (!text.starts_with("HEADWAY_")) continue;
     const auto equals = text.find('=');
-    const std::string_view name = text.substr(0, equals);
+    const std::string_view name = text.substr(0, equals), value = equals == text.npos ? "" : text.substr(equals + 1);
     if (name == launch_variable || std::ranges::find(variables, name) != variables.end()) continue;
-    throw SettingError(fmt::format("{}: there is no such setting; allowed are {}", name, fmt::join(variables, ", ")));
+    throw SettingError(fmt::format("{}={}: there is no such setting; allowed are {}", printable(name), printable(value),
+                                   fmt::join(variables, ", ")));
   }
 }
 
@@ -104,8 +113,10 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
 
 std::string format_bytes(std::uint64_t bytes) {
   for (const auto& [unit, shift] : {std::pair("GiB", 30), std::pair("MiB", 20), std::pair("KiB", 10)}) {
-    if (bytes >= (1ull << shift) && bytes % (1ull << shift) == 0) return fmt::format("{} {}", bytes >> shift, unit);
+    const bool in_few = bytes >> shift >= 1 && bytes >> shift < 10'240;
+    if (in_few && bytes % (1ull << shift) == 0) return fmt::format("{} {}", bytes >> shift, unit);
   }
+  if (bytes >= 10ull << 30) return fmt::format("{:.1f} GiB", double(bytes) / 0x1p30);
   if (bytes >= 10ull << 20) return fmt::format("{:.1f} MiB", double(bytes) / 0x1p20);
   return fmt::format("{} B", bytes);
 }
