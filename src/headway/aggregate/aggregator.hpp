@@ -160,14 +160,17 @@ class Aggregator final : public aggregate::Core {
   }
 
   bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
+    if constexpr (Format::prefix_bytes <= sizeof(SmallFrame::message)) {
+      if (bytes <= by_value_bytes_max() && !keeps_order_by_route()) {
+        SmallFrame small;
+        Format::pack(small.message, args...);
+        return post_by_value(destination, small, bytes, wait);
+      }
+    }
     if (keeps_order_by_route()) {
       typename Format::Pieces pieces;
       Format::split(pieces, args...);
       return send_in_order(destination, pieces.parts, bytes, wait);
-    } else if (bytes <= by_value_bytes_max()) {
-      SmallFrame small;
-      Format::pack(small.message, args...);
-      return post_by_value(destination, small, bytes, wait);
     } else if (bytes <= alone_bytes_max()) {
       const am::OpenFrame frame = claim_alone(destination, bytes, wait);
       if (!frame) return false;
