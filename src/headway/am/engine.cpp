@@ -386,15 +386,25 @@ std::uint16_t Engine::add_control(ControlHandler handler) {
 }
 
 void Engine::send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes) {
-  const OpenFrame open = store_.claim_or_spill(target, frame_overhead + bytes.size(), 0);
-  FrameHeader& header = open.frame->header;
-  header = {};
-  header.payload_bytes = std::uint32_t(bytes.size());
-  header.count = 1;
-  header.source = std::uint32_t(id_);
-  header.handler = control;
-  header.kind = std::uint8_t(FrameKind::control);
-  if (!bytes.empty()) std::memcpy(open.frame->payload(), bytes.data(), bytes.size());
+  auto fill = [&](Frame& frame) {
+    frame.header = {};
+    frame.header.payload_bytes = std::uint32_t(bytes.size());
+    frame.header.count = 1;
+    frame.header.source = std::uint32_t(id_);
+    frame.header.handler = control;
+    frame.header.kind = std::uint8_t(FrameKind::control);
+    if (!bytes.empty()) std::memcpy(frame.payload(), bytes.data(), bytes.size());
+  };
+  struct {
+    alignas(64) Frame frame;
+    std::byte bytes[64];
+  } small;
+  if (bytes.size() <= std::min(sizeof small.bytes, endpoint_->by_value_bytes_max())) {
+    fill(small.frame);
+    if (store_.try_post_by_value(target, small.frame)) return;
+  }
+  const OpenFrame open = store_.claim_for_control(target, frame_overhead + bytes.size());
+  fill(*open.frame);
   store_.post(target, open, open.end);
 }
 

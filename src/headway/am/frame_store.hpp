@@ -48,6 +48,14 @@ class FrameStore {
     return spill(target, frame_bytes, hops_left);
   }
 
+  /// For the runtime's own messages, few and small: neither refused nor capped, and not reported as spill.
+  [[nodiscard]] OpenFrame claim_for_control(std::size_t target, std::size_t frame_bytes) {
+    if (!queued(target, 0)) {
+      if (const OpenFrame frame = try_claim(target, frame_bytes, 0)) return frame;
+    }
+    return spill_uncapped(frame_bytes, 0);
+  }
+
   /// Posts a filled frame, or queues it behind those that wait for the same target. Returns whether it went.
   bool post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
 

@@ -60,63 +60,85 @@ Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
 
 void LocalEndpoint::drop(Frame* frame) { arena_.free(reinterpret_cast<std::byte*>(frame)); }
 
+void LocalEndpoint::fill(Cell& cell, Frame* frame, const std::byte* tail_end, bool by_value) {
+  const FrameHeader& header = frame->header;
+  cell.header = header;
+  if (by_value) {
+    std::memcpy(cell.bytes, frame->payload(), header.payload_bytes);
+    std::memcpy(cell.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
+  } else {
+    cell.header.kind |= kind_by_reference;
+    const Cell::Reference reference{segment_->offset(frame), segment_->offset(tail_end)};
+    std::memcpy(cell.bytes, &reference, sizeof reference);
+  }
+}
+
 Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
-  Peer& peer = peers_[target];
   const FrameHeader& header = frame->header;
   // What may have to be held for a further hop needs memory that the budget counts, so it never goes by value.
   const bool by_value =
       header.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= sizeof(Cell::bytes);
   if (!by_value && !claimed) return Posted::refused;
-  const bool pushed = peer.inbox.try_push([&](Cell& cell) {
-    cell.header = header;
-    if (by_value) {
-      std::memcpy(cell.bytes, frame->payload(), header.payload_bytes);
-      std::memcpy(cell.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
-    } else {
-      cell.header.kind |= kind_by_reference;
-      const Cell::Reference reference{segment_->offset(frame), segment_->offset(tail_end)};
-      std::memcpy(cell.bytes, &reference, sizeof reference);
-    }
-  });
-  if (!pushed) return Posted::refused;
-  wake_if_asleep(*peer.control);
+  if (target == pe_) {
+    Cell* cell = loopback_.try_back();
+    if (cell == nullptr) return Posted::refused;
+    fill(*cell, frame, tail_end, by_value);
+    loopback_.push();
+  } else {
+    Peer& peer = peers_[target];
+    if (!peer.inbox.try_push([&](Cell& cell) { fill(cell, frame, tail_end, by_value); })) return Posted::refused;
+    wake_if_asleep(*peer.control);
+  }
   return by_value ? Posted::copied : Posted::lent;
 }
 
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
-  if (control_->returned.load(std::memory_order_relaxed) == stack_end) return 0;
-  // acquire: the receiver's reads of these frames are over
-  std::uint64_t at = control_->returned.exchange(stack_end, std::memory_order_acquire);
   std::size_t count = 0;
-  for (; at != stack_end; ++count) {
-    Frame* frame = reinterpret_cast<Frame*>(segment_->at(at));
-    at = frame->link;
-    std::byte* block = reinterpret_cast<std::byte*>(frame);
+  auto take = [&](std::byte* block) {
     returned(context, arena_.block_bytes(block), arena_.tag(block));
     arena_.free(block);
+    ++count;
+  };
+  for (std::byte* block : returned_to_self_) take(block);
+  returned_to_self_.clear();
+  if (control_->returned.load(std::memory_order_relaxed) == stack_end) return count;
+  // acquire: the receiver's reads of these frames are over
+  for (std::uint64_t at = control_->returned.exchange(stack_end, std::memory_order_acquire); at != stack_end;) {
+    Frame* frame = reinterpret_cast<Frame*>(segment_->at(at));
+    at = frame->link;
+    take(reinterpret_cast<std::byte*>(frame));
   }
   return count;
 }
 
+void LocalEndpoint::let_go() {
+  if (holds_ == Holds::inbox) inbox_.pop();
+  if (holds_ == Holds::loopback) loopback_.pop();
+  holds_ = Holds::nothing;
+}
+
 bool LocalEndpoint::poll(Arrival& arrival) {
-  if (holds_cell_) {
-    inbox_.pop();
-    holds_cell_ = false;
+  let_go();
+  loopback_next_ = !loopback_next_;
+  bool own = loopback_next_;
+  Cell* cell = own ? loopback_.front() : inbox_.front();
+  if (cell == nullptr) {
+    own = !own;
+    cell = own ? loopback_.front() : inbox_.front();
+    if (cell == nullptr) return false;
   }
-  Cell* cell = inbox_.front();
-  if (cell == nullptr) return false;
+  holds_ = own ? Holds::loopback : Holds::inbox;
   arrival.header = cell->header;
   if ((cell->header.kind & kind_by_reference) == 0) {
-    arrival.payload = cell->bytes;
+    arrival.payload = cell->bytes;  // read in place; the next poll lets go of it
     arrival.tail_end = cell->bytes + cell->header.payload_bytes + cell->header.tail_bytes;
     arrival.owned = 0;
-    holds_cell_ = true;  // read in place; freed by the next poll
     return true;
   }
   arrival.header.kind &= std::uint8_t(~kind_by_reference);
   Cell::Reference reference;
   std::memcpy(&reference, cell->bytes, sizeof reference);
-  inbox_.pop();
+  let_go();
   arrival.payload = reinterpret_cast<Frame*>(segment_->at(reference.block))->payload();
   arrival.tail_end = segment_->at(reference.tail_end);
   arrival.owned = reference.block;
@@ -125,6 +147,10 @@ bool LocalEndpoint::poll(Arrival& arrival) {
 
 void LocalEndpoint::release(const Arrival& arrival) {
   if (arrival.owned == 0) return;
+  if (arrival.header.source == pe_) {
+    returned_to_self_.push_back(segment_->at(arrival.owned));
+    return;
+  }
   PeControl& owner = *peers_[arrival.header.source].control;
   Frame* frame = reinterpret_cast<Frame*>(segment_->at(arrival.owned));
   std::uint64_t head = owner.returned.load(std::memory_order_relaxed);
@@ -132,18 +158,16 @@ void LocalEndpoint::release(const Arrival& arrival) {
     frame->link = head;
   } while (!owner.returned.compare_exchange_weak(head, arrival.owned, std::memory_order_release,
                                                  std::memory_order_relaxed));
-  if (&owner != control_) wake_if_asleep(owner);
+  wake_if_asleep(owner);
 }
 
 void LocalEndpoint::sleep(std::int64_t ns_max) {
   if (ns_max <= 0) return;
   control_->sleeping.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wake_if_asleep
-  if (holds_cell_) {
-    inbox_.pop();
-    holds_cell_ = false;
-  }
-  if (inbox_.front() == nullptr && control_->returned.load(std::memory_order_relaxed) == stack_end) {
+  let_go();
+  if (inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() &&
+      control_->returned.load(std::memory_order_relaxed) == stack_end) {
     const timespec timeout{ns_max / 1'000'000'000, ns_max % 1'000'000'000};
     futex(control_->sleeping, FUTEX_WAIT, 1, &timeout);
   }

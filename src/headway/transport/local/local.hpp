@@ -45,13 +45,36 @@ class LocalEndpoint final : public Endpoint {
     PeControl* control;
   };
 
+  /// What a PE sends to itself: the same cells, private, so that it never contends with those who send to it.
+  class Loopback {
+   public:
+    Loopback() : cells_(std::make_unique<Cell[]>(inbox_cells)) {}
+    Cell* try_back() { return tail_ - head_ == inbox_cells ? nullptr : &cells_[tail_ % inbox_cells]; }
+    void push() { ++tail_; }
+    Cell* front() { return head_ == tail_ ? nullptr : &cells_[head_ % inbox_cells]; }
+    void pop() { ++head_; }
+
+   private:
+    std::unique_ptr<Cell[]> cells_;
+    std::uint64_t head_ = 0, tail_ = 0;
+  };
+
+  /// Where the cell of the last arrival that came by value is held until the next poll.
+  enum class Holds { nothing, inbox, loopback };
+
+  void fill(Cell& cell, Frame* frame, const std::byte* tail_end, bool by_value);
+  void let_go();
+
   Segment* segment_;
   std::size_t pe_;
   PeControl* control_;
   Arena arena_;
   InboxReceiver inbox_;
   std::vector<Peer> peers_;
-  bool holds_cell_ = false;  // the last arrival was by value and lies in the cell at the front of the inbox
+  Loopback loopback_;
+  std::vector<std::byte*> returned_to_self_;
+  Holds holds_ = Holds::nothing;
+  bool loopback_next_ = false;  // the two queues take turns
 };
 
 }  // namespace headway::local
