@@ -143,10 +143,13 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
     *at = std::byte(0);
     return;
   }
-  if constexpr (std::is_class_v<T> && Reflectable<T>) {
+  if constexpr (std::is_class_v<T> && Addressable<T>) {
     if constexpr (field_count<T> > 1) {
-      for_each_field(value, [&](const auto& field) {
-        store(at + (reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&value)), field);
+      for_each_field(value, [&]<class Field>(const Field& field) {
+        // an empty one may share its place with another
+        if constexpr (!std::is_empty_v<Field>) {
+          store(at + (reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&value)), field);
+        }
       });
       return;
     }

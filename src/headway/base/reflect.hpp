@@ -186,6 +186,12 @@ consteval bool reflectable() {
   }
 }
 
+// A visitor that takes fields where they lie: bit-fields and those of packed structs cannot be taken so.
+struct FieldsByReference {
+  template <class... Fields>
+  std::true_type operator()(Fields&...) const { return {}; }
+};
+
 }  // namespace detail
 
 /// A plain aggregate whose fields can be visited: at most 32, each default-constructible without an explicit
@@ -206,10 +212,16 @@ template <class T, class Visitor>
 constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {
   constexpr std::size_t count = field_count<T>;
   if constexpr (count == 0) return visitor();
-#define HEADWAY_BIND(n, ...)       \
-  else if constexpr (count == n) { \
-    auto& [__VA_ARGS__] = object;  \
-    return visitor(__VA_ARGS__);   \
+#define HEADWAY_BIND(n, ...)                                                                 \
+  else if constexpr (count == n) {                                                           \
+    auto& [__VA_ARGS__] = object;                                                            \
+    if constexpr (!std::same_as<std::remove_cvref_t<Visitor>, detail::FieldsByReference>) {  \
+      return visitor(__VA_ARGS__);                                                           \
+    } else if constexpr (requires { visitor(__VA_ARGS__); }) {                               \
+      return std::true_type{};                                                               \
+    } else {                                                                                 \
+      return std::false_type{};                                                              \
+    }                                                                                        \
   }
   HEADWAY_BIND(1, a)
   HEADWAY_BIND(2, a, b)
@@ -245,6 +257,12 @@ constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {
   HEADWAY_BIND(32, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E, F)
 #undef HEADWAY_BIND
 }
+
+/// The fields have addresses: none is a bit-field or lies unaligned in a packed struct. A visitor of const fields gets
+/// copies of those otherwise.
+template <class T>
+concept Addressable =
+    Reflectable<T> && decltype(visit_fields(std::declval<std::remove_cv_t<T>&>(), detail::FieldsByReference{}))::value;
 
 /// Calls f(field) for each field of `object`, in the order of declaration.
 template <class T, class F>
