@@ -32,6 +32,9 @@ bool await(const std::atomic<std::uint32_t>& flag) {
 
 // --- try_send
 
+// How many PEs have left quiesce(): until then they still take what arrives.
+const Shared<std::atomic<std::uint32_t>> left_quiesce;
+
 template <class... Args>
 void expect_refusal(Pe& pe, const AggregatorOptions& options, std::atomic<std::uint32_t>& refused,
                     const Args&... args) {
@@ -40,11 +43,14 @@ void expect_refusal(Pe& pe, const AggregatorOptions& options, std::atomic<std::u
   items.on([&](const auto&...) { ++handled; });
   pe.quiesce();
   if (pe.id() != 0) {  // does not take anything until its sender has been refused
+    ++*left_quiesce;
     EXPECT_TRUE(await(refused)) << "try_send waited";
     EXPECT_EQ(pe.quiesce(), refused.load() - 1);
     EXPECT_EQ(handled, pe.id() == 1 ? refused.load() - 1 : 0);
     return;
   }
+  while (*left_quiesce + 1 < pe.size()) std::this_thread::sleep_for(1ms);
+  *left_quiesce = 0;
   std::uint32_t taken = 0;
   while (taken < 100'000'000 && items.try_send(1, args...)) ++taken;
   EXPECT_LT(taken, 100'000'000u);
@@ -95,6 +101,8 @@ TEST(TrySend, a_refusal_leaves_other_targets_open) {
         words.on([&](std::uint64_t) { ++handled; });
         pe.quiesce();
         if (pe.id() == 0) {
+          while (*left_quiesce == 0) std::this_thread::sleep_for(1ms);
+          *left_quiesce = 0;
           while (words.try_send(1, 1)) ++*to_slow_of_0;
           for (int i = 0; i < 1000; ++i) {
             EXPECT_FALSE(words.try_send(1, 1));
@@ -102,6 +110,7 @@ TEST(TrySend, a_refusal_leaves_other_targets_open) {
           }
           *done = 1;
         } else if (pe.id() == 1) {
+          ++*left_quiesce;
           EXPECT_TRUE(await(*done));
         }
         pe.quiesce();
@@ -125,9 +134,16 @@ TEST(TrySend, from_a_handler_is_refused_rather_than_spilled) {
           *refused_after = sent + 1;
         });
         pe.quiesce();
-        if (pe.id() == 0) starts.send(0, 1);
+        if (pe.id() == 0) {
+          while (*left_quiesce == 0) std::this_thread::sleep_for(1ms);
+          *left_quiesce = 0;
+          starts.send(0, 1);
+        }
         // The receiver takes nothing before the handler has been refused.
-        if (pe.id() == 1) EXPECT_TRUE(await(*refused_after));
+        if (pe.id() == 1) {
+          ++*left_quiesce;
+          EXPECT_TRUE(await(*refused_after));
+        }
         const std::uint64_t all = pe.quiesce();
         const std::uint32_t sent = *refused_after - 1;
         EXPECT_LT(sent, 10'000'000u);
