@@ -136,7 +136,7 @@ TEST(Misuse, aggregators_made_in_different_order_end_the_run_with_both_descripti
     words->send(1, 7);
     pe.quiesce();
   });
-  expect_says(outcome, 121, {"different order", "'words' <unsigned long", "'texts' <float", "on PE 0", "on PE 1"});
+  expect_says(outcome, 121, {"different order", "'words' <", "'texts' <float", "on PE 0", "on PE 1"});
 }
 
 TEST(Misuse, aggregators_of_one_type_that_differ_in_what_all_must_agree_on_end_the_run) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <span>
@@ -52,7 +53,7 @@ class Ordered {
     const std::uint64_t random = mix(++made_ * 977 + pe_.id() * 7919);
     // mostly small, every now and then above the cutoff, the buffer, or the largest frame
     const std::size_t bytes = random % 97 == 0   ? content_.size()
-                              : random % 11 == 0 ? random / 97 % 5000
+                              : random % 11 == 0 ? random / 97 % std::min<std::size_t>(content_.size(), 5000)
                                                  : random / 97 % 60;
     const std::uint32_t number = sent_[stream * pe_.size() + target]++;
     items_.send(target, Label{stream, number, steps_left, std::uint32_t(bytes)}, std::span(content_.data(), bytes));
