@@ -259,10 +259,11 @@ constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {
 }
 
 /// The fields have addresses: none is a bit-field or lies unaligned in a packed struct. A visitor of const fields gets
-/// copies of those otherwise.
+/// copies of those otherwise. (std::array is one field to Reflectable, but binds as its elements.)
 template <class T>
 concept Addressable =
-    Reflectable<T> && decltype(visit_fields(std::declval<std::remove_cv_t<T>&>(), detail::FieldsByReference{}))::value;
+    Reflectable<T> && !requires { std::tuple_size<std::remove_cv_t<T>>::value; } &&
+    decltype(visit_fields(std::declval<std::remove_cv_t<T>&>(), detail::FieldsByReference{}))::value;
 
 /// Calls f(field) for each field of `object`, in the order of declaration.
 template <class T, class F>
