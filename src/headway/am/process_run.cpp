@@ -183,15 +183,26 @@ void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generatio
   syscall(SYS_futex, low_half, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
 }
 
+/// No PE starts unless all processes run the same build. One that differs from PE 0's says so, the others wait for the
+/// supervisor to end them.
 void ProcessRun::refuse_other_builds() {
+  const local::SegmentHeader& header = segment_.header();
   const PeBoard& first = board(0);
-  const PeBoard& mine = board(first_);
-  if (std::strcmp(first.build_identity, mine.build_identity) == 0) return;
-  fail(first_, FailureKind::settings,
-       fmt::format("differing programs: PE 0 runs {} (build {}), PE {} runs {} (build {}); all processes of a run must "
-                   "run the same build",
-                   first.program, first.build_identity, first_, mine.program, mine.build_identity)
-           .c_str());
+  for (std::size_t pe = header.pes_per_process; pe < header.pes; pe += header.pes_per_process) {
+    const PeBoard& other = board(pe);
+    if (std::strcmp(first.build_identity, other.build_identity) == 0) continue;
+    if (pe == first_) {
+      fail(pe, FailureKind::settings,
+           fmt::format("differing programs: PE 0 runs {} (build {}), PE {} runs {} (build {}); all processes of a run "
+                       "must run the same build",
+                       first.program, first.build_identity, pe, other.program, other.build_identity)
+               .c_str());
+    }
+    for (;;) {
+      check_lifeline();
+      usleep(unsigned(meet_look_ns / 1000));
+    }
+  }
 }
 
 /// Ends this process once the supervisor is gone.
