@@ -1,0 +1,3 @@
+/// Makes another program of the same parts.
+extern const int another_build;
+const int another_build = 1;

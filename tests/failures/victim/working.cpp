@@ -1,0 +1,150 @@
+#include <signal.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "scenarios.hpp"
+
+namespace victim {
+namespace {
+
+struct Messages {
+  explicit Messages(Pe& pe) : grid(pe, {.topology = headway::grid(2), .name = "load"}) {
+    grid.on([this](std::uint64_t value) { sum += value; });
+  }
+  headway::Aggregator<std::uint64_t> grid;
+  std::uint64_t sum = 0, sent = 0;
+};
+
+/// One round of work, in which every PE takes part.
+void work(Pe& pe, const std::string& load, Messages& messages) {
+  if (load == "allreduce") {
+    for (int i = 0; i < 100; ++i) {
+      if (headway::allreduce(pe, std::size_t(1), std::plus<>()) != pe.size()) std::abort();
+    }
+    return;
+  }
+  const int count = load == "quiesce" ? 10 : 20'000;
+  for (int i = 0; i < count; ++i) {
+    ++messages.sent;
+    messages.grid.send((messages.sent * 7919 + pe.id()) % pe.size(), messages.sent);
+  }
+  if (load == "quiesce") pe.quiesce();
+}
+
+/// Recursion without end that the compiler does not see through.
+int use_stack(int depth);
+int (*volatile use_more_stack)(int) = use_stack;
+int use_stack(int depth) {
+  volatile char page[4096];
+  page[0] = char(depth);
+  return page[0] + use_more_stack(depth + 1);
+}
+
+void go_wrong(const std::string& failure) {
+  if (failure == "none") return;
+  std::puts("now");
+  std::fflush(stdout);
+  if (failure == "_exit") _exit(7);
+  if (failure == "exit") std::exit(7);
+  if (failure == "exit0") std::exit(0);
+  if (failure == "abort") std::abort();
+  if (failure == "terminate") std::thread([] { throw std::runtime_error("from a thread of the user"); }).join();
+  if (failure == "segmentation_fault") {
+    int* volatile nowhere = nullptr;
+    *nowhere = 1;
+  }
+  if (failure == "stack_overflow") std::exit(use_stack(0));
+  if (failure == "kill") kill(getpid(), SIGKILL);
+  if (failure == "throw") throw std::runtime_error("the cat sat on the keyboard");
+  if (failure == "throw_int") throw 42;
+  if (failure == "bad_alloc") {
+    std::vector<std::vector<char>> all;
+    for (std::size_t bytes = std::size_t(1) << 62;; bytes /= 2) all.emplace_back(bytes);
+  }
+  throw std::invalid_argument("no such failure: " + failure);
+}
+
+/// load WHAT FAILURE PE [in_handler]: all PEs work for ever, and PE goes wrong in the middle of it.
+int load(int argc, char** argv) {
+  const std::string what = argv[2], failure = argv[3];
+  const std::size_t wrong_pe = number(argv[4]);
+  const bool in_handler = argc > 5 && argv[5] == std::string("in_handler");
+  return headway::run(argc, argv, [&](Pe& pe) {
+    Messages messages(pe);
+    headway::Aggregator<int> wrong(pe, {.name = "wrong"});
+    wrong.on([&](int) { go_wrong(failure); });
+    say_who(pe);
+    headway::barrier(pe);
+    for (std::size_t round = 0;; ++round) {
+      work(pe, what, messages);
+      if (round != 10 || failure == "none") continue;
+      if (in_handler && pe.id() == (wrong_pe + 1) % pe.size()) {
+        wrong.send(wrong_pe, 1);
+        wrong.flush();
+      }
+      if (!in_handler && pe.id() == wrong_pe) go_wrong(failure);
+    }
+  });
+}
+
+/// exit_race: one thread of a process calls exit() while the others work.
+int exit_race(int argc, char** argv) {
+  return headway::run(argc, argv, [&](Pe& pe) {
+    Messages messages(pe);
+    for (std::size_t round = 0;; ++round) {
+      work(pe, "traffic", messages);
+      if (pe.id() == 1 && round == 2) std::exit(7);
+    }
+  });
+}
+
+/// swallow end|loop|sleep: what a handler threw is caught around the waiting calls, and the program goes on.
+int swallow(int argc, char** argv) {
+  const std::string then = argv[2];
+  return headway::run(argc, argv, [&](Pe& pe) {
+    headway::Aggregator<int> messages(pe, {.name = "swallowed"});
+    messages.on([](int) { throw std::runtime_error("thrown by a handler"); });
+    try {
+      messages.send((pe.id() + 1) % pe.size(), 1);
+      pe.quiesce();
+    } catch (const std::exception&) {
+    }
+    while (then == "loop") {
+      try {
+        messages.send(0, 1);
+        pe.progress();
+      } catch (const std::exception&) {
+      }
+    }
+    while (then == "sleep") sleep(1);
+    if (then == "exit") std::exit(0);
+    return 0;
+  });
+}
+
+/// stuck_unwinding: a handler throws, and a destructor on the way out does not end.
+int stuck_unwinding(int argc, char** argv) {
+  struct Stuck {
+    ~Stuck() {
+      for (;;) sleep(1);
+    }
+  };
+  return headway::run(argc, argv, [&](Pe& pe) {
+    headway::Aggregator<int> messages(pe, {.name = "stuck"});
+    messages.on([](int) { throw std::runtime_error("thrown by a handler"); });
+    const Stuck stuck;
+    messages.send((pe.id() + 1) % pe.size(), 1);
+    pe.quiesce();
+  });
+}
+
+}  // namespace
+
+Scenarios working() {
+  return {{"load", load}, {"exit_race", exit_race}, {"swallow", swallow}, {"stuck_unwinding", stuck_unwinding}};
+}
+
+}  // namespace victim
