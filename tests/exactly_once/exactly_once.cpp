@@ -41,6 +41,9 @@ struct Case {
   double fixed_threshold = headway::derived_fraction, fixed_cutoff = headway::derived_fraction;
 };
 
+/// Each aggregator of each round has other options, by the seed; the second and third also another route.
+const char* const random_case = "random";
+
 const Case cases[] = {
     {"defaults", {}},
     {"smallest-buffer", {.buffer_bytes = 256}},
@@ -63,7 +66,23 @@ const Case cases[] = {
       .ordered = true},
      1,
      0},
+    {random_case, {}},
 };
+
+AggregatorOptions random_options(Random& random, headway::Topology topology) {
+  AggregatorOptions options;
+  options.topology = topology;
+  if (!random.one_in(5)) options.buffer_bytes = random.size(256, 300'000);
+  if (!random.one_in(4)) options.threshold = double(random.below(1001)) / 1000;
+  if (!random.one_in(4)) options.cutoff = double(random.below(1001)) / 1000;
+  if (options.threshold > 0 && options.cutoff > 0) options.cutoff *= 1 - options.threshold;
+  constexpr std::chrono::nanoseconds timeouts[] = {
+      headway::derived_timeout, headway::no_timeout, 0ns, 1us, 100us, 10ms};
+  options.timeout = timeouts[random.below(std::size(timeouts))];
+  options.flush_when_idle = random.one_in(2);
+  options.ordered = random.one_in(2);
+  return options;
+}
 
 /// What PEs write and the starting process reads.
 struct Pair {
@@ -101,7 +120,8 @@ class Participant {
     const std::uint64_t large_every =
         large_per_pe == 0 ? ~std::uint64_t(0) : std::max<std::uint64_t>(1, per_pe / large_per_pe);
     for (std::size_t round = 0; round < rounds; ++round) {
-      make_aggregators();
+      make_aggregators(round);
+      hot_ = (plan_.seed + round) % pe_.size();
       const std::uint64_t handled_before = handled_, sent_before = sent_messages_;
       for (std::uint64_t i = 0; i < per_pe; ++i) {
         send_from_program(i % large_every == large_every - 1);
@@ -127,21 +147,30 @@ class Participant {
   }
 
  private:
-  void make_aggregators() {
-    AggregatorOptions options = plan_.of->options;
-    options.topology = plan_.topology;
-    AggregatorOptions fixed = options;
-    fixed.threshold = plan_.of->fixed_threshold;
-    fixed.cutoff = plan_.of->fixed_cutoff;
-    whole_.emplace(pe_, options);
-    bare_.emplace(pe_, options);
+  void make_aggregators(std::size_t round) {
+    AggregatorOptions whole = plan_.of->options, bare, fixed;
+    if (plan_.of->name == random_case) {
+      Random random(plan_.seed * 77 + round);  // the same on all PEs
+      whole = random_options(random, plan_.topology);
+      bare = random_options(random, headway::grid(unsigned(random.below(5))));
+      fixed = random_options(random, headway::grid(unsigned(random.below(5))));
+    } else {
+      whole.topology = plan_.topology;
+      bare = fixed = whole;
+      fixed.threshold = plan_.of->fixed_threshold;
+      fixed.cutoff = plan_.of->fixed_cutoff;
+    }
+    whole_.emplace(pe_, whole);
+    bare_.emplace(pe_, bare);
     fixed_.emplace(pe_, fixed);
+    whole_is_ordered_ = whole.ordered;
+    fixed_is_ordered_ = fixed.ordered;
     std::ranges::fill(sent_, 0);
     std::ranges::fill(next_, 0);
     std::ranges::fill(fixed_sent_, 0);
     std::ranges::fill(fixed_next_, 0);
     whole_->on([this](PeId source, const Envelope& envelope, std::span<const std::byte> content) {
-      check(source, envelope, content, next_);
+      check(source, envelope, content, whole_is_ordered_ ? &next_ : nullptr);
       if (envelope.depth != 0) send_on(envelope.depth, content.size());
     });
     bare_->on([this](PeId source, std::span<const std::byte> content) {
@@ -149,7 +178,7 @@ class Participant {
       tally(source, pe_.id()).handled.add(checksum(content, source * 1009 + pe_.id()), content.size());
     });
     fixed_->on([this](PeId source, const Envelope& envelope) {
-      check(source, envelope, {}, fixed_next_);
+      check(source, envelope, {}, fixed_is_ordered_ ? &fixed_next_ : nullptr);
       if (envelope.depth != 0) send_on(envelope.depth, 0);
     });
   }
@@ -177,7 +206,8 @@ class Participant {
 
   /// To a random PE, through one of the three aggregators. A try_send that is refused is sent all the same.
   void send(std::uint16_t stream, std::uint16_t depth, bool large, bool try_first) {
-    const std::size_t destination = random_.below(pe_.size());
+    // In every round one PE gets more than it can take from all the others.
+    const std::size_t destination = random_.one_in(4) ? hot_ : random_.below(pe_.size());
     const std::uint64_t kind = large ? 0 : random_.below(10);
     const std::size_t bytes = large ? random_.size(small_max, large_max) : random_.size(0, small_max);
     const std::span<const std::byte> content =
@@ -204,7 +234,7 @@ class Participant {
   // --- handling
 
   void check(std::size_t source, const Envelope& envelope, std::span<const std::byte> content,
-             std::vector<std::uint64_t>& next) {
+             std::vector<std::uint64_t>* next) {
     ++handled_;
     if (envelope.source != source || envelope.destination != pe_.id() || envelope.bytes != content.size() ||
         envelope.sum != envelope.expected_sum(content)) {
@@ -213,8 +243,8 @@ class Participant {
                                 envelope.bytes));
     }
     tally(source, pe_.id()).handled.add(envelope.sum, content.size());
-    if (!plan_.of->options.ordered) return;
-    std::uint64_t& expected = next[envelope.stream * pe_.size() + source];
+    if (next == nullptr) return;
+    std::uint64_t& expected = (*next)[envelope.stream * pe_.size() + source];
     if (envelope.sequence != expected) {
       report(fmt::format("message number {} from PE {} came where number {} was due (stream {})", envelope.sequence,
                          source, expected, envelope.stream));
@@ -235,6 +265,8 @@ class Participant {
   std::optional<headway::Aggregator<std::span<const std::byte>>> bare_;
   std::optional<headway::Aggregator<Envelope>> fixed_;
   std::vector<std::uint64_t> sent_, next_, fixed_sent_, fixed_next_;  // by stream and PE
+  std::size_t hot_ = 0;
+  bool whole_is_ordered_ = false, fixed_is_ordered_ = false;
   std::uint64_t sent_messages_ = 0, handled_ = 0, errors_ = 0;
 };
 
