@@ -28,7 +28,7 @@ namespace headway {
 /// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks; quiesce()
 /// first, for a message that arrives for a destroyed one ends the run with an error.
 template <class... Args>
-class Aggregator final : public aggregate::Core {
+class Aggregator final : private aggregate::Core {
   static constexpr bool good_arguments = (aggregate::require_argument<Args>() && ...);
   using Format = std::conditional_t<good_arguments, aggregate::MessageFormat<Args...>, aggregate::MessageFormat<>>;
 
@@ -81,6 +81,9 @@ class Aggregator final : public aggregate::Core {
     if constexpr (good_arguments) return send_otherwise(destination, Wait::no, args...);
     else return false;
   }
+
+  using Core::options;
+  using Core::statistics;
 
   /// Posts what is in open buffers. Never waits.
   void flush() { flush_open(am::FlushReason::requested); }

@@ -38,7 +38,32 @@ void close_if_open(int& descriptor) {
   descriptor = -1;
 }
 
+/// Memory counts as a file for `ulimit -f`: takes the most there is, and makes a death of what is beyond an error.
+class FileSizeLimit {
+ public:
+  FileSizeLimit() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &ignore, &signal_before_);
+    if (getrlimit(RLIMIT_FSIZE, &limit_before_) == 0) {
+      const rlimit most{limit_before_.rlim_max, limit_before_.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &most);
+    }
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &limit_before_);
+    sigaction(SIGXFSZ, &signal_before_, nullptr);
+  }
+
+ private:
+  struct sigaction signal_before_ {};
+  rlimit limit_before_{};
+};
+
 local::Segment make_segment(const Settings& settings) {
+  const FileSizeLimit limit;
   try {
     return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);
   } catch (const SystemError& error) {

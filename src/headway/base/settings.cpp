@@ -76,6 +76,8 @@ void refuse_unknown_variables() {
     if (!text.starts_with("HEADWAY_")) continue;
     const auto equals = text.find('=');
     const std::string_view name = text.substr(0, equals), value = equals == text.npos ? "" : text.substr(equals + 1);
+    // where it is installed, as build systems are told
+    if (name.ends_with("_ROOT") || name.ends_with("_DIR") || name.ends_with("_HOME")) continue;
     if (name == launch_variable || std::ranges::find(variables, name) != variables.end()) continue;
     throw SettingError(fmt::format("{}={}: there is no such setting; allowed are {}", printable(name), printable(value),
                                    fmt::join(variables, ", ")));

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace headway {
 
@@ -18,6 +19,15 @@ struct PeId {
   constexpr PeId(Integer v) : value(static_cast<std::size_t>(v)) {}
   constexpr operator std::size_t() const { return value; }
 };
+
+}  // namespace headway
+
+template <>
+struct std::hash<headway::PeId> {
+  std::size_t operator()(headway::PeId pe) const noexcept { return std::hash<std::size_t>()(pe.value); }
+};
+
+namespace headway {
 
 ///   byte   0         4            8       12       16        18          20     21          22     23      24
 ///          | payload | tail bytes | count | source | handler | signature | kind | hops left | phase | flags | payload ...
