@@ -76,7 +76,8 @@ class Aggregator final : private aggregate::Core {
     }
   }
 
-  /// The same, but refuses (false) where send would wait; nothing has been sent then.
+  /// The same, but refuses (false) where send would wait; nothing has been sent then. A message that is larger than what
+  /// one target may hold at once (a quarter of the budget, half of that with `ordered`) is always refused.
   [[nodiscard]] bool try_send(PeId destination, const Args&... args) {
     if constexpr (good_arguments) return send_otherwise(destination, Wait::no, args...);
     else return false;
