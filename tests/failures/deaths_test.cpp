@@ -224,6 +224,30 @@ TEST(Deaths, one_is_noticed_while_nobody_reads_the_output) {
   EXPECT_EQ(session.wait(), 128 + SIGTERM);
 }
 
+TEST(Deaths, one_of_many_pes_on_few_cores_ends_the_run_within_two_seconds) {
+  for (const auto& [n, per_process] : {std::pair(64, 1), {100, 7}}) {
+    Session session({victim(), "load", "traffic", "none", "0"}, pes(std::size_t(n), std::size_t(per_process)));
+    ASSERT_TRUE(session.wait_for_lines(std::size_t(n), 60)) << session.errors();
+    const std::vector<pid_t> children = session.children();
+    ASSERT_EQ(kill(children[children.size() / 2], SIGKILL), 0);
+    EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+    EXPECT_EQ(session.wait(), 121);
+    EXPECT_EQ(count_of(session.errors(), "headway: "), 1U) << session.errors();
+    EXPECT_EQ(session.leftovers(), "");
+  }
+}
+
+TEST(Deaths, of_several_pes_at_once_end_the_run_and_one_is_named) {
+  Session session({victim(), "load", "quiesce", "none", "0"}, pes(5));
+  ASSERT_TRUE(session.wait_for_lines(5)) << session.errors();
+  ASSERT_EQ(kill(session.pid(), SIGSTOP), 0);  // the supervisor does not see one after the other
+  for (const pid_t child : session.children()) ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(kill(session.pid(), SIGCONT), 0);
+  EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+  EXPECT_EQ(session.wait(), 121);
+  EXPECT_NE(session.errors().find("was killed by signal 9"), std::string::npos) << session.errors();
+}
+
 TEST(Deaths, they_are_noticed_on_a_system_without_pidfd) {
   EXPECT_EQ(run_to_end({victim(), "without_pidfd"}, pes(3)).status, 0);
   Session session({victim(), "without_pidfd", "for_ever"}, pes(3));
@@ -286,6 +310,7 @@ INSTANTIATE_TEST_SUITE_P(, KilledSupervisor, ::testing::ValuesIn(shapes),
 class Interrupted : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(Interrupted, by_ctrl_c_all_end_and_no_death_is_reported) {
+  if (!has_terminals()) GTEST_SKIP() << "no terminal can be made here";
   const Shape& shape = GetParam();
   for (const std::string launcher : {"", "headway run"}) {
     std::vector<std::string> command = {victim(), "load", "traffic", "none", "0"};

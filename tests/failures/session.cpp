@@ -231,6 +231,14 @@ Outcome run_to_end(const std::vector<std::string>& command, const Variables& env
 std::string victim() { return HEADWAY_VICTIM; }
 std::string headway_command() { return HEADWAY_COMMAND; }
 
+bool has_terminals() {
+  int ends[2] = {-1, -1};
+  if (openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) != 0) return false;
+  close(ends[0]);
+  close(ends[1]);
+  return true;
+}
+
 Variables pes(std::size_t n, std::size_t per_process) {
   return {{"HEADWAY_PES", std::to_string(n)}, {"HEADWAY_PES_PER_PROCESS", std::to_string(per_process)}};
 }

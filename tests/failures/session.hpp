@@ -81,6 +81,9 @@ Outcome run_to_end(const std::vector<std::string>& command, const Variables& env
 std::string victim();
 std::string headway_command();
 
+/// Whether terminals can be made here; not in every container.
+bool has_terminals();
+
 /// So many PEs, so many of them in each process, and no more.
 Variables pes(std::size_t n, std::size_t per_process = 1);
 Variables operator+(Variables a, const Variables& b);

@@ -61,12 +61,22 @@ TEST(Stalls, a_process_that_is_stopped_before_it_comes_to_run_is_named) {
   EXPECT_TRUE(contains(outcome.errors, "\n  PE 1 \\(pid \\d+\\) is starting and is stopped")) << outcome.errors;
 }
 
+TEST(Stalls, a_pe_that_calls_a_collective_once_more_than_the_others_is_named) {
+  for (const auto& [n, per_process] : shapes) {
+    const Outcome outcome = run_to_end({victim(), "uneven"}, pes(n, per_process) + soon);
+    EXPECT_EQ(outcome.status, 122);
+    EXPECT_TRUE(contains(outcome.errors, "\n  PE 0 \\(pid \\d+\\) waits in quiesce\\(\\);")) << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, "\n  PE " + std::to_string(n - 1) + " \\(.*\\) has finished;"))
+        << outcome.errors;
+    EXPECT_EQ(outcome.leftovers, "");
+  }
+}
+
 TEST(Stalls, a_long_computation_is_none) {
-  for (const char* how : {"busy", "asleep"}) {
-    for (const auto& [n, per_process] : shapes) {
-      const Outcome outcome = run_to_end({victim(), "long_computation", "1.5", how}, pes(n, per_process) + soon);
-      EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    }
+  const std::pair<Variables, const char*> cases[] = {{pes(3), "asleep"}, {pes(3, 3), "busy"}, {pes(5, 2), "busy"}};
+  for (const auto& [shape, how] : cases) {
+    const Outcome outcome = run_to_end({victim(), "long_computation", "1.5", how}, shape + soon);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
   }
   EXPECT_EQ(run_to_end({victim(), "waits_for_nothing", "1.5"}, pes(3) + soon).status, 0);
 }
@@ -79,11 +89,9 @@ TEST(Stalls, a_long_handler_is_none) {
 }
 
 TEST(Stalls, many_collectives_without_messages_are_none) {
-  for (const char* what : {"reduce_for", "quiesce_for"}) {
-    for (const std::size_t n : {2, 8}) {
-      const Outcome outcome = run_to_end({victim(), what, "1.5"}, pes(n) + soon);
-      EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    }
+  for (const auto& [what, n] : {std::pair("reduce_for", 2), {"reduce_for", 8}, {"quiesce_for", 4}}) {
+    const Outcome outcome = run_to_end({victim(), what, "1.5"}, pes(std::size_t(n)) + soon);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
   }
 }
 

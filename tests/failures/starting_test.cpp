@@ -303,8 +303,12 @@ TEST(Extremes, little_address_space_makes_small_budgets_or_a_line_that_names_the
   const Outcome outcome = run_to_end({"sh", "-c", "ulimit -v 60000; exec " + victim() + " hello"}, pes(64));
   EXPECT_EQ(outcome.status, 120);
   EXPECT_TRUE(contains(outcome.errors, "(HEADWAY_BUDGET)")) << outcome.errors;
+  const Outcome file = run_to_end({"sh", "-c", "ulimit -f 1000; exec " + victim() + " hello"}, pes(4));
+  EXPECT_EQ(file.status, 120);
+  EXPECT_TRUE(contains(file.errors, "ftruncate of the shared memory: File too large")) << file.errors;
+  EXPECT_EQ(run_to_end({"sh", "-c", "ulimit -S -f 1000; exec " + victim() + " hello"}, pes(4)).status, 0);
   // Where threads cannot be made, their PE is named.
-  const Outcome threads = run_to_end({"sh", "-c", "ulimit -v 1000000; exec " + victim() + " hello"},
+  const Outcome threads = run_to_end({"sh", "-c", "ulimit -s 8192; ulimit -v 1000000; exec " + victim() + " hello"},
                                      pes(200, 200) + Variables{{"HEADWAY_BUDGET", "1M"}});
   EXPECT_EQ(threads.status, 121);
   EXPECT_TRUE(contains(threads.errors, "its thread cannot be made: pthread_create")) << threads.errors;

@@ -61,6 +61,14 @@ int cross_purposes(int argc, char** argv) {
   });
 }
 
+/// uneven: PE 0 calls quiesce() more often than the others.
+int uneven(int argc, char** argv) {
+  return headway::run(argc, argv, [](Pe& pe) {
+    pe.quiesce();
+    if (pe.id() == 0) pe.quiesce();
+  });
+}
+
 /// stops_itself
 int stops_itself(int argc, char** argv) {
   return headway::run(argc, argv, [](Pe& pe) {
@@ -121,15 +129,11 @@ int blocks_deferred(int argc, char** argv) {
 }  // namespace
 
 Scenarios waiting() {
-  return {{"long_handler", long_handler},
-          {"long_computation", long_computation},
-          {"reduce_for", reduce_for},
-          {"quiesce_for", quiesce_for},
-          {"cross_purposes", cross_purposes},
-          {"stops_itself", stops_itself},
-          {"waits_for_nothing", waits_for_nothing},
-          {"undelivered", undelivered},
-          {"blocks", blocks},
+  return {{"long_handler", long_handler},      {"long_computation", long_computation},
+          {"reduce_for", reduce_for},          {"quiesce_for", quiesce_for},
+          {"cross_purposes", cross_purposes},  {"uneven", uneven},
+          {"stops_itself", stops_itself},      {"waits_for_nothing", waits_for_nothing},
+          {"undelivered", undelivered},        {"blocks", blocks},
           {"blocks_deferred", blocks_deferred}};
 }
 
