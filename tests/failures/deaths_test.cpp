@@ -53,7 +53,9 @@ TEST_P(KilledPe, ends_the_run_within_two_seconds_and_is_named) {
   double slowest = 0;
   for (std::size_t round = 0; round < repeats(2); ++round) {
     SCOPED_TRACE("round " + std::to_string(round) + ", seed " + std::to_string(GTEST_FLAG_GET(random_seed)));
-    Session session({victim(), "load", at_start ? "traffic" : moment, "none", "0"}, shape.variables());
+    std::vector<std::string> command = {victim(), "load", at_start ? "traffic" : moment, "none", "0"};
+    if (round % 2 == 1) command.insert(command.begin(), {headway_command(), "run"});
+    Session session(command, shape.variables());
     if (!at_start) {
       ASSERT_TRUE(session.wait_for_lines(shape.pes)) << session.errors();
     }
@@ -285,6 +287,21 @@ TEST_P(KilledSupervisor, takes_all_pes_with_it_within_two_seconds) {
   }
 }
 
+TEST_P(KilledSupervisor, takes_all_with_it_at_any_moment_of_the_start) {
+  const Shape& shape = GetParam();
+  for (const std::string launcher : {"", "headway run"}) {
+    for (std::size_t round = 0; round < repeats(2); ++round) {
+      std::vector<std::string> command = {victim(), "load", "traffic", "none", "0"};
+      if (!launcher.empty()) command.insert(command.begin(), {headway_command(), "run"});
+      Session session(command, shape.variables());
+      std::this_thread::sleep_for(std::chrono::microseconds(random()() % 15'000));
+      ASSERT_EQ(kill(session.pid(), SIGKILL), 0);
+      EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+      EXPECT_EQ(session.leftovers(), "");
+    }
+  }
+}
+
 TEST_P(KilledSupervisor, takes_pes_with_it_that_compute_under_other_programs) {
   const Shape& shape = GetParam();
   const std::string nested = "sh -c '" + victim() + " kills_parent; true'; true";
@@ -340,6 +357,25 @@ TEST_P(Interrupted, by_a_signal_to_the_group_or_to_the_supervisor_all_end_and_no
     }
   }
   EXPECT_EQ(run_to_end({victim(), "hello"}, shape.variables()).status, 0);
+}
+
+TEST_P(Interrupted, at_any_moment_of_the_start_all_end_and_no_death_is_reported) {
+  const Shape& shape = GetParam();
+  for (const std::string launcher : {"", "headway run"}) {
+    for (const bool group : {true, false}) {
+      for (std::size_t round = 0; round < repeats(2); ++round) {
+        std::vector<std::string> command = {victim(), "load", "traffic", "none", "0"};
+        if (!launcher.empty()) command.insert(command.begin(), {headway_command(), "run"});
+        Session session(command, shape.variables());
+        std::this_thread::sleep_for(std::chrono::microseconds(random()() % 15'000));
+        ASSERT_EQ(kill(group ? -session.pid() : session.pid(), SIGTERM), 0);
+        EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+        EXPECT_EQ(session.wait(), 128 + SIGTERM);
+        EXPECT_EQ(session.errors(), "");
+        EXPECT_EQ(session.leftovers(), "");
+      }
+    }
+  }
 }
 
 TEST_P(Interrupted, pes_that_ignore_the_signal_end_too) {
