@@ -80,6 +80,19 @@ TEST(Settings, extremes_that_are_allowed_work) {
   EXPECT_EQ(run_to_end({victim(), "without_environment"}).status, 0);
 }
 
+TEST(Settings, several_processes_of_a_launcher_are_no_run_and_told_so) {
+  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const Outcome outcome = run_to_end({victim(), "hello"}, pes(2) + Variables{{size, "4"}});
+    EXPECT_EQ(outcome.status, 120);
+    EXPECT_TRUE(contains(outcome.errors, "run has started this program 4 times (" + std::string(size) + "=4)"))
+        << outcome.errors;
+    EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
+    EXPECT_EQ(run_to_end({victim(), "hello"}, pes(2) + Variables{{size, "1"}}).status, 0);
+    EXPECT_EQ(run_to_end({victim(), "hello"}, pes(2) + Variables{{size, "4"}, {"HEADWAY_TRANSPORT", "local"}}).status,
+              0);
+  }
+}
+
 TEST(Settings, memory_that_cannot_be_is_refused_with_how_much_and_which_setting) {
   const Outcome outcome = run_to_end({victim(), "hello"}, pes(4096) + Variables{{"HEADWAY_BUDGET", "256G"}});
   EXPECT_EQ(outcome.status, 120);
@@ -161,7 +174,6 @@ TEST(Runs, inside_runs_are_refused) {
 // --- under headway run
 
 TEST(Launch, of_a_program_that_is_none_of_headways_ends_with_its_status) {
-  std::ofstream(fs::path(::testing::TempDir()) / "a_file") << "text\n";
   const Outcome good = run_to_end({headway_command(), "run", "echo", "hello"}, pes(3));
   EXPECT_EQ(good.status, 0);
   EXPECT_EQ(good.output, "hello\nhello\nhello\n");

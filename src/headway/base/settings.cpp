@@ -84,6 +84,24 @@ void refuse_unknown_variables() {
   }
 }
 
+/// Under a launcher that starts several processes the transport is its network, unless the user says otherwise. There is
+/// none yet, and each process would be a run of its own.
+void refuse_launchers() {
+  struct Launcher {
+    const char* name;
+    const char* size_variable;
+  };
+  for (const auto& [name, size_variable] :
+       {Launcher{"mpirun", "OMPI_COMM_WORLD_SIZE"}, {"mpirun", "PMI_SIZE"}, {"srun", "SLURM_STEP_NUM_TASKS"}}) {
+    const std::string text = variable(size_variable).value_or("");
+    if (parse_number<std::size_t>(text).value_or(1) <= 1) continue;
+    throw SettingError(fmt::format("{} has started this program {} times ({}={}), and this build has no transport between "
+                                   "those processes: start it once; or, for so many runs beside each other, set "
+                                   "HEADWAY_TRANSPORT=local",
+                                   name, printable(text), size_variable, printable(text)));
+  }
+}
+
 std::size_t derived_budget(std::size_t pes) {
   // A quarter of the memory for all frames of all PEs, at most 16 MiB a PE: beyond that buffers only cost cache.
   const std::size_t share = available_memory_bytes() / 4 / pes;
@@ -131,6 +149,8 @@ Settings Settings::from_environment() {
   if (const auto text = variable("HEADWAY_TRANSPORT")) {
     if (*text != "local") refuse("HEADWAY_TRANSPORT", *text, "local (this build has no other transport)");
     settings.transport = *text;
+  } else {
+    refuse_launchers();
   }
   settings.budget_bytes = derived_budget(settings.pes);
   if (const auto text = variable("HEADWAY_BUDGET")) {
