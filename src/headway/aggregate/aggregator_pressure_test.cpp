@@ -353,6 +353,33 @@ TEST(Spill, frames_claimed_behind_spilled_ones_do_not_hold_them_up) {
   }
 }
 
+TEST(Spill, small_messages_that_wait_for_a_full_receiver_go_once) {
+  for (const std::size_t pes : {2, 3}) {
+    for (const Topology topology : {direct(), grid(1), grid(2)}) {
+      expect_run(
+          {pes, 1},
+          [&](Pe& pe) {
+            constexpr std::uint64_t numbers = 100'000;
+            Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 256, .threshold = 0, .topology = topology});
+            Aggregator<> starts(pe);
+            std::uint64_t handled = 0, sum = 0;
+            words.on([&](std::uint64_t number) {
+              ++handled;
+              sum += number;
+            });
+            starts.on([&] {
+              for (std::uint64_t i = 0; i < numbers; ++i) words.send(pe.size() / 2, i);
+            });
+            starts.send(pe.id());
+            EXPECT_EQ(pe.quiesce(), pe.size() + pe.size() * numbers);
+            EXPECT_EQ(handled, pe.id() == pe.size() / 2 ? pe.size() * numbers : 0);
+            EXPECT_EQ(sum, pe.id() == pe.size() / 2 ? pe.size() * (numbers * (numbers - 1) / 2) : 0);
+          },
+          small_budget);
+    }
+  }
+}
+
 TEST(Spill, beyond_its_cap_the_run_ends_with_the_cap_and_the_setting) {
   for (const Topology topology : topologies) {
     Shared<std::atomic<std::uint32_t>> never;
