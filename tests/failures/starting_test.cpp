@@ -296,6 +296,7 @@ TEST(Fork, is_refused_where_a_real_mpi_is_initialised) {
   EXPECT_EQ(outcome.status, 120) << outcome.errors;
   EXPECT_TRUE(contains(outcome.errors, "MPI is initialised already")) << outcome.errors;
   EXPECT_EQ(run_to_end({program, "later"}, pes(2) + root).status, 0);
+  EXPECT_EQ(run_to_end({headway_command(), "run", program, "initialise"}, pes(2) + root).status, 0);
 }
 
 // --- extremes of the environment
@@ -391,8 +392,12 @@ TEST(Programs, may_have_threads_and_leave_them) {
 TEST(Programs, may_change_directory) { EXPECT_EQ(run_to_end({victim(), "changes_directory"}, pes(3)).status, 0); }
 
 TEST(Programs, find_signals_limits_and_descriptors_as_they_were) {
-  for (const Shape& shape : shapes) {
-    EXPECT_EQ(run_to_end({victim(), "as_before"}, pes(shape.pes, shape.per_process)).status, 0) << shape.pes;
+  for (const Shape& shape : {Shape{1, 1}, Shape{2, 1}, Shape{2, 2}, Shape{5, 2}}) {
+    const Variables variables = pes(shape.pes, shape.per_process);
+    EXPECT_EQ(run_to_end({victim(), "as_before"}, variables).status, 0) << shape.pes;
+    for (const auto& command : both_ways({victim(), "as_before", "bound"})) {
+      EXPECT_EQ(run_to_end(command, variables + Variables{{"HEADWAY_BIND", "core"}}).status, 0) << shape.pes;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -175,12 +176,14 @@ int leaves_noise(int argc, char** argv) {
                       [&](Pe& pe) { return pe.id() == 0 && std::system("timeout 20 yes & sleep 0.1") != 0 ? 1 : 0; });
 }
 
-/// as_before: signals, limits and descriptors are the caller's, in the PEs and after the run.
+/// as_before [bound]: signals, limits, processors and descriptors are the caller's, in the PEs (but processors, where
+/// they are bound) and after the run (but descriptors, where another process started this one).
 int as_before(int argc, char** argv) {
   struct State {
     void (*handlers[3])(int);
     sigset_t mask;
     rlim_t descriptors;
+    cpu_set_t processors;
     bool operator==(const State& other) const {
       for (int i = 0; i < 3; ++i) {
         if (handlers[i] != other.handlers[i]) return false;
@@ -188,7 +191,7 @@ int as_before(int argc, char** argv) {
       for (int s = 1; s < 32; ++s) {
         if (sigismember(&mask, s) != sigismember(&other.mask, s)) return false;
       }
-      return descriptors == other.descriptors;
+      return descriptors == other.descriptors && CPU_EQUAL(&processors, &other.processors);
     }
   };
   auto look = [] {
@@ -203,6 +206,7 @@ int as_before(int argc, char** argv) {
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
     state.descriptors = limit.rlim_cur;
+    sched_getaffinity(0, sizeof state.processors, &state.processors);
     return state;
   };
   auto open_descriptors = [] {
@@ -215,10 +219,14 @@ int as_before(int argc, char** argv) {
   signal(SIGINT, [](int) {});
   const State before_run = look();
   const int descriptors = open_descriptors();
-  const int code = headway::run(argc, argv, [&](Pe& pe) { return look() == before_run && sums_up(pe) ? 0 : 1; });
+  const int code = headway::run(argc, argv, [&](Pe& pe) {
+    State inside = look();
+    if (argc > 2) inside.processors = before_run.processors;
+    return inside == before_run && sums_up(pe) ? 0 : 1;
+  });
   if (code != 0) return code;
   if (!(look() == before_run)) return 2;
-  return open_descriptors() == descriptors ? 0 : 3;
+  return argc > 2 || open_descriptors() == descriptors ? 0 : 3;
 }
 
 /// without_pidfd [FAILURE]: on a system that has none.
