@@ -42,6 +42,15 @@ TEST(Output, of_many_pes_at_once_is_whole_lines_and_none_is_lost) {
   }
 }
 
+TEST(Output, of_threads_of_one_process_is_whole_lines_where_each_is_one_call) {
+  for (const auto& shape : {pes(8, 8), pes(8, 3)}) {
+    const Outcome outcome = run_to_end({victim(), "lines", "500", "3000", "ended"}, shape);
+    EXPECT_EQ(outcome.status, 0);
+    expect_lines(outcome.output, 8, 500, 3000);
+    expect_lines(outcome.errors, 8, 500, 3000);
+  }
+}
+
 TEST(Output, through_a_slow_pipe_is_whole_lines_and_none_is_lost) {
   const Outcome outcome = run_to_end(
       {"sh", "-c", victim() + " lines 3000 100 2> /dev/null | (sleep 0.5; dd bs=1000 2> /dev/null)"}, pes(4));

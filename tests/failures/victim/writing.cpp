@@ -5,15 +5,17 @@
 namespace victim {
 namespace {
 
-/// lines COUNT BYTES: from every PE to both outputs, "<PE:NUMBER:aaaa...>"; the odd PEs' last one lacks its end.
+/// lines COUNT BYTES [ended]: from every PE to both outputs, "<PE:NUMBER:aaaa...>"; the odd PEs' last one lacks its
+/// end, unless it is to have one.
 int lines(int argc, char** argv) {
   const std::size_t count = number(argv[2]), bytes = number(argv[3]);
+  const bool ended = argc > 4;
   return headway::run(argc, argv, [&](Pe& pe) {
     for (std::size_t i = 0; i < count; ++i) {
       std::string line = "<" + std::to_string(pe.id()) + ":" + std::to_string(i) + ":";
       line.append(bytes > line.size() + 1 ? bytes - line.size() - 1 : 0, char('a' + pe.id() % 26));
       line += ">";
-      if (i + 1 != count || pe.id() % 2 == 0) line += "\n";
+      if (ended || i + 1 != count || pe.id() % 2 == 0) line += "\n";
       std::fputs(line.c_str(), stdout);
       std::fputs(line.c_str(), stderr);
     }
