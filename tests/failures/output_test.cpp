@@ -118,6 +118,15 @@ TEST(Streams, standard_input_goes_to_pe_0) {
   }
 }
 
+TEST(Streams, what_the_caller_has_not_read_of_standard_input_goes_to_pe_0) {
+  for (const auto& shape : {pes(3), pes(8)}) {
+    const std::string output =
+        run_to_end({victim(), "reads", "line"}, shape, {.input = "a line\n" + std::string(1000, 'x')}).output;
+    EXPECT_NE(output.find("PE 0 read 1000 bytes\n"), output.npos) << output;
+    EXPECT_NE(output.find("PE 2 read 0 bytes\n"), output.npos) << output;
+  }
+}
+
 TEST(Streams, a_question_on_a_terminal_is_seen_before_it_is_answered) {
   if (!has_terminals()) GTEST_SKIP() << "no terminal can be made here";
   Session session({victim(), "asks"}, pes(3), {.terminal = true});

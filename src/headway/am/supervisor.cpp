@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -229,6 +230,7 @@ void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, cons
         dup2(nothing, STDIN_FILENO);
         close(nothing);
       }
+      __fpurge(stdin);  // what the caller has read ahead is PE 0's, too
     }
     become_child(p, child, caller);
   }

@@ -62,8 +62,11 @@ int by_cout(int argc, char** argv) {
   });
 }
 
-/// reads: every PE counts the bytes it can read from standard input.
+/// reads [LINE]: every PE counts the bytes it can read from standard input; with LINE the caller has read a line
+/// before.
 int reads(int argc, char** argv) {
+  char line[100];
+  if (argc > 2 && std::fgets(line, sizeof line, stdin) == nullptr) return 1;
   return headway::run(argc, argv, [](Pe& pe) {
     std::size_t bytes = 0;
     while (std::getchar() != EOF) ++bytes;
