@@ -139,6 +139,14 @@ TEST(Runs, one_after_the_other_in_a_program_work) {
   }
 }
 
+TEST(Runs, work_after_one_that_failed_and_one_that_was_interrupted) {
+  for (const Shape& shape : {Shape{3, 1}, Shape{5, 2}}) {
+    const Outcome outcome = run_to_end({victim(), "after_failure"}, pes(shape.pes, shape.per_process));
+    EXPECT_EQ(outcome.output, "121 130 0\n") << outcome.errors;
+    EXPECT_EQ(outcome.leftovers, "");
+  }
+}
+
 TEST(Runs, of_several_programs_one_after_the_other_under_one_headway_run_work) {
   const std::string script = victim() + " twice > /dev/null; " + victim() + " many_times 3 && " + victim() + " hello";
   const Outcome outcome = run_to_end({headway_command(), "run", "sh", "-c", script}, pes(4));

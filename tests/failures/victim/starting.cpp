@@ -46,6 +46,24 @@ int twice(int argc, char** argv) {
   return codes[1] * 10 + codes[0];
 }
 
+/// after_failure: a run in which a PE dies, one that is interrupted, and one that is neither.
+int after_failure(int argc, char** argv) {
+  const int dead = headway::run(argc, argv, [](Pe& pe) {
+    if (pe.id() == 1) _exit(7);
+    pe.quiesce();
+  });
+  signal(SIGINT, [](int) {});
+  const pid_t caller = getpid();
+  const int interrupted = headway::run(argc, argv, [caller](Pe& pe) {
+    pe.quiesce();
+    if (pe.id() == 0) kill(caller, SIGINT);
+    for (;;) pe.progress();
+  });
+  const int well = headway::run(argc, argv, [](Pe& pe) { return all_to_all(pe) ? 0 : 1; });
+  std::printf("%d %d %d\n", dead, interrupted, well);
+  return 0;
+}
+
 /// many_times N
 int many_times(int argc, char** argv) {
   for (std::size_t i = 0; i < number(argv[2]); ++i) {
@@ -125,6 +143,7 @@ Scenarios starting() {
   return {{"hello", hello},
           {"status", status},
           {"twice", twice},
+          {"after_failure", after_failure},
           {"many_times", many_times},
           {"fewer_runs", fewer_runs},
           {"exit_before", exit_before},
