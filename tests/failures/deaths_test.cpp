@@ -198,6 +198,25 @@ TEST(Deaths, a_pe_that_executes_another_program_is_named) {
   EXPECT_EQ(outcome.leftovers, "");
 }
 
+TEST(Deaths, one_is_noticed_under_a_script_that_goes_on) {
+  for (const Shape& shape : shapes) {
+    for (const std::string after : {"true", "sleep 60"}) {
+      SCOPED_TRACE(std::string(shape.name) + ", " + after);
+      Session session({headway_command(), "run", "sh", "-c", victim() + " load quiesce none 0; " + after},
+                      shape.variables());
+      ASSERT_TRUE(session.wait_for_lines(shape.pes)) << session.errors();
+      const std::string output = session.output();
+      std::smatch known;
+      ASSERT_TRUE(std::regex_search(output, known, std::regex("PE 2 is pid (\\d+)\n"))) << output;
+      ASSERT_EQ(kill(std::stoi(known[1]), SIGKILL), 0);
+      EXPECT_EQ(session.wait(seconds_to_end), 121);
+      EXPECT_NE(session.errors().find(name_of(shape, 2) + " (pid " + known[1].str() + ", started by pid "),
+                std::string::npos)
+          << session.errors();
+    }
+  }
+}
+
 TEST(Deaths, one_is_noticed_while_another_pe_prints_without_end) {
   Session session({"sh", "-c", victim() + " prints_for_ever | cat > /dev/null"}, pes(2));
   const auto begin = std::chrono::steady_clock::now();

@@ -390,7 +390,7 @@ void Supervisor::explain_end(const Process& process) {
       if (status != 0) end_run(status);
       return;
     }
-    say(fmt::format("{} (pid {}) exited with status {} before run() had finished", pes_of(process.index), process.pid,
+    say(fmt::format("{} ({}) exited with status {} before run() had finished", pes_of(process.index), pids_of(process),
                     status));
   } else {
     const int signal = WTERMSIG(process.wait_status);
@@ -399,7 +399,7 @@ void Supervisor::explain_end(const Process& process) {
       signal_at_ = monotonic_ns();
       return end_run(128 + SIGPIPE);
     }
-    say(fmt::format("{} (pid {}) was killed by signal {} ({}){}", pes_of(process.index), process.pid, signal,
+    say(fmt::format("{} ({}) was killed by signal {} ({}){}", pes_of(process.index), pids_of(process), signal,
                     strsignal(signal), finished ? " after run() had finished" : ""));
   }
   end_run(exit_status::failed);
@@ -412,7 +412,7 @@ bool Supervisor::explain_failure(const Process& process) {
     const PeBoard& board = board_of(segment_, pe);
     const FailureKind kind = board.failure.load(std::memory_order_acquire);
     if (kind == FailureKind::none) continue;
-    say(fmt::format("PE {} (pid {}): {}", pe, process.pid, board.failure_text));
+    say(fmt::format("PE {} ({}): {}", pe, pids_of(process), board.failure_text));
     const bool before_run = kind == FailureKind::settings && process.ended && WIFEXITED(process.wait_status);
     end_run(before_run ? WEXITSTATUS(process.wait_status) : int(kind));
     return true;
@@ -440,8 +440,13 @@ void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
     if (failed && process.failed_at == 0) process.failed_at = now;
     // It has caught what a handler threw, or does not come to an end with unwinding.
     if (process.failed_at != 0 && now - process.failed_at >= failure_patience_ns && explain_failure(process)) return;
+    if (is_gone_under_another(process) && !failed) {
+      say(fmt::format("{} ({}) ended before run() had finished", pes_of(process.index), pids_of(process)));
+      return end_run(exit_status::failed);
+    }
   }
-  if (const auto page = stall_.look([this](std::size_t process) { return pid_of(process); }, interval_ns)) {
+  const auto pid_where_alive = [this](std::size_t p) { return processes_[p].ended ? -1 : pid_of(processes_[p]); };
+  if (const auto page = stall_.look(pid_where_alive, interval_ns)) {
     say(*page);
     end_run(exit_status::stalled);
   }
@@ -461,7 +466,23 @@ bool Supervisor::all_ended() const {
   return std::ranges::all_of(processes_, [](const Process& process) { return process.ended; });
 }
 
-pid_t Supervisor::pid_of(std::size_t process) const { return processes_[process].ended ? -1 : processes_[process].pid; }
+/// The process that is in the run: the one we started, or one that came from it.
+pid_t Supervisor::pid_of(const Process& process) const {
+  const pid_t attached = attendance_of(segment_, process.index * settings_.pes_per_process).pid;
+  return attached != 0 ? attached : process.pid;
+}
+
+/// Whether the PEs' process died while the one that we started, a shell script say, lives on.
+bool Supervisor::is_gone_under_another(const Process& process) const {
+  const pid_t pid = pid_of(process);
+  // One that has left the run in order is no longer in it when looked at again.
+  return pid != process.pid && kill(pid, 0) != 0 && errno == ESRCH && pid_of(process) == pid;
+}
+
+std::string Supervisor::pids_of(const Process& process) const {
+  const pid_t pid = pid_of(process);
+  return pid == process.pid ? fmt::format("pid {}", pid) : fmt::format("pid {}, started by pid {}", pid, process.pid);
+}
 
 std::string Supervisor::pes_of(std::size_t process) const {
   const std::size_t first = process * settings_.pes_per_process;

@@ -65,7 +65,9 @@ class Supervisor {
   void check(std::int64_t now, std::int64_t interval_ns);
   void end_run(int status);
   bool all_ended() const;
-  pid_t pid_of(std::size_t process) const;
+  pid_t pid_of(const Process& process) const;
+  std::string pids_of(const Process& process) const;
+  bool is_gone_under_another(const Process& process) const;
   std::string pes_of(std::size_t process) const;
   void say(const std::string& text) { outputs_[1].put(LineOutput::nobody, "headway: " + text + "\n"); }
 
