@@ -261,6 +261,19 @@ TEST(Launch, descriptions_that_are_not_the_supervisors_are_refused) {
   EXPECT_TRUE(contains(outcome.errors, "process 7 of 2")) << outcome.errors;
 }
 
+TEST(Launch, works_where_the_program_has_other_pids_than_the_supervisor_knows) {
+  const std::vector<std::string> elsewhere = {"unshare", "--pid", "--fork", "--kill-child"};
+  std::vector<std::string> probe = elsewhere;
+  probe.push_back("true");
+  if (run_to_end(probe).status != 0) GTEST_SKIP() << "pid namespaces cannot be made here";
+  std::vector<std::string> command = {headway_command(), "run"};
+  command.insert(command.end(), elsewhere.begin(), elsewhere.end());
+  command.insert(command.end(), {victim(), "quiesce_for", "0.5"});
+  const Outcome outcome = run_to_end(command, pes(3));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.leftovers, "");
+}
+
 TEST(Launch, passes_large_arguments_on) {
   std::vector<std::string> command = {victim(), "arguments"};
   for (int i = 0; i < 10'000; ++i) command.push_back(std::string(100, 'a'));

@@ -122,7 +122,8 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
   const std::uint64_t generation = header.arrived.fetch_add(1, std::memory_order_acq_rel) / header.processes + 1;
   meet(header.arrived, generation);
   for (std::size_t pe = first_; pe < last_; ++pe) local::reset(segment_, pe);  // zeroes the boards
-  attendance_of(segment_, first_).pid.store(pid_, std::memory_order_relaxed);
+  attendance_of(segment_, first_).pid_namespace.store(pid_namespace(), std::memory_order_relaxed);
+  attendance_of(segment_, first_).pid.store(pid_, std::memory_order_release);
   PeBoard& mine = board(first_);
   copy_text(mine.program, program_path());
   copy_text(mine.build_identity, build_identity());

@@ -468,8 +468,10 @@ bool Supervisor::all_ended() const {
 
 /// The process that is in the run: the one we started, or one that came from it.
 pid_t Supervisor::pid_of(const Process& process) const {
-  const pid_t attached = attendance_of(segment_, process.index * settings_.pes_per_process).pid;
-  return attached != 0 ? attached : process.pid;
+  const Attendance& attendance = attendance_of(segment_, process.index * settings_.pes_per_process);
+  const pid_t attached = attendance.pid.load(std::memory_order_acquire);
+  const bool known = attached != 0 && attendance.pid_namespace.load(std::memory_order_relaxed) == pid_namespace_;
+  return known ? attached : process.pid;
 }
 
 /// Whether the PEs' process died while the one that we started, a shell script say, lives on.

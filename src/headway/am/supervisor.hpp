@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <headway/am/attendance.hpp>
 #include <headway/am/lines.hpp>
 #include <headway/am/stall.hpp>
 #include <headway/base/settings.hpp>
@@ -78,6 +79,7 @@ class Supervisor {
   LineOutput outputs_[2];
   bool said_broken_[2] = {false, false};
   std::vector<Process> processes_;
+  std::uint64_t pid_namespace_ = pid_namespace();
   std::size_t turn_ = 0;  // whose output is read first
   std::vector<char> buffer_ = std::vector<char>(64 * 1024);
   int lifeline_[2] = {-1, -1};
