@@ -323,7 +323,7 @@ TEST_P(KilledSupervisor, takes_all_with_it_at_any_moment_of_the_start) {
 
 TEST_P(KilledSupervisor, takes_pes_with_it_that_compute_under_other_programs) {
   const Shape& shape = GetParam();
-  const std::string nested = "sh -c '" + victim() + " kills_parent; true'; true";
+  const std::string nested = "sh -c '" + victim() + " computes_for_ever; true'; true";
   Session session({headway_command(), "run", "sh", "-c", nested}, shape.variables());
   ASSERT_TRUE(session.wait_for_lines(shape.pes)) << session.errors();
   ASSERT_EQ(kill(session.pid(), SIGKILL), 0);

@@ -90,6 +90,15 @@ int load(int argc, char** argv) {
   });
 }
 
+/// computes_for_ever: never looks whether it is still wanted.
+int computes_for_ever(int argc, char** argv) {
+  return headway::run(argc, argv, [](Pe& pe) {
+    say_who(pe);
+    headway::barrier(pe);
+    for (volatile bool for_ever = true; for_ever;) continue;
+  });
+}
+
 /// exit_race: one thread of a process calls exit() while the others work.
 int exit_race(int argc, char** argv) {
   return headway::run(argc, argv, [&](Pe& pe) {
@@ -144,7 +153,11 @@ int stuck_unwinding(int argc, char** argv) {
 }  // namespace
 
 Scenarios working() {
-  return {{"load", load}, {"exit_race", exit_race}, {"swallow", swallow}, {"stuck_unwinding", stuck_unwinding}};
+  return {{"load", load},
+          {"computes_for_ever", computes_for_ever},
+          {"exit_race", exit_race},
+          {"swallow", swallow},
+          {"stuck_unwinding", stuck_unwinding}};
 }
 
 }  // namespace victim
