@@ -390,7 +390,7 @@ TEST(Programs, may_run_commands_that_inherit_nothing_of_the_run) {
   for (const auto& command : both_ways({victim(), "commands"})) {
     const Outcome outcome = run_to_end(command, pes(3));
     EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    EXPECT_FALSE(contains(outcome.errors, "headway")) << outcome.errors;  // as in /memfd:headway
+    EXPECT_FALSE(contains(outcome.errors, "memfd:headway")) << outcome.errors;
   }
 }
 
