@@ -147,8 +147,10 @@ void Core::lay_out(bool ready) {
   entry_at_ = spare(slot_entries_[0]) - 1 - 8;
   length_shift_ = slot_entries_[0].shift;
   entry_bytes_ = slot_entries_[0].bytes;
-  signature_ = hash16(fmt::format("{} {} {} {} {} {} {}", shape_.type, to_string(options_.topology), shape_.fixed_bytes,
-                                  length_bytes, source_bytes, options_.ordered, name_));
+  // Sizes too: what one PE buffers, another must be able to forward.
+  signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
+                                  shape_.fixed_bytes, length_bytes, source_bytes, options_.ordered, name_, frame_bytes_,
+                                  alone_from_, kept_free_));
 }
 
 void Core::mark_ready(bool wants_source) {
@@ -160,8 +162,9 @@ void Core::mark_ready(bool wants_source) {
 }
 
 std::string Core::description() const {
-  return fmt::format("aggregator number {}{} <{}, {}{}>", id_, name_.empty() ? "" : " '" + name_ + "'", shape_.type,
-                     to_string(options_.topology), options_.ordered ? ", ordered" : "");
+  return fmt::format("aggregator number {}{} <{}, {}{}> with buffers of {}", id_,
+                     name_.empty() ? "" : " '" + name_ + "'", shape_.type, to_string(options_.topology),
+                     options_.ordered ? ", ordered" : "", format_bytes(frame_bytes_));
 }
 
 void Core::check_send(std::size_t destination) const {

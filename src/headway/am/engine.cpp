@@ -78,7 +78,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     const Entry& mine = handlers_[handler];
     fail(FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
-                     "the same order, with the same types and topologies, on every PE",
+                     "the same order, with the same types, topologies and buffers, on every PE",
                      handler, mine.handler ? mine.handler->description() : mine.description, id_, theirs, source));
   });
   control_describe_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
