@@ -151,8 +151,11 @@ TEST(Misuse, aggregators_of_one_type_that_differ_in_what_all_must_agree_on_end_t
   expect_says(run_with({.topology = grid(1)}, {.topology = grid(2)}), 121, {"1d", "2d"});
   expect_says(run_with({.ordered = true}, {}), 121, {"1d, ordered>", "1d>"});
   expect_says(run_with({.name = "here"}, {.name = "there"}), 121, {"'here'", "'there'"});
-  // A buffer size of another order of magnitude changes how lengths are written, which only the numbers tell.
-  EXPECT_EQ(run_with({.buffer_bytes = 256}, {.buffer_bytes = 1_MiB}).status, 121);
+  // What one PE buffers, another may have to forward.
+  expect_says(run_with({.buffer_bytes = 1_KiB}, {.buffer_bytes = 60'000}), 121, {"1 KiB", "60000 B"});
+  expect_says(run_with({.buffer_bytes = 256}, {.buffer_bytes = 32_KiB}), 121, {"256 B", "32 KiB"});
+  EXPECT_EQ(run_with({.cutoff = 0.1}, {.cutoff = 0.3}).status, 121);
+  EXPECT_EQ(run_with({.threshold = 0.5}, {.threshold = 0.6}).status, 121);
 }
 
 TEST(Misuse, a_message_for_a_destroyed_aggregator_ends_the_run_and_names_it) {
