@@ -1,7 +1,10 @@
 /// A PE's queue of arrived frames: a bounded ring in shared memory, many senders, one receiver. A full ring refuses.
+///
+/// Templates over the cell, so that tests explore this very code with two cells of atomics of their own.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <headway/transport/local/segment.hpp>
 
@@ -9,17 +12,23 @@ namespace headway::local {
 
 /// The sender's side. The ticket is taken by compare-and-swap only after the cell is seen free, so a refusal leaves no
 /// trace. Between the two a sender may be slow or die; the receiver then waits at that cell, never past it.
-class InboxSender {
+///
+/// `Cell` has an atomic `sequence` of 64 bits: 2 * lap while free, 2 * lap + 1 once published. `cell_count` is a power
+/// of two.
+template <class Cell, std::size_t cell_count>
+class BasicInboxSender {
  public:
-  InboxSender(Cell* cells, std::atomic<std::uint64_t>& tail) : cells_(cells), tail_(&tail) {}
+  using Counter = decltype(Cell::sequence);
+
+  BasicInboxSender(Cell* cells, Counter& tail) : cells_(cells), tail_(&tail) {}
 
   /// Calls fill(cell) on a free cell and publishes it. False if the ring is full.
   template <class Fill>
   [[nodiscard]] bool try_push(Fill fill) {
     std::uint64_t ticket = tail_->load(std::memory_order_relaxed);
     for (;;) {
-      Cell& cell = cells_[ticket % inbox_cells];
-      const std::uint64_t free = 2 * (ticket / inbox_cells);
+      Cell& cell = cells_[ticket % cell_count];
+      const std::uint64_t free = 2 * (ticket / cell_count);
       // acquire: what the receiver read from the cell was read before we overwrite it
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == free) {
@@ -38,28 +47,33 @@ class InboxSender {
 
  private:
   Cell* cells_;
-  std::atomic<std::uint64_t>* tail_;
+  Counter* tail_;
 };
 
 /// The receiver's side.
-class InboxReceiver {
+template <class Cell, std::size_t cell_count>
+class BasicInboxReceiver {
  public:
-  explicit InboxReceiver(Cell* cells) : cells_(cells) {}
+  /// `head` is the ticket of the first frame to come.
+  explicit BasicInboxReceiver(Cell* cells, std::uint64_t head = 0) : cells_(cells), head_(head) {}
 
   /// The oldest published cell, or nullptr. It stays until pop().
   Cell* front() {
-    Cell& cell = cells_[head_ % inbox_cells];
-    return cell.sequence.load(std::memory_order_acquire) == 2 * (head_ / inbox_cells) + 1 ? &cell : nullptr;
+    Cell& cell = cells_[head_ % cell_count];
+    return cell.sequence.load(std::memory_order_acquire) == 2 * (head_ / cell_count) + 1 ? &cell : nullptr;
   }
 
   void pop() {
-    cells_[head_ % inbox_cells].sequence.store(2 * (head_ / inbox_cells) + 2, std::memory_order_release);
+    cells_[head_ % cell_count].sequence.store(2 * (head_ / cell_count) + 2, std::memory_order_release);
     ++head_;
   }
 
  private:
   Cell* cells_;
-  std::uint64_t head_ = 0;
+  std::uint64_t head_;
 };
+
+using InboxSender = BasicInboxSender<Cell, inbox_cells>;
+using InboxReceiver = BasicInboxReceiver<Cell, inbox_cells>;
 
 }  // namespace headway::local

@@ -1,32 +1,8 @@
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <headway/base/clock.hpp>
 #include <headway/transport/local/local.hpp>
 
 namespace headway::local {
-namespace {
-
-// Frames in the stack of returned ones are named by their offset in the segment; 0 is the segment's own header.
-constexpr std::uint64_t stack_end = 0;
-
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* timeout) {
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, timeout, nullptr, 0);
-}
-
-/// After a store that the other side must see: either it sees the store before it sleeps, or we see that it sleeps.
-void wake_if_asleep(PeControl& control) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (control.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] wake(control);
-}
-
-}  // namespace
-
-void wake(PeControl& control) {
-  if (control.sleeping.exchange(0, std::memory_order_relaxed) != 0) futex(control.sleeping, FUTEX_WAKE, 1, nullptr);
-}
 
 std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe) {
   return std::make_unique<LocalEndpoint>(segment, pe);
@@ -35,7 +11,7 @@ std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe) {
 void reset(Segment& segment, std::size_t pe) {
   PeControl& control = segment.control(pe);
   control.inbox_tail.store(0, std::memory_order_relaxed);
-  control.returned.store(stack_end, std::memory_order_relaxed);
+  control.returned.store(Returns::end, std::memory_order_relaxed);
   control.sleeping.store(0, std::memory_order_relaxed);
   for (std::size_t i = 0; i < inbox_cells; ++i) segment.inbox(pe)[i].sequence.store(0, std::memory_order_relaxed);
   std::memset(segment.board(pe).data(), 0, segment.board(pe).size());
@@ -44,13 +20,15 @@ void reset(Segment& segment, std::size_t pe) {
 LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe)
     : segment_(&segment),
       pe_(pe),
-      control_(&segment.control(pe)),
       arena_(segment.arena(pe), segment.header().arena_bytes),
-      inbox_(segment.inbox(pe)) {
+      inbox_(segment.inbox(pe)),
+      returns_(segment.control(pe).returned),
+      doorbell_(segment.control(pe).sleeping) {
   peers_.reserve(segment.header().pes);
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
-    peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), &control});
+    peers_.push_back(
+        {InboxSender(segment.inbox(p), control.inbox_tail), Returns(control.returned), Doorbell(control.sleeping)});
   }
 }
 
@@ -87,7 +65,7 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
   } else {
     Peer& peer = peers_[target];
     if (!peer.inbox.try_push([&](Cell& cell) { fill(cell, frame, tail_end, by_value); })) return Posted::refused;
-    wake_if_asleep(*peer.control);
+    peer.doorbell.ring();
   }
   return by_value ? Posted::copied : Posted::lent;
 }
@@ -101,13 +79,12 @@ std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uin
   };
   for (std::byte* block : returned_to_self_) take(block);
   returned_to_self_.clear();
-  if (control_->returned.load(std::memory_order_relaxed) == stack_end) return count;
-  // acquire: the receiver's reads of these frames are over
-  for (std::uint64_t at = control_->returned.exchange(stack_end, std::memory_order_acquire); at != stack_end;) {
+  returns_.take_all([&](std::uint64_t at) {
     Frame* frame = reinterpret_cast<Frame*>(segment_->at(at));
-    at = frame->link;
+    const std::uint64_t below = frame->link;
     take(reinterpret_cast<std::byte*>(frame));
-  }
+    return below;
+  });
   return count;
 }
 
@@ -151,27 +128,17 @@ void LocalEndpoint::release(const Arrival& arrival) {
     returned_to_self_.push_back(segment_->at(arrival.owned));
     return;
   }
-  PeControl& owner = *peers_[arrival.header.source].control;
-  Frame* frame = reinterpret_cast<Frame*>(segment_->at(arrival.owned));
-  std::uint64_t head = owner.returned.load(std::memory_order_relaxed);
-  do {
-    frame->link = head;
-  } while (!owner.returned.compare_exchange_weak(head, arrival.owned, std::memory_order_release,
-                                                 std::memory_order_relaxed));
-  wake_if_asleep(owner);
+  Peer& owner = peers_[arrival.header.source];
+  owner.returns.push(reinterpret_cast<Frame*>(segment_->at(arrival.owned))->link, arrival.owned);
+  owner.doorbell.ring();
 }
 
 void LocalEndpoint::sleep(std::int64_t ns_max) {
   if (ns_max <= 0) return;
-  control_->sleeping.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with wake_if_asleep
   let_go();
-  if (inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() &&
-      control_->returned.load(std::memory_order_relaxed) == stack_end) {
-    const timespec timeout{ns_max / 1'000'000'000, ns_max % 1'000'000'000};
-    futex(control_->sleeping, FUTEX_WAIT, 1, &timeout);
-  }
-  control_->sleeping.store(0, std::memory_order_relaxed);
+  doorbell_.sleep(ns_max, [this] {
+    return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();
+  });
 }
 
 std::int64_t LocalEndpoint::now() const { return monotonic_ns(); }

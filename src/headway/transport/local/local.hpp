@@ -3,7 +3,9 @@
 
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/arena.hpp>
+#include <headway/transport/local/doorbell.hpp>
 #include <headway/transport/local/inbox.hpp>
+#include <headway/transport/local/returns.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <memory>
 #include <vector>
@@ -15,9 +17,6 @@ std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe);
 
 /// Brings a PE's part of the segment back to its first state. Only while nobody sends.
 void reset(Segment& segment, std::size_t pe);
-
-/// Wakes a PE that sleeps.
-void wake(PeControl& control);
 
 class LocalEndpoint final : public Endpoint {
  public:
@@ -42,7 +41,8 @@ class LocalEndpoint final : public Endpoint {
  private:
   struct Peer {
     InboxSender inbox;
-    PeControl* control;
+    Returns returns;
+    Doorbell doorbell;
   };
 
   /// What a PE sends to itself: the same cells, private, so that it never contends with those who send to it.
@@ -67,9 +67,10 @@ class LocalEndpoint final : public Endpoint {
 
   Segment* segment_;
   std::size_t pe_;
-  PeControl* control_;
   Arena arena_;
   InboxReceiver inbox_;
+  Returns returns_;
+  Doorbell doorbell_;
   std::vector<Peer> peers_;
   Loopback loopback_;
   std::vector<std::byte*> returned_to_self_;

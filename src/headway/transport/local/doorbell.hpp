@@ -1,0 +1,69 @@
+/// Sleeping until somebody has stored something, and waking who sleeps: a flag that both sides look at, and a futex on
+/// it.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+
+namespace headway::local {
+
+/// `System` has the type of the flag (`Word`, an atomic of 32 bits) and the calls below. A template over it, so that
+/// tests explore this very code with one that they drive.
+///
+/// Either the sleeper sees the store before it sleeps, or who stored sees that it sleeps: each side writes, then
+/// fences, then reads what the other wrote.
+template <class System>
+class BasicDoorbell {
+ public:
+  /// `asleep` is 1 while its owner sleeps on it, or is about to.
+  explicit BasicDoorbell(typename System::Word& asleep) : asleep_(&asleep) {}
+
+  /// Anybody, after a store that the sleeper must not miss.
+  void ring() {
+    System::fence();
+    if (asleep_->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake();
+  }
+
+  /// The owner: sleeps until rung, or for `ns_max`, unless `nothing_there()` is false.
+  template <class NothingThere>
+  void sleep(std::int64_t ns_max, NothingThere nothing_there) {
+    asleep_->store(1, std::memory_order_relaxed);
+    System::fence();
+    if (nothing_there()) System::wait(*asleep_, 1, ns_max);
+    asleep_->store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  // Of several that ring only the one that clears the flag makes the call. Out of line: senders seldom come here.
+  [[gnu::cold, gnu::noinline]] void wake() {
+    if (asleep_->exchange(0, std::memory_order_relaxed) != 0) System::wake_one(*asleep_);
+  }
+
+  typename System::Word* asleep_;
+};
+
+struct FutexSystem {
+  using Word = std::atomic<std::uint32_t>;
+
+  static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+  /// Sleeps while the word holds `value`. May return early.
+  static void wait(Word& word, std::uint32_t value, std::int64_t ns_max) {
+    const timespec timeout{ns_max / 1'000'000'000, ns_max % 1'000'000'000};
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, &timeout, nullptr, 0);
+  }
+
+  static void wake_one(Word& word) {
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  }
+};
+
+using Doorbell = BasicDoorbell<FutexSystem>;
+
+}  // namespace headway::local
