@@ -23,14 +23,16 @@ constexpr std::array options = {
     Option{"-n,--pes", "--pes", "HEADWAY_PES", "N", "PEs in all [the cores this process may use]"},
     Option{"--pes-per-process", "--pes-per-process", "HEADWAY_PES_PER_PROCESS", "K",
            "PEs as threads of one process [1]"},
-    Option{"--transport", "--transport", "HEADWAY_TRANSPORT", "NAME", "what carries frames: local [local]"},
+    Option{"--transport", "--transport", "HEADWAY_TRANSPORT", "NAME", "what carries frames: local, or sim, which simulates [local]"},
     Option{"--budget", "--budget", "HEADWAY_BUDGET", "SIZE",
            "frame memory of a PE, such as 64M [derived, see `headway doctor`]"},
     Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",
            "memory of a PE for what its handlers send beyond the budget [derived]"},
     Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
     Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},
-    Option{"--seed", "--seed", "HEADWAY_SEED", "N", "seed of programs that draw random numbers [1]"},
+    Option{"--seed", "--seed", "HEADWAY_SEED", "N", "of what is random: data of benchmarks, all that sim decides [1]"},
+    Option{"--sim", "--sim", "HEADWAY_SIM", "LIST",
+           "the simulated network and its troubles, such as L=2us,o=200ns,delay=50us,refuse=0.01,slow=3:100,stop=5@1ms"},
 };
 
 }  // namespace

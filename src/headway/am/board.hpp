@@ -11,6 +11,23 @@ namespace headway::am {
 /// What a PE is doing, as far as the library knows.
 enum class Phase : std::uint32_t { starting, computing, sending, quiescing, collective, finished };
 
+/// Whether a PE in that phase waits for others.
+inline bool waits(Phase phase) {
+  return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective;
+}
+
+/// For the stall report, after "PE 3".
+inline const char* describe(Phase phase) {
+  switch (phase) {
+    case Phase::starting: return "is starting";
+    case Phase::sending: return "waits in a send";
+    case Phase::quiescing: return "waits in quiesce()";
+    case Phase::collective: return "waits in a blocking collective";
+    case Phase::finished: return "has finished";
+    default: return "is outside the library";
+  }
+}
+
 /// Why a run ends early; the numbers are exit statuses.
 enum class FailureKind : std::int32_t { none = 0, settings = 120, failed = 121, stalled = 122, undelivered = 123 };
 

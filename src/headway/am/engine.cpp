@@ -317,14 +317,17 @@ void Engine::leave_wait() {
 
 void Engine::pause() {
   if (rounds_idle_++ == 0) idle_since_ = now();
-  if (options_.pes_on_host <= options_.cores) {
-    if (rounds_idle_ % 16 != 0 || now() - idle_since_ < spin_ns) {
-      relax();
-      return;
-    }
-  } else if (rounds_idle_ <= yields_when_oversubscribed) {
-    sched_yield();
-    return;
+  switch (options_.idle) {
+    case Idle::spin:
+      if (rounds_idle_ % 16 != 0 || now() - idle_since_ < spin_ns) return relax();
+      break;
+    case Idle::yield:
+      if (rounds_idle_ <= yields_when_oversubscribed) {
+        sched_yield();
+        return;
+      }
+      break;
+    case Idle::sleep: break;
   }
   if (store_.reclaim()) return;
   std::int64_t longest = store_.queued() || paused_frames_ != 0 ? sleep_ns_with_queue : sleep_ns_max;
@@ -354,6 +357,10 @@ std::uint64_t Engine::quiesce() {
     } else {
       pause();
     }
+  }
+  // What waits now are verdicts for others, found a full queue: this PE may not call the library again.
+  while (store_.queued()) {
+    if (!store_.drain()) pause();
   }
   leave_wait();
   phase_ ^= 1;

@@ -71,11 +71,17 @@ using MakeExtension = std::unique_ptr<Extension> (*)(Pe&);
 /// Registers an extension; for static initialisation. Returns its index.
 std::size_t register_extension(MakeExtension make);
 
+/// What a PE does first when it has nothing to do; then it sleeps.
+enum class Idle {
+  spin,   // for about as long as a wake costs: it has a core of its own
+  yield,  // there are more PEs than cores
+  sleep,  // at once: time passes in no other way
+};
+
 struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
-  std::size_t pes_on_host = 1;
-  std::size_t cores = 1;
+  Idle idle = Idle::spin;
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
 };
 

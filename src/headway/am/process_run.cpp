@@ -20,6 +20,9 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/identity.hpp>
 #include <headway/am/process_run.hpp>
+#if defined(HEADWAY_SIM)
+#include <headway/am/simulation.hpp>
+#endif
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
@@ -33,6 +36,8 @@ namespace {
 
 constexpr std::int64_t meet_look_ns = 100'000'000;
 constexpr std::size_t stack_bytes_where_unlimited = 64_MiB;
+constexpr std::size_t stack_bytes_simulated = 8_MiB;
+constexpr const char* setting_up = "setting the PE up threw: ";
 
 std::atomic<bool> inside_run{false};
 
@@ -121,7 +126,10 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
   // Each process comes here once a run, and for the next one only when all have left this one.
   const std::uint64_t generation = header.arrived.fetch_add(1, std::memory_order_acq_rel) / header.processes + 1;
   meet(header.arrived, generation);
-  for (std::size_t pe = first_; pe < last_; ++pe) local::reset(segment_, pe);  // zeroes the boards
+  for (std::size_t pe = first_; pe < last_; ++pe) {
+    if (header.simulated == 0) local::reset(segment_, pe);
+    std::ranges::fill(segment_.board(pe), std::byte(0));
+  }
   attendance_of(segment_, first_).pid_namespace.store(pid_namespace(), std::memory_order_relaxed);
   attendance_of(segment_, first_).pid.store(pid_, std::memory_order_release);
   PeBoard& mine = board(first_);
@@ -245,6 +253,19 @@ struct ProcessRun::PeThread {
 };
 
 int ProcessRun::run() {
+  if (segment_.header().simulated != 0) {
+    run_simulation();
+  } else {
+    run_threads();
+  }
+  // All PEs have come to the last quiesce(), so their statuses are there.
+  int status = 0;
+  for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;
+  board(first_).process_finished.store(1, std::memory_order_release);
+  return status;
+}
+
+void ProcessRun::run_threads() {
   cpu_set_t processors_before;
   const bool known = pthread_getaffinity_np(pthread_self(), sizeof processors_before, &processors_before) == 0;
   pthread_attr_t attributes;
@@ -264,12 +285,25 @@ int ProcessRun::run() {
   run_pe(first_);
   for (const PeThread& thread : threads) pthread_join(thread.id, nullptr);
   if (known) pthread_setaffinity_np(pthread_self(), sizeof processors_before, &processors_before);
+}
 
-  // All PEs have come to the last quiesce(), so their statuses are there.
-  int status = 0;
-  for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;
-  board(first_).process_finished.store(1, std::memory_order_release);
-  return status;
+/// All PEs as fibers of this thread. A PE that fails ends the process from its fiber.
+void ProcessRun::run_simulation() {
+#if defined(HEADWAY_SIM)
+  local::SegmentHeader& header = segment_.header();
+  const Settings settings = Settings::from_environment();
+  sim::WorldOptions options{.pes = header.pes,
+                            .seed = settings.seed,
+                            .frame_memory_bytes = header.arena_bytes,
+                            .stack_bytes = stack_bytes_simulated,
+                            .board = [this](std::size_t pe) { return segment_.board(pe); }};
+  options.conditions.parse("HEADWAY_SIM", settings.sim, header.pes);
+  Simulation simulation(std::move(options), settings.stall.count());
+  const bool finished = simulation.run([this](Endpoint& endpoint) { run_pe(endpoint, Idle::sleep); });
+  header.simulated_ns = std::uint64_t(simulation.world().now());
+  header.simulated_frames = simulation.world().frames();
+  if (!finished) fail(first_, FailureKind::stalled, simulation.stall().c_str());
+#endif
 }
 
 void ProcessRun::bind(std::size_t pe) {
@@ -283,17 +317,25 @@ void ProcessRun::bind(std::size_t pe) {
 }
 
 void ProcessRun::run_pe(std::size_t pe) noexcept {
-  const local::SegmentHeader& header = segment_.header();
-  const char* during = "setting the PE up threw: ";
   try {
-    const std::size_t cores = available_cores();
+    const bool has_core = segment_.header().pes <= available_cores();
     bind(pe);
     const std::unique_ptr<Endpoint> endpoint = local::make_endpoint(segment_, pe);
-    Engine engine(*endpoint, EngineOptions{.budget_bytes = header.arena_bytes,
-                                           .spill_bytes = header.spill_bytes,
-                                           .pes_on_host = header.pes,
-                                           .cores = cores,
-                                           .still_wanted = [this] { check_lifeline(); }});
+    return run_pe(*endpoint, has_core ? Idle::spin : Idle::yield);
+  } catch (const std::exception& error) {
+    fail(pe, FailureKind::failed, setting_up, error.what());
+  }
+}
+
+void ProcessRun::run_pe(Endpoint& endpoint, Idle idle) noexcept {
+  const local::SegmentHeader& header = segment_.header();
+  const std::size_t pe = endpoint.id();
+  const char* during = setting_up;
+  try {
+    Engine engine(endpoint, EngineOptions{.budget_bytes = header.arena_bytes,
+                                          .spill_bytes = header.spill_bytes,
+                                          .idle = idle,
+                                          .still_wanted = [this] { check_lifeline(); }});
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
     if (getpid() != pid_) end(status);  // a child that the program forked and let return: it is no PE

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/am/attendance.hpp>
+#include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <string>
@@ -51,7 +52,10 @@ class ProcessRun {
   void check_lifeline();
   [[noreturn]] void fail(std::size_t pe, FailureKind kind, const char* what, const char* why = "");
   void bind(std::size_t pe);
+  void run_threads();
+  void run_simulation();
   void run_pe(std::size_t pe) noexcept;
+  void run_pe(Endpoint& endpoint, Idle idle) noexcept;
 
   Attachment attachment_;
   local::Segment segment_;

@@ -8,8 +8,6 @@
 namespace headway::am {
 namespace {
 
-bool waits(Phase phase) { return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective; }
-
 /// The letter for a process's state in /proc: T is stopped by a signal, t is held by a debugger. 0 if not known.
 char state_of(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/stat", pid));
@@ -17,17 +15,6 @@ char state_of(pid_t pid) {
   std::getline(status, text);
   const auto name_end = text.rfind(')');
   return name_end != text.npos && name_end + 2 < text.size() ? text[name_end + 2] : '\0';
-}
-
-const char* describe(Phase phase) {
-  switch (phase) {
-    case Phase::starting: return "is starting";
-    case Phase::sending: return "waits in a send";
-    case Phase::quiescing: return "waits in quiesce()";
-    case Phase::collective: return "waits in a blocking collective";
-    case Phase::finished: return "has finished";
-    default: return "is outside the library";
-  }
 }
 
 }  // namespace

@@ -151,6 +151,7 @@ Supervisor::Supervisor(const Settings& settings)
   local::SegmentHeader& header = segment_.header();
   header.spill_bytes = settings.spill_bytes;
   header.bind_cores = settings.bind == Bind::core;
+  header.simulated = settings.simulated();
 }
 
 Supervisor::~Supervisor() {
@@ -185,6 +186,7 @@ int Supervisor::run(const Child& child, int on_terminal) {
     checked_at_ = monotonic_ns();
     watch(caller);
   }
+  report_simulation();
   if (signal_ != 0) {
     raise(signal_);  // as the caller would have got it
     return 128 + signal_;
@@ -412,12 +414,30 @@ bool Supervisor::explain_failure(const Process& process) {
     const PeBoard& board = board_of(segment_, pe);
     const FailureKind kind = board.failure.load(std::memory_order_acquire);
     if (kind == FailureKind::none) continue;
-    say(fmt::format("PE {} ({}): {}", pe, pids_of(process), board.failure_text));
+    if (kind == FailureKind::stalled) {  // as the simulation saw it
+      say(board.failure_text);
+    } else {
+      say(fmt::format("PE {} ({}): {}", pe, pids_of(process), board.failure_text));
+    }
     const bool before_run = kind == FailureKind::settings && process.ended && WIFEXITED(process.wait_status);
     end_run(before_run ? WEXITSTATUS(process.wait_status) : int(kind));
     return true;
   }
   return false;
+}
+
+/// What a simulated run took, in its own time, and how to have it again.
+void Supervisor::report_simulation() {
+  const local::SegmentHeader& header = segment_.header();
+  if (header.simulated == 0) return;
+  if (status_ == 0 && header.simulated_ns != 0) {
+    say(fmt::format("simulated {} PEs, seed {}: {:.6f} s of simulated time, {} frames", settings_.pes, settings_.seed,
+                    double(header.simulated_ns) * 1e-9, header.simulated_frames));
+  } else {
+    say(fmt::format("the run was simulated: HEADWAY_TRANSPORT=sim, HEADWAY_PES={}, HEADWAY_SEED={}{} repeat it",
+                    settings_.pes, settings_.seed, settings_.sim.empty() ? "" : ", HEADWAY_SIM=" + settings_.sim));
+  }
+  while (outputs_[1].has_waiting() && outputs_[1].error() == 0) outputs_[1].write_some();
 }
 
 void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {

@@ -63,6 +63,7 @@ class Supervisor {
   void note_end(Process& process);
   void explain_end(const Process& process);
   bool explain_failure(const Process& process);
+  void report_simulation();
   void check(std::int64_t now, std::int64_t interval_ns);
   void end_run(int status);
   bool all_ended() const;

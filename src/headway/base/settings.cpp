@@ -20,7 +20,15 @@ namespace {
 
 constexpr std::array variables = {"HEADWAY_PES",   "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
                                   "HEADWAY_BUDGET", "HEADWAY_SPILL",           "HEADWAY_BIND",
-                                  "HEADWAY_STALL", "HEADWAY_SEED"};
+                                  "HEADWAY_STALL", "HEADWAY_SEED",            "HEADWAY_SIM"};
+
+#if defined(HEADWAY_SIM)
+constexpr bool has_sim = true;
+constexpr const char* transports = "local or sim (this build has no other transport)";
+#else
+constexpr bool has_sim = false;
+constexpr const char* transports = "local (this build has no other transport; sim needs Boost.Context when it is built)";
+#endif
 
 /// On one line, whatever is in it.
 std::string printable(std::string_view text) {
@@ -147,7 +155,7 @@ Settings Settings::from_environment() {
   settings.pes = count_variable("HEADWAY_PES", std::min(available_cores(), pes_max), pes_max);
   settings.pes_per_process = count_variable("HEADWAY_PES_PER_PROCESS", 1, pes_max);
   if (const auto text = variable("HEADWAY_TRANSPORT")) {
-    if (*text != "local") refuse("HEADWAY_TRANSPORT", *text, "local (this build has no other transport)");
+    if (*text != "local" && !(has_sim && *text == "sim")) refuse("HEADWAY_TRANSPORT", *text, transports);
     settings.transport = *text;
   } else {
     refuse_launchers();
@@ -173,6 +181,17 @@ Settings Settings::from_environment() {
     const auto number = parse_number<std::uint64_t>(*text);
     if (!number) refuse("HEADWAY_SEED", *text, "a whole number from 0 to 2^64-1");
     settings.seed = *number;
+  }
+  settings.sim = variable("HEADWAY_SIM").value_or("");
+  if (settings.simulated()) {
+    const std::string given = variable("HEADWAY_PES_PER_PROCESS").value_or("");
+    if (!given.empty() && settings.pes_per_process != settings.pes) {
+      refuse("HEADWAY_PES_PER_PROCESS", given, fmt::format("{} with HEADWAY_TRANSPORT=sim: all PEs are in one process", settings.pes));
+    }
+    settings.pes_per_process = settings.pes;
+    settings.bind = Bind::none;
+  } else if (!settings.sim.empty()) {
+    refuse("HEADWAY_SIM", settings.sim, "nothing without HEADWAY_TRANSPORT=sim");
   }
   return settings;
 }

@@ -14,7 +14,6 @@ void reset(Segment& segment, std::size_t pe) {
   control.returned.store(Returns::end, std::memory_order_relaxed);
   control.sleeping.store(0, std::memory_order_relaxed);
   for (std::size_t i = 0; i < inbox_cells; ++i) segment.inbox(pe)[i].sequence.store(0, std::memory_order_relaxed);
-  std::memset(segment.board(pe).data(), 0, segment.board(pe).size());
 }
 
 LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe)

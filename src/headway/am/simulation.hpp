@@ -1,0 +1,66 @@
+/// PEs on the simulated transport: in this process, on fibers, by a seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <headway/am/board.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/transport/sim/world.hpp>
+#include <optional>
+#include <string>
+
+namespace headway::am {
+
+/// A world whose PEs show what they do on their boards, so that a stall is noticed, in simulated time.
+class Simulation {
+ public:
+  /// Nothing moved for `stall_ns` of simulated time: the run ends; 0: never.
+  Simulation(sim::WorldOptions options, std::int64_t stall_ns);
+
+  /// Runs body(endpoint) on every PE. Returns true when all have returned; false after stop(), or a stall, whose page
+  /// stall() then is.
+  bool run(const std::function<void(Endpoint&)>& body);
+
+  /// From a body: ends the run.
+  void stop() { world_.stop(); }
+
+  sim::World& world() { return world_; }
+  const std::string& stall() const { return stall_; }
+
+ private:
+  PeBoard& board(std::size_t pe) { return board_of(world_.endpoint(0), pe); }
+  bool moves();
+  std::string stall_page();
+
+  sim::World world_;
+  std::int64_t stall_ns_;
+  std::uint64_t activity_ = 0;
+  unsigned still_looks_ = 0;
+  std::string stall_;
+};
+
+/// For tests and experiments: runs of PEs that need no supervisor.
+struct SimulateOptions {
+  std::size_t pes = 1;
+  std::uint64_t seed = 1;
+  sim::Conditions conditions = {};
+  std::size_t budget_bytes = std::size_t(1) << 20;
+  std::size_t spill_bytes = std::size_t(1) << 30;
+  std::int64_t stall_ns = 1'000'000'000;
+  std::size_t stack_bytes = Fiber::stack_bytes_default;
+};
+
+struct SimulateResult {
+  int status = 0;    // as of run()
+  std::string text;  // why it failed
+  std::int64_t simulated_ns = 0;
+  std::uint64_t frames = 0;
+  std::size_t claimed_bytes_peak = 0;  // of frame memory, the most that one PE held at once
+};
+
+/// Runs body(Pe&) on every PE as run() does, but in this process and thread: bodies share all memory. Frames that
+/// nobody gave back by the end of a good run are a failure. The stacks of a run that fails are abandoned, not unwound.
+SimulateResult simulate(const SimulateOptions& options, const std::function<int(Pe&)>& body);
+
+}  // namespace headway::am

@@ -1,0 +1,334 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <headway/base/bytes.hpp>
+#include <headway/transport/sim/world.hpp>
+#include <utility>
+
+namespace headway::sim {
+namespace {
+
+// What calls cost that send and take nothing.
+constexpr std::int64_t poll_ns = 20;
+constexpr std::int64_t claim_ns = 10;
+constexpr std::int64_t look_at_clock_ns = 5;
+
+/// A frame on its way, or arrived and not yet taken.
+struct Letter {
+  std::int64_t at;  // when it arrives
+  std::uint64_t sequence;
+  FrameHeader header;
+  Memory::Block* block;  // nullptr: it goes by value
+  const std::byte* tail_end;
+  std::byte bytes[32];
+
+  bool operator>(const Letter& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
+};
+
+/// Memory on its way back to its owner.
+struct Returned {
+  std::int64_t at;
+  std::uint64_t sequence;
+  Memory::Block* block;
+  bool operator>(const Returned& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
+};
+
+template <class T>
+void push_heap(std::vector<T>& heap, T value) {
+  heap.push_back(std::move(value));
+  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+}
+
+template <class T>
+T pop_heap(std::vector<T>& heap) {
+  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+  T value = std::move(heap.back());
+  heap.pop_back();
+  return value;
+}
+
+}  // namespace
+
+/// One PE's side of the contract; also what others change of it when they send.
+class SimEndpoint final : public Endpoint {
+ public:
+  SimEndpoint(World& world, World::SimPe& pe, std::size_t id);
+
+  std::size_t id() const override { return id_; }
+  std::size_t size() const override { return world_->size(); }
+  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
+  std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
+  void drop(Frame* frame) override { memory_.drop(frame); }
+  Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  std::size_t by_value_bytes_max() const override { return conditions().by_value_bytes_max; }
+  std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
+  bool poll(Arrival& arrival) override;
+  void release(const Arrival& arrival) override;
+  void sleep(std::int64_t ns_max) override;
+  std::int64_t now() const override;
+  std::span<std::byte> board(std::size_t pe) override;
+
+  const Memory& memory() const { return memory_; }
+
+ private:
+  const Conditions& conditions() const { return world_->options_.conditions; }
+  bool refused_by_chance() { return conditions().refuse != 0 && world_->random_.chance(conditions().refuse); }
+  std::int64_t arrival_time(std::size_t target, std::size_t bytes);
+  std::int64_t next_event() const;
+
+  World* world_;
+  World::SimPe* pe_;
+  std::size_t id_;
+  Memory memory_;
+  std::vector<Letter> inbox_;  // heaps, earliest first
+  std::vector<Returned> returned_;
+  std::vector<std::int64_t> last_arrival_;  // of this PE's frames, by target: a pair keeps its order
+  std::int64_t injector_free_at_ = 0;
+  Letter taken_{};  // the last arrival, if it came by value
+};
+
+struct World::SimPe {
+  SimPe(World& world, std::size_t number) : id(number), endpoint(world, *this, number) {}
+
+  std::size_t id;
+  State state = State::ready;
+  std::int64_t clock = 0;
+  std::int64_t wakes_at = 0;  // where it sleeps
+  std::uint64_t version = 0;
+  double factor = 1;                    // how slow it is
+  std::vector<Conditions::Stop> stops;  // those to come, the next one last
+  SimEndpoint endpoint;
+  std::unique_ptr<Fiber> fiber;
+};
+
+// --- endpoint
+
+SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
+    : world_(&world), pe_(&pe), id_(id), memory_(id, world.options_.frame_memory_bytes) {}
+
+Frame* SimEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
+  world_->advance(*pe_, claim_ns);
+  return refused_by_chance() ? nullptr : memory_.try_claim(frame_bytes, tag);
+}
+
+/// When a frame posted now arrives. The injector sends one after the other.
+std::int64_t SimEndpoint::arrival_time(std::size_t target, std::size_t bytes) {
+  const Conditions& c = conditions();
+  const std::int64_t departure = pe_->clock + std::int64_t(double(c.overhead_ns) * pe_->factor);
+  if (target == id_) return departure;
+  const std::int64_t start = std::max(departure, injector_free_at_);
+  const auto through_ns = std::int64_t(c.gap_per_byte_ns * double(bytes));
+  injector_free_at_ = start + std::max(c.gap_ns, through_ns);
+  std::int64_t at = start + through_ns + c.latency_ns;
+  if (c.delay_ns_max != 0) at += std::int64_t(world_->random_.size(0, std::size_t(c.delay_ns_max)));
+  return at;
+}
+
+Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
+  const FrameHeader& header = frame->header;
+  const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
+  const bool by_value = header.hops_left == 0 && bytes <= conditions().by_value_bytes_max;
+  if (!by_value && !claimed) return Posted::refused;
+  if (refused_by_chance()) {
+    world_->advance(*pe_, claim_ns);
+    return Posted::refused;
+  }
+  SimEndpoint& to = world_->pes_[target]->endpoint;
+  if (to.inbox_.size() >= conditions().inbox_frames) {
+    world_->advance(*pe_, claim_ns);
+    return Posted::refused;
+  }
+  if (header.source != id_) throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
+
+  Letter letter{0, ++world_->sequence_, header, nullptr, tail_end, {}};
+  if (by_value) {
+    std::memcpy(letter.bytes, frame->payload(), header.payload_bytes);
+    std::memcpy(letter.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
+  } else {
+    letter.block = &memory_.post(frame, tail_end);
+  }
+  ++world_->frames_;
+  if (last_arrival_.empty()) last_arrival_.resize(world_->size());
+  letter.at = std::max(last_arrival_[target], arrival_time(target, sizeof(FrameHeader) + bytes));
+  last_arrival_[target] = letter.at;
+  push_heap(to.inbox_, letter);
+  world_->wake(*to.pe_, letter.at);
+  world_->advance(*pe_, conditions().overhead_ns);
+  return by_value ? Posted::copied : Posted::lent;
+}
+
+std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
+  std::size_t count = 0;
+  for (; !returned_.empty() && returned_.front().at <= pe_->clock; ++count) {
+    Memory::Block& block = *pop_heap(returned_).block;
+    const std::size_t bytes = block.block_bytes;
+    const std::uint64_t tag = block.tag;
+    memory_.reclaim(block);
+    returned(context, bytes, tag);
+  }
+  return count;
+}
+
+bool SimEndpoint::poll(Arrival& arrival) {
+  std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);  // what came by value was valid until now
+  world_->advance(*pe_, poll_ns);
+  if (inbox_.empty() || inbox_.front().at > pe_->clock) return false;
+  taken_ = pop_heap(inbox_);
+  world_->advance(*pe_, conditions().overhead_ns);
+  arrival.header = taken_.header;
+  if (taken_.block == nullptr) {
+    arrival.payload = taken_.bytes;
+    arrival.tail_end = taken_.bytes + taken_.header.payload_bytes + taken_.header.tail_bytes;
+    arrival.owned = 0;
+  } else {
+    arrival.payload = taken_.block->frame()->payload();
+    arrival.tail_end = taken_.tail_end;
+    arrival.owned = reinterpret_cast<std::uintptr_t>(taken_.block);
+    Memory::lend(*taken_.block, arrival.header, arrival.tail_end);
+  }
+  return true;
+}
+
+void SimEndpoint::release(const Arrival& arrival) {
+  if (arrival.owned == 0) return;
+  auto* block = reinterpret_cast<Memory::Block*>(arrival.owned);
+  Memory::give_back(*block, arrival.header, arrival.tail_end);
+  SimEndpoint& owner = world_->pes_[block->pe]->endpoint;
+  const std::int64_t at = pe_->clock + (block->pe == id_ ? 0 : conditions().latency_ns);
+  push_heap(owner.returned_, {at, ++world_->sequence_, block});
+  world_->wake(*owner.pe_, at);
+}
+
+std::int64_t SimEndpoint::next_event() const {
+  return std::min(inbox_.empty() ? forever : inbox_.front().at, returned_.empty() ? forever : returned_.front().at);
+}
+
+void SimEndpoint::sleep(std::int64_t ns_max) {
+  if (ns_max <= 0) return;
+  std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
+  const std::int64_t until = pe_->clock + std::min(ns_max, forever - pe_->clock);
+  const std::int64_t at = std::min(until, next_event());
+  if (at <= pe_->clock) return world_->advance(*pe_, poll_ns);
+  pe_->state = World::State::sleeping;
+  pe_->wakes_at = at;
+  world_->schedule(*pe_, at);
+  Fiber::suspend();
+  world_->advance(*pe_, poll_ns);
+}
+
+std::int64_t SimEndpoint::now() const {
+  world_->advance(*pe_, look_at_clock_ns);
+  return pe_->clock;
+}
+
+std::span<std::byte> SimEndpoint::board(std::size_t pe) {
+  const WorldOptions& options = world_->options_;
+  if (options.board) return options.board(pe);
+  return std::span(world_->boards_).subspan(pe * options.board_bytes, options.board_bytes);
+}
+
+// --- world
+
+World::World(WorldOptions options) : options_(std::move(options)), random_(options_.seed) {
+  if (!options_.board) boards_.resize(options_.pes * options_.board_bytes);
+  for (std::size_t pe = 0; pe < options_.pes; ++pe) pes_.push_back(std::make_unique<SimPe>(*this, pe));
+  for (const Conditions::Slow& slow : options_.conditions.slow) pes_[slow.pe]->factor *= slow.factor;
+  for (const Conditions::Stop& stop : options_.conditions.stops) pes_[stop.pe]->stops.push_back(stop);
+  for (auto& pe : pes_) std::ranges::sort(pe->stops, std::greater<>(), &Conditions::Stop::at_ns);
+}
+
+World::~World() = default;
+
+Endpoint& World::endpoint(std::size_t pe) { return pes_[pe]->endpoint; }
+
+void World::schedule(SimPe& pe, std::int64_t at) {
+  turns_.push({at, std::uint32_t(random_.next()), std::uint32_t(pe.id), ++pe.version});
+}
+
+/// Something happens for the PE at that time: if it sleeps longer, it does no more.
+void World::wake(SimPe& pe, std::int64_t at) {
+  if (pe.state != State::sleeping || at >= pe.wakes_at) return;
+  pe.wakes_at = at;
+  schedule(pe, at);
+  horizon_ = std::min(horizon_, at);
+}
+
+void World::suspend(SimPe& pe) {
+  schedule(pe, pe.clock);
+  Fiber::suspend();
+}
+
+/// Passes time on the PE that runs, and lets others run that are behind it now.
+void World::advance(SimPe& pe, std::int64_t ns) {
+  double cost = double(ns) * pe.factor;
+  if (options_.conditions.jitter != 0) cost *= 1 + options_.conditions.jitter * random_.fraction();
+  pe.clock += std::int64_t(cost);
+  while (!pe.stops.empty() && pe.clock >= pe.stops.back().at_ns) {
+    const Conditions::Stop stop = pe.stops.back();
+    pe.stops.pop_back();
+    if (stop.for_ns == forever) {
+      pe.state = State::stopped;
+      Fiber::suspend();  // never to return
+    }
+    pe.clock += stop.for_ns;
+  }
+  if (pe.clock > horizon_) suspend(pe);
+}
+
+void World::drop_void_turns() {
+  while (!turns_.empty() && turns_.top().version != pes_[turns_.top().pe]->version) turns_.pop();
+}
+
+std::int64_t World::next_turn() {
+  drop_void_turns();
+  return turns_.empty() ? forever : turns_.top().at;
+}
+
+World::End World::run(const std::function<void(std::size_t)>& body, std::int64_t watch_ns,
+                      const std::function<bool()>& watch) {
+  for (auto& pe : pes_) {
+    pe->fiber = std::make_unique<Fiber>([&body, id = pe->id] { body(id); }, options_.stack_bytes);
+    schedule(*pe, 0);
+  }
+  running_ = pes_.size();
+  std::int64_t watch_at = watch_ns;
+  while (running_ != 0) {
+    if (next_turn() == forever) return End::stuck;
+    const Turn turn = turns_.top();
+    turns_.pop();
+    if (turn.at >= watch_at) {
+      if (!watch()) return End::given_up;
+      watch_at = turn.at + watch_ns;
+    }
+    SimPe& pe = *pes_[turn.pe];
+    pe.state = State::ready;
+    pe.clock = std::max(pe.clock, turn.at);
+    horizon_ = next_turn();
+    ++switches_;
+    pe.fiber->resume();
+    now_ = std::max(now_, pe.clock);
+    if (stopped_) return End::given_up;
+    if (pe.fiber->done()) {
+      pe.state = State::done;
+      --running_;
+    }
+  }
+  return End::finished;
+}
+
+bool World::is_stopped(std::size_t pe) const { return pes_[pe]->state == State::stopped; }
+
+std::size_t World::claimed_bytes_peak(std::size_t pe) const { return pes_[pe]->endpoint.memory().bytes_peak(); }
+
+std::string World::missing() const {
+  std::string text;
+  for (const auto& pe : pes_) {
+    const std::string missing = pe->endpoint.memory().missing();
+    if (!missing.empty()) text += (text.empty() ? "" : "; ") + missing;
+  }
+  return text;
+}
+
+}  // namespace headway::sim

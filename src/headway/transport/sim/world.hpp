@@ -1,0 +1,101 @@
+/// The simulated transport: all PEs are fibers of one process, on a virtual clock, scheduled by a seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <headway/base/fiber.hpp>
+#include <headway/base/random.hpp>
+#include <headway/transport/endpoint.hpp>
+#include <headway/transport/sim/conditions.hpp>
+#include <headway/transport/sim/memory.hpp>
+#include <memory>
+#include <queue>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headway::sim {
+
+struct WorldOptions {
+  std::size_t pes = 1;
+  std::uint64_t seed = 1;
+  Conditions conditions = {};
+  std::size_t frame_memory_bytes = std::size_t(1) << 24;  // of one PE
+  std::size_t stack_bytes = Fiber::stack_bytes_default;
+  std::size_t board_bytes = 8192;
+  /// Where the boards lie; without it the world makes them.
+  std::function<std::span<std::byte>(std::size_t pe)> board = {};
+};
+
+/// A discrete-event simulation. Each PE has a clock of its own, which its calls of the transport advance; the one whose
+/// clock is earliest runs, until it calls the transport with a clock beyond the next one's. What a program computes
+/// between calls takes no time. All choices come from the seed, so that the same seed gives the same run, provided that
+/// the program depends on nothing else (addresses, real time).
+class World {
+ public:
+  explicit World(WorldOptions options);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World();
+
+  std::size_t size() const { return pes_.size(); }
+  Endpoint& endpoint(std::size_t pe);
+
+  enum class End {
+    finished,  // all bodies have returned
+    given_up,  // watch() or stop() said so
+    stuck,     // no PE will ever run again
+  };
+
+  /// Runs body(pe) on a fiber for every PE. `watch` is called about every `watch_ns` of simulated time, between
+  /// the PEs' turns; false ends the run. Fibers that are not done then are abandoned. Once.
+  End run(const std::function<void(std::size_t pe)>& body, std::int64_t watch_ns, const std::function<bool()>& watch);
+
+  /// From a body: ends the run when that PE's turn ends.
+  void stop() { stopped_ = true; }
+
+  /// The latest of the PEs' clocks.
+  std::int64_t now() const { return now_; }
+  /// Whether that PE has come to a stop that lasts for ever.
+  bool is_stopped(std::size_t pe) const;
+  std::uint64_t frames() const { return frames_; }
+  std::uint64_t switches() const { return switches_; }
+  /// At most so much frame memory was claimed by that PE at once.
+  std::size_t claimed_bytes_peak(std::size_t pe) const;
+  /// Frames that nobody has given back, as text: after the end of a good run there are none.
+  std::string missing() const;
+
+ private:
+  friend class SimEndpoint;
+  struct SimPe;
+  enum class State { ready, sleeping, stopped, done };
+
+  struct Turn {
+    std::int64_t at;
+    std::uint32_t tie;  // by the seed
+    std::uint32_t pe;
+    std::uint64_t version;  // of the PE's schedule; an older one is void
+    bool operator>(const Turn& other) const { return at != other.at ? at > other.at : tie > other.tie; }
+  };
+
+  void schedule(SimPe& pe, std::int64_t at);
+  void wake(SimPe& pe, std::int64_t at);
+  void advance(SimPe& pe, std::int64_t ns);
+  void suspend(SimPe& pe);
+  void drop_void_turns();
+  std::int64_t next_turn();
+
+  WorldOptions options_;
+  Random random_;
+  std::vector<std::unique_ptr<SimPe>> pes_;
+  std::vector<std::byte> boards_;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  std::int64_t horizon_ = 0;  // the running PE's turn ends beyond it
+  std::int64_t now_ = 0;
+  std::size_t running_ = 0;  // bodies that have not returned
+  std::uint64_t sequence_ = 0, frames_ = 0, switches_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace headway::sim
