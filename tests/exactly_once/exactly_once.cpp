@@ -2,14 +2,17 @@
 /// at the limits of every option, with handlers that send on. Both ends write down what they sent and handled per pair
 /// of PEs in memory that the starting process compares afterwards.
 ///
-///     exactly_once [--mode direct,1d,2d,3d] [--messages N] [--large N] [--case NAME] [--seed N] [--verbose]
+///     exactly_once [--mode direct,1d,2d,3d] [--messages N] [--large N] [--case NAME] [--seed N] [--seconds N]
+///     [--verbose]
 ///
 /// N messages of 0 to 4 KB and N of up to 1 MB in each mode, spread over all cases. PEs as HEADWAY_PES says, and so on.
+/// With --seconds each case goes on for so long, again and again with as many messages, and its memory must not grow.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -17,6 +20,8 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <support/memory.hpp>
+#include <utility>
 #include <vector>
 
 #include "traffic.hpp"
@@ -33,6 +38,7 @@ using headway::PeId;
 constexpr std::size_t small_max = 4096, large_max = 1_MiB;
 constexpr std::uint16_t depth_max = 8;
 constexpr std::size_t rounds = 3;  // each ends with a quiesce()
+constexpr std::size_t rounds_per_aggregators_in_soak = 32;
 constexpr std::size_t pes_max = 256;
 
 struct Case {
@@ -97,6 +103,31 @@ struct Plan {
   headway::Topology topology;
   std::uint64_t seed = 1;
   std::uint64_t messages = 0, large = 0;  // at least, of all PEs together, those that handlers send included
+  double seconds = 0;                     // 0: `rounds` rounds
+};
+
+/// Memory of all PEs together, looked at about a hundred times in a soak. After its first quarter it must not grow.
+class Growth {
+ public:
+  void look(Pe& pe, double part_of_the_time) {
+    if (part_of_the_time < double(samples_.size() + 1) * 0.01) return;
+    samples_.push_back(headway::allreduce(pe, headway::testing::proportional_bytes(getpid()), std::plus<>()));
+  }
+  /// What is wrong, or empty.
+  std::string report(bool verbose) const {
+    if (samples_.size() < 8) return {};
+    const auto quarter = samples_.begin() + std::ptrdiff_t(samples_.size() / 4);
+    const auto end = samples_.end() - std::ptrdiff_t(samples_.size() / 4);
+    const std::size_t early = *std::max_element(quarter, end), late = *std::max_element(end, samples_.end());
+    const std::string text =
+        fmt::format("memory of all PEs: {:.1f} MiB after the first quarter, {:.1f} MiB in the last",
+                    double(early) / 0x1p20, double(late) / 0x1p20);
+    if (verbose) fmt::print("{}\n", text);
+    return double(late) > 1.05 * double(early) + 0x1p20 ? text : "";
+  }
+
+ private:
+  std::vector<std::size_t> samples_;
 };
 
 /// One PE's part.
@@ -119,34 +150,54 @@ class Participant {
     const std::uint64_t large_per_pe = plan_.large == 0 ? 0 : 1 + plan_.large / (depth_max / 2) / pe_.size() / rounds;
     const std::uint64_t large_every =
         large_per_pe == 0 ? ~std::uint64_t(0) : std::max<std::uint64_t>(1, per_pe / large_per_pe);
-    for (std::size_t round = 0; round < rounds; ++round) {
-      make_aggregators(round);
+    // As of the last quiesce(): others may be further and have messages handled here since.
+    std::uint64_t handled_before = 0, sent_before = 0, counted_before = 0;
+    for (std::size_t round = 0; goes_on(round); ++round) {
+      if (plan_.seconds == 0 || round % rounds_per_aggregators_in_soak == 0) {
+        make_aggregators(round);
+        counted_before = 0;
+      }
       hot_ = (plan_.seed + round) % pe_.size();
-      const std::uint64_t handled_before = handled_, sent_before = sent_messages_;
       for (std::uint64_t i = 0; i < per_pe; ++i) {
         send_from_program(i % large_every == large_every - 1);
         if (random_.one_in(300)) pe_.progress();
         if (random_.one_in(1000)) whole_->flush();
       }
       const std::uint64_t returned = pe_.quiesce();
-      const std::uint64_t handled = handled_ - handled_before, sent = sent_messages_ - sent_before;
-      const auto plus = [](std::uint64_t a, std::uint64_t b) { return a + b; };
-      const std::uint64_t all_sent = headway::allreduce(pe_, sent, plus);
-      const std::uint64_t all_handled = headway::allreduce(pe_, handled, plus);
+      const std::uint64_t handled = handled_ - std::exchange(handled_before, handled_);
+      const std::uint64_t sent = sent_messages_ - std::exchange(sent_before, sent_messages_);
+      const std::uint64_t counted_now = counted();
+      if (const std::uint64_t by_statistics = counted_now - std::exchange(counted_before, counted_now);
+          by_statistics != handled) {
+        report(fmt::format("statistics say that {} messages were handled, but {} were", by_statistics, handled));
+      }
+      const std::uint64_t all_sent = headway::allreduce(pe_, sent, std::plus<>());
+      const std::uint64_t all_handled = headway::allreduce(pe_, handled, std::plus<>());
       if (returned != all_handled || returned != all_sent) {
         report(fmt::format("quiesce() returned {}, but {} messages were sent and {} handled", returned, all_sent,
                            all_handled));
       }
-      if (const std::uint64_t counted =
-              whole_->statistics().handled + bare_->statistics().handled + fixed_->statistics().handled;
-          counted != handled) {
-        report(fmt::format("statistics say that {} messages were handled, but {} were", counted, handled));
-      }
+    }
+    if (pe_.id() == 0) {
+      if (const std::string growth = growth_.report(plan_.seconds != 0); !growth.empty()) report(growth);
     }
     return errors_ == 0 ? 0 : 1;
   }
 
  private:
+  /// Collective in a soak: PE 0's clock decides.
+  bool goes_on(std::size_t round) {
+    if (plan_.seconds == 0) return round < rounds;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    const double part = headway::allreduce(pe_, pe_.id() == 0 ? passed.count() / plan_.seconds : 0, std::plus<>());
+    growth_.look(pe_, part);
+    return part < 1;
+  }
+
+  std::uint64_t counted() const {
+    return whole_->statistics().handled + bare_->statistics().handled + fixed_->statistics().handled;
+  }
+
   void make_aggregators(std::size_t round) {
     AggregatorOptions whole = plan_.of->options, bare, fixed;
     if (plan_.of->name == random_case) {
@@ -268,6 +319,8 @@ class Participant {
   std::size_t hot_ = 0;
   bool whole_is_ordered_ = false, fixed_is_ordered_ = false;
   std::uint64_t sent_messages_ = 0, handled_ = 0, errors_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Growth growth_;
 };
 
 class Memory {
@@ -307,10 +360,10 @@ int run_case(const Plan& plan, char* program, bool verbose) {
     }
   }
   if (status == 0 && (differing != 0 || messages < plan.messages)) status = 1;
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
   if (status != 0 || verbose) {
     fmt::print("{:6} {:22} {:9} messages {:8.1f} MB {:7.2f} s{}\n", to_string(plan.topology), plan.of->name, messages,
-               double(bytes) * 1e-6, seconds.count(), status == 0 ? "" : fmt::format("  FAILED (status {})", status));
+               double(bytes) * 1e-6, passed.count(), status == 0 ? "" : fmt::format("  FAILED (status {})", status));
   }
   if (status != 0) {
     fmt::print(
@@ -323,6 +376,7 @@ int run_case(const Plan& plan, char* program, bool verbose) {
 int run_all(int argc, char** argv) {
   std::string modes = "direct,1d,2d,3d", only;
   std::uint64_t messages = 50'000, large = 500, seed = 1;
+  double seconds = 0;
   bool verbose = false;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
@@ -342,6 +396,8 @@ int run_all(int argc, char** argv) {
       large = std::stoull(value);
     else if (option == "--seed")
       seed = std::stoull(value);
+    else if (option == "--seconds")
+      seconds = std::stod(value);
     else
       throw std::runtime_error("there is no option " + option);
   }
@@ -354,7 +410,7 @@ int run_all(int argc, char** argv) {
     at = end + 1;
     for (const Case& one : cases) {
       if (!only.empty() && only != one.name) continue;
-      const Plan plan{&one, topology, seed, messages / cases_run, large / cases_run};
+      const Plan plan{&one, topology, seed, messages / cases_run, large / cases_run, seconds};
       failed += run_case(plan, argv[0], verbose) != 0;
       ++runs;
     }

@@ -1,23 +1,31 @@
-# cmake -D program=FILE -D pes_as=processes|threads|both -P check.cmake
-# The program must end well and print the same line however many PEs there are, wherever they run, over every topology.
+# cmake -D program=FILE -D pes_as=processes|threads|both|sim -P check.cmake
+# The program must end well and print the same line however many PEs there are, wherever they run, over every topology; the
+# first line, which all others are compared with, is that of one PE on the local transport.
 set(expected "")
-foreach(pes 1 2 3 5 8 13)
-  set(pes_per_process 1)
+set(sizes 1 2 3 5 8 13)
+if(pes_as STREQUAL "sim")
+  list(APPEND sizes 64)
+endif()
+foreach(pes IN LISTS sizes)
+  set(settings HEADWAY_PES=${pes})
   if(pes_as STREQUAL "threads")
-    set(pes_per_process ${pes})
+    list(APPEND settings HEADWAY_PES_PER_PROCESS=${pes})
   elseif(pes_as STREQUAL "both")
-    set(pes_per_process 3)
+    list(APPEND settings HEADWAY_PES_PER_PROCESS=3)
+  elseif(pes_as STREQUAL "sim" AND NOT expected STREQUAL "")
+    list(APPEND settings HEADWAY_TRANSPORT=sim HEADWAY_SEED=${pes} HEADWAY_SIM=delay=20us,jitter=2,refuse=0.1,inbox=64)
   endif()
   foreach(topology direct 1d 2d 3d)
-    set(run "HEADWAY_PES=${pes} HEADWAY_PES_PER_PROCESS=${pes_per_process} ${program} ${topology}")
-    execute_process(COMMAND ${CMAKE_COMMAND} -E env HEADWAY_PES=${pes} HEADWAY_PES_PER_PROCESS=${pes_per_process}
-                            ${program} ${topology}
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env ${settings} ${program} ${topology}
                     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+    string(REGEX REPLACE "^headway: simulated ${pes} PEs, seed ${pes}: [^\n]*\n$" "" errors "${errors}")
     if(expected STREQUAL "")
       set(expected "${output}")
     endif()
     if(NOT status EQUAL 0 OR output STREQUAL "" OR NOT output STREQUAL expected OR NOT errors STREQUAL "")
-      message(FATAL_ERROR "${run}\nended with ${status} and printed\n${output}${errors}\nwhere\n${expected}\nwas expected")
+      list(JOIN settings " " settings)
+      message(FATAL_ERROR "${settings} ${program} ${topology}\nended with ${status} and printed\n${output}${errors}\n"
+                          "where\n${expected}\nwas expected")
     endif()
   endforeach()
 endforeach()
