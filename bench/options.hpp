@@ -122,12 +122,12 @@ inline void report(const Json& record, const std::string& json) {
     return;
   }
   const std::string line = fmt::format(
-      "{} {}: {} PEs, {} messages of {} bytes, {:.3f} ms, {:.2f} M messages/s in all, {} frames, {:.0f} % full, {}\n",
+      "{} {}: {} PEs, {} messages of {} bytes, {:.3f} ms{}, {:.2f} M messages/s in all, {} frames, {:.0f} % full, {}\n",
       record["bench"].get<std::string>(), record["mode"].get<std::string>(), record["pes"].get<std::size_t>(),
       record["messages"].get<std::uint64_t>(), record["message_bytes"].get<std::size_t>(),
-      record["seconds"]["median"].get<double>() * 1e3, record["messages_per_second"].get<double>() / 1e6,
-      record["frames"].get<std::uint64_t>(), record["fill_mean"].get<double>() * 100,
-      record["verified"].get<bool>() ? "verified" : "WRONG");
+      record["seconds"]["median"].get<double>() * 1e3, record.contains("simulated_time") ? " of simulated time" : "",
+      record["messages_per_second"].get<double>() / 1e6, record["frames"].get<std::uint64_t>(),
+      record["fill_mean"].get<double>() * 100, record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }

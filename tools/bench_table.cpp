@@ -56,8 +56,9 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   std::string text = fmt::format(
       "{}, {}: {} messages of {} bytes, {} PE{} in {} process{}, {}; {} round{}{}\n", bench, title,
       first["messages"].get<std::uint64_t>(), first["message_bytes"].get<std::size_t>(), pes, pes == 1 ? "" : "s",
-      processes, processes == 1 ? "" : "es", first["transport"].get<std::string>(), first["repeat"].get<std::size_t>(),
-      first["repeat"] == 1 ? "" : "s", cases.size() > 1 ? ", interleaved" : "");
+      processes, processes == 1 ? "" : "es",
+      first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
+      first["repeat"].get<std::size_t>(), first["repeat"] == 1 ? "" : "s", cases.size() > 1 ? ", interleaved" : "");
 
   std::vector<std::string> compared = {cases.front().label};  // the first, and the best peer
   for (const auto& [label, ratio] : first["ratio_to"].items()) {

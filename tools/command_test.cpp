@@ -127,6 +127,44 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
   }
 }
 
+#if defined(HEADWAY_SIM)
+/// An application, beside the command, on the simulated transport.
+ChildResult simulated(const std::string& seed, const std::string& conditions, const std::string& pes) {
+  const std::string command = HEADWAY_COMMAND;
+  const std::string program = command.substr(0, command.rfind('/')) + "/headway-randomaccess";
+  return headway({"run", "--transport", "sim", "--seed", seed, "--sim", conditions, "-n", pes, "--stall", "1s", program,
+                  "--log2", "12"});
+}
+
+TEST(Command, an_unchanged_program_is_simulated_and_a_seed_repeats_the_run) {
+  const char* conditions = "delay=20us,jitter=1,refuse=0.05,slow=1:10";
+  const ChildResult first = simulated("7", conditions, "256"), again = simulated("7", conditions, "256");
+  const ChildResult other = simulated("8", conditions, "256");
+  EXPECT_EQ(first.status, 0) << first.errors;
+  EXPECT_NE(first.output.find("of simulated time"), std::string::npos) << first.output;
+  EXPECT_NE(first.output.find("verified"), std::string::npos) << first.output;
+  EXPECT_NE(first.errors.find("headway: simulated 256 PEs, seed 7: "), std::string::npos) << first.errors;
+  EXPECT_EQ(first.output, again.output);
+  EXPECT_EQ(first.errors, again.errors);
+  EXPECT_NE(first.errors, other.errors);
+}
+
+TEST(Command, a_simulated_run_that_stalls_says_how_to_have_it_again) {
+  const ChildResult stalled = simulated("3", "stop=5@1us", "8");
+  EXPECT_EQ(stalled.status, 122);
+  for (const char* text :
+       {"PE 5", "stopped", "HEADWAY_TRANSPORT=sim, HEADWAY_PES=8, HEADWAY_SEED=3, HEADWAY_SIM=stop=5@1us"}) {
+    EXPECT_NE(stalled.errors.find(text), std::string::npos) << text << " is not in:\n" << stalled.errors;
+  }
+}
+
+TEST(Command, simulated_conditions_that_cannot_be_are_refused) {
+  const ChildResult refused = simulated("1", "L=3", "8");
+  EXPECT_EQ(refused.status, 120);
+  EXPECT_EQ(refused.errors, "headway: HEADWAY_SIM=L=3: 'L=3': allowed is a time such as 200ns, 2us or 1ms\n");
+}
+#endif
+
 TEST(Command, bench_ends_with_the_status_of_a_program_that_cannot_run) {
   const ChildResult result = headway({"bench", "randomaccess", "--log2", "40", "--mode", "1d", "--repeat", "1"});
   EXPECT_EQ(result.status, 2);

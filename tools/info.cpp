@@ -1,6 +1,7 @@
 /// `headway info`: what this build is.
 #include <fmt/format.h>
 
+#include <headway/base/settings.hpp>
 #include <iostream>
 #include <record/command_line.hpp>
 
@@ -15,7 +16,7 @@ int info_command(int argc, char** argv) {
             << "compiler    " HEADWAY_COMPILER "\n"
             << "build       " HEADWAY_BUILD_TYPE "\n"
             << "layers      " HEADWAY_LAYERS "\n"
-            << "transports  local\n"
+            << "transports  local" << (has_simulation ? ", sim" : "") << "\n"
             << "plug-ins    none\n"
             << fmt::format("fmt         {}.{}.{}\n", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)
             << std::flush;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <headway/base/bytes.hpp>
-#include <headway/base/clock.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
@@ -60,14 +59,14 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
 
   const auto pass = [&](Share part) {
     pe.quiesce();
-    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin = pe.engine().now();
     std::uint64_t a = starts(part.begin);
     for (std::uint64_t left = part.size(); left > 0; --left) {
       a = step(a);
       updates.send(blocks.owner(a), a);
     }
     pe.quiesce();
-    return double(monotonic_ns() - begin) * 1e-9;
+    return double(pe.engine().now() - begin) * 1e-9;
   };
   pass({share.begin, share.begin + std::min<std::uint64_t>(share.size() / 4, 1 << 18)});  // warms caches and frames
   table.reset();

@@ -2,7 +2,6 @@
 /// Sizes that the compiler knows (8, 16, 32, 104, 1000) are sent as fixed-size messages, others as spans of bytes.
 #include <fmt/format.h>
 
-#include <headway/base/clock.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
 #include <options.hpp>
@@ -87,10 +86,10 @@ int measure(Pe& pe, const Arguments& arguments) {
   Traffic traffic(arguments.bytes, me);
   const auto pass = [&](typename Traffic::Sender& sender, std::uint64_t messages) {
     pe.quiesce();
-    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin = pe.engine().now();
     for (std::uint64_t i = 0; i < messages; ++i) traffic.send(sender, partner, i);
     pe.quiesce();
-    return double(monotonic_ns() - begin) * 1e-9;
+    return double(pe.engine().now() - begin) * 1e-9;
   };
 
   // Every byte of some messages; then all of them, timed, by their sums.

@@ -20,6 +20,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
+#include <headway/transport/sim/conditions.hpp>
 #include <iostream>
 
 namespace headway::am {
@@ -63,7 +64,14 @@ class FileSizeLimit {
   rlimit limit_before_{};
 };
 
+void check_conditions([[maybe_unused]] const Settings& settings) {
+#if defined(HEADWAY_SIM)
+  sim::Conditions().parse("HEADWAY_SIM", settings.sim, settings.pes);
+#endif
+}
+
 local::Segment make_segment(const Settings& settings) {
+  check_conditions(settings);
   const FileSizeLimit limit;
   try {
     return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);

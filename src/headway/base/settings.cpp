@@ -18,17 +18,13 @@ extern char** environ;
 namespace headway {
 namespace {
 
-constexpr std::array variables = {"HEADWAY_PES",   "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
-                                  "HEADWAY_BUDGET", "HEADWAY_SPILL",           "HEADWAY_BIND",
-                                  "HEADWAY_STALL", "HEADWAY_SEED",            "HEADWAY_SIM"};
+constexpr std::array variables = {
+    "HEADWAY_PES",  "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_BUDGET", "HEADWAY_SPILL",
+    "HEADWAY_BIND", "HEADWAY_STALL",           "HEADWAY_SEED",      "HEADWAY_SIM"};
 
-#if defined(HEADWAY_SIM)
-constexpr bool has_sim = true;
-constexpr const char* transports = "local or sim (this build has no other transport)";
-#else
-constexpr bool has_sim = false;
-constexpr const char* transports = "local (this build has no other transport; sim needs Boost.Context when it is built)";
-#endif
+constexpr const char* transports =
+    has_simulation ? "local or sim (this build has no other transport)"
+                   : "local (this build has no other transport; for sim it needs Boost.Context when it is built)";
 
 /// On one line, whatever is in it.
 std::string printable(std::string_view text) {
@@ -92,8 +88,8 @@ void refuse_unknown_variables() {
   }
 }
 
-/// Under a launcher that starts several processes the transport is its network, unless the user says otherwise. There is
-/// none yet, and each process would be a run of its own.
+/// Under a launcher that starts several processes the transport is its network, unless the user says otherwise. There
+/// is none yet, and each process would be a run of its own.
 void refuse_launchers() {
   struct Launcher {
     const char* name;
@@ -103,10 +99,11 @@ void refuse_launchers() {
        {Launcher{"mpirun", "OMPI_COMM_WORLD_SIZE"}, {"mpirun", "PMI_SIZE"}, {"srun", "SLURM_STEP_NUM_TASKS"}}) {
     const std::string text = variable(size_variable).value_or("");
     if (parse_number<std::size_t>(text).value_or(1) <= 1) continue;
-    throw SettingError(fmt::format("{} has started this program {} times ({}={}), and this build has no transport between "
-                                   "those processes: start it once; or, for so many runs beside each other, set "
-                                   "HEADWAY_TRANSPORT=local",
-                                   name, printable(text), size_variable, printable(text)));
+    throw SettingError(
+        fmt::format("{} has started this program {} times ({}={}), and this build has no transport between "
+                    "those processes: start it once; or, for so many runs beside each other, set "
+                    "HEADWAY_TRANSPORT=local",
+                    name, printable(text), size_variable, printable(text)));
   }
 }
 
@@ -126,10 +123,14 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text) {
   if (unit.empty() || unit == "B") scale = 1;
   if (!unit.empty() && (unit.size() == 1 || unit.substr(1) == "iB" || unit.substr(1) == "B")) {
     switch (unit[0]) {
-      case 'k': case 'K': scale = 0x1p10; break;
-      case 'm': case 'M': scale = 0x1p20; break;
-      case 'g': case 'G': scale = 0x1p30; break;
-      case 't': case 'T': scale = 0x1p40; break;
+      case 'k':
+      case 'K': scale = 0x1p10; break;
+      case 'm':
+      case 'M': scale = 0x1p20; break;
+      case 'g':
+      case 'G': scale = 0x1p30; break;
+      case 't':
+      case 'T': scale = 0x1p40; break;
       default: break;
     }
   }
@@ -155,7 +156,7 @@ Settings Settings::from_environment() {
   settings.pes = count_variable("HEADWAY_PES", std::min(available_cores(), pes_max), pes_max);
   settings.pes_per_process = count_variable("HEADWAY_PES_PER_PROCESS", 1, pes_max);
   if (const auto text = variable("HEADWAY_TRANSPORT")) {
-    if (*text != "local" && !(has_sim && *text == "sim")) refuse("HEADWAY_TRANSPORT", *text, transports);
+    if (*text != "local" && !(has_simulation && *text == "sim")) refuse("HEADWAY_TRANSPORT", *text, transports);
     settings.transport = *text;
   } else {
     refuse_launchers();
@@ -186,7 +187,8 @@ Settings Settings::from_environment() {
   if (settings.simulated()) {
     const std::string given = variable("HEADWAY_PES_PER_PROCESS").value_or("");
     if (!given.empty() && settings.pes_per_process != settings.pes) {
-      refuse("HEADWAY_PES_PER_PROCESS", given, fmt::format("{} with HEADWAY_TRANSPORT=sim: all PEs are in one process", settings.pes));
+      refuse("HEADWAY_PES_PER_PROCESS", given,
+             fmt::format("{} with HEADWAY_TRANSPORT=sim: all PEs are in one process", settings.pes));
     }
     settings.pes_per_process = settings.pes;
     settings.bind = Bind::none;

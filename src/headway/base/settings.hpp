@@ -13,15 +13,22 @@ inline constexpr std::size_t pes_max = 4096;
 inline constexpr std::size_t budget_bytes_min = std::size_t(1) << 20;
 inline constexpr std::size_t budget_bytes_max = std::size_t(1) << 38;
 
+/// Whether this build has the sim transport.
+#if defined(HEADWAY_SIM)
+inline constexpr bool has_simulation = true;
+#else
+inline constexpr bool has_simulation = false;
+#endif
+
 enum class Bind { core, none };
 
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
   std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
   std::string transport = "local";  // or "sim": all PEs are fibers of one process
-  std::string sim;                   // what a simulated network is like; see transport/sim/conditions.hpp
-  std::size_t budget_bytes = 0;  // frame memory of one PE; a power of two
-  std::size_t spill_bytes = 0;   // cap on one PE's memory for what its handlers send beyond the budget
+  std::string sim;                  // what a simulated network is like; see transport/sim/conditions.hpp
+  std::size_t budget_bytes = 0;     // frame memory of one PE; a power of two
+  std::size_t spill_bytes = 0;      // cap on one PE's memory for what its handlers send beyond the budget
   Bind bind = Bind::core;
   std::chrono::nanoseconds stall = std::chrono::seconds(60);  // nothing moved for this long: report and end; 0: never
   std::uint64_t seed = 1;
@@ -29,8 +36,9 @@ struct Settings {
   bool simulated() const { return transport == "sim"; }
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
-  /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM, with derived values for what is
-  /// not set. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
+  /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM, with derived values for
+  /// what is not set. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not
+  /// exist.
   static Settings from_environment();
 };
 
