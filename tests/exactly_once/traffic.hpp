@@ -1,55 +1,18 @@
 /// The random traffic of exactly_once: what a message carries, how it is made by a seed, and what both ends write down.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/base/random.hpp>
 #include <span>
+#include <support/checksum.hpp>
 #include <vector>
 
 namespace exactly_once {
 
-/// Random numbers by seed (splitmix64).
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t x = state_ += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-  }
-  std::uint64_t below(std::uint64_t n) { return next() % n; }
-  bool one_in(std::uint64_t n) { return below(n) == 0; }
-  /// Log-uniform in [low, high].
-  std::size_t size(std::size_t low, std::size_t high) {
-    const double u = double(next() >> 11) * 0x1p-53;
-    const double from = std::log(double(low) + 1), to = std::log(double(high) + 2);
-    return std::min(high, std::size_t(std::exp(from + u * (to - from))) - 1);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-/// A checksum that depends on every byte and on its place.
-inline std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
-  std::uint64_t hash = seed ^ bytes.size() * 0x9e3779b97f4a7c15;
-  auto add = [&](std::uint64_t word) { hash = std::rotl(hash ^ word, 29) * 0x9fb21c651e98df25; };
-  std::size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + i, 8);
-    add(word);
-  }
-  std::uint64_t rest = 0;
-  if (i < bytes.size()) std::memcpy(&rest, bytes.data() + i, bytes.size() - i);
-  add(rest);
-  return hash ^ hash >> 32;
-}
+using headway::Random;
+using headway::testing::checksum;
 
 /// In front of every message but the bare ones.
 struct Envelope {

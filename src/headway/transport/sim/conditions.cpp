@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <headway/base/error.hpp>
 #include <headway/transport/sim/conditions.hpp>
@@ -126,7 +127,10 @@ Conditions random_conditions(Random& random, std::size_t pes) {
   c.jitter = random.one_in(3) ? 0 : double(random.size(0, 20));
   c.inbox_frames = random.one_in(2) ? 1024 : random.size(1, 64);
   c.by_value_bytes_max = random.one_in(2) ? 32 : random.below(33);
-  while (random.one_in(3)) c.slow.push_back({random.below(pes), double(random.size(2, 1'000))});
+  while (random.one_in(3)) {
+    const Conditions::Slow slow{random.below(pes), double(random.size(2, 1'000))};
+    if (std::ranges::count(c.slow, slow.pe, &Conditions::Slow::pe) == 0) c.slow.push_back(slow);
+  }
   while (random.one_in(3)) {
     c.stops.push_back(
         {random.below(pes), std::int64_t(random.size(0, 1'000'000)), std::int64_t(random.size(0, 10'000'000))});

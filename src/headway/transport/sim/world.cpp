@@ -15,6 +15,9 @@ constexpr std::int64_t poll_ns = 20;
 constexpr std::int64_t claim_ns = 10;
 constexpr std::int64_t look_at_clock_ns = 5;
 
+// A refusal by chance stands for lack of something that is back after this time, and then wakes who sleeps.
+constexpr std::int64_t refusal_ns = 100'000;
+
 /// A frame on its way, or arrived and not yet taken.
 struct Letter {
   std::int64_t at;  // when it arrives
@@ -74,7 +77,11 @@ class SimEndpoint final : public Endpoint {
 
  private:
   const Conditions& conditions() const { return world_->options_.conditions; }
-  bool refused_by_chance() { return conditions().refuse != 0 && world_->random_.chance(conditions().refuse); }
+  bool refused_by_chance() {
+    if (conditions().refuse == 0 || !world_->random_.chance(conditions().refuse)) return false;
+    wakes_after_refusal_ = true;
+    return true;
+  }
   std::int64_t arrival_time(std::size_t target, std::size_t bytes);
   std::int64_t next_event() const;
 
@@ -86,6 +93,7 @@ class SimEndpoint final : public Endpoint {
   std::vector<Returned> returned_;
   std::vector<std::int64_t> last_arrival_;  // of this PE's frames, by target: a pair keeps its order
   std::int64_t injector_free_at_ = 0;
+  bool wakes_after_refusal_ = false;
   Letter taken_{};  // the last arrival, if it came by value
 };
 
@@ -208,6 +216,7 @@ std::int64_t SimEndpoint::next_event() const {
 void SimEndpoint::sleep(std::int64_t ns_max) {
   if (ns_max <= 0) return;
   std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
+  if (std::exchange(wakes_after_refusal_, false)) ns_max = std::min(ns_max, refusal_ns);
   const std::int64_t until = pe_->clock + std::min(ns_max, forever - pe_->clock);
   const std::int64_t at = std::min(until, next_event());
   if (at <= pe_->clock) return world_->advance(*pe_, poll_ns);

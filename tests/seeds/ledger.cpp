@@ -1,0 +1,117 @@
+#include "ledger.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <support/checksum.hpp>
+
+namespace seeds {
+
+std::uint64_t key_of_bare(std::size_t stage, std::size_t channel, std::size_t destination, Content content) {
+  return headway::testing::checksum(content, stage << 32 | channel << 16 | destination);
+}
+
+std::uint64_t key_of(const Program& program, const Draft& draft) {
+  if (has_header(program.channel(draft).kind)) return draft.id;
+  return key_of_bare(program.rounds[draft.round]->stage, draft.channel, draft.destination,
+                     content_of(draft.id, draft.bytes));
+}
+
+namespace {
+
+/// Memory for a message that finds no room and so opens a buffer, or two, or goes in parts. Strings that are serialized
+/// may be several times as long as what is in them.
+std::uint64_t spill_bytes_of(const Program& program, const Draft& draft) {
+  const std::size_t buffer = std::min(program.channel(draft).options.buffer_bytes, program.budget_bytes / 2);
+  return 2 * std::max(buffer, headway::buffer_bytes_min) + 8 * (draft.bytes + 128);
+}
+
+class SerialRun {
+ public:
+  explicit SerialRun(const Program& program) : program_(program) {
+    expectation_.phases.resize(program.phases);
+    for (auto& phase : expectation_.phases) phase.spill_bytes.resize(program.pes);
+    expectation_.digests.resize(program.pes);
+  }
+
+  Expectation run() {
+    for (const Round* round : program_.rounds) {
+      for (std::size_t pe = 0; pe < program_.pes; ++pe) {
+        const std::size_t roots = program_.roots(*round, pe);
+        for (std::size_t i = 0; i < roots; ++i) handle(program_.root(*round, pe, i));
+      }
+    }
+    for (const auto& phase : expectation_.phases) {
+      for (const std::uint64_t bytes : phase.spill_bytes) {
+        expectation_.spill_bytes_max = std::max(expectation_.spill_bytes_max, bytes);
+      }
+    }
+    return std::move(expectation_);
+  }
+
+ private:
+  void handle(const Draft& draft) {
+    auto& phase = expectation_.phases[program_.rounds[draft.round]->phase];
+    ++phase.messages;
+    phase.spill_bytes[draft.source] += spill_bytes_of(program_, draft);
+    expectation_.digests[draft.destination] += key_of(program_, draft);
+    for (unsigned i = 0; i < draft.children; ++i) handle(program_.child(draft, i));
+  }
+
+  const Program& program_;
+  Expectation expectation_;
+};
+
+}  // namespace
+
+Expectation expect(const Program& program) { return SerialRun(program).run(); }
+
+Oracle::Oracle(const Program& program)
+    : program_(program), rounds_(program.rounds.size()), quiescing_(program.phases), quiesced_(program.phases) {}
+
+void Oracle::sends(std::uint64_t key) {
+  ++unhandled_[key];
+  ++unhandled_messages_;
+  ++messages_;
+}
+
+void Oracle::handles(std::uint64_t key) {
+  const auto found = unhandled_.find(key);
+  if (found == unhandled_.end()) {
+    throw Violation("a message was handled that nobody had sent, or not so often");
+  }
+  if (--found->second == 0) unhandled_.erase(found);
+  --unhandled_messages_;
+  settle();
+}
+
+void Oracle::has_sent(std::size_t round) {
+  ++rounds_[round].sent;
+  settle();
+}
+
+/// Called whenever a message may have been the last.
+void Oracle::settle() {
+  if (unhandled_messages_ != 0) return;
+  for (RoundState& round : rounds_) round.settled |= round.sent == program_.pes;
+}
+
+void Oracle::leaves_quiesce(std::size_t phase) {
+  if (quiesced_[phase]++ != 0) return;
+  if (quiescing_[phase] != program_.pes) {
+    throw Violation(fmt::format("quiesce() has returned though only {} PEs have called it", quiescing_[phase]));
+  }
+  if (unhandled_messages_ != 0) {
+    throw Violation(
+        fmt::format("quiesce() has returned too early: {} messages are not handled yet", unhandled_messages_));
+  }
+}
+
+void Oracle::leaves_barrier(std::size_t round) {
+  if (rounds_[round].in_barrier == program_.pes) return;
+  throw Violation(fmt::format("barrier() has returned though only {} PEs have called it", rounds_[round].in_barrier));
+}
+
+}  // namespace seeds

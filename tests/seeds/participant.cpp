@@ -1,0 +1,290 @@
+#include "participant.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <headway/aggregate/route.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/collective/allreduce.hpp>
+#include <numeric>
+
+namespace seeds {
+namespace {
+
+constexpr std::size_t words_max = 300;
+using Words = std::array<std::uint64_t, words_max>;
+
+/// What a PE gives to an allreduce, and what must come of it.
+template <std::size_t n>
+std::array<std::uint64_t, n> words_of(const Round& round, std::size_t pe) {
+  std::array<std::uint64_t, n> words{};
+  for (std::size_t i = 0; i < n; ++i) words[i] = mix(round.number << 32 | pe, i);
+  return words;
+}
+
+template <std::size_t n>
+std::array<std::uint64_t, n> add(std::array<std::uint64_t, n> a, const std::array<std::uint64_t, n>& b) {
+  for (std::size_t i = 0; i < n; ++i) a[i] += b[i];
+  return a;
+}
+
+template <std::size_t n>
+bool allreduce_is_right(Pe& pe, const Round& round) {
+  const auto result = headway::allreduce(pe, words_of<n>(round, pe.id()), add<n>);
+  std::array<std::uint64_t, n> expected{};
+  for (std::size_t i = 0; i < pe.size(); ++i) expected = add<n>(expected, words_of<n>(round, i));
+  return result == expected;
+}
+
+/// A quarter of the budget, and one frame more for each number of hops that may be left.
+std::size_t target_bytes_max(const Program& program) {
+  std::size_t hops_max = 1, frame_max = std::max(program.budget_bytes / 16, headway::buffer_bytes_min);
+  auto add = [&](const headway::AggregatorOptions& options) {
+    const auto extents = headway::aggregate::grid_extents(program.pes, options.topology.dimensions);
+    const std::size_t peers = std::accumulate(extents.begin(), extents.end(), std::size_t(0));
+    frame_max = std::max(frame_max, std::min(options.buffer_bytes, program.budget_bytes / (2 * peers)));
+    hops_max = std::max(hops_max, extents.size());
+  };
+  add({});  // the PE's aggregator of calls
+  for (const Stage& stage : program.stages) {
+    for (const ChannelPlan& plan : stage.channels) add(plan.options);
+  }
+  return program.budget_bytes / 4 + hops_max * std::bit_ceil(frame_max);
+}
+
+}  // namespace
+
+Participant::Participant(Pe& pe, const Program& program, const Expectation& expectation, Ledger& ledger)
+    : pe_(pe),
+      program_(program),
+      expectation_(expectation),
+      ledger_(ledger),
+      random_(mix(program.seed, 0xbe00 + pe.id())),
+      target_bytes_max_(target_bytes_max(program)) {
+  set_receiver(pe, this);
+}
+
+Participant::~Participant() { set_receiver(pe_, nullptr); }
+
+template <class... T>
+void Participant::violated(const char* format, const T&... values) const {
+  throw Violation(fmt::format(fmt::runtime(format), values...));
+}
+
+template <class... T>
+void Participant::note(const char* format, const T&... values) const {
+  if (!ledger_.talks) return;
+  fmt::print("PE {} {}\n", pe_.id().value, fmt::format(fmt::runtime(format), values...));
+}
+
+std::uint64_t Participant::run() {
+  for (const Stage& stage : program_.stages) {
+    make_channels(stage);
+    for (const Round& round : stage.rounds) run_round(round);
+    lines_.clear();
+    ++stage_;
+  }
+  return digest_;
+}
+
+/// PEs are at different places meanwhile: messages come for what does not exist yet, or does not listen. Aggregators of
+/// calls always listen, and what comes there may be sent on through all the others.
+void Participant::make_channels(const Stage& stage) {
+  const bool may_wait = std::ranges::none_of(stage.channels, [](const ChannelPlan& plan) {
+    return plan.kind == Kind::calls || plan.kind == Kind::default_calls;
+  });
+  for (const ChannelPlan& plan : stage.channels) {
+    if (may_wait) pass_time(20);
+    Line& line = lines_.emplace_back();
+    line.channel = make_channel(pe_, plan, lines_.size() - 1, *this);
+    line.sent.resize(2 * pe_.size());
+    line.handled.resize(2 * pe_.size());
+  }
+  if (may_wait) pass_time(20);
+  for (Line& line : lines_) line.channel->listen();
+}
+
+void Participant::pass_time(std::size_t calls_max) {
+  if (!random_.one_in(4)) return;
+  for (std::size_t calls = random_.size(0, calls_max); calls > 0; --calls) pe_.progress();
+}
+
+// --- rounds
+
+void Participant::run_round(const Round& round) {
+  note("begins round {}", round.number);
+  send_roots(round);
+  ledger_.has_sent(round.number);
+  end_round(round);
+}
+
+void Participant::send_roots(const Round& round) {
+  const std::size_t roots = program_.roots(round, pe_.id());
+  std::optional<headway::DeferHandlers> guard;
+  for (std::size_t i = 0; i < roots; ++i) {
+    if (now_and_then(round.defer_every)) {
+      if (guard) {
+        deferring_ = false;
+        guard.reset();
+      } else {
+        guard.emplace(pe_);
+        deferring_ = true;
+      }
+    }
+    send(program_.root(round, pe_.id(), i), false, now_and_then(round.try_every));
+    if (now_and_then(round.progress_every)) pe_.progress();
+    if (now_and_then(round.flush_every)) lines_[random_.below(lines_.size())].channel->flush();
+  }
+  deferring_ = false;
+}
+
+void Participant::end_round(const Round& round) {
+  if (round.waits_for_messages) wait_for_messages(round);
+  if (round.barrier) {
+    ledger_.enters_barrier(round.number);
+    headway::barrier(pe_);
+    ledger_.leaves_barrier(round.number);
+  }
+  check_allreduce(round);
+  if (round.quiesces) quiesce(round);
+}
+
+void Participant::wait_for_messages(const Round& round) {
+  pe_.engine().wait_until([&] { return ledger_.is_settled(round.number); }, headway::am::Phase::collective);
+}
+
+void Participant::check_allreduce(const Round& round) {
+  if (round.allreduce_words == 0) return;
+  const bool right = round.allreduce_words == 1   ? allreduce_is_right<1>(pe_, round)
+                     : round.allreduce_words == 5 ? allreduce_is_right<5>(pe_, round)
+                                                  : allreduce_is_right<words_max>(pe_, round);
+  if (!right) violated("allreduce() of {} words gave a wrong result", round.allreduce_words);
+}
+
+void Participant::quiesce(const Round& round) {
+  note("enters quiesce() number {}", phase_);
+  ledger_.enters_quiesce(phase_);
+  const std::uint64_t handled = pe_.quiesce();
+  note("leaves quiesce() number {}", phase_);
+  ledger_.leaves_quiesce(phase_);
+  if (const std::uint64_t messages = expectation_.phases[phase_].messages; handled != messages) {
+    violated("quiesce() returned {}, but {} messages were handled", handled, messages);
+  }
+  check_books(round);
+  ++phase_;
+}
+
+/// Nothing is on its way now.
+void Participant::check_books(const Round& round) {
+  const headway::am::FrameStore& store = pe_.engine().store();
+  if (store.queued_frames() != 0) violated("{} frames wait behind quiesce()", store.queued_frames());
+  if (store.spill_bytes() != 0) violated("{} bytes are spilled behind quiesce()", store.spill_bytes());
+  const Stage& stage = program_.stages[round.stage];
+  for (std::size_t i = 0; i < lines_.size(); ++i) check_statistics(lines_[i], stage.channels[i]);
+}
+
+void Participant::check_statistics(const Line& line, const ChannelPlan& plan) {
+  const auto statistics = line.channel->statistics();
+  if (!statistics) return;
+  const headway::AggregatorStatistics& s = *statistics;
+  const char* name = name_of(plan.kind);
+  if (s.messages != line.messages_sent) {
+    violated("statistics of {} say that {} messages were sent, but {} were", name, s.messages, line.messages_sent);
+  }
+  if (s.handled != line.messages_handled) {
+    violated("statistics of {} say that {} messages were handled, but {} were", name, s.handled, line.messages_handled);
+  }
+  if (const auto by_reason = s.flush_full + s.flush_timeout + s.flush_idle + s.flush_explicit; by_reason != s.frames) {
+    violated("statistics of {} say that {} frames were posted, but give reasons for {}", name, s.frames, by_reason);
+  }
+  if (s.alone > s.messages) violated("statistics of {}: {} of {} messages went alone", name, s.alone, s.messages);
+  if (s.flush_idle != 0 && !plan.options.flush_when_idle) violated("{} was flushed when idle", name);
+  if (s.flush_timeout != 0 && plan.options.timeout == headway::no_timeout) violated("{} was flushed by timeout", name);
+
+  if (s.peak_target_bytes > target_bytes_max_) {
+    violated("{} bytes were on their way to one PE, {} are allowed", s.peak_target_bytes, target_bytes_max_);
+  }
+}
+
+// --- messages
+
+void Participant::send(const Draft& draft, bool from_handler, bool try_first) {
+  Line& line = lines_[draft.channel];
+  const std::size_t pair = 2 * draft.destination + from_handler;
+  const Header header{draft.id,
+                      line.sent[pair]++,
+                      std::uint16_t(draft.source),
+                      std::uint8_t(draft.round),
+                      std::uint8_t(draft.hops),
+                      from_handler,
+                      {}};
+  const Content content = content_of(draft.id, draft.bytes);
+  note("sends {:016x} of {} bytes to PE {} through {}{}", draft.id, draft.bytes, draft.destination, draft.channel,
+       from_handler ? " from a handler" : "");
+  ++line.messages_sent;
+  ledger_.sends(key_of(program_, draft));
+  if (try_first && line.channel->try_send(draft.destination, header, content)) return;
+  line.channel->send(draft.destination, header, content);
+}
+
+void Participant::enter_handler() {
+  if (in_handler_) violated("a handler runs inside another");
+  if (deferring_) violated("a handler runs while handlers are deferred");
+  in_handler_ = true;
+}
+
+Content Participant::arrives(std::size_t channel, std::optional<PeId> source, const Header& header) {
+  enter_handler();
+  if (header.round >= program_.rounds.size() || header.source >= pe_.size() || channel >= lines_.size()) {
+    violated("a message has arrived that nobody sent: from PE {}, of round {}", header.source, header.round);
+  }
+  const Round& round = *program_.rounds[header.round];
+  const Draft draft = program_.message(header.id, header.source, round, header.hops);
+  if (round.stage != stage_ || draft.channel != channel || draft.destination != pe_.id()) {
+    violated("a message of stage {} and channel {} for PE {} has arrived at channel {}", round.stage, draft.channel,
+             draft.destination, channel);
+  }
+  if (source && *source != header.source) {
+    violated("the handler was told that a message of PE {} is PE {}'s", header.source, source->value);
+  }
+  if (round.phase != phase_) violated("a message of phase {} is handled in phase {}", round.phase, phase_);
+  return content_of(draft.id, draft.bytes);
+}
+
+void Participant::arrived(std::size_t channel, const Header& header, bool unchanged) {
+  const Round& round = *program_.rounds[header.round];
+  const Draft draft = program_.message(header.id, header.source, round, header.hops);
+  if (!unchanged) violated("a message of {} bytes from PE {} is damaged", draft.bytes, draft.source);
+  note("handles {:016x} of {} bytes from PE {} through {}", draft.id, draft.bytes, draft.source, channel);
+  check_order(channel, header);
+  digest_ += header.id;
+  ++lines_[channel].messages_handled;
+  for (unsigned i = 0; i < draft.children; ++i) send(program_.child(draft, i), true, false);
+  ledger_.handles(header.id);
+  in_handler_ = false;
+}
+
+void Participant::arrived_bare(std::size_t channel, std::optional<PeId> source, Content content) {
+  enter_handler();
+  if (source && *source >= pe_.size()) violated("a message has come from PE {}", source->value);
+  note("handles {} bytes through {}", content.size(), channel);
+  const std::uint64_t key = key_of_bare(stage_, channel, pe_.id(), content);
+  digest_ += key;
+  ++lines_[channel].messages_handled;
+  ledger_.handles(key);
+  in_handler_ = false;
+}
+
+void Participant::check_order(std::size_t channel, const Header& header) {
+  const ChannelPlan& plan = program_.stages[stage_].channels[channel];
+  std::uint32_t& next = lines_[channel].handled[2 * std::size_t(header.source) + header.sent_by_handler];
+  if (plan.options.ordered && header.order != next) {
+    violated("message {} from PE {} through {} has come where {} was due", header.order, header.source,
+             name_of(plan.kind), next);
+  }
+  ++next;
+}
+
+}  // namespace seeds

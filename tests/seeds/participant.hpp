@@ -1,0 +1,67 @@
+/// One PE's part of a random program.
+#pragma once
+
+#include <headway/am/pe.hpp>
+#include <memory>
+#include <vector>
+
+#include "channel.hpp"
+#include "ledger.hpp"
+
+namespace seeds {
+
+class Participant final : private Receiver {
+ public:
+  Participant(Pe& pe, const Program& program, const Expectation& expectation, Ledger& ledger);
+  ~Participant() override;
+
+  /// Throws Violation. Returns the sum of the keys of all messages that it has handled.
+  std::uint64_t run();
+
+ private:
+  using Counts = std::vector<std::uint32_t>;
+  /// What this PE keeps of a channel.
+  struct Line {
+    std::unique_ptr<Channel> channel;
+    Counts sent, handled;  // in order, by PE and whether handlers sent them
+    std::uint64_t messages_sent = 0, messages_handled = 0;
+  };
+
+  void make_channels(const Stage& stage);
+  void run_round(const Round& round);
+  void send_roots(const Round& round);
+  void end_round(const Round& round);
+  void wait_for_messages(const Round& round);
+  void check_allreduce(const Round& round);
+  void quiesce(const Round& round);
+  void check_books(const Round& round);
+  void check_statistics(const Line& line, const ChannelPlan& plan);
+
+  void send(const Draft& draft, bool from_handler, bool try_first);
+  void pass_time(std::size_t calls_max);
+  bool now_and_then(unsigned every) { return every != 0 && random_.one_in(every); }
+
+  Content arrives(std::size_t channel, std::optional<PeId> source, const Header& header) override;
+  void arrived(std::size_t channel, const Header& header, bool unchanged) override;
+  void arrived_bare(std::size_t channel, std::optional<PeId> source, Content content) override;
+  void check_order(std::size_t channel, const Header& header);
+  void enter_handler();
+  template <class... T>
+  [[noreturn]] void violated(const char* format, const T&... values) const;
+  /// An event, for people.
+  template <class... T>
+  void note(const char* format, const T&... values) const;
+
+  Pe& pe_;
+  const Program& program_;
+  const Expectation& expectation_;
+  Ledger& ledger_;
+  Random random_;  // for what changes nothing but the time
+  std::size_t target_bytes_max_;
+  std::vector<Line> lines_;
+  std::size_t stage_ = 0, phase_ = 0;
+  std::uint64_t digest_ = 0;
+  bool in_handler_ = false, deferring_ = false;
+};
+
+}  // namespace seeds

@@ -1,0 +1,227 @@
+#include "program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <headway/base/bytes.hpp>
+
+namespace seeds {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace headway::literals;
+
+constexpr std::size_t serialized_bytes_max = 8'000;  // what tests compare element by element stays small
+
+std::size_t draw_pes(Random& random, std::size_t pes_max) {
+  const std::uint64_t dice = random.below(20);
+  const std::size_t pes = dice == 0   ? 1
+                          : dice < 11 ? random.between(2, 5)
+                          : dice < 17 ? random.between(6, 13)
+                                      : random.between(14, 33);
+  return std::min(pes, pes_max);
+}
+
+/// Options that are allowed, at any place of their ranges.
+headway::AggregatorOptions draw_options(Random& random) {
+  headway::AggregatorOptions options;
+  options.topology = {unsigned(random.below(4))};
+  if (random.one_in(30)) options.topology = {unsigned(random.between(4, 8))};
+  if (!random.one_in(5)) options.buffer_bytes = random.size(256, 20'000);
+  if (!random.one_in(3)) options.threshold = double(random.below(101)) / 100;
+  if (!random.one_in(3)) options.cutoff = double(random.below(101)) / 100;
+  if (options.threshold > 0 && options.cutoff > 0) options.cutoff *= 1 - options.threshold;
+  constexpr std::chrono::nanoseconds timeouts[] = {
+      headway::derived_timeout, headway::no_timeout, headway::no_timeout, 0ns, 1us, 100us, 10ms};
+  options.timeout = timeouts[random.below(std::size(timeouts))];
+  options.flush_when_idle = random.one_in(2);
+  options.ordered = random.one_in(2);
+  return options;
+}
+
+ChannelPlan draw_channel(Random& random) {
+  ChannelPlan plan{Kind(random.below(kinds)), draw_options(random), random.one_in(2)};
+  if (plan.kind == Kind::default_calls) plan.options = {};
+  return plan;
+}
+
+/// Whether what lies in its buffers leaves without a flush.
+bool delivers_unaided(const ChannelPlan& plan) {
+  return plan.options.flush_when_idle || plan.options.timeout != headway::no_timeout;
+}
+
+/// Messages that a round with these hops makes of one.
+double messages_per_root(unsigned hops_max, unsigned branching) {
+  const double growth = 1 + branching / 16.0;
+  double sum = 0, generation = 1;
+  for (unsigned hop = 0; hop <= hops_max; ++hop, generation *= growth) sum += generation;
+  return std::max(1.0, sum / 2);  // hops are drawn uniformly
+}
+
+Round draw_round(Random& random, const Program& program, const Stage& stage, const ProgramLimits& limits) {
+  Round round;
+  for (std::size_t channel = 0; channel < stage.channels.size(); ++channel) {
+    if (!random.one_in(3)) round.channels.push_back(channel);
+  }
+  if (round.channels.empty()) round.channels.push_back(random.below(stage.channels.size()));
+  round.pattern = random.one_in(2) ? Pattern::uniform : Pattern(random.below(6));
+  round.hot = random.below(program.pes);
+
+  constexpr std::size_t sizes[] = {0, 16, 64, 64, 300, 300, 1'000, 4'000, 30'000};
+  round.bytes_max = sizes[random.below(std::size(sizes))];
+  round.hops_max = random.one_in(3) ? 0 : unsigned(random.between(1, 6));
+  round.branching = random.one_in(2) ? 0 : unsigned(random.below(4));
+  if (random.one_in(10)) {
+    round.branching = 16;
+    round.hops_max = std::min(round.hops_max, 4u);
+  }
+  std::size_t messages = random.size(1, random.one_in(20) ? limits.messages_max : limits.messages_max / 10);
+  if (random.one_in(60)) {
+    round.bytes_max = random.size(100'000, limits.bytes_max);
+    round.hops_max = std::min(round.hops_max, 1u);
+    messages = std::min<std::size_t>(messages, 10);
+  }
+  if (round.bytes_max >= 4'000) messages = std::min<std::size_t>(messages, 4'000'000 / round.bytes_max);
+  const std::size_t senders = round.pattern == Pattern::one_to_all ? 1 : program.pes;
+  round.roots_max =
+      1 + std::size_t(double(messages) / messages_per_root(round.hops_max, round.branching) / double(senders));
+
+  auto every = [&](std::uint64_t at_most) { return random.one_in(2) ? 0 : unsigned(random.size(1, at_most)); };
+  round.progress_every = every(50);
+  round.flush_every = every(50);
+  round.defer_every = every(50);
+  round.try_every = every(5);
+  round.waits_for_messages = random.one_in(3) && std::ranges::all_of(stage.channels, delivers_unaided);
+  constexpr unsigned words[] = {1, 1, 1, 5, 300};
+  if (random.one_in(3)) round.allreduce_words = words[random.below(std::size(words))];
+  round.barrier = random.one_in(4);
+  round.quiesces = random.one_in(2);
+  return round;
+}
+
+std::string describe(const ChannelPlan& plan) {
+  const headway::AggregatorOptions& o = plan.options;
+  std::string text = fmt::format("{} {}", name_of(plan.kind), headway::to_string(o.topology));
+  if (o.buffer_bytes != headway::derived_bytes) text += fmt::format(" {} B", o.buffer_bytes);
+  if (o.threshold != headway::derived_fraction) text += fmt::format(" threshold {:.2g}", o.threshold);
+  if (o.cutoff != headway::derived_fraction) text += fmt::format(" cutoff {:.2g}", o.cutoff);
+  if (o.timeout == headway::no_timeout) text += " no timeout";
+  if (!o.flush_when_idle) text += " not when idle";
+  if (o.ordered) text += " ordered";
+  return text;
+}
+
+std::string describe(const Round& round) {
+  constexpr const char* patterns[] = {"uniform", "all to one", "one to all", "neighbour", "self", "hot spot"};
+  std::string text = fmt::format("{} of up to {} B", patterns[int(round.pattern)], round.bytes_max);
+  if (round.hops_max != 0) text += fmt::format(" {} hops", round.hops_max);
+  if (round.waits_for_messages) text += " wait";
+  if (round.barrier) text += " barrier";
+  if (round.allreduce_words != 0) text += " allreduce";
+  if (round.quiesces) text += " quiesce";
+  return text;
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  constexpr const char* names[kinds] = {"nothing", "byte", "header", "block-24", "block-200", "block-1000",
+                                        "wide",    "pair", "bare",   "span",     "text",      "views",
+                                        "strings", "map",  "record", "calls",    "rpc_ff",    "object-calls"};
+  return names[int(kind)];
+}
+
+bool has_header(Kind kind) { return kind != Kind::nothing && kind != Kind::byte && kind != Kind::bare; }
+
+void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
+  Random random(mix(seed, 0x5eed));
+  program.seed = seed;
+  program.pes = draw_pes(random, limits.pes_max);
+  program.budget_bytes = random.size(limits.budget_bytes_min, 1_MiB) / 64 * 64;
+  program.conditions = headway::sim::random_conditions(random, program.pes);
+  const std::size_t stages = random.between(1, 2);
+  for (std::size_t s = 0; s < stages; ++s) {
+    Stage& stage = program.stages.emplace_back();
+    const std::size_t channels = random.between(1, 4);
+    for (std::size_t c = 0; c < channels; ++c) stage.channels.push_back(draw_channel(random));
+    const std::size_t rounds = random.between(1, 3);
+    for (std::size_t r = 0; r < rounds; ++r) stage.rounds.push_back(draw_round(random, program, stage, limits));
+    stage.rounds.back().quiesces = true;
+    for (Round& round : stage.rounds) {
+      round.stage = s;
+      round.phase = program.phases;
+      program.phases += round.quiesces;
+    }
+  }
+  for (Stage& stage : program.stages) {
+    for (Round& round : stage.rounds) {
+      round.number = program.rounds.size();
+      program.rounds.push_back(&round);
+    }
+  }
+}
+
+std::size_t Program::roots(const Round& round, std::size_t pe) const {
+  if (round.pattern == Pattern::one_to_all && pe != round.hot) return 0;
+  return Random(mix(mix(seed, round.number), pe)).size(0, round.roots_max);
+}
+
+Draft Program::root(const Round& round, std::size_t pe, std::size_t index) const {
+  const std::uint64_t id = mix(mix(mix(seed, round.number), pe), index + 1);
+  return message(id, pe, round, unsigned(id >> 8) % (round.hops_max + 1));
+}
+
+Draft Program::child(const Draft& parent, unsigned index) const {
+  return message(mix(parent.id, index + 1), parent.destination, *rounds[parent.round], parent.hops - 1);
+}
+
+Draft Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops) const {
+  Random random(id);
+  Draft draft{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, 0};
+  const Kind kind = channel(draft).kind;
+  switch (round.pattern) {
+    case Pattern::all_to_one: draft.destination = round.hot; break;
+    case Pattern::neighbour: draft.destination = (source + 1) % pes; break;
+    case Pattern::self: draft.destination = source; break;
+    case Pattern::hot_spot: draft.destination = random.one_in(2) ? round.hot : random.below(pes); break;
+    default: draft.destination = random.below(pes);
+  }
+  switch (kind) {
+    case Kind::nothing:
+    case Kind::header: break;
+    case Kind::byte:
+    case Kind::pair: draft.bytes = 1; break;
+    case Kind::block_24: draft.bytes = 24; break;
+    case Kind::block_200: draft.bytes = 200; break;
+    case Kind::block_1000: draft.bytes = 1000; break;
+    case Kind::wide: draft.bytes = 40; break;
+    case Kind::strings:
+    case Kind::map:
+    case Kind::record: draft.bytes = random.size(0, std::min(round.bytes_max, serialized_bytes_max)); break;
+    default: draft.bytes = random.size(0, round.bytes_max);
+  }
+  if (!has_header(kind)) draft.hops = 0;
+  if (draft.hops != 0) draft.children = random.below(16) < round.branching ? 2 : 1;
+  return draft;
+}
+
+const ChannelPlan& Program::channel(const Draft& draft) const {
+  return stages[rounds[draft.round]->stage].channels[draft.channel];
+}
+
+std::string Program::describe() const {
+  std::string text = fmt::format("{} PEs, budget {}", pes, headway::format_bytes(budget_bytes));
+  for (const Stage& stage : stages) {
+    text += "; ";
+    for (const ChannelPlan& channel : stage.channels) {
+      text += fmt::format("{}{}", &channel == stage.channels.data() ? "" : ", ", seeds::describe(channel));
+    }
+    for (const Round& round : stage.rounds) text += fmt::format(" | {}", seeds::describe(round));
+  }
+  return text;
+}
+
+}  // namespace seeds

@@ -1,0 +1,127 @@
+/// Random programs: what every PE of a run does, drawn from a seed. The messages of a program, those that handlers send
+/// included, do not depend on when anything happens; only the order of things does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/options.hpp>
+#include <headway/base/random.hpp>
+#include <headway/transport/sim/conditions.hpp>
+#include <string>
+#include <vector>
+
+namespace seeds {
+
+using headway::Random;
+
+/// What the messages of a channel are made of. The last three are calls.
+enum class Kind : std::uint8_t {
+  nothing,
+  byte,  // fixed size, without a header
+  header,
+  block_24,
+  block_200,
+  block_1000,
+  wide,
+  pair,  // fixed size
+  bare,  // variable size, without a header
+  span,
+  text,
+  views,
+  strings,
+  map,
+  record,  // variable size
+  calls,
+  default_calls,
+  object_calls,
+};
+inline constexpr std::size_t kinds = 18;
+
+const char* name_of(Kind kind);
+/// Whether its messages say which they are; others are known by their content alone, and nothing follows from them.
+bool has_header(Kind kind);
+
+/// An aggregator, or what calls go through.
+struct ChannelPlan {
+  Kind kind = Kind::span;
+  headway::AggregatorOptions options;
+  bool takes_source = false;  // the handler
+};
+
+/// Where the messages of a round go.
+enum class Pattern : std::uint8_t { uniform, all_to_one, one_to_all, neighbour, self, hot_spot };
+
+struct Round {
+  std::size_t number = 0, stage = 0, phase = 0;  // phase: quiesce() calls before it
+  std::vector<std::size_t> channels;             // of its stage, that it uses
+  Pattern pattern = Pattern::uniform;
+  std::size_t hot = 0;        // the one of the pattern
+  std::size_t roots_max = 0;  // messages that each main program sends, at most
+  std::size_t bytes_max = 0;
+  unsigned hops_max = 0;   // how often a message is sent on
+  unsigned branching = 0;  // of 16 messages that are sent on, so many are sent on twice
+  // What main programs do between sends: once in so many, or never (0).
+  unsigned progress_every = 0, flush_every = 0, defer_every = 0, try_every = 0;
+  // How it ends.
+  bool waits_for_messages = false;  // without a flush: timeouts or idleness must be enough
+  unsigned allreduce_words = 0;
+  bool barrier = false, quiesces = false;
+};
+
+/// Rounds over the same channels; the last one ends with quiesce().
+struct Stage {
+  std::vector<ChannelPlan> channels;
+  std::vector<Round> rounds;
+};
+
+/// One message. What it is follows from its number, its source, its round and its hops alone.
+struct Draft {
+  std::uint64_t id = 0;
+  std::size_t channel = 0;  // of its stage
+  std::size_t source = 0, destination = 0;
+  std::size_t round = 0;  // of the program
+  std::size_t bytes = 0;  // of content
+  unsigned hops = 0;      // how often it is still sent on
+  unsigned children = 0;  // how many messages its handler sends
+};
+
+struct Program {
+  std::uint64_t seed = 1;
+  std::size_t pes = 1;
+  std::size_t budget_bytes = 0;
+  headway::sim::Conditions conditions;  // on the simulated transport
+  std::vector<Stage> stages;
+  std::vector<const Round*> rounds;  // of all stages
+  std::size_t phases = 0;
+
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// How many messages the main program of `pe` sends in a round, and each of them.
+  std::size_t roots(const Round& round, std::size_t pe) const;
+  Draft root(const Round& round, std::size_t pe, std::size_t index) const;
+  /// The messages that the handler of `parent` sends, and any one by what is known of it on arrival.
+  Draft child(const Draft& parent, unsigned index) const;
+  Draft message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops) const;
+
+  const ChannelPlan& channel(const Draft& draft) const;
+
+  /// In one line.
+  std::string describe() const;
+};
+
+struct ProgramLimits {
+  std::size_t pes_max = 33;
+  std::size_t messages_max = 5000;    // about, of one round
+  std::size_t bytes_max = 1'500'000;  // of one message
+  std::size_t budget_bytes_min = 1 << 16;
+};
+
+/// Draws a program into an empty one.
+void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits = {});
+
+/// Mixes two numbers into one; for identities and digests.
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return Random(a ^ (b * 0xd6e8feb86659fd93)).next(); }
+
+}  // namespace seeds
