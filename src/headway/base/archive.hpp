@@ -110,9 +110,28 @@ class ByteReader {
   /// A count of elements, each of which takes at least one byte and `bytes_min`.
   std::size_t count(std::size_t bytes_min) {
     const std::uint64_t elements = number();
-    if (elements > remaining() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]] fail_count(elements, bytes_min);
+    if (elements > unpromised() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]] fail_count(elements, bytes_min);
     return static_cast<std::size_t>(elements);
   }
+
+  /// The bytes of a container's elements that are still to come, as long as it lives: they justify the memory claimed for
+  /// those elements, so a container inside one of them may not count them again.
+  class Promise {
+   public:
+    Promise(ByteReader& reader, std::size_t elements, std::size_t bytes_min)
+        : promised_(reader.promised_), before_(promised_), bytes_min_(bytes_min) {
+      promised_ += elements * bytes_min;
+    }
+    ~Promise() { promised_ = before_; }
+    Promise(const Promise&) = delete;
+    Promise& operator=(const Promise&) = delete;
+
+    void begin_element() { promised_ -= bytes_min_; }
+
+   private:
+    std::size_t& promised_;
+    const std::size_t before_, bytes_min_;
+  };
 
   template <class... Fields>
   void operator()(Fields&... field);
@@ -143,12 +162,14 @@ class ByteReader {
   }
   [[noreturn]] void fail_count(std::uint64_t elements, std::size_t bytes_min) const {
     throw FormatError("headway: damaged bytes: " + std::to_string(elements) + " elements of at least " +
-                      std::to_string(bytes_min) + " bytes promised where " + std::to_string(remaining()) +
+                      std::to_string(bytes_min) + " bytes promised where " + std::to_string(unpromised()) +
                       " bytes are left");
   }
+  std::size_t unpromised() const { return remaining() > promised_ ? remaining() - promised_ : 0; }
 
   const std::byte* next_;
   const std::byte* end_;
+  std::size_t promised_ = 0;
   int depth_ = 0;
 };
 

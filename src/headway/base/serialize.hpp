@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -185,9 +186,24 @@ void get_bits(ByteReader& reader, T& out) {
   }
 }
 
+// Elements of which nothing says that they take a byte each: memory is claimed as they come.
+template <class T>
+void get_growing(ByteReader& reader, T& out, std::size_t count) {
+  if (out.size() > count) out.resize(count);
+  auto next = out.begin();
+  for (std::size_t done = 0; done < count; ++done) {
+    if (done == out.size()) {
+      out.resize(count - done > done ? 2 * done + 1 : count);
+      next = std::next(out.begin(), static_cast<std::ptrdiff_t>(done));
+    }
+    get(reader, *next++);
+  }
+}
+
 template <class T>
 void get_sequence(ByteReader& reader, T& out, std::size_t count) {
   using Element = typename T::value_type;
+  constexpr std::size_t element_bytes_min = bytes_min<Element>();
   constexpr bool resizable = std::is_default_constructible_v<Element> && requires { out.resize(count); };
   if constexpr (RawRange<T> && sizeof(Element) == 1 && std::is_scalar_v<Element>) {
     const auto* first = reinterpret_cast<const Element*>(reader.take(count));
@@ -196,9 +212,15 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
     const std::byte* bytes = reader.take(count * sizeof(Element));
     out.resize(count);
     if (count > 0) std::memcpy(static_cast<void*>(out.data()), bytes, count * sizeof(Element));
+  } else if constexpr (resizable && element_bytes_min == 0) {
+    get_growing(reader, out, count);
   } else if constexpr (resizable) {
     out.resize(count);
-    for (auto& element : out) get(reader, element);
+    ByteReader::Promise promise(reader, count, element_bytes_min);
+    for (auto& element : out) {
+      promise.begin_element();
+      get(reader, element);
+    }
   } else {
     out.clear();
     for (std::size_t i = 0; i < count; ++i) out.push_back(make<Element>(reader));
@@ -207,9 +229,12 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
 
 template <class T>
 void get_associative(ByteReader& reader, T& out, std::size_t count) {
+  constexpr std::size_t element_bytes_min = bytes_min<typename T::value_type>();
   out.clear();
-  if constexpr (requires { out.reserve(count); }) out.reserve(count);
+  if constexpr (element_bytes_min != 0 && requires { out.reserve(count); }) out.reserve(count);
+  ByteReader::Promise promise(reader, count, element_bytes_min);
   for (std::size_t i = 0; i < count; ++i) {
+    promise.begin_element();
     auto key = make<typename T::key_type>(reader);
     if constexpr (MapLike<T>) out.emplace_hint(out.end(), std::move(key), make<typename T::mapped_type>(reader));
     else out.emplace_hint(out.end(), std::move(key));

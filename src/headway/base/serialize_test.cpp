@@ -514,6 +514,19 @@ TEST(Serialize, a_count_that_the_bytes_cannot_justify_is_refused_before_memory_i
   EXPECT_NE((refusal<std::map<std::string, int>>(huge)), "accepted");
 }
 
+TEST(Serialize, bytes_justify_memory_only_once_however_deep_containers_lie_in_each_other) {
+  EXPECT_NE((refusal<std::vector<std::vector<std::string>>>({3, 3, 0, 0, 0})), "accepted");
+  EXPECT_NE((refusal<std::vector<std::map<int, std::vector<char>>>>({2, 2, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0})), "accepted");
+  EXPECT_EQ((refusal<std::vector<std::vector<std::string>>>({3, 3, 0, 0, 0, 0, 0})), "accepted");
+
+  // Each level promises as many children as there are bytes left.
+  std::vector<unsigned> chain;
+  for (int i = 0; i < 200; ++i) chain.insert(chain.end(), {0, 0, 0, 0, 100});
+  EXPECT_NE(refusal<Tree>(chain), "accepted");
+  EXPECT_NE(refusal<std::vector<Silent>>({4, 0, 0, 0}), "accepted");
+  EXPECT_EQ(refusal<std::vector<Silent>>({4, 0, 0, 0, 0}), "accepted");
+}
+
 TEST(Serialize, nesting_is_bounded_so_that_bytes_cannot_exhaust_the_stack) {
   Bytes bytes;
   for (int i = 0; i < 100000; ++i) {
