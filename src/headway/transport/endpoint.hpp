@@ -53,7 +53,8 @@ class Endpoint {
   virtual std::size_t reclaim(void (*returned)(void* context, std::size_t block_bytes, std::uint64_t tag),
                               void* context) = 0;
 
-  /// The next arrived frame. False if there is none.
+  /// The next arrived frame: payload and tail lie in the memory that it came in, one behind the other; nothing else of its
+  /// header has been looked at. False if there is none. Throws FormatError for one that cannot be.
   [[nodiscard]] virtual bool poll(Arrival& arrival) = 0;
 
   /// Gives the frame's memory back to its sender.

@@ -41,6 +41,7 @@ class Arena {
       if (free_[order].empty() && !split_down_to(order)) return nullptr;
     }
     const std::uint32_t block = take(order);
+    table_[block].state = State::allocated;
     table_[block].tag = tag;
     return base_ + (std::size_t(block) << order_min);
   }
@@ -50,14 +51,21 @@ class Arena {
     put(block, table_[block].order);
   }
 
+  /// Whether a block that try_allocate() gave and that was not freed starts `offset` bytes into the arena, or anywhere.
+  bool is_allocated(std::uint64_t offset) const {
+    return offset % (std::size_t(1) << order_min) == 0 && offset >> order_min < blocks_ &&
+           table_[offset >> order_min].state == State::allocated;
+  }
+
   std::size_t block_bytes(const std::byte* at) const { return std::size_t(1) << table_[index(at)].order; }
   std::uint64_t tag(const std::byte* at) const { return table_[index(at)].tag; }
 
  private:
+  enum class State : std::uint8_t { inside, free, allocated };  // inside: of a larger block
   struct Entry {
     std::uint64_t tag;
     std::uint8_t order;
-    bool free;
+    State state;
   };
   struct FreeTable {
     void operator()(Entry* table) const { std::free(table); }
@@ -65,16 +73,20 @@ class Arena {
 
   std::uint32_t index(const std::byte* at) const { return std::uint32_t(std::size_t(at - base_) >> order_min); }
 
+  bool is_free(std::uint32_t block, unsigned order) const {
+    return table_[block].state == State::free && table_[block].order == order;
+  }
+
   void put(std::uint32_t block, unsigned order) {
     table_[block].order = std::uint8_t(order);
-    table_[block].free = true;
+    table_[block].state = State::free;
     free_[order].push_back(block);
   }
 
   std::uint32_t take(unsigned order) {
     const std::uint32_t block = free_[order].back();
     free_[order].pop_back();
-    table_[block].free = false;
+    table_[block].state = State::inside;
     return block;
   }
 
@@ -92,10 +104,10 @@ class Arena {
     for (unsigned order = order_min; order < order_max_; ++order) {
       std::vector<std::uint32_t> kept;
       for (const std::uint32_t block : free_[order]) {
-        if (!table_[block].free || table_[block].order != order) continue;  // merged as the buddy of another
+        if (!is_free(block, order)) continue;  // merged as the buddy of another
         const std::uint32_t buddy = block ^ (1u << (order - order_min));
-        if (table_[buddy].free && table_[buddy].order == order) {
-          table_[block].free = table_[buddy].free = false;
+        if (is_free(buddy, order)) {
+          table_[block].state = table_[buddy].state = State::inside;
           put(block < buddy ? block : buddy, order + 1);
         } else {
           kept.push_back(block);

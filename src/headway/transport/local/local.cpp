@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <cstring>
 #include <headway/base/clock.hpp>
+#include <headway/base/format_error.hpp>
 #include <headway/transport/local/local.hpp>
 
 namespace headway::local {
@@ -19,7 +22,8 @@ void reset(Segment& segment, std::size_t pe) {
 LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe)
     : segment_(&segment),
       pe_(pe),
-      arena_(segment.arena(pe), segment.header().arena_bytes),
+      arena_bytes_(segment.header().arena_bytes),
+      arena_(segment.arena(pe), arena_bytes_),
       inbox_(segment.inbox(pe)),
       returns_(segment.control(pe).returned),
       doorbell_(segment.control(pe).sleeping) {
@@ -71,18 +75,21 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
 
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
   std::size_t count = 0;
-  auto take = [&](std::byte* block) {
+  const std::uint64_t arena_at = segment_->offset(segment_->arena(pe_));
+  auto take = [&](std::uint64_t at) {
+    if (!arena_.is_allocated(at - arena_at)) {
+      throw FormatError(fmt::format("what came back to PE {} is no frame of its own that it had lent", pe_));
+    }
+    std::byte* const block = segment_->at(at);
     returned(context, arena_.block_bytes(block), arena_.tag(block));
     arena_.free(block);
     ++count;
   };
-  for (std::byte* block : returned_to_self_) take(block);
+  for (const std::byte* block : returned_to_self_) take(segment_->offset(block));
   returned_to_self_.clear();
   returns_.take_all([&](std::uint64_t at) {
-    Frame* frame = reinterpret_cast<Frame*>(segment_->at(at));
-    const std::uint64_t below = frame->link;
-    take(reinterpret_cast<std::byte*>(frame));
-    return below;
+    take(at);  // before its link is read: it may be anything
+    return reinterpret_cast<Frame*>(segment_->at(at))->link;
   });
   return count;
 }
@@ -91,6 +98,31 @@ void LocalEndpoint::let_go() {
   if (holds_ == Holds::inbox) inbox_.pop();
   if (holds_ == Holds::loopback) loopback_.pop();
   holds_ = Holds::nothing;
+}
+
+namespace {
+[[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const char* what) {
+  throw FormatError(
+      fmt::format("a frame of {} messages from PE {} to PE {} is not valid: {}", header.count, header.source, pe, what));
+}
+}  // namespace
+
+void LocalEndpoint::check_by_value(const FrameHeader& header) const {
+  if (header.payload_bytes + std::uint64_t(header.tail_bytes) > sizeof(Cell::bytes)) {
+    refuse(pe_, header, "it is longer than the cell that holds it");
+  }
+}
+
+void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Reference& reference) const {
+  if (header.source >= peers_.size()) refuse(pe_, header, "its source is no PE of this run");
+  // What lies below the arena wraps around to more than it holds.
+  const std::uint64_t begin = reference.block - segment_->offset(segment_->arena(header.source));
+  const std::uint64_t end = reference.tail_end - segment_->offset(segment_->arena(header.source));
+  if (begin >= arena_bytes_ || end > arena_bytes_) refuse(pe_, header, "it lies outside its sender's frame memory");
+  if (begin % (std::size_t(1) << Arena::order_min) != 0) refuse(pe_, header, "it does not start where a frame may");
+  if (end < begin || end - begin < frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes)) {
+    refuse(pe_, header, "it is longer than the memory it lies in");
+  }
 }
 
 bool LocalEndpoint::poll(Arrival& arrival) {
@@ -105,9 +137,10 @@ bool LocalEndpoint::poll(Arrival& arrival) {
   }
   holds_ = own ? Holds::loopback : Holds::inbox;
   arrival.header = cell->header;
-  if ((cell->header.kind & kind_by_reference) == 0) {
+  if ((arrival.header.kind & kind_by_reference) == 0) {
+    check_by_value(arrival.header);
     arrival.payload = cell->bytes;  // read in place; the next poll lets go of it
-    arrival.tail_end = cell->bytes + cell->header.payload_bytes + cell->header.tail_bytes;
+    arrival.tail_end = cell->bytes + arrival.header.payload_bytes + arrival.header.tail_bytes;
     arrival.owned = 0;
     return true;
   }
@@ -115,6 +148,7 @@ bool LocalEndpoint::poll(Arrival& arrival) {
   Cell::Reference reference;
   std::memcpy(&reference, cell->bytes, sizeof reference);
   let_go();
+  check_reference(arrival.header, reference);
   arrival.payload = reinterpret_cast<Frame*>(segment_->at(reference.block))->payload();
   arrival.tail_end = segment_->at(reference.tail_end);
   arrival.owned = reference.block;

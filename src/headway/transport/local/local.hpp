@@ -63,10 +63,13 @@ class LocalEndpoint final : public Endpoint {
   enum class Holds { nothing, inbox, loopback };
 
   void fill(Cell& cell, Frame* frame, const std::byte* tail_end, bool by_value);
+  void check_by_value(const FrameHeader& header) const;
+  void check_reference(const FrameHeader& header, const Cell::Reference& reference) const;
   void let_go();
 
   Segment* segment_;
   std::size_t pe_;
+  std::size_t arena_bytes_;  // of one PE
   Arena arena_;
   InboxReceiver inbox_;
   Returns returns_;
