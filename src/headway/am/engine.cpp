@@ -72,20 +72,18 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
       board_(&board_of(endpoint, id_)),
       quiescence_(*this) {
   control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    std::uint16_t handler;
-    std::memcpy(&handler, bytes.data(), sizeof handler);
-    const std::string theirs(reinterpret_cast<const char*>(bytes.data()) + sizeof handler, bytes.size() - sizeof handler);
-    const Entry& mine = handlers_[handler];
+    const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint16_t)));
+    const auto handler = control_value<std::uint16_t>(bytes.first(bytes.size() - text.size()));
+    const std::string theirs(reinterpret_cast<const char*>(text.data()), text.size());
+    const Entry& mine = known_handler(handler);
     fail(FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
                      "the same order, with the same types, topologies and buffers, on every PE",
                      handler, mine.handler ? mine.handler->description() : mine.description, id_, theirs, source));
   });
   control_describe_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    std::uint16_t handler;
-    std::memcpy(&handler, bytes.data(), sizeof handler);
-    const Entry& mine = handlers_[handler];
-    std::string answer(reinterpret_cast<const char*>(bytes.data()), sizeof handler);
+    const Entry& mine = known_handler(control_value<std::uint16_t>(bytes));
+    std::string answer(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     answer += mine.handler ? mine.handler->description() : mine.description;
     send_control(source, control_description_, std::as_bytes(std::span(answer)));
   });
@@ -129,10 +127,14 @@ bool Engine::progress_round(unsigned frames_max) {
     any = true;
   }
   if (paused_frames_ != 0) any |= resume_paused();
-  Arrival arrival;
-  for (unsigned i = 0; i < frames_max && endpoint_->poll(arrival); ++i) {
-    any = true;
-    dispatch(arrival);
+  try {
+    Arrival arrival;
+    for (unsigned i = 0; i < frames_max && endpoint_->poll(arrival); ++i) {
+      any = true;
+      dispatch(arrival);
+    }
+  } catch (const FormatError& error) {  // the transport's: it names PE and source
+    fail(FailureKind::failed, error.what());
   }
   std::int64_t due = never;
   for (const Entry& entry : handlers_) {
@@ -153,15 +155,29 @@ bool Engine::flush_all(FlushReason reason) {
 }
 
 void Engine::dispatch(Arrival& arrival) {
-  if (arrival.header.kind == std::uint8_t(FrameKind::control)) {
-    const std::span bytes(arrival.payload, arrival.header.payload_bytes);
-    controls_[arrival.header.handler](arrival.header.source, bytes);
-    endpoint_->release(arrival);
-  } else if (arrival.header.phase != phase_) {
+  const FrameHeader& header = arrival.header;
+  if (header.source >= size_) refuse(arrival, "its source is no PE of this run");
+  if (header.kind > std::uint8_t(FrameKind::control)) refuse(arrival, "it is of no known kind");
+  if (header.phase > 1) refuse(arrival, "it is of no known phase");
+  // It may have to wait for a further hop, longer than memory lasts that is not its own.
+  if (header.hops_left != 0 && arrival.owned == 0) refuse(arrival, "it has hops left but came by value");
+  if (header.kind == std::uint8_t(FrameKind::control)) {
+    dispatch_control(arrival);
+  } else if (header.phase != phase_) {
     later_.push_back(hold(arrival));
   } else {
     dispatch_messages(arrival);
   }
+}
+
+void Engine::dispatch_control(Arrival& arrival) {
+  if (arrival.header.handler >= controls_.size()) refuse(arrival, "there is no such message");
+  try {
+    controls_[arrival.header.handler](arrival.header.source, {arrival.payload, arrival.header.payload_bytes});
+  } catch (const FormatError& error) {
+    refuse(arrival, error.what());
+  }
+  endpoint_->release(arrival);
 }
 
 void Engine::dispatch_messages(Arrival& arrival) {
@@ -182,12 +198,10 @@ void Engine::dispatch_messages(Arrival& arrival) {
     send_control(arrival.header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
     return;
   }
-  if (arrival.header.hops_left != 0) {
-    if (std::vector<Held>& paused = entry.paused_with(arrival.header.hops_left); !paused.empty()) {
-      paused.push_back(hold(arrival));
-      ++paused_frames_;
-      return;
-    }
+  if (arrival.header.hops_left != 0 && entry.has_paused(arrival.header.hops_left)) {
+    entry.paused_with(arrival.header.hops_left).push_back(hold(arrival));
+    ++paused_frames_;
+    return;
   }
   handle(entry, Held{arrival, 0, nullptr});
 }
@@ -204,9 +218,20 @@ void Engine::handle(Entry& entry, Held held) {
 /// Runs user code; what it throws ends the run, with describe() as the place.
 template <class Body, class Describe>
 void Engine::run_as_handler(Body body, Describe describe) {
-  in_handler_ = true;
-  const Phase before = board_->phase.load(std::memory_order_relaxed);
-  board_->phase.store(Phase::computing, std::memory_order_relaxed);  // a long handler is no stall
+  struct InHandler {
+    Engine& engine;
+    const Phase before = engine.board_->phase.load(std::memory_order_relaxed);
+
+    explicit InHandler(Engine& e) : engine(e) {
+      engine.in_handler_ = true;
+      engine.board_->phase.store(Phase::computing, std::memory_order_relaxed);  // a long handler is no stall
+    }
+    ~InHandler() {
+      engine.board_->phase.store(before, std::memory_order_relaxed);
+      engine.in_handler_ = false;
+    }
+  };
+  const InHandler in_handler(*this);
   try {
     body();
   } catch (const RunFailed&) {
@@ -216,8 +241,6 @@ void Engine::run_as_handler(Body body, Describe describe) {
   } catch (...) {
     fail(FailureKind::failed, fmt::format("{} threw something that is no std::exception", describe()));
   }
-  board_->phase.store(before, std::memory_order_relaxed);
-  in_handler_ = false;
 }
 
 FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
@@ -268,7 +291,7 @@ Engine::Held Engine::hold(const Arrival& arrival) {
   if (arrival.owned == 0) {
     const std::size_t bytes = arrival.header.payload_bytes + std::size_t(arrival.header.tail_bytes);
     held.copy = std::make_unique<ByValue>();
-    if (bytes > sizeof held.copy->bytes) throw std::length_error("a frame by value is larger than any transport sends");
+    if (bytes > sizeof held.copy->bytes) refuse(arrival, "it came by value and is longer than what may");
     if (bytes != 0) std::memcpy(held.copy->bytes, arrival.payload, bytes);
     held.arrival.payload = held.copy->bytes;
     held.arrival.tail_end = held.copy->bytes + bytes;
@@ -424,6 +447,27 @@ void Engine::fail(FailureKind kind, const std::string& text) {
   board_->failure_text[length] = 0;
   board_->failure.store(kind, std::memory_order_release);
   throw RunFailed(kind, text);
+}
+
+const Engine::Entry& Engine::known_handler(std::uint16_t id) const {
+  if (id >= handlers_.size()) throw FormatError(fmt::format("it is about aggregator number {}, which was never made", id));
+  return handlers_[id];
+}
+
+void Engine::refuse(const Arrival& arrival, const char* what) {
+  const FrameHeader& header = arrival.header;
+  std::string about;
+  if (header.kind == std::uint8_t(FrameKind::control)) {
+    about = fmt::format("one of the runtime's own messages, number {},", header.handler);
+  } else {
+    const Entry* entry = header.handler < handlers_.size() ? &handlers_[header.handler] : nullptr;
+    about = fmt::format("a frame of {} messages for {}", header.count,
+                        entry == nullptr            ? fmt::format("aggregator number {}", header.handler)
+                        : entry->handler != nullptr ? entry->handler->description()
+                                                    : entry->description);
+  }
+  fail(FailureKind::failed,
+       fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id_, what));
 }
 
 std::uint64_t Engine::undeliverable_messages() const {

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <headway/am/board.hpp>
 #include <headway/am/frame_store.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/am/quiescence.hpp>
+#include <headway/base/format_error.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
 #include <memory>
@@ -156,6 +158,15 @@ class Engine {
   using ControlHandler = std::function<void(std::size_t source, std::span<const std::byte> bytes)>;
   /// Adds a control handler: every PE in the same order, before anything is sent.
   std::uint16_t add_control(ControlHandler handler);
+  /// The value that a control message holds. FormatError if it has another length; that, as all a control handler throws,
+  /// ends the run and names the source.
+  template <class T>
+  static T control_value(std::span<const std::byte> bytes) {
+    if (bytes.size() != sizeof(T)) throw FormatError("it does not have the length of what it carries");
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
   void send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes);
 
   Extension& extension(std::size_t index) { return *extensions_[index]; }
@@ -164,6 +175,8 @@ class Engine {
 
   /// Records the failure where the supervisor finds it, and throws RunFailed.
   [[noreturn]] void fail(FailureKind kind, const std::string& text);
+  /// fail() for a frame that cannot be what its header says.
+  [[noreturn]] void refuse(const Arrival& arrival, const char* what);
   /// UsageError unless the caller may block.
   void require_may_block(Phase what) const;
   void defer_handlers(int by) { deferrals_ += by; }
@@ -196,6 +209,7 @@ class Engine {
     std::vector<std::vector<Held>> paused;
 
     bool is_or_was_ready() const { return handler != nullptr ? handler->ready() : was_ready; }
+    bool has_paused(std::uint8_t hops_left) const { return hops_left < paused.size() && !paused[hops_left].empty(); }
     std::vector<Held>& paused_with(std::uint8_t hops_left) {
       if (paused.size() <= hops_left) paused.resize(hops_left + 1u);
       return paused[hops_left];
@@ -204,6 +218,7 @@ class Engine {
 
   bool progress_round(unsigned frames_max);
   void dispatch(Arrival& arrival);
+  void dispatch_control(Arrival& arrival);
   void dispatch_messages(Arrival& arrival);
   void handle(Entry& entry, Held held);
   FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
@@ -214,6 +229,7 @@ class Engine {
   void run_as_handler(Body body, Describe describe);
   void run_tasks();
   Held hold(const Arrival& arrival);
+  const Entry& known_handler(std::uint16_t id) const;
   bool resume_paused();
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);

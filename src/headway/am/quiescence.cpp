@@ -1,4 +1,4 @@
-#include <cstring>
+#include <algorithm>
 #include <headway/am/engine.hpp>
 #include <headway/am/quiescence.hpp>
 
@@ -8,13 +8,19 @@ Quiescence::Quiescence(Engine& engine) : engine_(&engine) {
   const std::size_t id = engine.id();
   parent_ = id & (id - 1);
   for (std::size_t bit = 1; (id & bit) == 0 && id + bit < engine.size(); bit <<= 1) children_.push_back(id + bit);
-  control_counts_ = engine.add_control([this](std::size_t, std::span<const std::byte> bytes) { take_counts(bytes); });
-  control_verdict_ = engine.add_control([this](std::size_t, std::span<const std::byte> bytes) { take_verdict(bytes); });
+  control_counts_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    take_counts(source, Engine::control_value<Counts>(bytes));
+  });
+  control_verdict_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    if (engine_->id() == 0 || source != parent_) throw FormatError("a verdict comes from the parent in the tree alone");
+    if (!given_) throw FormatError("a verdict comes after the counts");
+    take_verdict(Engine::control_value<VerdictMessage>(bytes));
+  });
 }
 
-void Quiescence::take_counts(std::span<const std::byte> bytes) {
-  Counts counts;
-  std::memcpy(&counts, bytes.data(), sizeof counts);
+void Quiescence::take_counts(std::size_t source, const Counts& counts) {
+  if (std::ranges::find(children_, source) == children_.end()) throw FormatError("counts come from a child in the tree");
+  if (children_in_ == children_.size()) throw FormatError("the counts of all children have come already");
   sum_.created += counts.created;
   sum_.handled += counts.handled;
   sum_.undeliverable += counts.undeliverable;
@@ -30,8 +36,7 @@ void Quiescence::contribute() {
     engine_->send_control(parent_, control_counts_, std::as_bytes(std::span(&sum_, 1)));
     return;
   }
-  const VerdictMessage message{judge(), 0, sum_.handled};
-  take_verdict(std::as_bytes(std::span(&message, 1)));
+  take_verdict({judge(), 0, sum_.handled});
 }
 
 Quiescence::Verdict Quiescence::judge() {
@@ -46,11 +51,10 @@ Quiescence::Verdict Quiescence::judge() {
   return sum_.created == sum_.handled + sum_.undeliverable ? Verdict::undelivered : Verdict::again;
 }
 
-void Quiescence::take_verdict(std::span<const std::byte> bytes) {
-  VerdictMessage message;
-  std::memcpy(&message, bytes.data(), sizeof message);
+void Quiescence::take_verdict(const VerdictMessage& message) {
+  if (message.verdict > Verdict::undelivered) throw FormatError("it holds no verdict that there is");
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
-    engine_->send_control(*child, control_verdict_, bytes);
+    engine_->send_control(*child, control_verdict_, std::as_bytes(std::span(&message, 1)));
   }
   sum_ = {};
   children_in_ = 0;

@@ -40,8 +40,8 @@ class Quiescence {
     std::uint64_t handled;
   };
 
-  void take_counts(std::span<const std::byte> bytes);
-  void take_verdict(std::span<const std::byte> bytes);
+  void take_counts(std::size_t source, const Counts& counts);
+  void take_verdict(const VerdictMessage& message);
   Verdict judge();
 
   Engine* engine_;

@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <headway/am/engine.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <map>
 #include <optional>
@@ -21,11 +25,14 @@ class ReductionState final : public am::Extension {
     for (std::size_t bit = 1; (id & bit) == 0 && id + bit < engine.size(); bit <<= 1) children.push_back(id + bit);
     from_child.resize(children.size());
     contribution = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-      for (std::size_t c = 0; c < children.size(); ++c) {
-        if (children[c] == source) from_child[c].emplace(bytes.begin(), bytes.end());
-      }
+      const auto child = std::size_t(std::ranges::find(children, source) - children.begin());
+      if (child == children.size()) throw FormatError("a contribution comes from a child in the tree");
+      if (from_child[child]) throw FormatError("a child has contributed already");
+      from_child[child].emplace(bytes.begin(), bytes.end());
     });
-    outcome = engine.add_control([this](std::size_t, std::span<const std::byte> bytes) {
+    outcome = engine.add_control([this, id](std::size_t source, std::span<const std::byte> bytes) {
+      if (id == 0 || source != parent) throw FormatError("an outcome comes from the parent in the tree alone");
+      if (result) throw FormatError("an outcome came already");
       result.emplace(bytes.begin(), bytes.end());
     });
   }
@@ -66,6 +73,10 @@ void allreduce(Pe& pe, std::span<std::byte> value,
   if (engine.id() != 0) {
     engine.send_control(state.parent, state.contribution, value);
     engine.wait_until([&] { return state.result.has_value(); }, am::Phase::collective, std::uint32_t(state.parent));
+    if (state.result->size() != value.size()) {
+      throw FormatError(fmt::format("the outcome of allreduce() that came from PE {} to PE {} has {} bytes instead of {}",
+                                    state.parent, engine.id(), state.result->size(), value.size()));
+    }
     if (!value.empty()) std::memcpy(value.data(), state.result->data(), value.size());
     state.result.reset();
   }
