@@ -208,10 +208,7 @@ class Aggregator final : private aggregate::Core {
   Result deliver_fixed(const Invoke& invoke, const Arrival& arrival) {
     const std::size_t count = arrival.header.count;
     const aggregate::Entry& form = entry(route().levels() - 1);
-    if (count * Format::fixed_bytes + padding() != arrival.header.payload_bytes ||
-        count * form.bytes() != arrival.header.tail_bytes) {
-      refuse_frame(arrival, "its length does not fit its count");
-    }
+    check_lengths(arrival, form);
     const std::byte* at = arrival.payload + padding();
     if (form.source_bytes == 0) {
       const PeId source = arrival.header.source;
@@ -221,7 +218,7 @@ class Aggregator final : private aggregate::Core {
     } else {
       const std::byte* entry_end = arrival.tail_end;
       for (std::size_t i = 0; i < count; ++i, at += Format::fixed_bytes, entry_end -= form.bytes()) {
-        invoke(at, Format::fixed_bytes, form.source(read_entry(entry_end, form)));
+        invoke(at, Format::fixed_bytes, source_in(arrival, form, read_entry(entry_end, form)));
       }
     }
     count_delivered(count, 0, 0);
@@ -235,38 +232,64 @@ class Aggregator final : private aggregate::Core {
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
     const std::size_t count = arrival.header.count;
-    if (count * form.bytes() != arrival.header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
+    check_lengths(arrival, form);
     if (form.source_bytes == 0 && !keeps_order_by_route()) {
       const PeId source = arrival.header.source;
       const unsigned shift = form.shift();
       const std::size_t entry_bytes = form.bytes();
+      // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose length
+      // would leave the next one unaligned, and a frame that no buffer ever was.
+      constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
+      std::int64_t left = end - at;
       for (std::size_t i = 0; i < count; ++i) {
         std::uint64_t bytes;
         std::memcpy(&bytes, entry_end - 8, 8);
         bytes >>= shift;
         entry_end -= entry_bytes;
-        if (bytes > std::size_t(end - at)) [[unlikely]] refuse_frame(arrival, "a message is longer than the frame");
+        left -= std::int64_t(Format::padded(bytes));
+        if ((left & no_rest) != 0) [[unlikely]] refuse_frame(arrival, "a message does not fit the frame");
         invoke(at, bytes, source);
         at += Format::padded(bytes);
       }
+      if (left != 0) refuse_frame(arrival, "it is longer than its messages");
       count_delivered(count, 0, 0);
     } else {
       std::uint64_t handled = 0;
       for (std::size_t i = 0; i < count; ++i, entry_end -= form.bytes()) {
         const std::uint64_t value = read_entry(entry_end, form);
-        const PeId source = form.source_bytes == 0 ? PeId(arrival.header.source) : PeId(form.source(value));
+        const PeId source = source_in(arrival, form, value);
         const std::size_t bytes = length_of(arrival, at, end, form.length(value));
         handled += deliver_one(invoke, at, bytes, source, form.length(value));
         at += align_up(bytes, Format::alignment);  // parts have any length
       }
+      if (at != end) refuse_frame(arrival, "it is longer than its messages");
       count_delivered(handled, 0, 0);
     }
     return Result::done;
   }
 
+  /// What all loops rely on: payload and tail are as long as `count` messages have it, as far as the header can say.
+  void check_lengths(const Arrival& arrival, const aggregate::Entry& form) const {
+    const FrameHeader& header = arrival.header;
+    const std::size_t count = header.count;
+    if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
+    if (count * form.bytes() != header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
+    const std::size_t bytes = header.payload_bytes - padding();
+    if (Format::fixed ? bytes != count * Format::fixed_bytes : bytes % Format::alignment != 0) {
+      refuse_frame(arrival, "its length does not fit its count");
+    }
+  }
+
+  PeId source_in(const Arrival& arrival, const aggregate::Entry& form, std::uint64_t value) const {
+    if (form.source_bytes == 0) return arrival.header.source;
+    const std::uint64_t source = form.source(value);
+    if (source >= engine().size()) [[unlikely]] refuse_frame(arrival, "a message's source is no PE of this run");
+    return source;
+  }
+
   /// The length of the message at `at`, which a part states itself. Checked against the frame.
   std::size_t length_of(const Arrival& arrival, const std::byte* at, const std::byte* end, std::uint64_t length) const {
-    const std::size_t left = at < end ? std::size_t(end - at) : 0;
+    const auto left = std::size_t(end - at);
     if (keeps_order_by_route() && length == part_mark()) {
       aggregate::PartHeader part;
       if (left < sizeof part) refuse_frame(arrival, "a part is longer than the frame");
@@ -292,6 +315,9 @@ class Aggregator final : private aggregate::Core {
   std::uint64_t deliver_part(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source) {
     const std::span<const std::byte> whole = take_part(source, at, bytes);
     if (whole.data() == nullptr) return 0;
+    if (Format::fixed && whole.size() != Format::fixed_bytes) {
+      throw FormatError("a message in parts does not have the length of its type");
+    }
     invoke(whole.data(), whole.size(), source);
     drop_whole();
     return 1;
@@ -299,15 +325,20 @@ class Aggregator final : private aggregate::Core {
 
   template <class Invoke>
   Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
-    if (arrival.header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
+    const FrameHeader& header = arrival.header;
+    const bool part = header.flags == aggregate::frame_of_part;
+    if (!part && header.flags != aggregate::frame_of_one) refuse_frame(arrival, "it has flags that nobody sets");
+    if (header.hops_left != 0 || header.tail_bytes != 0) refuse_frame(arrival, "a message by itself has no hops or tail");
+    if (header.count > 1 || (header.count == 0 && !part)) refuse_frame(arrival, "a message by itself counts as one");
+    if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
     const std::byte* at = arrival.payload + padding();
-    const std::size_t bytes = arrival.header.payload_bytes - padding();
+    const std::size_t bytes = header.payload_bytes - padding();
     std::uint64_t handled = 1;
-    if (arrival.header.flags == aggregate::frame_of_part) {
-      handled = deliver_part(invoke, at, bytes, arrival.header.source);
+    if (part) {
+      handled = deliver_part(invoke, at, bytes, header.source);
     } else {
       if (Format::fixed && bytes != Format::fixed_bytes) refuse_frame(arrival, "its length is not the type's");
-      invoke(at, bytes, arrival.header.source);
+      invoke(at, bytes, header.source);
     }
     count_delivered(handled, 0, 0);
     return Result::done;
@@ -320,7 +351,7 @@ class Aggregator final : private aggregate::Core {
     const unsigned level = route().levels() - 1 - arrival.header.hops_left;
     const aggregate::Entry form = entry(level);
     const std::size_t count = arrival.header.count;
-    if (count * form.bytes() != arrival.header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
+    check_lengths(arrival, form);
     const std::byte* at = arrival.payload + padding();
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
@@ -336,11 +367,11 @@ class Aggregator final : private aggregate::Core {
       if (key >= route().keys(level)) [[unlikely]] refuse_frame(arrival, "a key is out of range");
       const std::size_t bytes = message_bytes(arrival, at, end, form, value);
       const aggregate::Route::Hop& hop = route().next(level, std::uint32_t(key));
-      const std::uint64_t source = form.source_bytes == 0 ? arrival.header.source : form.source(value);
+      const PeId source = source_in(arrival, form, value);
       if (hop.slot == aggregate::Route::deliver_here) {
         handled += deliver_one(invoke, at, bytes, source, form.length(value));
       } else {
-        if (!repack(hop, at, bytes, form.length(value), source)) {
+        if (!repack(arrival, hop, at, bytes, form.length(value), source)) {
           result = Result::paused;
           break;
         }
@@ -349,6 +380,7 @@ class Aggregator final : private aggregate::Core {
       }
       at += align_up(bytes, Format::alignment);
     }
+    if (next == count && at != end) refuse_frame(arrival, "it is longer than its messages");
     count_delivered(handled, forwarded, forwarded_bytes);
     return result;
   }
@@ -356,16 +388,15 @@ class Aggregator final : private aggregate::Core {
   std::size_t message_bytes(const Arrival& arrival, const std::byte* at, const std::byte* end,
                             const aggregate::Entry& form, std::uint64_t value) const {
     if constexpr (Format::fixed) {
-      if (Format::fixed_bytes > std::size_t(end - at)) [[unlikely]] refuse_frame(arrival, "it is shorter than its count");
-      return Format::fixed_bytes;
+      return Format::fixed_bytes;  // check_lengths() has seen to it
     } else {
       return length_of(arrival, at, end, form.length(value));
     }
   }
 
   /// Appends a message to the buffer of its next hop. False where there is no room.
-  bool repack(const aggregate::Route::Hop& hop, const std::byte* at, std::size_t bytes, std::uint64_t length,
-              std::uint64_t source) {
+  bool repack(const Arrival& arrival, const aggregate::Route::Hop& hop, const std::byte* at, std::size_t bytes,
+              std::uint64_t length, std::uint64_t source) {
     const aggregate::SlotEntry& form = slot_entry(hop.slot);
     const std::size_t padded = align_up(bytes, Format::alignment);
     aggregate::Slot& slot = slots_[hop.slot];
@@ -374,7 +405,10 @@ class Aggregator final : private aggregate::Core {
                                       : is_open(hop.slot) &&
                                             padded + form.bytes + aggregate::entry_slack <= room(slot, form);
       if (fits) break;
-      if (is_open(hop.slot)) flush_slot(hop.slot, am::FlushReason::full);
+      if (is_open(hop.slot)) {
+        if (slot.cursor == slot.begin) refuse_frame(arrival, "a message is longer than any that is forwarded");
+        flush_slot(hop.slot, am::FlushReason::full);
+      }
       if (!try_open_slot(hop.slot)) return false;
     }
     if constexpr (Format::fixed) {

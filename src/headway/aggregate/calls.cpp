@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <link.h>
 
 #include <algorithm>
 #include <headway/aggregate/calls.hpp>
@@ -8,7 +9,11 @@ namespace headway {
 /// What a PE keeps for calls: its default aggregator, all aggregators of calls, and its part of every DistObject.
 class CallState final : public am::Extension {
  public:
-  std::vector<void*> objects;  // by number; nullptr: destroyed
+  struct Object {
+    void* value;  // nullptr: destroyed
+    const void* type;
+  };
+  std::vector<Object> objects;  // by number
   std::vector<CallAggregator*> aggregators;
   std::unique_ptr<CallAggregator> default_calls;
 
@@ -29,7 +34,64 @@ CallState& CallState::of(Pe& pe) { return static_cast<CallState&>(pe.engine().ex
 
 CallAggregator& default_calls(Pe& pe) { return *CallState::of(pe).default_calls; }
 
-void aggregate::image_anchor() {}
+namespace aggregate {
+
+bool no_call(Pe&, PeId, const std::byte*, std::size_t, std::uint32_t&) {
+  throw FormatError("a call names the stub that is none");
+}
+
+namespace {
+
+/// The addresses that one segment of the program's image takes.
+struct Extent {
+  std::uintptr_t begin = 0, end = 0;
+
+  bool holds(std::uintptr_t at, std::size_t bytes) const { return at >= begin && at < end && bytes <= end - at; }
+};
+
+Extent segment_around(std::uintptr_t address) {
+  struct Search {
+    std::uintptr_t address;
+    Extent found;
+  } search{address, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& s = *static_cast<Search*>(data);
+        for (std::size_t i = 0; i < object->dlpi_phnum; ++i) {
+          const auto& header = object->dlpi_phdr[i];
+          const std::uintptr_t begin = object->dlpi_addr + header.p_vaddr;
+          if (header.p_type != PT_LOAD || s.address < begin || s.address - begin >= header.p_memsz) continue;
+          s.found = {begin, begin + header.p_memsz};
+          return 1;
+        }
+        return 0;
+      },
+      &search);
+  return search.found;
+}
+
+}  // namespace
+
+const CallStub& stub_at(std::int32_t offset) {
+  const auto anchor = reinterpret_cast<std::uintptr_t>(&CallStubOf<&no_call>::stub);
+  static const Extent stubs = segment_around(anchor);
+  const std::uintptr_t at = anchor + std::uintptr_t(std::intptr_t(offset));
+  const auto* stub = reinterpret_cast<const CallStub*>(at);
+  if (at % alignof(CallStub) != 0 || !stubs.holds(at, sizeof(CallStub)) || stub->self != stub) {
+    throw FormatError("a call names no function that this program calls remotely");
+  }
+  return *stub;
+}
+
+std::uintptr_t function_at(std::int32_t offset) {
+  const auto anchor = reinterpret_cast<std::uintptr_t>(&no_call);
+  static const Extent code = segment_around(anchor);
+  const std::uintptr_t at = anchor + std::uintptr_t(std::intptr_t(offset));
+  if (!code.holds(at, 1)) throw FormatError("a call names no function of this program");
+  return at;
+}
+
+}  // namespace aggregate
 
 CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options) : CallAggregator(pe, options, CallState::of(pe)) {}
 
@@ -47,9 +109,8 @@ void CallAggregator::run(PeId source, Words words) {
   std::memcpy(&header, words.data(), sizeof header);
   const std::size_t bytes = words.size_bytes() - sizeof header;
   if (header.padding >= sizeof(std::uint64_t) || header.padding > bytes) throw FormatError("a call's padding is not valid");
-  const auto stub = aggregate::function_at<std::remove_pointer_t<Stub>>(header.code);
   std::uint32_t missing = 0;
-  if (stub(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing)) return;
+  if (aggregate::stub_at(header.stub).run(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing)) return;
   waiting_[missing].emplace_back(source, std::vector<std::uint64_t>(words.begin(), words.end()));
   pe_->engine().count_handled(~std::uint64_t(0));  // not handled yet after all
   aggregator_.set_waiting_messages(aggregator_.waiting_messages() + 1);
@@ -62,31 +123,37 @@ void CallAggregator::object_made(std::uint32_t number) {
   for (auto& [source, words] : found->second) {
     pe_->engine().run_later([this, source = source, words = std::move(words)] {
       pe_->engine().count_handled(1);
-      run(source, words);
+      try {
+        run(source, words);
+      } catch (const FormatError& error) {
+        throw FormatError(fmt::format("a call from PE {} is not valid: {}", source.value, error.what()));
+      }
     });
   }
   waiting_.erase(found);
 }
 
-void* CallAggregator::find_object(Pe& pe, std::uint32_t number) {
+void* CallAggregator::find_object(Pe& pe, std::uint32_t number, const void* type) {
   const CallState& state = CallState::of(pe);
   if (number >= state.objects.size()) return nullptr;
-  if (state.objects[number] == nullptr) {
+  const CallState::Object& object = state.objects[number];
+  if (object.value == nullptr) {
     throw UsageError(fmt::format("a call came to PE {} for DistObject number {}, which was destroyed there: quiesce() "
                                  "before destroying it",
                                  pe.id().value, number));
   }
-  return state.objects[number];
+  if (object.type != type) throw FormatError(fmt::format("a call names DistObject number {} as one of another type", number));
+  return object.value;
 }
 
-std::uint32_t CallAggregator::add_object(Pe& pe, void* object) {
+std::uint32_t CallAggregator::add_object(Pe& pe, void* object, const void* type) {
   CallState& state = CallState::of(pe);
-  state.objects.push_back(object);
+  state.objects.push_back({object, type});
   const auto number = std::uint32_t(state.objects.size() - 1);
   for (CallAggregator* calls : state.aggregators) calls->object_made(number);
   return number;
 }
 
-void CallAggregator::remove_object(Pe& pe, std::uint32_t number) { CallState::of(pe).objects[number] = nullptr; }
+void CallAggregator::remove_object(Pe& pe, std::uint32_t number) { CallState::of(pe).objects[number].value = nullptr; }
 
 }  // namespace headway

@@ -56,20 +56,75 @@ struct WireOf<DistObject<T>> {
 template <class Arg>
 using Wire = typename WireOf<Arg>::Type;
 
-/// Any function of the program: calls are known by how far from it their code lies, the same in all processes of a run.
-void image_anchor();
+/// Runs a call whose arguments lie at `at`. False if a DistObject that it names does not exist here yet; `missing` is its
+/// number then.
+using RunCall = bool(Pe&, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing);
 
-template <class Function>
-std::int32_t offset_in_image(Function* function) {
-  const std::intptr_t offset =
-      reinterpret_cast<std::intptr_t>(function) - reinterpret_cast<std::intptr_t>(&image_anchor);
+/// One for each kind of call that the program can send, at the same place of its image in all processes of a run. That it
+/// names itself tells it from all else that bytes may point to.
+struct CallStub {
+  const CallStub* self;
+  RunCall* run;
+};
+template <RunCall* run>
+struct CallStubOf {
+  static const CallStub stub;
+};
+template <RunCall* run>
+constinit const CallStub CallStubOf<run>::stub{&CallStubOf<run>::stub, run};
+
+/// The library's own stub: calls say how far from it, or from its code, theirs lie.
+RunCall no_call;
+
+/// UsageError if it is not in the program's image.
+inline std::int32_t offset_in_image(std::uintptr_t from, std::uintptr_t to) {
+  const auto offset = std::intptr_t(to - from);
   if (offset != std::int32_t(offset)) throw UsageError("a function outside the program's image cannot be called remotely");
   return std::int32_t(offset);
 }
-template <class Function>
-Function* function_at(std::int32_t offset) {
-  return reinterpret_cast<Function*>(reinterpret_cast<std::intptr_t>(&image_anchor) + offset);
+inline std::int32_t offset_of_stub(const CallStub& stub) {
+  return offset_in_image(reinterpret_cast<std::uintptr_t>(&CallStubOf<&no_call>::stub),
+                         reinterpret_cast<std::uintptr_t>(&stub));
 }
+template <class Function>
+std::int32_t offset_of_function(Function* function) {
+  return offset_in_image(reinterpret_cast<std::uintptr_t>(&no_call), reinterpret_cast<std::uintptr_t>(function));
+}
+/// The way back. FormatError if there is no such stub, or no code.
+const CallStub& stub_at(std::int32_t offset);
+std::uintptr_t function_at(std::int32_t offset);
+
+/// A plain function on its way. `check` mixes the offset with the function's type: bytes that name code by chance do not
+/// hold it.
+struct FunctionReference {
+  std::int32_t offset;
+  std::uint32_t check;
+};
+template <class Function>
+std::uint32_t check_of(std::int32_t offset) {
+  constexpr std::uint64_t type = [] {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : pretty_name<Function>()) hash = (hash ^ std::uint8_t(c)) * 0x100000001b3;
+    return hash;
+  }();
+  return std::uint32_t(((type ^ std::uint32_t(offset)) * 0x9e3779b97f4a7c15) >> 32);
+}
+template <class Function>
+FunctionReference reference_to(Function* function) {
+  const std::int32_t offset = offset_of_function(function);
+  return {offset, check_of<Function>(offset)};
+}
+template <class Function>
+Function* function_of(const FunctionReference& reference) {
+  if (reference.check != check_of<Function>(reference.offset)) {
+    throw FormatError("a call names no function of the type that it calls");
+  }
+  return reinterpret_cast<Function*>(function_at(reference.offset));
+}
+
+/// Tells types apart: its address.
+template <class T>
+inline constexpr char type_tag = 0;
 
 }  // namespace aggregate
 
@@ -92,14 +147,16 @@ class CallAggregator {
                   "headway: what is called on another PE is a plain function or one without captures (no std::function, no "
                   "member): pass what it needs as arguments");
     if constexpr (captureless && (aggregate::require_argument<aggregate::Wire<Args>>() && ...)) {
-      send_call(destination, &run_call<F, aggregate::Wire<Args>...>, aggregate::WireOf<Args>::convert(args)...);
+      send_call(destination, aggregate::CallStubOf<&run_call<F, aggregate::Wire<Args>...>>::stub,
+                aggregate::WireOf<Args>::convert(args)...);
     }
   }
   template <class Result, class... Parameters, class... Args>
   void rpc_ff(PeId destination, Result (*function)(Parameters...), const Args&... args) {
     if constexpr ((aggregate::require_argument<aggregate::Wire<Args>>() && ...)) {
-      send_call(destination, &run_pointer<Result (*)(Parameters...), aggregate::Wire<Args>...>,
-                aggregate::offset_in_image(function), aggregate::WireOf<Args>::convert(args)...);
+      using Function = Result(Parameters...);
+      send_call(destination, aggregate::CallStubOf<&run_function<Function, aggregate::Wire<Args>...>>::stub,
+                aggregate::reference_to<Function>(function), aggregate::WireOf<Args>::convert(args)...);
     }
   }
 
@@ -116,23 +173,19 @@ class CallAggregator {
   friend class DistObject;
   friend class CallState;
 
-  /// Runs a call whose arguments lie at `at`. False if a DistObject that it names does not exist here yet; `missing` is
-  /// its number then.
-  using Stub = bool (*)(Pe&, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing);
-
-  ///   | code, 4 bytes | bytes that pad the last word, 4 bytes | arguments |
+  ///   | offset of the stub, 4 bytes | bytes that pad the last word, 4 bytes | arguments |
   struct CallHeader {
-    std::int32_t code;
+    std::int32_t stub;
     std::uint32_t padding;
   };
   using Words = std::span<const std::uint64_t>;
 
   template <class... W>
-  void send_call(PeId destination, Stub stub, const W&... args) {
+  void send_call(PeId destination, const aggregate::CallStub& stub, const W&... args) {
     using Format = aggregate::MessageFormat<W...>;
     const std::size_t bytes = sizeof(CallHeader) + (Format::fixed ? Format::prefix_bytes : Format::bytes(args...));
     const std::size_t padded = align_up(bytes, sizeof(std::uint64_t));
-    const CallHeader header{aggregate::offset_in_image(stub), std::uint32_t(padded - bytes)};
+    const CallHeader header{aggregate::offset_of_stub(stub), std::uint32_t(padded - bytes)};
     auto fill = [&](std::byte* at) {
       std::memcpy(at, &header, sizeof header);
       Format::pack(at + sizeof header, args...);
@@ -152,11 +205,12 @@ class CallAggregator {
     });
   }
 
-  template <class Pointer, class... W>
-  static bool run_pointer(Pe& pe, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing) {
-    return with_arguments<std::int32_t, W...>(at, bytes, [&](std::int32_t code, const auto&... args) {
+  template <class Function, class... W>
+  static bool run_function(Pe& pe, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing) {
+    using Reference = aggregate::FunctionReference;
+    return with_arguments<Reference, W...>(at, bytes, [&](const Reference& function, const auto&... args) {
       if (!(exists(pe, args, missing) && ...)) return false;
-      call(pe, source, aggregate::function_at<std::remove_pointer_t<Pointer>>(code), resolve(pe, args)...);
+      call(pe, source, aggregate::function_of<Function>(function), resolve(pe, args)...);
       return true;
     });
   }
@@ -164,7 +218,8 @@ class CallAggregator {
   template <class... W, class Body>
   static bool with_arguments(const std::byte* at, std::size_t bytes, Body body) {
     using Format = aggregate::MessageFormat<W...>;
-    if (bytes < Format::prefix_bytes || bytes > ~std::size_t(0) / 2) throw FormatError("a call is shorter than its arguments");
+    if (bytes < Format::prefix_bytes) throw FormatError("a call is shorter than its arguments");
+    if (Format::fixed && bytes != Format::prefix_bytes) throw FormatError("a call is longer than its arguments");
     std::vector<std::byte> copy;
     if constexpr (Format::alignment > sizeof(std::uint64_t)) {  // calls are aligned for words only
       copy.resize(bytes + Format::alignment);
@@ -186,7 +241,7 @@ class CallAggregator {
   template <class T>
   static bool exists(Pe& pe, const aggregate::DistReference<T>& reference, std::uint32_t& missing) {
     missing = reference.number;
-    return find_object(pe, reference.number) != nullptr;
+    return find_object(pe, reference.number, &aggregate::type_tag<T>) != nullptr;
   }
   template <class Arg>
   static const Arg& resolve(Pe&, const Arg& arg) {
@@ -194,7 +249,7 @@ class CallAggregator {
   }
   template <class T>
   static T& resolve(Pe& pe, const aggregate::DistReference<T>& reference) {
-    return *static_cast<T*>(find_object(pe, reference.number));
+    return *static_cast<T*>(find_object(pe, reference.number, &aggregate::type_tag<T>));
   }
 
   template <class F, class... A>
@@ -212,9 +267,9 @@ class CallAggregator {
     }
   }
 
-  /// nullptr if this PE has not made it yet. UsageError if it was destroyed.
-  static void* find_object(Pe& pe, std::uint32_t number);
-  static std::uint32_t add_object(Pe& pe, void* object);
+  /// nullptr if this PE has not made it yet. UsageError if it was destroyed, FormatError if its type is another.
+  static void* find_object(Pe& pe, std::uint32_t number, const void* type);
+  static std::uint32_t add_object(Pe& pe, void* object, const void* type);
   static void remove_object(Pe& pe, std::uint32_t number);
 
   CallAggregator(Pe& pe, const AggregatorOptions& options, CallState& state);
@@ -244,7 +299,7 @@ class DistObject {
  public:
   template <class... Args>
   explicit DistObject(Pe& pe, Args&&... args)
-      : pe_(&pe), value_(std::forward<Args>(args)...), number_(CallAggregator::add_object(pe, &value_)) {}
+      : pe_(&pe), value_(std::forward<Args>(args)...), number_(CallAggregator::add_object(pe, &value_, &aggregate::type_tag<T>)) {}
   DistObject(const DistObject&) = delete;
   DistObject& operator=(const DistObject&) = delete;
   ~DistObject() { CallAggregator::remove_object(*pe_, number_); }

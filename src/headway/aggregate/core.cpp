@@ -459,23 +459,37 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   return true;
 }
 
+/// What has come justifies a few times as much: copying on costs little then, whatever a first part promises.
+void Core::make_room(Partial& partial, std::uint64_t bytes) {
+  constexpr std::uint64_t growth = 8, alignment = 64;
+  if (bytes <= partial.capacity) return;
+  partial.capacity = std::min(partial.total, bytes * growth);
+  std::unique_ptr<std::byte[]> memory(new std::byte[partial.capacity + alignment]);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
+  std::byte* const message = memory.get() + (align_up(address, alignment) - address);
+  if (partial.received != 0) std::memcpy(message, partial.message, partial.received);
+  partial.memory = std::move(memory);
+  partial.message = message;
+}
+
 std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {
   PartHeader header;
   if (bytes < sizeof header) throw FormatError("a part of a message is shorter than its header");
   std::memcpy(&header, part, sizeof header);
-  const auto key = std::pair(source, header.message);
-  Partial& partial = partial_[key];
-  if (partial.memory == nullptr) {
-    partial.total = header.total;
-    if (partial.total > ~std::uint64_t(0) / 2) throw FormatError("a message is said to be longer than 2^63 bytes");
-    partial.memory.reset(new std::byte[partial.total + 64]);
-    const auto address = reinterpret_cast<std::uintptr_t>(partial.memory.get());
-    partial.message = partial.memory.get() + (align_up(address, 64) - address);
+  if (header.bytes != bytes - sizeof header || header.bytes == 0) {
+    throw FormatError("a part of a message does not have the length that it states");
   }
-  if (header.bytes > bytes - sizeof header || header.total != partial.total ||
-      header.offset + header.bytes > partial.total || header.offset != partial.received) {
+  const auto key = std::pair(source, header.message);
+  const auto found = partial_.find(key);
+  const std::uint64_t received = found == partial_.end() ? 0 : found->second.received;
+  if (header.total > ~std::uint64_t(0) / 2) throw FormatError("a message is said to be longer than 2^63 bytes");
+  if (header.offset != received || header.bytes > header.total - received ||
+      (received != 0 && header.total != found->second.total)) {
     throw FormatError("a part of a message does not continue what came before");
   }
+  Partial& partial = found == partial_.end() ? partial_[key] : found->second;
+  partial.total = header.total;
+  make_room(partial, received + header.bytes);
   std::memcpy(partial.message + header.offset, part + sizeof header, header.bytes);
   partial.received += header.bytes;
   if (partial.received != partial.total) return {};

@@ -217,7 +217,7 @@ class Core : public am::FrameHandler {
   /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
   bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
 
-  /// Takes in a part; returns the whole message once the last one is there, until drop_whole(); else empty data.
+  /// Takes in a part, with no more memory than a few times what has come of its message; returns the whole message once the last one is there, until drop_whole(); else empty data.
   std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
   void drop_whole() { whole_ = {}; }
   /// Length that stands for a part in an entry.
@@ -248,10 +248,11 @@ class Core : public am::FrameHandler {
   };
   struct Partial {
     std::unique_ptr<std::byte[]> memory;
-    std::byte* message = nullptr;
-    std::uint64_t total = 0, received = 0;
+    std::byte* message = nullptr;  // in memory, aligned; received <= capacity <= total
+    std::uint64_t total = 0, received = 0, capacity = 0;
   };
 
+  static void make_room(Partial& partial, std::uint64_t bytes);
   void resolve_options(const AggregatorOptions& options);
   void lay_out(bool ready);
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
