@@ -4,5 +4,6 @@
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/calls.hpp>
 #include <headway/aggregate/layout.hpp>
+#include <headway/am/epoch.hpp>
 #include <headway/am/run.hpp>
 #include <headway/collective/allreduce.hpp>

@@ -111,22 +111,24 @@ void CallAggregator::run(PeId source, Words words) {
   if (header.padding >= sizeof(std::uint64_t) || header.padding > bytes) throw FormatError("a call's padding is not valid");
   std::uint32_t missing = 0;
   if (aggregate::stub_at(header.stub).run(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing)) return;
-  waiting_[missing].emplace_back(source, std::vector<std::uint64_t>(words.begin(), words.end()));
-  pe_->engine().count_handled(~std::uint64_t(0));  // not handled yet after all
-  aggregator_.set_waiting_messages(aggregator_.waiting_messages() + 1);
+  am::Engine& engine = pe_->engine();
+  waiting_[missing].push_back({source, engine.scope(), std::vector<std::uint64_t>(words.begin(), words.end())});
+  engine.count_handled(~std::uint64_t(0));  // not handled yet after all
+  aggregator_.count_waiting(engine.scope(), 1);
 }
 
 void CallAggregator::object_made(std::uint32_t number) {
   const auto found = waiting_.find(number);
   if (found == waiting_.end()) return;
-  aggregator_.set_waiting_messages(aggregator_.waiting_messages() - found->second.size());
-  for (auto& [source, words] : found->second) {
-    pe_->engine().run_later([this, source = source, words = std::move(words)] {
+  for (Waiting& call : found->second) {
+    aggregator_.count_waiting(call.scope, -1);
+    const am::ScopeId scope = call.scope;
+    pe_->engine().run_later(scope, [this, call = std::move(call)] {
       pe_->engine().count_handled(1);
       try {
-        run(source, words);
+        run(call.source, call.words);
       } catch (const FormatError& error) {
-        throw FormatError(fmt::format("a call from PE {} is not valid: {}", source.value, error.what()));
+        throw FormatError(fmt::format("a call from PE {} is not valid: {}", call.source.value, error.what()));
       }
     });
   }

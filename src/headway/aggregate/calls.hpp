@@ -276,10 +276,16 @@ class CallAggregator {
   void run(PeId source, Words words);
   void object_made(std::uint32_t number);
 
+  struct Waiting {
+    PeId source;
+    am::ScopeId scope;
+    std::vector<std::uint64_t> words;
+  };
+
   Pe* pe_;
   CallState* state_;
   Aggregator<Words> aggregator_;
-  std::map<std::uint32_t, std::vector<std::pair<PeId, std::vector<std::uint64_t>>>> waiting_;  // by missing object
+  std::map<std::uint32_t, std::vector<Waiting>> waiting_;  // by missing object
 };
 
 /// The PE's own aggregator of calls, with default options.

@@ -40,13 +40,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
              engine_->size(), options.topology),
       direct_(options.topology.dimensions == 0) {
   resolve_options(options);
-  cold_.resize(route_.slots());
-  slot_memory_.resize(route_.slots());
-  slots_ = slot_memory_.data();
-  for (std::uint32_t slot = 0; slot < route_.slots(); ++slot) {
-    cold_[slot].target = std::uint32_t(route_.target(slot));
-    cold_[slot].level = std::uint8_t(route_.level(slot));
-  }
+  enter_scope(engine_->scope());
   lay_out(false);
   id_ = engine_->add_handler(*this);
 }
@@ -191,9 +185,14 @@ am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::ui
   return frame;
 }
 
+void Core::enter_scope(am::ScopeId scope) {
+  current_ = &sets_.of(scope, route_);
+  slots_ = current_->slots.data();
+}
+
 bool Core::open_slot(std::uint32_t slot, Wait wait) {
-  const std::uint32_t target = cold_[slot].target;
-  const auto hops_left = std::uint8_t(route_.levels() - 1 - cold_[slot].level);
+  const std::uint32_t target = current_->cold[slot].target;
+  const auto hops_left = std::uint8_t(route_.levels() - 1 - current_->cold[slot].level);
   if (wait == Wait::no) return try_open_slot(slot);
   if (!engine_->may_block()) {
     start_frame(slot, engine_->store().claim_or_spill(target, frame_bytes_, hops_left));
@@ -209,8 +208,8 @@ bool Core::open_slot(std::uint32_t slot, Wait wait) {
 }
 
 bool Core::try_open_slot(std::uint32_t slot) {
-  const std::uint32_t target = cold_[slot].target;
-  const auto hops_left = std::uint8_t(route_.levels() - 1 - cold_[slot].level);
+  const std::uint32_t target = current_->cold[slot].target;
+  const auto hops_left = std::uint8_t(route_.levels() - 1 - current_->cold[slot].level);
   if (engine_->store().queued(target, hops_left)) return false;
   const am::OpenFrame frame = engine_->store().try_claim(target, frame_bytes_, hops_left);
   if (!frame) return false;
@@ -220,61 +219,64 @@ bool Core::try_open_slot(std::uint32_t slot) {
 
 void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   Slot& s = slots_[slot];
-  Cold& cold = cold_[slot];
+  ColdSlot& cold = current_->cold[slot];
   cold.frame = frame;
   s.begin = s.cursor = frame.frame->payload() + padding_;
   s.tail = frame.end;
   s.limit = shape_.fixed_bytes == 0 ? frame.end - spare(slot_entries_[slot]) + 1
                                     : s.begin + capacity_[cold.level] * shape_.fixed_bytes;
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
-  link(slot);
+  current_->link(slot);
   open_slots_peak_ = std::max(open_slots_peak_, ++open_slots_);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(cold.target));
 }
 
-std::size_t Core::tail_bytes(std::uint32_t slot) const {
-  const Slot& s = slots_[slot];
+std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
+  const Slot& s = set.slots[slot];
   const std::byte* tail = shape_.fixed_bytes == 0 ? s.limit - 1 + spare(slot_entries_[slot]) : s.tail;
-  return std::size_t(cold_[slot].frame.end - tail);
+  return std::size_t(set.cold[slot].frame.end - tail);
 }
 
-void Core::flush_slot(std::uint32_t slot, am::FlushReason reason) {
-  Slot& s = slots_[slot];
-  Cold& cold = cold_[slot];
-  const std::size_t tail = tail_bytes(slot);
+std::size_t Core::messages_in(const SlotSet& set, std::uint32_t slot) const {
+  const Slot& s = set.slots[slot];
+  const unsigned entry_bytes = entries_[set.cold[slot].level].bytes();
+  return entry_bytes != 0 ? tail_bytes(set, slot) / entry_bytes : std::size_t(s.cursor - s.begin) / shape_.fixed_bytes;
+}
+
+void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
+  Slot& s = set.slots[slot];
+  const ColdSlot& cold = set.cold[slot];
+  const std::size_t tail = tail_bytes(set, slot);
   const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
-  const unsigned entry_bytes = entries_[cold.level].bytes();
-  const std::size_t count =
-      entry_bytes != 0 ? tail / entry_bytes : std::size_t(s.cursor - s.begin) / shape_.fixed_bytes;
-  const am::OpenFrame frame = cold.frame;
+  const std::size_t count = messages_in(set, slot);
   s = {};
-  unlink(slot);
+  set.unlink(slot);
   --open_slots_;
-  if (count == 0) return engine_->store().drop(cold.target, frame);
-  engine_->count_created(count);
+  if (count == 0) return engine_->store().drop(cold.target, cold.frame);
+  engine_->count_created(count, set.scope);
   created_ += count;
   payload_bytes_ += payload_bytes - padding_;
   ++flushes_[std::size_t(reason)];
   ++buffered_frames_;
   used_bytes_ += frame_overhead + payload_bytes + tail;
-  post_frame(cold.target, frame, payload_bytes, tail, std::uint32_t(count), 0);
+  post_frame(cold.target, cold.frame, set.scope, payload_bytes, tail, std::uint32_t(count), 0);
 }
 
-void Core::post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload_bytes, std::size_t tail_bytes,
-                      std::uint32_t count, std::uint8_t flags) {
-  fill_header(frame.frame->header, frame.hops_left, payload_bytes, tail_bytes, count, flags);
+void Core::post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
+                      std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) {
+  fill_header(frame.frame->header, scope, frame.hops_left, payload_bytes, tail_bytes, count, flags);
   ++frames_;
   wire_bytes_ += sizeof(FrameHeader) + payload_bytes + tail_bytes;
   engine_->store().post(target, frame, frame.end);
 }
 
-void Core::fill_header(FrameHeader& header, std::uint8_t hops_left, std::size_t payload_bytes, std::size_t tail_bytes,
-                       std::uint32_t count, std::uint8_t flags) const {
+void Core::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
+                       std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const {
   header.payload_bytes = std::uint32_t(payload_bytes);
   header.tail_bytes = std::uint32_t(tail_bytes);
   header.count = count;
   header.flags = flags;
-  engine_->stamp(header, id_, signature_, hops_left);
+  engine_->stamp(header, id_, signature_, hops_left, scope);
 }
 
 void Core::after_post() {
@@ -283,31 +285,47 @@ void Core::after_post() {
   engine_->poll_some();
 }
 
-bool Core::flush_open(am::FlushReason reason) {
-  const bool any = first_open_ != none;
-  while (first_open_ != none) flush_slot(first_open_, reason);
+bool Core::flush_set(SlotSet& set, am::FlushReason reason) {
+  const bool any = !set.empty();
+  while (!set.empty()) flush_slot(set, set.first_open, reason);
   return any;
+}
+
+bool Core::flush_open(am::FlushReason reason) {
+  bool any = false;
+  for (const auto& set : sets_) any |= flush_set(*set, reason);
+  return any;
+}
+
+bool Core::flush_scope(am::ScopeId scope, am::FlushReason reason) {
+  SlotSet* set = sets_.find(scope);
+  return set != nullptr && flush_set(*set, reason);
+}
+
+std::int64_t Core::due() const {
+  std::int64_t due = am::never;
+  for (const auto& set : sets_) {
+    if (!set->empty()) due = std::min(due, set->cold[set->first_open].due);
+  }
+  return due;
 }
 
 bool Core::flush_due(std::int64_t now) {
   bool any = false;
-  for (; first_open_ != none && cold_[first_open_].due <= now; any = true) {
-    flush_slot(first_open_, am::FlushReason::timeout);
+  for (const auto& set : sets_) {
+    for (; !set->empty() && set->cold[set->first_open].due <= now; any = true) {
+      flush_slot(*set, set->first_open, am::FlushReason::timeout);
+    }
   }
   return any;
 }
 
-void Core::link(std::uint32_t slot) {
-  cold_[slot].previous = last_open_;
-  cold_[slot].next = none;
-  (last_open_ == none ? first_open_ : cold_[last_open_].next) = slot;
-  last_open_ = slot;
-}
-
-void Core::unlink(std::uint32_t slot) {
-  Cold& cold = cold_[slot];
-  (cold.previous == none ? first_open_ : cold_[cold.previous].next) = cold.next;
-  (cold.next == none ? last_open_ : cold_[cold.next].previous) = cold.previous;
+std::uint64_t Core::waiting_messages(am::ScopeId scope) const {
+  std::uint64_t messages = 0;
+  for (const auto& [s, waiting] : waiting_messages_) {
+    if (scope == am::root_scope || s == scope) messages += waiting;
+  }
+  return messages;
 }
 
 // --- messages by themselves
@@ -332,14 +350,14 @@ void Core::count_alone(std::size_t bytes) {
 
 void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
   count_alone(bytes);
-  post_frame(destination, frame, padding_ + bytes, 0, 1, frame_of_one);
+  post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, frame_of_one);
   after_post();
 }
 
 bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
   am::FrameStore& store = engine_->store();
   FrameHeader& header = message.frame.header;
-  fill_header(header, 0, bytes, 0, 1, frame_of_one);
+  fill_header(header, engine_->scope(), 0, bytes, 0, 1, frame_of_one);
   auto posted = [&] { return store.try_post_by_value(destination, message.frame); };
   if (store.spilling() || !posted()) [[unlikely]] {
     if (wait == Wait::no) return false;
@@ -418,7 +436,7 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     std::memcpy(message_of(frame), &part, sizeof part);
     reader.read(message_of(frame) + sizeof part, n);
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
-    post_frame(destination, frame, padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
+    post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
     after_post();
     offset += n;
   }
@@ -431,7 +449,7 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   const std::size_t part_max = std::max<std::size_t>((frame_bytes_ - outside) / 2, 1);
   if (wait == Wait::no) {
     const auto hops_left = std::uint8_t(route_.levels() - 1 - route_.level(hop.slot));
-    if (!room_for(cold_[hop.slot].target, hops_left, frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
+    if (!room_for(route_.target(hop.slot), hops_left, frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
     const DeferHandlers nobody_takes_it(engine_->pe());
     return send_in_order(destination, pieces, bytes, Wait::yes);
   }
@@ -502,11 +520,11 @@ AggregatorStatistics Core::statistics() const {
   AggregatorStatistics result;
   // What lies in open buffers counts as sent.
   std::uint64_t open = 0, open_bytes = 0;
-  for (std::uint32_t slot = first_open_; slot != none; slot = cold_[slot].next) {
-    const unsigned entry_bytes = entries_[cold_[slot].level].bytes();
-    open += entry_bytes != 0 ? tail_bytes(slot) / entry_bytes
-                             : std::size_t(slots_[slot].cursor - slots_[slot].begin) / shape_.fixed_bytes;
-    open_bytes += std::size_t(slots_[slot].cursor - slots_[slot].begin);
+  for (const auto& set : sets_) {
+    for (std::uint32_t slot = set->first_open; slot != none; slot = set->cold[slot].next) {
+      open += messages_in(*set, slot);
+      open_bytes += std::size_t(set->slots[slot].cursor - set->slots[slot].begin);
+    }
   }
   result.messages = created_ + open;
   result.handled = handled_;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/route.hpp>
+#include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/bytes.hpp>
 #include <map>
@@ -25,21 +26,6 @@ struct MessageShape {
   bool wants_source = false;  // the handler takes it; on routes of several hops each message then carries it
   std::string type;
 };
-
-/// Where the next message for one hop goes. The two fields that `send` tests and changes come first.
-///
-///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
-///
-/// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes < limit, where limit is one past
-/// what lies `spare` below the tail: the message's entry and the rest that the threshold keeps free; so it moves with the
-/// tail, which is not stored. A closed slot has only null pointers: there is no room for anything.
-struct Slot {
-  std::byte* cursor = nullptr;
-  std::byte* limit = nullptr;
-  std::byte* tail = nullptr;   // fixed-size messages with entries: begin of the lowest one
-  std::byte* begin = nullptr;  // of the first message
-};
-static_assert(sizeof(Slot) == 32);
 
 /// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, in the fewest bytes
 /// that hold them; at most 8 in all, so that it is written and read as one word (which may touch up to 7 bytes below).
@@ -94,24 +80,22 @@ class Core : public am::FrameHandler {
 
   bool flush_open(am::FlushReason reason) override;
   bool flush_idle() override { return idle_flush_ && flush_open(am::FlushReason::idle); }
-  std::int64_t due() const override {
-    return first_open_ == none ? am::never : cold_[first_open_].due;
-  }
+  std::int64_t due() const override;
   bool flush_due(std::int64_t now) override;
+  void enter_scope(am::ScopeId scope) override;
+  bool flush_scope(am::ScopeId scope, am::FlushReason reason) override;
   std::uint16_t signature() const override { return signature_; }
   std::string description() const override;
   bool ready() const override { return ready_; }
-  std::uint64_t waiting_messages() const override { return waiting_messages_; }
+  std::uint64_t waiting_messages(am::ScopeId scope) const override;
 
   /// As they are in effect.
   const AggregatorOptions& options() const { return options_; }
   AggregatorStatistics statistics() const;
 
  protected:
-  static constexpr std::uint32_t none = 0xffffffff;
-
   /// What send and deliver touch per message. fast_size_ is the number of PEs on a route of one hop, else 0, so that the
-  /// range test of `send` also leads every other kind of route off the fast path.
+  /// range test of `send` also leads every other kind of route off the fast path. The slots are those of the current scope.
   std::size_t fast_size_ = 0;
   Slot* slots_ = nullptr;
   std::size_t entry_at_ = 0;    // 1D, variable: from limit to the word that holds the next entry
@@ -138,7 +122,7 @@ class Core : public am::FrameHandler {
   bool open_slot(std::uint32_t slot, Wait wait);
   /// For forwarding: a frame within the budget or nothing.
   bool try_open_slot(std::uint32_t slot);
-  void flush_slot(std::uint32_t slot, am::FlushReason reason);
+  void flush_slot(std::uint32_t slot, am::FlushReason reason) { flush_slot(*current_, slot, reason); }
   bool is_open(std::uint32_t slot) const { return slots_[slot].begin != nullptr; }
   /// After posting from the main program: let handlers run.
   void after_post();
@@ -225,7 +209,8 @@ class Core : public am::FrameHandler {
 
   std::size_t padding() const { return padding_; }
 
-  void set_waiting_messages(std::uint64_t messages) { waiting_messages_ = messages; }
+  /// Messages of a scope that now wait for what does not exist here yet, or (negative) no longer.
+  void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
 
   /// Of one frame.
@@ -239,13 +224,6 @@ class Core : public am::FrameHandler {
   }
 
  private:
-  struct Cold {
-    am::OpenFrame frame;
-    std::uint32_t target = 0;
-    std::uint8_t level = 0;
-    std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
-    std::int64_t due = am::never;
-  };
   struct Partial {
     std::unique_ptr<std::byte[]> memory;
     std::byte* message = nullptr;  // in memory, aligned; received <= capacity <= total
@@ -256,16 +234,17 @@ class Core : public am::FrameHandler {
   void resolve_options(const AggregatorOptions& options);
   void lay_out(bool ready);
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
-  std::size_t tail_bytes(std::uint32_t slot) const;
-  void fill_header(FrameHeader& header, std::uint8_t hops_left, std::size_t payload_bytes, std::size_t tail_bytes,
-                   std::uint32_t count, std::uint8_t flags) const;
+  std::size_t tail_bytes(const SlotSet& set, std::uint32_t slot) const;
+  std::size_t messages_in(const SlotSet& set, std::uint32_t slot) const;
+  void flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason);
+  bool flush_set(SlotSet& set, am::FlushReason reason);
+  void fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
+                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const;
   void count_alone(std::size_t bytes);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
-  void post_frame(std::size_t target, const am::OpenFrame& frame, std::size_t payload, std::size_t tail_bytes,
-                  std::uint32_t count, std::uint8_t flags);
+  void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
+                  std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
-  void link(std::uint32_t slot);
-  void unlink(std::uint32_t slot);
 
   am::Engine* engine_;
   AggregatorOptions options_;
@@ -286,12 +265,11 @@ class Core : public am::FrameHandler {
   std::vector<Entry> entries_;       // by level
   std::vector<SlotEntry> slot_entries_;
   std::vector<std::size_t> capacity_;  // by level: messages of fixed size in a frame
-  std::vector<Slot> slot_memory_;
-  std::vector<Cold> cold_;
-  std::uint32_t first_open_ = none, last_open_ = none;
+  SlotSets sets_;
+  SlotSet* current_ = nullptr;       // of the current scope
   std::uint64_t open_slots_ = 0, open_slots_peak_ = 0;
   std::uint32_t posts_ = 0;
-  std::uint64_t waiting_messages_ = 0;
+  std::map<am::ScopeId, std::uint64_t> waiting_messages_;
   std::uint64_t next_message_ = 0;
   std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
   Partial whole_;

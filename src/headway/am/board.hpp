@@ -9,11 +9,12 @@
 namespace headway::am {
 
 /// What a PE is doing, as far as the library knows.
-enum class Phase : std::uint32_t { starting, computing, sending, quiescing, collective, finished };
+enum class Phase : std::uint32_t { starting, computing, sending, quiescing, collective, epoch, finished };
 
 /// Whether a PE in that phase waits for others.
 inline bool waits(Phase phase) {
-  return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective;
+  return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective ||
+         phase == Phase::epoch;
 }
 
 /// For the stall report, after "PE 3".
@@ -23,6 +24,7 @@ inline const char* describe(Phase phase) {
     case Phase::sending: return "waits in a send";
     case Phase::quiescing: return "waits in quiesce()";
     case Phase::collective: return "waits in a blocking collective";
+    case Phase::epoch: return "waits for the end of an epoch";
     case Phase::finished: return "has finished";
     default: return "is outside the library";
   }

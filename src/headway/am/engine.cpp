@@ -51,6 +51,7 @@ const char* name_of(Phase what) {
     case Phase::sending: return "a send that waits";
     case Phase::quiescing: return "quiesce()";
     case Phase::collective: return "a blocking collective";
+    case Phase::epoch: return "the wait() of an epoch";
     default: return "progress()";
   }
 }
@@ -70,7 +71,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
       options_(std::move(options)),
       store_(endpoint, options_.budget_bytes, options_.spill_bytes),
       board_(&board_of(endpoint, id_)),
-      quiescence_(*this) {
+      scopes_(*this) {
   control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint16_t)));
     const auto handler = control_value<std::uint16_t>(bytes.first(bytes.size() - text.size()));
@@ -113,17 +114,27 @@ void Engine::poll_some() { progress_round(store_.spilling() ? 1 : frames_per_rou
 
 bool Engine::progress_round(unsigned frames_max) {
   bool any = store_.queued() && store_.drain();
-  if (!later_.empty() && later_.front().arrival.header.phase == phase_) {
-    replay(later_);
+  any |= run_what_arrived(frames_max);
+  enter_scope(scopes_.of_main_program());
+  any |= flush_due();
+  any |= scopes_.advance();
+  return any;
+}
+
+bool Engine::run_what_arrived(unsigned frames_max) {
+  bool any = false;
+  if (!tasks_.empty()) {
+    run_tasks();
     any = true;
+  }
+  // Before anything new, which may have to stay behind it; after tasks, which may make what it waits for.
+  if (replay_later_) {
+    replay_later_ = false;
+    any |= replay_later();
   }
   if (replay_early_) {
     replay_early_ = false;
     replay(early_);
-    any = true;
-  }
-  if (!tasks_.empty()) {
-    run_tasks();
     any = true;
   }
   if (paused_frames_ != 0) any |= resume_paused();
@@ -136,14 +147,19 @@ bool Engine::progress_round(unsigned frames_max) {
   } catch (const FormatError& error) {  // the transport's: it names PE and source
     fail(FailureKind::failed, error.what());
   }
+  return any;
+}
+
+bool Engine::flush_due() {
   std::int64_t due = never;
   for (const Entry& entry : handlers_) {
     if (entry.handler != nullptr) due = std::min(due, entry.handler->due());
   }
-  if (due != never) {
-    if (const std::int64_t time = now(); due <= time) {
-      for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_due(time);
-    }
+  if (due == never) return false;
+  const std::int64_t time = now();
+  bool any = false;
+  if (due <= time) {
+    for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_due(time);
   }
   return any;
 }
@@ -154,16 +170,30 @@ bool Engine::flush_all(FlushReason reason) {
   return any;
 }
 
+void Engine::enter_scope(ScopeId scope) {
+  if (scope == scope_) return;
+  scope_ = scope;
+  for (const Entry& entry : handlers_) {
+    if (entry.handler != nullptr) entry.handler->enter_scope(scope);
+  }
+}
+
+void Engine::flush_scope(ScopeId scope, FlushReason reason) {
+  for (const Entry& entry : handlers_) {
+    if (entry.handler != nullptr) entry.handler->flush_scope(scope, reason);
+  }
+}
+
 void Engine::dispatch(Arrival& arrival) {
   const FrameHeader& header = arrival.header;
   if (header.source >= size_) refuse(arrival, "its source is no PE of this run");
   if (header.kind > std::uint8_t(FrameKind::control)) refuse(arrival, "it is of no known kind");
-  if (header.phase > 1) refuse(arrival, "it is of no known phase");
+  if (scope_of_tag(header.scope) == root_scope && header.scope > 1) refuse(arrival, "it is of no known scope");
   // It may have to wait for a further hop, longer than memory lasts that is not its own.
   if (header.hops_left != 0 && arrival.owned == 0) refuse(arrival, "it has hops left but came by value");
   if (header.kind == std::uint8_t(FrameKind::control)) {
     dispatch_control(arrival);
-  } else if (header.phase != phase_) {
+  } else if (!scopes_.takes(header.scope)) {
     later_.push_back(hold(arrival));
   } else {
     dispatch_messages(arrival);
@@ -217,7 +247,7 @@ void Engine::handle(Entry& entry, Held held) {
 
 /// Runs user code; what it throws ends the run, with describe() as the place.
 template <class Body, class Describe>
-void Engine::run_as_handler(Body body, Describe describe) {
+void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   struct InHandler {
     Engine& engine;
     const Phase before = engine.board_->phase.load(std::memory_order_relaxed);
@@ -231,6 +261,9 @@ void Engine::run_as_handler(Body body, Describe describe) {
       engine.in_handler_ = false;
     }
   };
+  enter_scope(scope);
+  scopes_[scope].active = true;
+  handler_scope_ = scope;
   const InHandler in_handler(*this);
   try {
     body();
@@ -246,7 +279,7 @@ void Engine::run_as_handler(Body body, Describe describe) {
 FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
   const std::uint32_t before = held.next;
   FrameHandler::Result result = FrameHandler::Result::done;
-  run_as_handler([&] { result = handler.handle(held.arrival, held.next); },
+  run_as_handler(scope_of_tag(held.arrival.header.scope), [&] { result = handler.handle(held.arrival, held.next); },
                  [&] {
                    return fmt::format("the handler of {} for a message in a frame from PE {}", handler.description(),
                                       held.arrival.header.source);
@@ -256,8 +289,12 @@ FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
 }
 
 void Engine::run_tasks() {
-  for (const std::function<void()>& task : std::exchange(tasks_, {})) {
-    run_as_handler(task, [] { return std::string("a call that waited"); });
+  for (const Task& task : std::exchange(tasks_, {})) {
+    in_continuation_ = task.continuation;
+    run_as_handler(task.scope, task.run, [&] {
+      return std::string(task.continuation ? "what continues at the end of an epoch" : "a call that waited");
+    });
+    in_continuation_ = false;
   }
 }
 
@@ -307,6 +344,16 @@ void Engine::replay(std::vector<Held>& frames) {
   }
 }
 
+/// Those that may be handled now; the others stay, in order. Returns whether there were any.
+bool Engine::replay_later() {
+  const auto stays = [this](const Held& held) { return !scopes_.takes(held.arrival.header.scope); };
+  const auto first = std::stable_partition(later_.begin(), later_.end(), stays);
+  std::vector<Held> ready(std::make_move_iterator(first), std::make_move_iterator(later_.end()));
+  later_.erase(first, later_.end());
+  for (Held& held : ready) dispatch(held.arrival);
+  return !ready.empty();
+}
+
 // --- waiting
 
 void Engine::require_may_block(Phase what) const {
@@ -321,8 +368,8 @@ void Engine::require_may_block(Phase what) const {
 }
 
 void Engine::show_counts() {
-  board_->created.store(created_, std::memory_order_relaxed);
-  board_->handled.store(handled_, std::memory_order_relaxed);
+  board_->created.store(scopes_.created(root_scope), std::memory_order_relaxed);
+  board_->handled.store(scopes_.handled(root_scope), std::memory_order_relaxed);
   board_->held_frames.store(store_.queued_frames() + paused_frames_ + early_.size() + later_.size(),
                             std::memory_order_relaxed);
 }
@@ -368,15 +415,15 @@ void Engine::pause() {
 std::uint64_t Engine::quiesce() {
   require_may_block(Phase::quiescing);
   enter_wait(Phase::quiescing, no_pe);
-  quiescence_.enter();
+  scopes_.enter_quiescence();
   flush_all(FlushReason::requested);
-  while (!quiescence_.done()) {
+  while (!scopes_.quiescent()) {
     if (progress()) {
       rounds_idle_ = 0;
     } else if (flush_all(FlushReason::requested)) {
       continue;
-    } else if (quiescence_.due() && !store_.queued() && paused_frames_ == 0) {
-      quiescence_.contribute();
+    } else if (scopes_.quiescence_due() && !store_.queued() && paused_frames_ == 0) {
+      scopes_.contribute_to_quiescence();
     } else {
       pause();
     }
@@ -386,8 +433,9 @@ std::uint64_t Engine::quiesce() {
     if (!store_.drain()) pause();
   }
   leave_wait();
-  phase_ ^= 1;
-  return quiescence_.handled_between();
+  const std::uint64_t handled = scopes_.leave_quiescence();
+  scope_began();
+  return handled;
 }
 
 // --- handlers
@@ -470,20 +518,24 @@ void Engine::refuse(const Arrival& arrival, const char* what) {
        fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id_, what));
 }
 
-std::uint64_t Engine::undeliverable_messages() const {
+std::uint64_t Engine::undeliverable_messages(ScopeId scope) const {
   std::uint64_t messages = 0;
-  for (const Held& held : early_) messages += held.arrival.header.count - held.next;
+  for (const Held& held : early_) messages += held.is_in(scope) ? held.messages() : 0;
   for (const Entry& entry : handlers_) {
-    if (entry.handler != nullptr) messages += entry.handler->waiting_messages();
+    if (entry.handler != nullptr) messages += entry.handler->waiting_messages(scope);
+  }
+  if (scope != root_scope) return messages;
+  for (const Held& held : later_) {
+    if (scopes_.awaits_epoch(held.arrival.header.scope)) messages += held.messages();
   }
   return messages;
 }
 
-std::string Engine::undelivered() const {
+std::string Engine::undelivered(ScopeId scope) const {
   std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> by_handler_and_source;
   for (const Held& held : early_) {
-    by_handler_and_source[{held.arrival.header.handler, held.arrival.header.source}] +=
-        held.arrival.header.count - held.next;
+    if (!held.is_in(scope)) continue;
+    by_handler_and_source[{held.arrival.header.handler, held.arrival.header.source}] += held.messages();
   }
   std::string text;
   for (const auto& [key, messages] : by_handler_and_source) {
@@ -500,9 +552,21 @@ std::string Engine::undelivered() const {
     }
   }
   for (const Entry& entry : handlers_) {
-    if (entry.handler == nullptr || entry.handler->waiting_messages() == 0) continue;
+    const std::uint64_t waiting = entry.handler == nullptr ? 0 : entry.handler->waiting_messages(scope);
+    if (waiting == 0) continue;
     text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
-                        text.empty() ? "" : "\n", entry.handler->waiting_messages(), id_, entry.handler->description());
+                        text.empty() ? "" : "\n", waiting, id_, entry.handler->description());
+  }
+  std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
+  for (const Held& held : later_) {
+    if (scope == root_scope && scopes_.awaits_epoch(held.arrival.header.scope)) {
+      awaiting_epoch_by_source[held.arrival.header.source] += held.messages();
+    }
+  }
+  for (const auto& [source, messages] : awaiting_epoch_by_source) {
+    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that was never made "
+                        "there; make epochs on every PE, in the same order",
+                        text.empty() ? "" : "\n", messages, source, id_);
   }
   return text;
 }

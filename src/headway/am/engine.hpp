@@ -10,7 +10,7 @@
 #include <headway/am/board.hpp>
 #include <headway/am/frame_store.hpp>
 #include <headway/am/pe.hpp>
-#include <headway/am/quiescence.hpp>
+#include <headway/am/scopes.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
@@ -55,12 +55,18 @@ class FrameHandler {
   virtual std::int64_t due() const = 0;
   virtual bool flush_due(std::int64_t now) = 0;
 
+  /// From now on messages are sent in `scope`. For handlers with buffers: these hold messages of one scope each.
+  virtual void enter_scope(ScopeId) {}
+  /// flush_open() for the buffers of one scope.
+  virtual bool flush_scope(ScopeId, FlushReason) { return false; }
+
   virtual std::uint16_t signature() const = 0;
   virtual std::string description() const = 0;
   /// False until the user's code is there; frames wait.
   virtual bool ready() const = 0;
   /// Messages that it has taken in but cannot handle before something else exists on this PE.
-  virtual std::uint64_t waiting_messages() const { return 0; }
+  /// Those of one scope; the root stands for all.
+  virtual std::uint64_t waiting_messages(ScopeId) const { return 0; }
 };
 
 /// State that a layer above keeps per PE, made on every PE in the same order before the program starts.
@@ -101,8 +107,9 @@ class Engine {
   FrameStore& store() { return store_; }
   PeBoard& board() { return *board_; }
   std::int64_t now() const { return endpoint_->now(); }
-  std::uint8_t phase() const { return phase_; }
   bool in_handler() const { return in_handler_; }
+  /// Whether what runs is a continuation of an epoch; it is a handler as well.
+  bool in_continuation() const { return in_continuation_; }
   /// Whether a send may run handlers while it waits.
   bool may_block() const { return !in_handler_ && deferrals_ == 0; }
 
@@ -132,6 +139,18 @@ class Engine {
 
   std::uint64_t quiesce();
 
+  // --- scopes
+
+  Scopes& scopes() { return scopes_; }
+  /// Of what is sent now: of the message that a handler handles, or of the main program.
+  ScopeId scope() const { return scope_; }
+  /// The one in which the handler that runs began, or the root for the main program.
+  ScopeId handler_scope() const { return in_handler_ ? handler_scope_ : root_scope; }
+  void enter_scope(ScopeId scope);
+  void flush_scope(ScopeId scope, FlushReason reason);
+  /// Frames that waited for it are dispatched at the next progress.
+  void scope_began() { replay_later_ = !later_.empty(); }
+
   // --- handlers of counted messages
 
   /// Takes the next handler number: collective, same order on every PE.
@@ -140,18 +159,27 @@ class Engine {
   /// The handler became ready: frames that waited for it are dispatched at the next progress.
   void handler_ready() { replay_early_ = !early_.empty(); }
   /// Fills the fields of a message frame's header that do not depend on its content.
-  void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left) const {
+  void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left,
+             ScopeId scope) const {
     header.source = std::uint32_t(id_);
     header.handler = handler;
     header.signature = signature;
     header.kind = std::uint8_t(FrameKind::messages);
     header.hops_left = hops_left;
-    header.phase = phase_;
+    header.scope = scopes_.tag(scope);
   }
-  /// Runs `task` at the next progress, as a handler.
-  void run_later(std::function<void()> task) { tasks_.push_back(std::move(task)); }
-  void count_created(std::uint64_t messages) { created_ += messages; }
-  void count_handled(std::uint64_t messages) { handled_ += messages; }
+  /// The same for the current scope.
+  void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left) const {
+    stamp(header, handler, signature, hops_left, scope_);
+  }
+  /// Runs `task` at the next progress, as a handler, in a scope that cannot be done before.
+  void run_later(ScopeId scope, std::function<void()> task) { tasks_.push_back({scope, false, std::move(task)}); }
+  void run_continuation_later(ScopeId scope, std::function<void()> task) {
+    tasks_.push_back({scope, true, std::move(task)});
+  }
+  void count_created(std::uint64_t messages, ScopeId scope) { scopes_[scope].created += messages; }
+  void count_created(std::uint64_t messages) { count_created(messages, scope_); }
+  void count_handled(std::uint64_t messages) { scopes_[scope_].handled += messages; }
 
   // --- the runtime's own small messages: not counted, never held back
 
@@ -182,13 +210,13 @@ class Engine {
   void defer_handlers(int by) { deferrals_ += by; }
   bool has_failed() const { return failed_; }
 
-  /// Frames that were never handled, by handler and source, as text; empty if there are none.
-  std::string undelivered() const;
-  std::uint64_t undeliverable_messages() const;
+  /// Messages of a scope (all for the root) that wait for what does not exist on this PE, by handler and source, as text;
+  /// empty if there are none.
+  std::string undelivered(ScopeId scope) const;
+  /// How many they are.
+  std::uint64_t undeliverable_messages(ScopeId scope) const;
 
  private:
-  friend class Quiescence;
-
   /// Room for what goes by value, aligned as a payload is.
   struct alignas(32) ByValue {
     std::byte before[32];  // tails are read in words that may reach below their first byte
@@ -199,6 +227,9 @@ class Engine {
     Arrival arrival;
     std::uint32_t next = 0;
     std::unique_ptr<ByValue> copy;
+
+    std::uint64_t messages() const { return arrival.header.count - next; }
+    bool is_in(ScopeId scope) const { return scope == root_scope || scope_of_tag(arrival.header.scope) == scope; }
   };
   struct Entry {
     FrameHandler* handler = nullptr;  // nullptr: destroyed
@@ -216,7 +247,16 @@ class Engine {
     }
   };
 
+  /// Runs, as a handler, in its scope.
+  struct Task {
+    ScopeId scope;
+    bool continuation;
+    std::function<void()> run;
+  };
+
   bool progress_round(unsigned frames_max);
+  bool run_what_arrived(unsigned frames_max);
+  bool flush_due();
   void dispatch(Arrival& arrival);
   void dispatch_control(Arrival& arrival);
   void dispatch_messages(Arrival& arrival);
@@ -226,13 +266,14 @@ class Engine {
     board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   template <class Body, class Describe>
-  void run_as_handler(Body body, Describe describe);
+  void run_as_handler(ScopeId scope, Body body, Describe describe);
   void run_tasks();
   Held hold(const Arrival& arrival);
   const Entry& known_handler(std::uint16_t id) const;
   bool resume_paused();
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);
+  bool replay_later();
   void ask_for_description(Arrival& arrival);
   void enter_wait(Phase what, std::uint32_t peer);
   void leave_wait();
@@ -247,22 +288,21 @@ class Engine {
   PeBoard* board_;
   std::vector<Entry> handlers_;
   std::vector<ControlHandler> controls_;
-  std::vector<std::function<void()>> tasks_;
+  std::vector<Task> tasks_;
   std::vector<std::unique_ptr<Extension>> extensions_;
-  std::uint64_t created_ = 0, handled_ = 0;
-  std::uint8_t phase_ = 0;
-  bool in_handler_ = false;
+  ScopeId scope_ = root_scope, handler_scope_ = root_scope;
+  bool in_handler_ = false, in_continuation_ = false;
   bool failed_ = false;
-  bool replay_early_ = false;
+  bool replay_early_ = false, replay_later_ = false;
   int deferrals_ = 0;
   std::size_t paused_frames_ = 0;
   std::vector<Held> early_;  // for handlers that do not exist yet
-  std::vector<Held> later_;  // of the next phase
+  std::vector<Held> later_;  // of the next phase, or of an epoch that has not begun here
   std::vector<Held> strange_;  // of another signature: until the sender has said what it meant
   unsigned rounds_idle_ = 0;
   std::int64_t idle_since_ = 0;
   std::uint16_t control_describe_ = 0, control_description_ = 0;
-  Quiescence quiescence_;
+  Scopes scopes_;
 };
 
 }  // namespace headway::am

@@ -4,51 +4,58 @@
 
 namespace headway::am {
 
-Quiescence::Quiescence(Engine& engine) : engine_(&engine) {
+Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scopes_(&scopes) {
   const std::size_t id = engine.id();
   parent_ = id & (id - 1);
   for (std::size_t bit = 1; (id & bit) == 0 && id + bit < engine.size(); bit <<= 1) children_.push_back(id + bit);
   control_counts_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    take_counts(source, Engine::control_value<Counts>(bytes));
+    take_counts(source, Engine::control_value<CountsMessage>(bytes));
   });
   control_verdict_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     if (engine_->id() == 0 || source != parent_) throw FormatError("a verdict comes from the parent in the tree alone");
-    if (!given_) throw FormatError("a verdict comes after the counts");
-    take_verdict(Engine::control_value<VerdictMessage>(bytes));
+    const auto message = Engine::control_value<VerdictMessage>(bytes);
+    if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
+    if (!waves_[message.scope].given) throw FormatError("a verdict comes after the counts");
+    take_verdict(message);
   });
 }
 
-void Quiescence::take_counts(std::size_t source, const Counts& counts) {
+void Quiescence::take_counts(std::size_t source, const CountsMessage& message) {
   if (std::ranges::find(children_, source) == children_.end()) throw FormatError("counts come from a child in the tree");
-  if (children_in_ == children_.size()) throw FormatError("the counts of all children have come already");
-  sum_.created += counts.created;
-  sum_.handled += counts.handled;
-  sum_.undeliverable += counts.undeliverable;
-  ++children_in_;
+  if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
+  Wave& wave = waves_[message.scope];
+  if (wave.children_in == children_.size()) throw FormatError("the counts of all children have come already");
+  wave.sum.created += message.counts.created;
+  wave.sum.handled += message.counts.handled;
+  wave.sum.undeliverable += message.counts.undeliverable;
+  ++wave.children_in;
 }
 
-void Quiescence::contribute() {
-  sum_.created += engine_->created_;
-  sum_.handled += engine_->handled_;
-  sum_.undeliverable += engine_->undeliverable_messages();
-  given_ = true;
+void Quiescence::contribute(ScopeId scope) {
+  Wave& wave = waves_[scope];
+  wave.sum.created += scopes_->created(scope);
+  wave.sum.handled += scopes_->handled(scope);
+  // Where the main program goes on, it may still make what the messages need.
+  if (scopes_->main_program_waits_for(scope)) wave.sum.undeliverable += engine_->undeliverable_messages(scope);
+  wave.given = true;
   if (engine_->id() != 0) {
-    engine_->send_control(parent_, control_counts_, std::as_bytes(std::span(&sum_, 1)));
+    const CountsMessage message{scope, wave.sum};
+    engine_->send_control(parent_, control_counts_, std::as_bytes(std::span(&message, 1)));
     return;
   }
-  take_verdict({judge(), 0, sum_.handled});
+  take_verdict({judge(wave), scope, wave.sum.handled});
 }
 
-Quiescence::Verdict Quiescence::judge() {
-  const bool stable = have_previous_ && previous_ == sum_;
-  previous_ = sum_;
-  have_previous_ = true;
+Quiescence::Verdict Quiescence::judge(Wave& wave) {
+  const bool stable = wave.have_previous && wave.previous == wave.sum;
+  wave.previous = wave.sum;
+  wave.have_previous = true;
   if (!stable) return Verdict::again;
-  if (sum_.created == sum_.handled) {
-    have_previous_ = false;
+  if (wave.sum.created == wave.sum.handled) {
+    wave.have_previous = false;
     return Verdict::done;
   }
-  return sum_.created == sum_.handled + sum_.undeliverable ? Verdict::undelivered : Verdict::again;
+  return wave.sum.created == wave.sum.handled + wave.sum.undeliverable ? Verdict::undelivered : Verdict::again;
 }
 
 void Quiescence::take_verdict(const VerdictMessage& message) {
@@ -56,18 +63,15 @@ void Quiescence::take_verdict(const VerdictMessage& message) {
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     engine_->send_control(*child, control_verdict_, std::as_bytes(std::span(&message, 1)));
   }
-  sum_ = {};
-  children_in_ = 0;
-  given_ = false;
+  Wave& wave = waves_[message.scope];
+  wave.sum = {};
+  wave.children_in = 0;
+  wave.given = false;
   switch (message.verdict) {
     case Verdict::again: return;
-    case Verdict::done:
-      handled_between_ = message.handled - handled_total_;
-      handled_total_ = message.handled;
-      done_ = true;
-      return;
+    case Verdict::done: scopes_->finish(ScopeId(message.scope), message.handled); return;
     case Verdict::undelivered: {
-      const std::string text = engine_->undelivered();
+      const std::string text = engine_->undelivered(ScopeId(message.scope));
       if (!text.empty()) engine_->fail(FailureKind::undelivered, text);
       return;  // another PE holds them; it ends the run
     }

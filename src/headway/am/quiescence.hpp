@@ -1,60 +1,68 @@
-/// Detects that no message is queued, buffered, in flight or being handled, anywhere.
+/// Detects that no message of a scope is queued, buffered, in flight or being handled, anywhere.
 ///
-/// Four counters (Mattern, "Algorithms for distributed termination detection", 1987): every PE, once it is in quiesce()
-/// and idle, adds the messages it has created and handled to a wave that climbs a binomial tree. When created equals
-/// handled and two waves in a row agree, nothing can have been on its way between them, and PE 0 says so down the tree.
+/// Four counters (Mattern, "Algorithms for distributed termination detection", 1987): every PE, once it can start
+/// nothing in the scope by itself, adds the messages it has created and handled to a wave that climbs a binomial tree.
+/// When created equals handled and two waves in a row agree, nothing can have been on its way between them, and PE 0
+/// says so down the tree. Each scope has waves of its own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <headway/am/scope.hpp>
 #include <span>
 #include <vector>
 
 namespace headway::am {
 
 class Engine;
+class Scopes;
 
 class Quiescence {
  public:
-  explicit Quiescence(Engine& engine);
+  Quiescence(Engine& engine, Scopes& scopes);
 
-  /// The PE is in quiesce().
-  void enter() { done_ = false; }
-  /// Whether this PE's part of the current wave is due: its children's parts have arrived and its own is not yet given.
-  bool due() const { return !given_ && children_in_ == children_.size(); }
-  /// Gives this PE's part. It is idle and has flushed everything.
-  void contribute();
-  bool done() const { return done_; }
-  /// Messages that the world handled between the last two quiescences.
-  std::uint64_t handled_between() const { return handled_between_; }
+  /// Whether this PE's part of the scope's current wave is due: its children's parts have arrived and its own is not
+  /// yet given.
+  bool due(ScopeId scope) const { return !waves_[scope].given && waves_[scope].children_in == children_.size(); }
+  /// Gives this PE's part. It has posted the scope's open buffers and can start nothing in it by itself. On PE 0 the
+  /// scope may be finished by that.
+  void contribute(ScopeId scope);
 
  private:
   struct Counts {
     std::uint64_t created = 0, handled = 0, undeliverable = 0;
     bool operator==(const Counts&) const = default;
   };
+  struct Wave {
+    Counts sum;  // children so far
+    std::size_t children_in = 0;
+    bool given = false;
+    Counts previous;  // PE 0: of the wave before
+    bool have_previous = false;
+  };
   enum class Verdict : std::uint32_t { again, done, undelivered };
+  struct CountsMessage {
+    std::uint64_t scope;
+    Counts counts;
+  };
   struct VerdictMessage {
     Verdict verdict;
-    std::uint32_t reserved;
+    std::uint32_t scope;
     std::uint64_t handled;
   };
 
-  void take_counts(std::size_t source, const Counts& counts);
+  void take_counts(std::size_t source, const CountsMessage& message);
   void take_verdict(const VerdictMessage& message);
-  Verdict judge();
+  static Verdict judge(Wave& wave);
 
   Engine* engine_;
+  Scopes* scopes_;
   std::size_t parent_ = 0;
   std::vector<std::size_t> children_;
   std::uint16_t control_counts_ = 0, control_verdict_ = 0;
-  Counts sum_;            // of the current wave: children so far
-  std::size_t children_in_ = 0;
-  bool given_ = false;
-  bool done_ = true;
-  Counts previous_;       // PE 0: of the wave before
-  bool have_previous_ = false;
-  std::uint64_t handled_total_ = 0, handled_between_ = 0;
+  // By scope. A child gives its part to an epoch only when it knows that the last one of that number is done, and it
+  // has heard so from its parent: parts for two epochs never meet.
+  std::vector<Wave> waves_ = std::vector<Wave>(scopes_max);
 };
 
 }  // namespace headway::am

@@ -30,7 +30,7 @@ struct std::hash<headway::PeId> {
 namespace headway {
 
 ///   byte   0         4            8       12       16        18          20     21          22     23      24
-///          | payload | tail bytes | count | source | handler | signature | kind | hops left | phase | flags | payload ...
+///          | payload | tail bytes | count | source | handler | signature | kind | hops left | scope | flags | payload ...
 ///
 /// The payload grows up from byte 24; the tail (lengths and routing keys) lies at the end of the frame's memory and grows
 /// down. A frame on the wire is header + payload + tail.
@@ -43,13 +43,13 @@ struct FrameHeader {
   std::uint16_t signature;  // of that handler's message type and route; both sides must agree
   std::uint8_t kind;        // FrameKind
   std::uint8_t hops_left;   // how many more hops its messages may take after this one
-  std::uint8_t phase;       // parity of the quiescence phase it was posted in
+  std::uint8_t scope;       // the epoch of its messages, and the parity of the quiescence phase they were sent in
   std::uint8_t flags;       // the handler's own
 };
 static_assert(sizeof(FrameHeader) == 24);
 
 enum class FrameKind : std::uint8_t {
-  messages,  // counted for quiescence, held back by phase
+  messages,  // counted for quiescence, held back by scope
   control,   // the runtime's own small messages: neither
 };
 

@@ -1,0 +1,67 @@
+/// Open frames: one for each next hop, and a set of them for each scope in which something is being sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/route.hpp>
+#include <headway/am/engine.hpp>
+#include <memory>
+#include <vector>
+
+namespace headway::aggregate {
+
+inline constexpr std::uint32_t none = 0xffffffff;
+
+/// Where the next message for one hop goes. The two fields that `send` tests and changes come first.
+///
+///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
+///
+/// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes < limit, where limit is one
+/// past what lies `spare` below the tail: the message's entry and the rest that the threshold keeps free; so it moves
+/// with the tail, which is not stored. A closed slot has only null pointers: there is no room for anything.
+struct Slot {
+  std::byte* cursor = nullptr;
+  std::byte* limit = nullptr;
+  std::byte* tail = nullptr;   // fixed-size messages with entries: begin of the lowest one
+  std::byte* begin = nullptr;  // of the first message
+};
+static_assert(sizeof(Slot) == 32);
+
+/// What is needed of it once a frame.
+struct ColdSlot {
+  am::OpenFrame frame;
+  std::uint32_t target = 0;
+  std::uint8_t level = 0;
+  std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
+  std::int64_t due = am::never;
+};
+
+/// All slots of a route, for the messages of one scope.
+struct SlotSet {
+  am::ScopeId scope = am::root_scope;
+  std::vector<Slot> slots;
+  std::vector<ColdSlot> cold;
+  std::uint32_t first_open = none, last_open = none;
+
+  explicit SlotSet(const Route& route);
+  bool empty() const { return first_open == none; }
+  void link(std::uint32_t slot);
+  void unlink(std::uint32_t slot);
+};
+
+/// As many sets as scopes had open frames at the same time, and one more. An empty one serves any scope next.
+class SlotSets {
+ public:
+  /// The scope's set. It stays where it is.
+  SlotSet& of(am::ScopeId scope, const Route& route);
+  /// nullptr if it has none, and so no open frames.
+  SlotSet* find(am::ScopeId scope);
+
+  auto begin() const { return sets_.begin(); }
+  auto end() const { return sets_.end(); }
+
+ private:
+  std::vector<std::unique_ptr<SlotSet>> sets_;  // of different scopes
+};
+
+}  // namespace headway::aggregate
