@@ -98,19 +98,41 @@ int run_pes(std::size_t pes, std::size_t pes_per_process, Body body, const Setti
   });
 }
 
-/// How many PEs, and how many of them in each process.
+/// How many PEs, how many of them in each process, and on which transport.
 struct Shape {
   std::size_t pes = 1, pes_per_process = 1;
+  const char* simulated = nullptr;  // the network's conditions where all PEs are fibers on the sim transport
 };
 
-/// Awkward numbers of PEs: as processes, as threads, and mixed with a last process that holds fewer.
-inline constexpr Shape shapes[] = {{1, 1}, {2, 1}, {3, 3}, {5, 2}, {7, 1}, {8, 4}, {13, 1}};
+/// Awkward numbers of PEs: as processes, as threads, mixed with a last process that holds fewer, and simulated.
+inline constexpr Shape shapes[] = {{1, 1},
+                                   {2, 1},
+                                   {3, 3},
+                                   {5, 2},
+                                   {7, 1},
+                                   {8, 4},
+                                   {13, 1},
+#if defined(HEADWAY_SIM)
+                                   {13, 13, "delay=30us,jitter=3,refuse=0.1,inbox=16,slow=2:20"}
+#endif
+};
+
+/// run_pes() of a shape.
+template <class Body>
+int run_shape(Shape shape, Body body, Settings settings) {
+  if (shape.simulated != nullptr) {
+    settings.insert(settings.end(), {{"HEADWAY_TRANSPORT", "sim"}, {"HEADWAY_SIM", shape.simulated}});
+  }
+  return run_pes(shape.pes, shape.pes_per_process, std::move(body), settings);
+}
 
 /// run_pes() whose body and run are expected to succeed.
 template <class Body>
 void expect_run(Shape shape, Body body, const Settings& more = {}) {
-  const int status = run_pes(shape.pes, shape.pes_per_process, std::move(body), more);
-  EXPECT_EQ(status, 0) << "a run of " << shape.pes << " PEs, " << shape.pes_per_process << " in a process";
+  const int status = run_shape(shape, std::move(body), more);
+  EXPECT_EQ(status, 0) << "a run of " << shape.pes << " PEs, "
+                       << (shape.simulated != nullptr ? "simulated"
+                                                      : std::to_string(shape.pes_per_process) + " in a process");
 }
 
 /// What a run ended with, and what it wrote to standard error.
@@ -127,7 +149,7 @@ Outcome catch_run(Shape shape, Body body, const Settings& more = {}) {
   std::fflush(stderr);
   const int before = dup(STDERR_FILENO);
   dup2(fileno(file), STDERR_FILENO);
-  Outcome outcome{run_pes(shape.pes, shape.pes_per_process, std::move(body), more), {}};
+  Outcome outcome{run_shape(shape, std::move(body), more), {}};
   std::fflush(stderr);
   dup2(before, STDERR_FILENO);
   close(before);
