@@ -54,7 +54,9 @@ std::string why_not(const std::string& program) {
 
 int run_command(int argc, char** argv) {
   const std::string name = "headway run";
-  CLI::App app("Starts PROGRAM on PEs of this machine. Its exit status is the lowest failing PE's.", name);
+  CLI::App app("Starts PROGRAM on PEs of this machine. Its exit status is the lowest failing PE's. SIGUSR1 to this command "
+               "prints what each PE does, and the run goes on.",
+               name);
   std::string ignored;  // the parser sees the options alone; these stand in its help
   app.add_option("PROGRAM", ignored, "the program");
   app.add_option("ARGS", ignored, "its arguments; options after PROGRAM are the program's");

@@ -24,15 +24,15 @@ TEST(Stalls, pes_that_wait_for_different_things_are_ended_with_122_and_a_page_th
     ASSERT_TRUE(session.wait_for_lines(n)) << session.errors();
     const double seconds = session.seconds_until_gone();
     EXPECT_GT(seconds, 0.5);
-    EXPECT_LT(seconds, 3);
     EXPECT_EQ(session.wait(), 122);
     const std::string page = session.errors();
     EXPECT_TRUE(contains(page, "^headway: nothing has moved for [0-9.]+ s though work is pending:\n")) << page;
     for (std::size_t pe = 0; pe < n; ++pe) {
       EXPECT_TRUE(contains(page, "\n  PE " + std::to_string(pe) + " \\(pid \\d+\\) waits in " +
-                                     (pe + 1 == n ? "a blocking collective" : "quiesce\\(\\)") + ";"))
+                                     (pe + 1 == n ? "a blocking collective" : "quiesce\\(\\)") + " for PE \\d"))
           << page;
     }
+    EXPECT_TRUE(contains(page, "\n  a cycle: PE \\d waits for PE \\d( waits for PE \\d)*\n")) << page;
     EXPECT_EQ(session.leftovers(), "");
   }
 }
@@ -40,14 +40,13 @@ TEST(Stalls, pes_that_wait_for_different_things_are_ended_with_122_and_a_page_th
 TEST(Stalls, a_pe_that_is_stopped_by_a_signal_is_named) {
   const Outcome outcome = run_to_end({victim(), "stops_itself"}, pes(3) + soon);
   EXPECT_EQ(outcome.status, 122);
-  EXPECT_TRUE(contains(outcome.errors, "\n  PE 2 \\(pid \\d+\\) is outside the library and is stopped by a signal;"))
+  EXPECT_TRUE(contains(outcome.errors, "\n  PE 2 \\(pid \\d+\\) is outside the library and is stopped by a signal"))
       << outcome.errors;
   EXPECT_EQ(outcome.leftovers, "");
 
   Session session({victim(), "load", "quiesce", "none", "0"}, pes(4, 2) + soon);  // from outside, in the middle
   ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
   ASSERT_EQ(kill(session.children()[1], SIGSTOP), 0);
-  EXPECT_LT(session.seconds_until_gone(), 3);
   EXPECT_EQ(session.wait(), 122);
   EXPECT_TRUE(contains(session.errors(), "is stopped by a signal")) << session.errors();
 }
@@ -57,7 +56,8 @@ TEST(Stalls, a_process_that_is_stopped_before_it_comes_to_run_is_named) {
                                       "case $HEADWAY_LAUNCH in *:1) kill -STOP $$;; esac; exec " + victim() + " hello"},
                                      pes(3) + soon);
   EXPECT_EQ(outcome.status, 122);
-  EXPECT_TRUE(contains(outcome.errors, "\n  PE 0 \\(pid \\d+\\) waits for the others to start")) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "\n  PE 0 \\(pid \\d+\\) waits for the others to start: PE 1"))
+      << outcome.errors;
   EXPECT_TRUE(contains(outcome.errors, "\n  PE 1 \\(pid \\d+\\) is starting and is stopped")) << outcome.errors;
 }
 
@@ -65,7 +65,7 @@ TEST(Stalls, a_pe_that_calls_a_collective_once_more_than_the_others_is_named) {
   for (const auto& [n, per_process] : shapes) {
     const Outcome outcome = run_to_end({victim(), "uneven"}, pes(n, per_process) + soon);
     EXPECT_EQ(outcome.status, 122);
-    EXPECT_TRUE(contains(outcome.errors, "\n  PE 0 \\(pid \\d+\\) waits in quiesce\\(\\);")) << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, "\n  PE 0 \\(pid \\d+\\) waits in quiesce\\(\\) for PE 1")) << outcome.errors;
     EXPECT_TRUE(contains(outcome.errors, "\n  PE " + std::to_string(n - 1) + " \\(.*\\) has finished;"))
         << outcome.errors;
     EXPECT_EQ(outcome.leftovers, "");

@@ -243,6 +243,14 @@ std::size_t Core::messages_in(const SlotSet& set, std::uint32_t slot) const {
   return entry_bytes != 0 ? tail_bytes(set, slot) / entry_bytes : std::size_t(s.cursor - s.begin) / shape_.fixed_bytes;
 }
 
+void Core::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
+  for (const auto& set : sets_) {
+    for (std::uint32_t slot = set->first_open; slot != none; slot = set->cold[slot].next) {
+      if (const std::size_t messages = messages_in(*set, slot)) by_target[set->cold[slot].target] += messages;
+    }
+  }
+}
+
 void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   Slot& s = set.slots[slot];
   const ColdSlot& cold = set.cold[slot];

@@ -88,6 +88,7 @@ class Core : public am::FrameHandler {
   std::string description() const override;
   bool ready() const override { return ready_; }
   std::uint64_t waiting_messages(am::ScopeId scope) const override;
+  void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const override;
 
   /// As they are in effect.
   const AggregatorOptions& options() const { return options_; }

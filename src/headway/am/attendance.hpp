@@ -17,6 +17,7 @@ struct alignas(local::cache_line) Attendance {
   std::atomic<std::int32_t> pid;             // 0: nobody
   std::atomic<std::uint32_t> meeting;        // 1 while it waits for the others
   std::atomic<std::uint64_t> pid_namespace;  // in which pid is its pid
+  std::atomic<std::int32_t> stack_signal;    // makes its threads show their stacks; 0: none does
 };
 static_assert(sizeof(Attendance) == local::cache_line);
 static_assert(sizeof(PeBoard) + sizeof(Attendance) <= local::board_bytes);

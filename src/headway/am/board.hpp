@@ -9,7 +9,7 @@
 namespace headway::am {
 
 /// What a PE is doing, as far as the library knows.
-enum class Phase : std::uint32_t { starting, computing, sending, quiescing, collective, epoch, finished };
+enum class Phase : std::uint32_t { starting, computing, handling, sending, quiescing, collective, epoch, finished };
 
 /// Whether a PE in that phase waits for others.
 inline bool waits(Phase phase) {
@@ -21,6 +21,7 @@ inline bool waits(Phase phase) {
 inline const char* describe(Phase phase) {
   switch (phase) {
     case Phase::starting: return "is starting";
+    case Phase::handling: return "runs a handler";
     case Phase::sending: return "waits in a send";
     case Phase::quiescing: return "waits in quiesce()";
     case Phase::collective: return "waits in a blocking collective";
@@ -33,6 +34,15 @@ inline const char* describe(Phase phase) {
 /// Why a run ends early; the numbers are exit statuses.
 enum class FailureKind : std::int32_t { none = 0, settings = 120, failed = 121, stalled = 122, undelivered = 123 };
 
+/// The handler that ran last, and the sender of the frame that it ran for.
+struct LastHandler {
+  std::uint32_t number = 0;  // its handler number + 1; 0: none has run
+  std::uint32_t source = 0;
+};
+static_assert(std::atomic<LastHandler>::is_always_lock_free);
+
+inline constexpr std::size_t handler_names_max = 24;
+
 struct PeBoard {
   std::atomic<Phase> phase;
   std::atomic<std::uint32_t> waiting_for;  // a PE, or no_pe
@@ -40,14 +50,18 @@ struct PeBoard {
   std::atomic<std::uint64_t> created;      // messages, as of the last wait
   std::atomic<std::uint64_t> handled;
   std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or for a handler, as of the last wait
+  std::atomic<std::uint64_t> frames_taken;  // from others, the runtime's own included
+  std::atomic<LastHandler> last_handler;
+  std::atomic<std::uint32_t> report_wanted;  // the number of the last request for a report; others write it
+  std::atomic<std::int32_t> thread;          // the system's number for the PE's thread; 0: not known
   std::atomic<std::uint32_t> process_finished;  // the whole process has left run; status is valid
   std::int32_t status;
   std::atomic<FailureKind> failure;
-  char failure_text[3000];
+  char failure_text[8000];
   char program[1024];      // of the process's first PE: the path of its program
   char build_identity[64];  // and which build of it that is
+  char handler_names[handler_names_max][96];  // by number, written before it first runs
 };
-static_assert(sizeof(PeBoard) <= 8192);
 
 inline constexpr std::uint32_t no_pe = 0xffffffff;
 

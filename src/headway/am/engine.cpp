@@ -7,7 +7,6 @@
 #include <headway/am/pe.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
-#include <map>
 #include <utility>
 
 namespace headway {
@@ -89,9 +88,12 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     send_control(source, control_description_, std::as_bytes(std::span(answer)));
   });
   for (const MakeExtension make : extension_makers()) extensions_.push_back(make(pe_));
+  if (options_.reporter != nullptr) *options_.reporter = [this] { return report(); };
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  if (options_.reporter != nullptr) *options_.reporter = nullptr;
+}
 
 // --- progress
 
@@ -113,6 +115,11 @@ bool Engine::progress() {
 void Engine::poll_some() { progress_round(store_.spilling() ? 1 : frames_per_round); }
 
 bool Engine::progress_round(unsigned frames_max) {
+  if (const std::uint32_t wanted = board_->report_wanted.load(std::memory_order_relaxed); wanted != report_given_)
+      [[unlikely]] {
+    report_given_ = wanted;
+    options_.give_report(wanted, report());
+  }
   bool any = store_.queued() && store_.drain();
   any |= run_what_arrived(frames_max);
   enter_scope(scopes_.of_main_program());
@@ -185,6 +192,7 @@ void Engine::flush_scope(ScopeId scope, FlushReason reason) {
 }
 
 void Engine::dispatch(Arrival& arrival) {
+  board_->frames_taken.store(board_->frames_taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const FrameHeader& header = arrival.header;
   if (header.source >= size_) refuse(arrival, "its source is no PE of this run");
   if (header.kind > std::uint8_t(FrameKind::control)) refuse(arrival, "it is of no known kind");
@@ -254,7 +262,7 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
 
     explicit InHandler(Engine& e) : engine(e) {
       engine.in_handler_ = true;
-      engine.board_->phase.store(Phase::computing, std::memory_order_relaxed);  // a long handler is no stall
+      engine.board_->phase.store(Phase::handling, std::memory_order_relaxed);  // a long handler is no stall
     }
     ~InHandler() {
       engine.board_->phase.store(before, std::memory_order_relaxed);
@@ -276,7 +284,15 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   }
 }
 
+void Engine::note_handler(const FrameHeader& header) {
+  if (header.handler < handler_names_max && board_->handler_names[header.handler][0] == 0) [[unlikely]] {
+    name_of_handler(header.handler).copy(board_->handler_names[header.handler], sizeof board_->handler_names[0] - 1);
+  }
+  board_->last_handler.store({header.handler + 1u, header.source}, std::memory_order_relaxed);
+}
+
 FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
+  note_handler(held.arrival.header);
   const std::uint32_t before = held.next;
   FrameHandler::Result result = FrameHandler::Result::done;
   run_as_handler(scope_of_tag(held.arrival.header.scope), [&] { result = handler.handle(held.arrival, held.next); },
@@ -516,59 +532,6 @@ void Engine::refuse(const Arrival& arrival, const char* what) {
   }
   fail(FailureKind::failed,
        fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id_, what));
-}
-
-std::uint64_t Engine::undeliverable_messages(ScopeId scope) const {
-  std::uint64_t messages = 0;
-  for (const Held& held : early_) messages += held.is_in(scope) ? held.messages() : 0;
-  for (const Entry& entry : handlers_) {
-    if (entry.handler != nullptr) messages += entry.handler->waiting_messages(scope);
-  }
-  if (scope != root_scope) return messages;
-  for (const Held& held : later_) {
-    if (scopes_.awaits_epoch(held.arrival.header.scope)) messages += held.messages();
-  }
-  return messages;
-}
-
-std::string Engine::undelivered(ScopeId scope) const {
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> by_handler_and_source;
-  for (const Held& held : early_) {
-    if (!held.is_in(scope)) continue;
-    by_handler_and_source[{held.arrival.header.handler, held.arrival.header.source}] += held.messages();
-  }
-  std::string text;
-  for (const auto& [key, messages] : by_handler_and_source) {
-    const auto& [handler, source] = key;
-    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: ", text.empty() ? "" : "\n", messages, source,
-                        id_);
-    if (handler >= handlers_.size()) {
-      text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
-    } else if (const Entry& entry = handlers_[handler]; !entry.is_or_was_ready()) {
-      text += fmt::format("{} has no handler there (call on())",
-                          entry.handler != nullptr ? entry.handler->description() : entry.description);
-    } else {
-      text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", entry.description);
-    }
-  }
-  for (const Entry& entry : handlers_) {
-    const std::uint64_t waiting = entry.handler == nullptr ? 0 : entry.handler->waiting_messages(scope);
-    if (waiting == 0) continue;
-    text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
-                        text.empty() ? "" : "\n", waiting, id_, entry.handler->description());
-  }
-  std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
-  for (const Held& held : later_) {
-    if (scope == root_scope && scopes_.awaits_epoch(held.arrival.header.scope)) {
-      awaiting_epoch_by_source[held.arrival.header.source] += held.messages();
-    }
-  }
-  for (const auto& [source, messages] : awaiting_epoch_by_source) {
-    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that was never made "
-                        "there; make epochs on every PE, in the same order",
-                        text.empty() ? "" : "\n", messages, source, id_);
-  }
-  return text;
 }
 
 }  // namespace headway::am

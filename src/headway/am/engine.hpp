@@ -11,9 +11,11 @@
 #include <headway/am/frame_store.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/am/scopes.hpp>
+#include <headway/am/stall_page.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,12 +69,16 @@ class FrameHandler {
   /// Messages that it has taken in but cannot handle before something else exists on this PE.
   /// Those of one scope; the root stands for all.
   virtual std::uint64_t waiting_messages(ScopeId) const { return 0; }
+  /// Adds the messages in open buffers to the counts of the PEs that the buffers go to.
+  virtual void count_open(std::map<std::uint32_t, std::uint64_t>& /* by_target */) const {}
 };
 
 /// State that a layer above keeps per PE, made on every PE in the same order before the program starts.
 class Extension {
  public:
   virtual ~Extension() = default;
+  /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
+  virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
 };
 using MakeExtension = std::unique_ptr<Extension> (*)(Pe&);
 
@@ -91,6 +97,10 @@ struct EngineOptions {
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
+  // Set while the engine lives, for those that share its thread: what the PE would report now.
+  std::function<PeReport()>* reporter = nullptr;
+  // Called when PeBoard::report_wanted has changed, with its value.
+  std::function<void(std::uint32_t request, const PeReport& report)> give_report = [](std::uint32_t, const PeReport&) {};
 };
 
 class Engine {
@@ -216,6 +226,9 @@ class Engine {
   /// How many they are.
   std::uint64_t undeliverable_messages(ScopeId scope) const;
 
+  /// What the PE waits for and what it holds, for the stall report; brings its board up to date.
+  PeReport report();
+
  private:
   /// Room for what goes by value, aligned as a payload is.
   struct alignas(32) ByValue {
@@ -274,7 +287,13 @@ class Engine {
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);
   bool replay_later();
-  void ask_for_description(Arrival& arrival);
+  void note_handler(const FrameHeader& header);
+  std::vector<std::uint32_t> waits_for() const;
+  std::size_t holder_of_most() const;
+  std::uint64_t outstanding_bytes() const;
+  std::string name_of_handler(std::uint16_t id) const;
+  void add_undelivered(std::vector<std::string>& lines) const;
+  void add_memory(std::vector<std::string>& lines) const;
   void enter_wait(Phase what, std::uint32_t peer);
   void leave_wait();
   void show_counts();
@@ -299,6 +318,7 @@ class Engine {
   std::vector<Held> early_;  // for handlers that do not exist yet
   std::vector<Held> later_;  // of the next phase, or of an epoch that has not begun here
   std::vector<Held> strange_;  // of another signature: until the sender has said what it meant
+  std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::int64_t idle_since_ = 0;
   std::uint16_t control_describe_ = 0, control_description_ = 0;

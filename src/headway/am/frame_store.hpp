@@ -21,8 +21,8 @@ struct OpenFrame {
 
 /// Rules of the budget. Frames with h hops left after the next may hold at most budget * 2 / (2 + h) together with all
 /// that have more. One target may hold a quarter of that (but always one frame if none that has as few hops left is on
-/// its way to it), so that a slow receiver does not stop the others. Frames nearer their end thus find room whatever those
-/// with more hops left hold; by induction over the hops left every frame gets on, and forwarding cannot deadlock.
+/// its way to it), so that a slow receiver does not stop the others. Frames nearer their end thus find room whatever
+/// those with more hops left hold; by induction over the hops left every frame gets on, and forwarding cannot deadlock.
 ///
 /// Frames that the transport refuses wait, in order, in a queue per target and number of hops left: one with many never
 /// stands before one with few. Spilled frames wait there too.
@@ -33,7 +33,8 @@ class FrameStore {
   FrameStore& operator=(const FrameStore&) = delete;
   ~FrameStore();
 
-  /// Claims memory for a frame of `frame_bytes` (frame_overhead included) to `target`. Refuses (empty) beyond the budget.
+  /// Claims memory for a frame of `frame_bytes` (frame_overhead included) to `target`. Refuses (empty) beyond the
+  /// budget.
   [[nodiscard]] OpenFrame try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
 
   /// The same in the PE's own memory, outside the budget. Throws UsageError when the spill reaches its cap.
@@ -77,7 +78,9 @@ class FrameStore {
   bool reclaim();
 
   /// Whether frames with as many hops left wait for `target`: further ones must queue behind them.
-  bool queued(std::size_t target, std::uint8_t hops_left) const { return !queues_[queue_index(target, hops_left)].empty(); }
+  bool queued(std::size_t target, std::uint8_t hops_left) const {
+    return !queues_[queue_index(target, hops_left)].empty();
+  }
   bool queued() const { return !waiting_queues_.empty(); }
   std::size_t queued_frames() const { return queued_frames_; }
   bool spilling() const { return spill_bytes_ != 0; }
@@ -89,6 +92,17 @@ class FrameStore {
   /// Claimed for or lent to `target`.
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
 
+  /// Calls visit(target, header, spilled) for each frame that waits to be posted.
+  template <class Visit>
+  void for_each_queued(Visit visit) const {
+    for (const std::size_t index : waiting_queues_) {
+      const Queue& queue = queues_[index];
+      for (std::size_t i = queue.head; i < queue.frames.size(); ++i) {
+        visit(index / classes, queue.frames[i].frame.frame->header, queue.frames[i].frame.spilled);
+      }
+    }
+  }
+
  private:
   struct Queued {
     OpenFrame frame;
@@ -99,7 +113,7 @@ class FrameStore {
     std::size_t head = 0;
     bool empty() const { return head == frames.size(); }
   };
-  static constexpr std::size_t classes = 8;  // by hops left
+  static constexpr std::size_t classes = 8;           // by hops left
   using ByHops = std::array<std::uint64_t, classes>;  // [h]: bytes of frames with h or more hops left
 
   static std::size_t class_of(std::uint8_t hops_left) { return hops_left < classes ? hops_left : classes - 1; }
@@ -120,8 +134,8 @@ class FrameStore {
   std::size_t spill_bytes_max_;
   std::vector<ByHops> to_target_;
   ByHops used_{};
-  std::vector<Queue> queues_;                   // by queue_index
-  std::vector<std::size_t> waiting_queues_;     // those that are not empty
+  std::vector<Queue> queues_;                // by queue_index
+  std::vector<std::size_t> waiting_queues_;  // those that are not empty
   std::size_t queued_frames_ = 0;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
 };

@@ -132,6 +132,7 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
   }
   attendance_of(segment_, first_).pid_namespace.store(pid_namespace(), std::memory_order_relaxed);
   attendance_of(segment_, first_).pid.store(pid_, std::memory_order_release);
+  signals_.emplace(header, attendance_of(segment_, first_));
   PeBoard& mine = board(first_);
   copy_text(mine.program, program_path());
   copy_text(mine.build_identity, build_identity());
@@ -145,6 +146,7 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
 }
 
 ProcessRun::~ProcessRun() {
+  signals_.reset();
   attendance_of(segment_, first_).pid.store(0, std::memory_order_release);
   inside_run = false;
 }
@@ -299,7 +301,9 @@ void ProcessRun::run_simulation() {
                             .board = [this](std::size_t pe) { return segment_.board(pe); }};
   options.conditions.parse("HEADWAY_SIM", settings.sim, header.pes);
   Simulation simulation(std::move(options), settings.stall.count());
-  const bool finished = simulation.run([this](Endpoint& endpoint) { run_pe(endpoint, Idle::sleep); });
+  const bool finished = simulation.run([&](Endpoint& endpoint) {
+    run_pe(endpoint, {.idle = Idle::sleep, .reporter = &simulation.reporter(endpoint.id())});
+  });
   header.simulated_ns = std::uint64_t(simulation.world().now());
   header.simulated_frames = simulation.world().frames();
   if (!finished) fail(first_, FailureKind::stalled, simulation.stall().c_str());
@@ -320,22 +324,24 @@ void ProcessRun::run_pe(std::size_t pe) noexcept {
   try {
     const bool has_core = segment_.header().pes <= available_cores();
     bind(pe);
+    const ThreadOfPe this_thread(board(pe), report_area_of(segment_, pe));
     const std::unique_ptr<Endpoint> endpoint = local::make_endpoint(segment_, pe);
-    return run_pe(*endpoint, has_core ? Idle::spin : Idle::yield);
+    return run_pe(*endpoint, {.idle = has_core ? Idle::spin : Idle::yield});
   } catch (const std::exception& error) {
     fail(pe, FailureKind::failed, setting_up, error.what());
   }
 }
 
-void ProcessRun::run_pe(Endpoint& endpoint, Idle idle) noexcept {
+void ProcessRun::run_pe(Endpoint& endpoint, EngineOptions options) noexcept {
   const local::SegmentHeader& header = segment_.header();
   const std::size_t pe = endpoint.id();
   const char* during = setting_up;
   try {
-    Engine engine(endpoint, EngineOptions{.budget_bytes = header.arena_bytes,
-                                          .spill_bytes = header.spill_bytes,
-                                          .idle = idle,
-                                          .still_wanted = [this] { check_lifeline(); }});
+    options.budget_bytes = header.arena_bytes;
+    options.spill_bytes = header.spill_bytes;
+    options.still_wanted = [this] { check_lifeline(); };
+    options.give_report = GiveReport{&report_area_of(segment_, pe), &board(pe)};
+    Engine engine(endpoint, std::move(options));
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
     if (getpid() != pid_) end(status);  // a child that the program forked and let return: it is no PE

@@ -10,7 +10,9 @@
 #include <headway/am/attendance.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/am/report_signals.hpp>
 #include <headway/transport/local/segment.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,7 +57,7 @@ class ProcessRun {
   void run_threads();
   void run_simulation();
   void run_pe(std::size_t pe) noexcept;
-  void run_pe(Endpoint& endpoint, Idle idle) noexcept;
+  void run_pe(Endpoint& endpoint, EngineOptions options) noexcept;
 
   Attachment attachment_;
   local::Segment segment_;
@@ -64,6 +66,7 @@ class ProcessRun {
   pid_t pid_;
   std::uint64_t lifeline_inode_ = 0;
   std::vector<int> processors_;  // those allowed before any PE was bound
+  std::optional<ReportSignals> signals_;
 };
 
 }  // namespace headway::am

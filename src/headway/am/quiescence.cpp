@@ -21,7 +21,8 @@ Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scope
 }
 
 void Quiescence::take_counts(std::size_t source, const CountsMessage& message) {
-  if (std::ranges::find(children_, source) == children_.end()) throw FormatError("counts come from a child in the tree");
+  const auto child = std::size_t(std::ranges::find(children_, source) - children_.begin());
+  if (child == children_.size()) throw FormatError("counts come from a child in the tree");
   if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
   Wave& wave = waves_[message.scope];
   if (wave.children_in == children_.size()) throw FormatError("the counts of all children have come already");
@@ -29,6 +30,7 @@ void Quiescence::take_counts(std::size_t source, const CountsMessage& message) {
   wave.sum.handled += message.counts.handled;
   wave.sum.undeliverable += message.counts.undeliverable;
   ++wave.children_in;
+  wave.child_in |= std::uint64_t(1) << child;
 }
 
 void Quiescence::contribute(ScopeId scope) {
@@ -44,6 +46,14 @@ void Quiescence::contribute(ScopeId scope) {
     return;
   }
   take_verdict({judge(wave), scope, wave.sum.handled});
+}
+
+void Quiescence::add_waits_for(ScopeId scope, std::vector<std::uint32_t>& pes) const {
+  const Wave& wave = waves_[scope];
+  if (wave.given) return pes.push_back(std::uint32_t(parent_));
+  for (std::size_t child = 0; child < children_.size(); ++child) {
+    if ((wave.child_in >> child & 1) == 0) pes.push_back(std::uint32_t(children_[child]));
+  }
 }
 
 Quiescence::Verdict Quiescence::judge(Wave& wave) {
@@ -66,6 +76,7 @@ void Quiescence::take_verdict(const VerdictMessage& message) {
   Wave& wave = waves_[message.scope];
   wave.sum = {};
   wave.children_in = 0;
+  wave.child_in = 0;
   wave.given = false;
   switch (message.verdict) {
     case Verdict::again: return;

@@ -27,6 +27,8 @@ class Quiescence {
   /// Gives this PE's part. It has posted the scope's open buffers and can start nothing in it by itself. On PE 0 the
   /// scope may be finished by that.
   void contribute(ScopeId scope);
+  /// Adds the PEs whose part of the scope's wave is missing here, or the one that is to tell the verdict.
+  void add_waits_for(ScopeId scope, std::vector<std::uint32_t>& pes) const;
 
  private:
   struct Counts {
@@ -36,6 +38,7 @@ class Quiescence {
   struct Wave {
     Counts sum;  // children so far
     std::size_t children_in = 0;
+    std::uint64_t child_in = 0;  // which, bit by index
     bool given = false;
     Counts previous;  // PE 0: of the wave before
     bool have_previous = false;

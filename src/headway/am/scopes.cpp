@@ -34,6 +34,13 @@ std::uint64_t Scopes::handled(ScopeId scope) const {
   return sum;
 }
 
+void Scopes::add_waits_for(std::vector<std::uint32_t>& pes) const {
+  for (std::size_t id = 1; id < scopes_max; ++id) {
+    if ((closed_ >> id & 1) != 0) quiescence_.add_waits_for(ScopeId(id), pes);
+  }
+  if (closed_ == 0 && awaited_ == root_.get()) quiescence_.add_waits_for(root_scope, pes);
+}
+
 bool Scopes::main_program_waits_for(ScopeId id) const {
   const Scope* scope = scopes_[id].get();
   while (scope != nullptr && scope != awaited_) scope = scope->around.get();

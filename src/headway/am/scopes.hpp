@@ -63,6 +63,9 @@ class Scopes {
   /// Gives this PE's part of the waves of closed epochs, where it is due. Returns whether there were any.
   bool advance();
 
+  /// Adds the PEs without which the scopes that this PE has closed cannot be done.
+  void add_waits_for(std::vector<std::uint32_t>& pes) const;
+
   // --- for Quiescence
 
   /// Whether the main program can do nothing before the scope is done.

@@ -13,7 +13,7 @@ constexpr unsigned looks_per_stall = 4;
 }  // namespace
 
 Simulation::Simulation(sim::WorldOptions options, std::int64_t stall_ns)
-    : world_(std::move(options)), stall_ns_(stall_ns) {
+    : world_(std::move(options)), stall_ns_(stall_ns), reporters_(world_.size()) {
   for (std::size_t pe = 0; pe < world_.size(); ++pe) {
     board(pe).waiting_for.store(no_pe, std::memory_order_relaxed);
     board(pe).phase.store(Phase::computing, std::memory_order_relaxed);
@@ -27,10 +27,10 @@ bool Simulation::run(const std::function<void(Endpoint&)>& body) {
                                          [this] {
                                            still_looks_ = moves() ? 0 : still_looks_ + 1;
                                            if (stall_ns_ == 0 || still_looks_ < looks_per_stall) return true;
-                                           stall_ = stall_page();
+                                           stall_ = page();
                                            return false;
                                          });
-  if (end == sim::World::End::stuck) stall_ = stall_page();
+  if (end == sim::World::End::stuck) stall_ = page();
   return end == sim::World::End::finished;
 }
 
@@ -49,17 +49,19 @@ bool Simulation::moves() {
   return true;
 }
 
-std::string Simulation::stall_page() {
-  std::string text = fmt::format("nothing has moved for {:.3g} ms of simulated time though work is pending:",
-                                 double(stall_ns_) * 1e-6);
+std::string Simulation::page() {
+  std::vector<PeView> pes;
   for (std::size_t pe = 0; pe < world_.size(); ++pe) {
-    const PeBoard& b = board(pe);
-    text += fmt::format("\n  PE {} {}{}; messages created {}, handled {}; frames held {}", pe,
-                        describe(b.phase.load(std::memory_order_relaxed)),
-                        world_.is_stopped(pe) ? " and is stopped" : "", b.created.load(std::memory_order_relaxed),
-                        b.handled.load(std::memory_order_relaxed), b.held_frames.load(std::memory_order_relaxed));
+    std::optional<PeReport> report;
+    if (reporters_[pe]) report = reporters_[pe]();
+    PeView& view = pes.emplace_back(view_of(board(pe)));
+    view.answered = report.has_value();
+    if (report) view.report = std::move(*report);
+    if (world_.is_stopped(pe)) view.state = "is stopped";
   }
-  return text;
+  return stall_page(fmt::format("nothing has moved for {:.3g} ms of simulated time though work is pending:",
+                                double(stall_ns_) * 1e-6),
+                    pes);
 }
 
 SimulateResult simulate(const SimulateOptions& options, const std::function<int(Pe&)>& body) {
@@ -80,8 +82,10 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
   };
   const bool finished = simulation.run([&](Endpoint& endpoint) {
     try {
-      Engine engine(endpoint,
-                    {.budget_bytes = options.budget_bytes, .spill_bytes = options.spill_bytes, .idle = Idle::sleep});
+      Engine engine(endpoint, {.budget_bytes = options.budget_bytes,
+                               .spill_bytes = options.spill_bytes,
+                               .idle = Idle::sleep,
+                               .reporter = &simulation.reporter(endpoint.id())});
       const int status = body(engine.pe());
       if (status != 0) return failed(endpoint.id(), FailureKind(status), "the program returned this status");
       engine.quiesce();

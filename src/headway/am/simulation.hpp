@@ -6,9 +6,11 @@
 #include <functional>
 #include <headway/am/board.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/am/stall_page.hpp>
 #include <headway/transport/sim/world.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace headway::am {
 
@@ -25,16 +27,20 @@ class Simulation {
   /// From a body: ends the run.
   void stop() { world_.stop(); }
 
+  /// Where the PE's engine is to put how it reports (EngineOptions::reporter).
+  std::function<PeReport()>& reporter(std::size_t pe) { return reporters_[pe]; }
+
   sim::World& world() { return world_; }
   const std::string& stall() const { return stall_; }
 
  private:
   PeBoard& board(std::size_t pe) { return board_of(world_.endpoint(0), pe); }
   bool moves();
-  std::string stall_page();
+  std::string page();
 
   sim::World world_;
   std::int64_t stall_ns_;
+  std::vector<std::function<PeReport()>> reporters_;
   std::uint64_t activity_ = 0;
   unsigned still_looks_ = 0;
   std::string stall_;

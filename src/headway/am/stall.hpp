@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <headway/transport/local/segment.hpp>
-#include <optional>
-#include <string>
 
 namespace headway::am {
 
@@ -23,17 +21,21 @@ class StallWatch {
 
   StallWatch(const local::Segment& segment, std::chrono::nanoseconds limit) : segment_(&segment), limit_(limit) {}
 
-  /// Looks; call it regularly, `interval_ns` apart. Returns, when the run is stalled, a page on what each PE does.
-  std::optional<std::string> look(const PidOf& pid_of, std::int64_t interval_ns);
+  /// Looks; call it regularly, `interval_ns` apart.
+  void look(const PidOf& pid_of, std::int64_t interval_ns);
+
+  /// As of the last look.
+  bool stalled() const { return limit_.count() != 0 && still_ns_ >= limit_.count(); }
+  /// For so long nothing has moved.
+  std::int64_t still_ns() const { return still_ns_; }
 
  private:
   bool moves(const PidOf& pid_of);
-  std::string page(const PidOf& pid_of) const;
 
   const local::Segment* segment_;
   std::chrono::nanoseconds limit_;
   std::uint64_t activity_ = 0;
-  std::int64_t still_ns_ = 0;  // for so long nothing has moved
+  std::int64_t still_ns_ = 0;
 };
 
 }  // namespace headway::am

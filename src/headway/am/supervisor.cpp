@@ -16,18 +16,21 @@
 #include <cstdio>
 #include <cstring>
 #include <headway/am/attendance.hpp>
+#include <headway/am/report_signals.hpp>
 #include <headway/am/supervisor.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <iostream>
+#include <utility>
 
 namespace headway::am {
 namespace {
 
 constexpr int watch_interval_ms = 100;
 constexpr int watch_interval_without_pidfd_ms = 10;
+constexpr int report_interval_ms = 5;  // while one is being made
 constexpr std::int64_t watch_interval_ns = watch_interval_ms * 1'000'000LL;
 // After a signal to the run its processes may end in their own way for so long.
 constexpr std::int64_t signal_patience_ns = 1'000'000'000;
@@ -113,6 +116,7 @@ struct Supervisor::Caller {
   struct sigaction pipe_before {
   }, child_before{};
   rlimit descriptors_before{};
+  bool takes_reports = false;  // the signal that asks for one
   int descriptor = -1;  // the signals that end a program arrive here, those apart that the caller ignores or blocks
 
   Caller() {
@@ -124,6 +128,11 @@ struct Supervisor::Caller {
       sigaction(signal, nullptr, &action);
       if (action.sa_handler != SIG_IGN && sigismember(&signals_before, signal) == 0) sigaddset(&watched, signal);
     }
+    // One that the caller ignores, blocks or handles is the caller's.
+    struct sigaction report {};
+    sigaction(report_signal(), nullptr, &report);
+    takes_reports = report.sa_handler == SIG_DFL && sigismember(&signals_before, report_signal()) == 0;
+    if (takes_reports) sigaddset(&watched, report_signal());
     descriptor = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     if (descriptor < 0) throw_errno("signalfd");
     sigprocmask(SIG_BLOCK, &watched, nullptr);
@@ -141,6 +150,10 @@ struct Supervisor::Caller {
   Caller& operator=(const Caller&) = delete;
   ~Caller() {
     close(descriptor);
+    if (takes_reports) {  // one that has come too late does nothing
+      ::signal(report_signal(), SIG_IGN);
+      ::signal(report_signal(), SIG_DFL);
+    }
     restore();
   }
   void restore() const {
@@ -155,6 +168,7 @@ Supervisor::Supervisor(const Settings& settings)
     : settings_(settings),
       segment_(make_segment(settings)),
       stall_(segment_, settings.stall),
+      reporter_(segment_),
       outputs_{LineOutput(STDOUT_FILENO), LineOutput(STDERR_FILENO)} {
   local::SegmentHeader& header = segment_.header();
   header.spill_bytes = settings.spill_bytes;
@@ -302,6 +316,7 @@ void Supervisor::watch(Caller& caller) {
     for (const LineOutput& output : outputs_) {
       if (output.has_waiting()) polled.push_back({output.descriptor(), POLLOUT, 0});
     }
+    if (reporter_.busy()) timeout_ms = report_interval_ms;
     const bool quiet = poll(polled.data(), polled.size(), timeout_ms) == 0;
 
     take_signals(caller);
@@ -325,6 +340,7 @@ void Supervisor::watch(Caller& caller) {
       check(now, std::min(now - checked_at_, 2 * watch_interval_ns));
       checked_at_ = now;
     }
+    report(monotonic_ns());
   }
   for (const Process& process : processes_) {
     if (status_ == 0 && !ending_ && WIFEXITED(process.wait_status)) status_ = WEXITSTATUS(process.wait_status);
@@ -334,6 +350,10 @@ void Supervisor::watch(Caller& caller) {
 void Supervisor::take_signals(const Caller& caller) {
   signalfd_siginfo information{};
   while (read(caller.descriptor, &information, sizeof information) == sizeof information) {
+    if (int(information.ssi_signo) == report_signal()) {
+      report_asked_ = true;
+      continue;
+    }
     if (signal_ == 0) {
       signal_ = int(information.ssi_signo);
       signal_at_ = monotonic_ns();
@@ -473,11 +493,29 @@ void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
       return end_run(exit_status::failed);
     }
   }
-  const auto pid_where_alive = [this](std::size_t p) { return processes_[p].ended ? -1 : pid_of(processes_[p]); };
-  if (const auto page = stall_.look(pid_where_alive, interval_ns)) {
-    say(*page);
-    end_run(exit_status::stalled);
+  stall_.look([this](std::size_t p) { return pid_where_alive(p); }, interval_ns);
+}
+
+/// Begins a report when one is due, and goes on with the one under way. A run whose report was begun because it had
+/// stalled ends with it, unless it has moved meanwhile.
+void Supervisor::report(std::int64_t now) {
+  if (ending_ || signal_ != 0) return;
+  const std::uint64_t asked = segment_.header().reports_asked.load(std::memory_order_relaxed);
+  if (std::exchange(reports_seen_, asked) != asked) report_asked_ = true;
+  if (!reporter_.busy()) {
+    if (!stall_.stalled() && !(report_asked_ && outputs_[1].wants_more())) return;
+    report_on_stall_ = stall_.stalled();
+    report_asked_ = false;
+    reporter_.begin(
+        now, [this](std::size_t p) { return pid_where_alive(p); }, report_on_stall_);
   }
+  const auto views = reporter_.step(now);
+  if (!views || (report_on_stall_ && !stall_.stalled())) return;
+  say(stall_page(!report_on_stall_ ? fmt::format("a report on {} PEs, asked for by a signal:", settings_.pes)
+                                   : fmt::format("nothing has moved for {:.3g} s though work is pending:",
+                                                 double(stall_.still_ns()) * 1e-9),
+                 *views));
+  if (report_on_stall_) end_run(exit_status::stalled);
 }
 
 void Supervisor::end_run(int status) {
@@ -500,6 +538,10 @@ pid_t Supervisor::pid_of(const Process& process) const {
   const pid_t attached = attendance.pid.load(std::memory_order_acquire);
   const bool known = attached != 0 && attendance.pid_namespace.load(std::memory_order_relaxed) == pid_namespace_;
   return known ? attached : process.pid;
+}
+
+pid_t Supervisor::pid_where_alive(std::size_t process) const {
+  return processes_[process].ended ? -1 : pid_of(processes_[process]);
 }
 
 /// Whether the PEs' process died while the one that we started, a shell script say, lives on.

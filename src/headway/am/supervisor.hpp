@@ -8,6 +8,7 @@
 #include <functional>
 #include <headway/am/attendance.hpp>
 #include <headway/am/lines.hpp>
+#include <headway/am/reporter.hpp>
 #include <headway/am/stall.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/local/segment.hpp>
@@ -65,9 +66,11 @@ class Supervisor {
   bool explain_failure(const Process& process);
   void report_simulation();
   void check(std::int64_t now, std::int64_t interval_ns);
+  void report(std::int64_t now);
   void end_run(int status);
   bool all_ended() const;
   pid_t pid_of(const Process& process) const;
+  pid_t pid_where_alive(std::size_t process) const;
   std::string pids_of(const Process& process) const;
   bool is_gone_under_another(const Process& process) const;
   std::string pes_of(std::size_t process) const;
@@ -77,6 +80,7 @@ class Supervisor {
   StandardStreams streams_;  // before any other descriptor is made
   local::Segment segment_;
   StallWatch stall_;
+  Reporter reporter_;
   LineOutput outputs_[2];
   bool said_broken_[2] = {false, false};
   std::vector<Process> processes_;
@@ -85,8 +89,11 @@ class Supervisor {
   std::vector<char> buffer_ = std::vector<char>(64 * 1024);
   int lifeline_[2] = {-1, -1};
   int status_ = 0;
-  int signal_ = 0;       // that ended the run from outside
-  bool ending_ = false;  // status_ is final, all processes have been told to end
+  bool report_asked_ = false;
+  bool report_on_stall_ = false;    // the one under way
+  std::uint64_t reports_seen_ = 0;  // of SegmentHeader::reports_asked
+  int signal_ = 0;                  // that ended the run from outside
+  bool ending_ = false;             // status_ is final, all processes have been told to end
   std::int64_t signal_at_ = 0;
   std::int64_t checked_at_ = 0;
 };

@@ -37,6 +37,13 @@ class ReductionState final : public am::Extension {
     });
   }
 
+  void add_waits_for(std::vector<std::uint32_t>& pes) const override {
+    for (std::size_t c = 0; c < children.size(); ++c) {
+      if (!given && !from_child[c]) pes.push_back(std::uint32_t(children[c]));
+    }
+    if (given) pes.push_back(std::uint32_t(parent));
+  }
+
   bool children_in() const {
     for (const auto& value : from_child) {
       if (!value) return false;
@@ -50,6 +57,7 @@ class ReductionState final : public am::Extension {
   // taken this contribution: one place for each is enough.
   std::vector<std::optional<Bytes>> from_child;
   std::optional<Bytes> result;
+  bool given = false;  // to the parent, whose result is to come
   std::uint16_t contribution = 0, outcome = 0;
 };
 
@@ -72,7 +80,9 @@ void allreduce(Pe& pe, std::span<std::byte> value,
   }
   if (engine.id() != 0) {
     engine.send_control(state.parent, state.contribution, value);
+    state.given = true;
     engine.wait_until([&] { return state.result.has_value(); }, am::Phase::collective, std::uint32_t(state.parent));
+    state.given = false;
     if (state.result->size() != value.size()) {
       throw FormatError(fmt::format("the outcome of allreduce() that came from PE {} to PE {} has {} bytes instead of {}",
                                     state.parent, engine.id(), state.result->size(), value.size()));

@@ -2,7 +2,8 @@
 
 int main(int argc, char** argv) {
   victim::Scenarios all;
-  for (auto scenarios : {victim::working, victim::starting, victim::waiting, victim::writing, victim::meddling}) {
+  for (auto scenarios :
+       {victim::working, victim::starting, victim::waiting, victim::writing, victim::meddling, victim::reporting}) {
     all.merge(scenarios());
   }
   const auto scenario = all.find(argc > 1 ? argv[1] : "");

@@ -16,11 +16,12 @@ using headway::Pe;
 using Scenario = int (*)(int argc, char** argv);
 using Scenarios = std::map<std::string, Scenario>;
 
-Scenarios working();   // for ever, until something goes wrong
-Scenarios starting();  // run() and what may surround it
-Scenarios waiting();   // for what comes, or does not
-Scenarios writing();   // to standard output
-Scenarios meddling();  // with processes, signals and descriptors
+Scenarios working();    // for ever, until something goes wrong
+Scenarios starting();   // run() and what may surround it
+Scenarios waiting();    // for what comes, or does not
+Scenarios writing();    // to standard output
+Scenarios meddling();   // with processes, signals and descriptors
+Scenarios reporting();  // for reports on what the PEs do
 
 /// A line by which the test knows the PE's process, and that the PE is there.
 inline void say_who(Pe& pe) {

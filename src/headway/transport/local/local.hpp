@@ -1,6 +1,7 @@
 /// The transport between PEs of one host, threads or processes: frames are handed over in place in shared memory.
 #pragma once
 
+#include <cstring>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/arena.hpp>
 #include <headway/transport/local/doorbell.hpp>
@@ -17,6 +18,23 @@ std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe);
 
 /// Brings a PE's part of the segment back to its first state. Only while nobody sends.
 void reset(Segment& segment, std::size_t pe);
+
+/// Calls visit(header) for each frame that has been posted to the PE and not been polled, as seen from outside: one
+/// that is polled meanwhile may be left out, or not.
+template <class Visit>
+void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
+  for (std::size_t i = 0; i < inbox_cells; ++i) {
+    Cell& cell = segment.inbox(pe)[i];
+    const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
+    if (sequence % 2 == 0) continue;
+    FrameHeader header;
+    std::memcpy(&header, &cell.header, sizeof header);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (cell.sequence.load(std::memory_order_relaxed) != sequence) continue;
+    header.kind &= std::uint8_t(~kind_by_reference);
+    visit(header);
+  }
+}
 
 class LocalEndpoint final : public Endpoint {
  public:

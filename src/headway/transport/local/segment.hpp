@@ -1,7 +1,7 @@
 /// The shared memory of a run on one host: an anonymous mapping that all processes attach to. It holds offsets, never
 /// pointers, and leaves nothing behind.
 ///
-///     | SegmentHeader (page) | per PE: control page, board pages, inbox | per PE: arena |
+///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: arena |
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@
 namespace headway::local {
 
 inline constexpr std::size_t page_bytes = 4096;
-inline constexpr std::size_t board_bytes = 2 * page_bytes;
+inline constexpr std::size_t board_bytes = 4 * page_bytes;
+inline constexpr std::size_t report_bytes = 2 * page_bytes;
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t inbox_cells = 1024;  // a power of two
 
@@ -39,9 +40,9 @@ inline constexpr std::uint8_t kind_by_reference = 0x80;
 
 /// What others write to reach a PE. Each line is written by different parties.
 struct PeControl {
-  alignas(cache_line) std::atomic<std::uint64_t> inbox_tail;    // senders: the next cell's ticket
-  alignas(cache_line) std::atomic<std::uint64_t> returned;      // receivers: stack of frames that come back, by offset
-  alignas(cache_line) std::atomic<std::uint32_t> sleeping;      // 1 while the PE sleeps on this word
+  alignas(cache_line) std::atomic<std::uint64_t> inbox_tail;  // senders: the next cell's ticket
+  alignas(cache_line) std::atomic<std::uint64_t> returned;    // receivers: stack of frames that come back, by offset
+  alignas(cache_line) std::atomic<std::uint32_t> sleeping;    // 1 while the PE sleeps on this word
 };
 static_assert(sizeof(PeControl) <= page_bytes);
 
@@ -59,6 +60,7 @@ struct SegmentHeader {
   std::atomic<std::uint64_t> arrived;         // processes that have come to run(), summed over all its calls
   std::atomic<std::uint64_t> ready;           // processes that are ready to go, likewise
   std::atomic<std::uint64_t> processes_gone;  // processes that have ended
+  std::atomic<std::uint64_t> reports_asked;   // reports on the run that its processes have been asked for by a signal
 };
 static_assert(sizeof(SegmentHeader) <= page_bytes);
 
@@ -79,11 +81,13 @@ class Segment {
   Cell* inbox(std::size_t pe) const {
     return reinterpret_cast<Cell*>(base_ + 2 * page_bytes + board_bytes + pe * pe_bytes);
   }
+  /// For what a PE says when it is asked; used only then, so that it costs no memory until it is.
+  std::span<std::byte> report(std::size_t pe) const {
+    return {base_ + 2 * page_bytes + board_bytes + inbox_cells * sizeof(Cell) + pe * pe_bytes, report_bytes};
+  }
   std::byte* arena(std::size_t pe) const { return base_ + arenas_ + pe * header().arena_bytes; }
 
-  std::uint64_t offset(const void* at) const {
-    return std::uint64_t(static_cast<const std::byte*>(at) - base_);
-  }
+  std::uint64_t offset(const void* at) const { return std::uint64_t(static_cast<const std::byte*>(at) - base_); }
   std::byte* at(std::uint64_t offset) const { return base_ + offset; }
   std::size_t bytes() const { return bytes_; }
 
@@ -91,7 +95,7 @@ class Segment {
   static std::size_t bytes_for(std::size_t pes, std::size_t arena_bytes);
 
  private:
-  static constexpr std::size_t pe_bytes = page_bytes + board_bytes + inbox_cells * sizeof(Cell);
+  static constexpr std::size_t pe_bytes = page_bytes + board_bytes + inbox_cells * sizeof(Cell) + report_bytes;
   void map();
 
   int descriptor_ = -1;

@@ -1,0 +1,199 @@
+/// What a PE says of itself: messages that cannot be delivered, and what it waits for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headway/am/engine.hpp>
+#include <headway/base/bytes.hpp>
+#include <map>
+
+namespace headway::am {
+namespace {
+
+constexpr std::size_t peers_listed_max = 4;
+
+using MessagesByPeer = std::map<std::uint32_t, std::uint64_t>;
+using Piles = std::map<std::uint16_t, MessagesByPeer>;  // by handler
+
+void add_once(std::vector<std::uint32_t>& pes, std::size_t pe) {
+  if (std::ranges::find(pes, pe) == pes.end()) pes.push_back(std::uint32_t(pe));
+}
+
+/// "3 from PE 1, 5 from PE 2", and where there are many PEs the one with the most.
+std::string list(const MessagesByPeer& messages, const char* preposition) {
+  if (messages.size() > peers_listed_max) {
+    const auto most = std::ranges::max_element(messages, {}, [](const auto& entry) { return entry.second; });
+    return fmt::format("{} {} PEs, most {} PE {} ({})", preposition, messages.size(), preposition, most->first,
+                       most->second);
+  }
+  std::string text;
+  for (const auto& [peer, count] : messages) {
+    text += fmt::format("{}{} {} PE {}", text.empty() ? "" : ", ", count, preposition, peer);
+  }
+  return text;
+}
+
+}  // namespace
+
+// --- what can never be delivered
+
+std::uint64_t Engine::undeliverable_messages(ScopeId scope) const {
+  std::uint64_t messages = 0;
+  for (const Held& held : early_) messages += held.is_in(scope) ? held.messages() : 0;
+  for (const Entry& entry : handlers_) {
+    if (entry.handler != nullptr) messages += entry.handler->waiting_messages(scope);
+  }
+  if (scope != root_scope) return messages;
+  for (const Held& held : later_) {
+    if (scopes_.awaits_epoch(held.arrival.header.scope)) messages += held.messages();
+  }
+  return messages;
+}
+
+std::string Engine::undelivered(ScopeId scope) const {
+  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> by_handler_and_source;
+  for (const Held& held : early_) {
+    if (!held.is_in(scope)) continue;
+    by_handler_and_source[{held.arrival.header.handler, held.arrival.header.source}] += held.messages();
+  }
+  std::string text;
+  for (const auto& [key, messages] : by_handler_and_source) {
+    const auto& [handler, source] = key;
+    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: ", text.empty() ? "" : "\n", messages, source,
+                        id_);
+    if (handler >= handlers_.size()) {
+      text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
+    } else if (const Entry& entry = handlers_[handler]; !entry.is_or_was_ready()) {
+      text += fmt::format("{} has no handler there (call on())",
+                          entry.handler != nullptr ? entry.handler->description() : entry.description);
+    } else {
+      text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", entry.description);
+    }
+  }
+  for (const Entry& entry : handlers_) {
+    const std::uint64_t waiting = entry.handler == nullptr ? 0 : entry.handler->waiting_messages(scope);
+    if (waiting == 0) continue;
+    text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
+                        text.empty() ? "" : "\n", waiting, id_, entry.handler->description());
+  }
+  std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
+  for (const Held& held : later_) {
+    if (scope == root_scope && scopes_.awaits_epoch(held.arrival.header.scope)) {
+      awaiting_epoch_by_source[held.arrival.header.source] += held.messages();
+    }
+  }
+  for (const auto& [source, messages] : awaiting_epoch_by_source) {
+    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that was never made "
+                        "there; make epochs on every PE, in the same order",
+                        text.empty() ? "" : "\n", messages, source, id_);
+  }
+  return text;
+}
+
+// --- the report
+
+std::string Engine::name_of_handler(std::uint16_t id) const {
+  if (id >= handlers_.size()) return fmt::format("aggregator number {}, which was not made there", id);
+  const Entry& entry = handlers_[id];
+  const std::string text = entry.handler != nullptr ? entry.handler->description() : entry.description;
+  return text.substr(0, text.find(" with buffers"));
+}
+
+std::vector<std::uint32_t> Engine::waits_for() const {
+  std::vector<std::uint32_t> pes;
+  const Phase phase = board_->phase.load(std::memory_order_relaxed);
+  if (!waits(phase)) return pes;
+  const std::uint32_t peer = board_->waiting_for.load(std::memory_order_relaxed);
+  if (phase == Phase::sending) {
+    // Where the target holds nothing of this PE's, the budget may be with others; else its queue is full.
+    const bool elsewhere = store_.outstanding_bytes(peer) == 0 && outstanding_bytes() > store_.budget_bytes() / 4;
+    add_once(pes, elsewhere ? holder_of_most() : peer);
+  }
+  store_.for_each_queued([&](std::size_t target, const FrameHeader&, bool) { add_once(pes, target); });
+  if (phase == Phase::quiescing || phase == Phase::epoch) scopes_.add_waits_for(pes);
+  if (phase == Phase::collective) {
+    for (const auto& extension : extensions_) extension->add_waits_for(pes);
+    if (peer != no_pe) add_once(pes, peer);
+  }
+  std::erase(pes, std::uint32_t(id_));
+  std::ranges::sort(pes);
+  pes.erase(std::unique(pes.begin(), pes.end()), pes.end());
+  return pes;
+}
+
+std::size_t Engine::holder_of_most() const {
+  std::size_t most = 0;
+  for (std::size_t pe = 0; pe < size_; ++pe) {
+    if (store_.outstanding_bytes(pe) > store_.outstanding_bytes(most)) most = pe;
+  }
+  return most;
+}
+
+std::uint64_t Engine::outstanding_bytes() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t pe = 0; pe < size_; ++pe) bytes += store_.outstanding_bytes(pe);
+  return bytes;
+}
+
+void Engine::add_undelivered(std::vector<std::string>& lines) const {
+  if (const std::string text = undelivered(root_scope); !text.empty()) {
+    for (std::size_t begin = 0, end; begin <= text.size(); begin = end + 1) {
+      end = std::min(text.find('\n', begin), text.size());
+      lines.push_back(text.substr(begin, end - begin));
+    }
+  }
+  auto add = [&](const Piles& piles, const char* where, const char* preposition) {
+    for (const auto& [handler, messages] : piles) {
+      std::uint64_t sum = 0;
+      for (const auto& [peer, count] : messages) sum += count;
+      lines.push_back(
+          fmt::format("{} messages of {} {}: {}", sum, name_of_handler(handler), where, list(messages, preposition)));
+    }
+  };
+  auto pile_up = [](Piles& piles, const Held& held) {
+    const FrameHeader& header = held.arrival.header;
+    if (header.kind == std::uint8_t(FrameKind::messages)) piles[header.handler][header.source] += held.messages();
+  };
+  Piles later, strange, paused, queued, open;
+  for (const Held& held : later_) {
+    if (!scopes_.awaits_epoch(held.arrival.header.scope)) pile_up(later, held);
+  }
+  for (const Held& held : strange_) pile_up(strange, held);
+  for (std::size_t id = 0; id < handlers_.size(); ++id) {
+    for (const std::vector<Held>& frames : handlers_[id].paused) {
+      for (const Held& held : frames) pile_up(paused, held);
+    }
+    MessagesByPeer in_buffers;
+    if (handlers_[id].handler != nullptr) handlers_[id].handler->count_open(in_buffers);
+    if (!in_buffers.empty()) open[std::uint16_t(id)] = std::move(in_buffers);
+  }
+  store_.for_each_queued([&](std::size_t target, const FrameHeader& header, bool) {
+    if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
+  });
+  add(later, "wait for the end of quiesce() here", "from");
+  add(strange, "do not fit what this PE has made", "from");
+  add(paused, "are to travel on and find no room", "from");
+  add(queued, "in frames that are not taken", "for");
+  add(open, "in open buffers", "for");
+}
+
+/// Where the PE's frames are, if that may be what holds it up.
+void Engine::add_memory(std::vector<std::string>& lines) const {
+  if (board_->phase.load(std::memory_order_relaxed) != Phase::sending && !store_.queued() && paused_frames_ == 0)
+    return;
+  const std::uint64_t used = outstanding_bytes();
+  if (used == 0 && !store_.spilling()) return;
+  const std::size_t most = holder_of_most();
+  lines.push_back(fmt::format("frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}",
+                              format_bytes(used), format_bytes(store_.budget_bytes()), most,
+                              format_bytes(store_.outstanding_bytes(most)), format_bytes(store_.spill_bytes())));
+}
+
+PeReport Engine::report() {
+  show_counts();
+  PeReport report{waits_for(), {}};
+  add_undelivered(report.lines);
+  add_memory(report.lines);
+  return report;
+}
+
+}  // namespace headway::am
