@@ -134,8 +134,8 @@ TEST(ReportOnDemand, names_places_by_file_and_offset_where_addr2line_is_missing)
 TEST(ReportOnDemand, does_not_disturb_a_run_however_often_it_is_asked) {
   for (const auto& [n, per_process] : shapes) {
     Session session({victim(), "quiesce_for", "1.5"}, pes(n, per_process) + soon);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    for (int i = 0; i < 150 && session.wait(0) < 0; ++i) {
+    ASSERT_TRUE(session.wait_for_lines(n)) << session.errors();
+    for (const auto begin = std::chrono::steady_clock::now(); seconds_since(begin) < 0.8;) {
       kill(session.pid(), SIGUSR1);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -178,7 +178,7 @@ TEST(ReportOnDemand, of_64_busy_pes_is_readable) {
 
 TEST(ReportSignals, that_the_caller_ignores_ask_for_nothing) {
   Session session({"sh", "-c", "trap '' USR1; exec " + victim() + " quiesce_for 1"}, pes(2));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_TRUE(session.wait_for_lines(2)) << session.errors();
   ASSERT_EQ(kill(-session.pid(), SIGUSR1), 0);
   EXPECT_EQ(session.wait(), 0) << session.errors();
   EXPECT_EQ(session.errors(), "");

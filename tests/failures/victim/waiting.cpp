@@ -45,6 +45,7 @@ int reduce_for(int argc, char** argv) {
 /// quiesce_for SECONDS: nothing but quiesce.
 int quiesce_for(int argc, char** argv) {
   return headway::run(argc, argv, [&](Pe& pe) {
+    say_who(pe);
     const auto end = in_seconds(argv[2]);
     while (headway::allreduce(pe, int(before(end)), std::multiplies<>()) != 0) {
       for (int i = 0; i < 100; ++i) pe.quiesce();
