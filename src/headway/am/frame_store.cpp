@@ -35,11 +35,14 @@ FrameStore::~FrameStore() {
 }
 
 bool FrameStore::within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const {
-  const std::size_t share = budget_bytes_ * 2 / (2 + hops);
   const ByHops& held = to_target_[target];
   const std::uint64_t held_as_near = held[0] - (hops + 1 < classes ? held[hops + 1] : 0);
-  if (held_as_near != 0 && held[hops] + bytes > share / 4) return false;
-  return used_[hops] + bytes <= share;
+  // A frame counts towards the shares of all that have fewer hops left, too.
+  for (std::size_t h = 0; h <= hops; ++h) {
+    const std::size_t share = budget_bytes_ * 2 / (2 + h);
+    if (used_[h] + bytes > share || (held_as_near != 0 && held[h] + bytes > share / 4)) return false;
+  }
+  return true;
 }
 
 void FrameStore::account(std::size_t target, std::size_t hops, std::int64_t bytes) {
@@ -65,8 +68,8 @@ OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::ui
     throw UsageError(
         fmt::format("handlers of PE {} send more than its receivers take: {} wait outside the frame budget of {}, and "
                     "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
-                    endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_),
-                    format_bytes(frame_bytes), target, format_bytes(spill_bytes_max_)));
+                    endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_), format_bytes(frame_bytes),
+                    target, format_bytes(spill_bytes_max_)));
   }
   ++spilled_frames_;
   return spill_uncapped(frame_bytes, hops_left);
@@ -134,8 +137,8 @@ FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& fr
   return Outcome::posted;
 }
 
-/// A buffer may have been claimed before the spilled frame at the head of its queue was spilled, and hold the very memory
-/// that this one waits for: move the last such frame to the PE's own memory. False if there is none.
+/// A buffer may have been claimed before the spilled frame at the head of its queue was spilled, and hold the very
+/// memory that this one waits for: move the last such frame to the PE's own memory. False if there is none.
 bool FrameStore::demote_one_behind(std::size_t target, Queue& queue) {
   for (std::size_t i = queue.frames.size(); i-- > queue.head + 1;) {
     Queued& queued = queue.frames[i];

@@ -20,9 +20,10 @@ struct OpenFrame {
 };
 
 /// Rules of the budget. Frames with h hops left after the next may hold at most budget * 2 / (2 + h) together with all
-/// that have more. One target may hold a quarter of that (but always one frame if none that has as few hops left is on
-/// its way to it), so that a slow receiver does not stop the others. Frames nearer their end thus find room whatever
-/// those with more hops left hold; by induction over the hops left every frame gets on, and forwarding cannot deadlock.
+/// that have more, whatever came first. One target may hold a quarter of that (but always one frame if none that has as
+/// few hops left is on its way to it), so that a slow receiver does not stop the others. Frames nearer their end thus
+/// find room whatever those with more hops left hold; by induction over the hops left every frame gets on, and
+/// forwarding cannot deadlock.
 ///
 /// Frames that the transport refuses wait, in order, in a queue per target and number of hops left: one with many never
 /// stands before one with few. Spilled frames wait there too.
@@ -91,6 +92,8 @@ class FrameStore {
   std::uint64_t spilled_frames() const { return spilled_frames_; }
   /// Claimed for or lent to `target`.
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
+  /// The same for all targets together, of frames with so many hops left or more.
+  std::uint64_t outstanding_bytes_with_hops(std::uint8_t hops_left) const { return used_[class_of(hops_left)]; }
 
   /// Calls visit(target, header, spilled) for each frame that waits to be posted.
   template <class Visit>
