@@ -225,8 +225,20 @@ void Participant::send(const Draft& draft, bool from_handler, bool try_first) {
        from_handler ? " from a handler" : "");
   ++line.messages_sent;
   ledger_.sends(key_of(program_, draft));
-  if (try_first && line.channel->try_send(draft.destination, header, content)) return;
-  line.channel->send(draft.destination, header, content);
+  if (!try_first || !line.channel->try_send(draft.destination, header, content)) {
+    line.channel->send(draft.destination, header, content);
+  }
+  check_shares();
+}
+
+/// Frames with hops left may hold their share of the budget, and no more.
+void Participant::check_shares() const {
+  const headway::am::FrameStore& store = pe_.engine().store();
+  for (std::uint8_t hops = 0; hops < 3; ++hops) {
+    const std::uint64_t bytes = store.outstanding_bytes_with_hops(hops);
+    if (bytes <= program_.budget_bytes * 2 / (2 + hops)) continue;
+    violated("frames with {} hops left hold {} bytes of the budget", hops, bytes);
+  }
 }
 
 void Participant::enter_handler() {

@@ -38,6 +38,7 @@ class Participant final : private Receiver {
   void check_statistics(const Line& line, const ChannelPlan& plan);
 
   void send(const Draft& draft, bool from_handler, bool try_first);
+  void check_shares() const;
   void pass_time(std::size_t calls_max);
   bool now_and_then(unsigned every) { return every != 0 && random_.one_in(every); }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <headway/base/bytes.hpp>
@@ -67,7 +68,7 @@ Round draw_round(Random& random, const Program& program, const Stage& stage, con
     if (!random.one_in(3)) round.channels.push_back(channel);
   }
   if (round.channels.empty()) round.channels.push_back(random.below(stage.channels.size()));
-  round.pattern = random.one_in(2) ? Pattern::uniform : Pattern(random.below(6));
+  round.pattern = random.one_in(2) ? Pattern::uniform : Pattern(random.below(patterns));
   round.hot = random.below(program.pes);
 
   constexpr std::size_t sizes[] = {0, 16, 64, 64, 300, 300, 1'000, 4'000, 30'000};
@@ -78,7 +79,7 @@ Round draw_round(Random& random, const Program& program, const Stage& stage, con
     round.branching = 16;
     round.hops_max = std::min(round.hops_max, 4u);
   }
-  std::size_t messages = random.size(1, random.one_in(20) ? limits.messages_max : limits.messages_max / 10);
+  std::size_t messages = random.size(1, random.one_in(10) ? limits.messages_max : limits.messages_max / 4);
   if (random.one_in(60)) {
     round.bytes_max = random.size(100'000, limits.bytes_max);
     round.hops_max = std::min(round.hops_max, 1u);
@@ -102,6 +103,39 @@ Round draw_round(Random& random, const Program& program, const Stage& stage, con
   return round;
 }
 
+Stage draw_stage(Random& random, const Program& program, const ProgramLimits& limits) {
+  Stage stage;
+  const std::size_t channels = random.between(1, 4);
+  for (std::size_t c = 0; c < channels; ++c) stage.channels.push_back(draw_channel(random));
+  const std::size_t rounds = random.between(1, 3);
+  for (std::size_t r = 0; r < rounds; ++r) stage.rounds.push_back(draw_round(random, program, stage, limits));
+  return stage;
+}
+
+/// Every PE sends more than its budget at once, over routes of several hops through buffers as large as may be: without
+/// shares of the budget by hops left, forwarding ends in a deadlock.
+Stage draw_flood(Random& random, const Program& program) {
+  constexpr Kind flood_kinds[] = {Kind::block_1000, Kind::span, Kind::bare};
+  Stage stage;
+  for (std::uint64_t channels = random.between(1, 2); channels > 0; --channels) {
+    ChannelPlan plan{flood_kinds[random.below(std::size(flood_kinds))], {}, random.one_in(2)};
+    plan.options.topology = {unsigned(random.between(2, 3))};
+    plan.options.flush_when_idle = random.one_in(2);
+    plan.options.ordered = random.one_in(2);
+    stage.channels.push_back(plan);
+  }
+  Round round;
+  for (std::size_t channel = 0; channel < stage.channels.size(); ++channel) round.channels.push_back(channel);
+  round.pattern = Pattern::in_turn;
+  round.bytes_min = 500;
+  round.bytes_max = 1'500;
+  round.roots_min = program.budget_bytes / 500;
+  round.roots_max = 2 * round.roots_min;
+  round.hops_max = unsigned(random.below(2));
+  stage.rounds.push_back(round);
+  return stage;
+}
+
 std::string describe(const ChannelPlan& plan) {
   const headway::AggregatorOptions& o = plan.options;
   std::string text = fmt::format("{} {}", name_of(plan.kind), headway::to_string(o.topology));
@@ -115,7 +149,8 @@ std::string describe(const ChannelPlan& plan) {
 }
 
 std::string describe(const Round& round) {
-  constexpr const char* patterns[] = {"uniform", "all to one", "one to all", "neighbour", "self", "hot spot"};
+  constexpr const char* patterns[] = {"uniform", "all to one", "one to all", "neighbour",
+                                      "self",    "hot spot",   "in turn"};
   std::string text = fmt::format("{} of up to {} B", patterns[int(round.pattern)], round.bytes_max);
   if (round.hops_max != 0) text += fmt::format(" {} hops", round.hops_max);
   if (round.waits_for_messages) text += " wait";
@@ -139,16 +174,16 @@ bool has_header(Kind kind) { return kind != Kind::nothing && kind != Kind::byte 
 void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
   Random random(mix(seed, 0x5eed));
   program.seed = seed;
-  program.pes = draw_pes(random, limits.pes_max);
+  const bool floods = limits.floods && random.one_in(50);
+  program.pes = floods ? random.between(20, 33) : draw_pes(random, limits.pes_max);
   program.budget_bytes = random.size(limits.budget_bytes_min, 1_MiB) / 64 * 64;
+  if (random.one_in(2)) program.budget_bytes = std::bit_floor(program.budget_bytes);
+  if (floods) program.budget_bytes = limits.budget_bytes_min;
   program.conditions = headway::sim::random_conditions(random, program.pes);
-  const std::size_t stages = random.between(1, 2);
+  const std::size_t stages = floods ? 1 : random.between(1, 2);
   for (std::size_t s = 0; s < stages; ++s) {
-    Stage& stage = program.stages.emplace_back();
-    const std::size_t channels = random.between(1, 4);
-    for (std::size_t c = 0; c < channels; ++c) stage.channels.push_back(draw_channel(random));
-    const std::size_t rounds = random.between(1, 3);
-    for (std::size_t r = 0; r < rounds; ++r) stage.rounds.push_back(draw_round(random, program, stage, limits));
+    Stage& stage =
+        program.stages.emplace_back(floods ? draw_flood(random, program) : draw_stage(random, program, limits));
     stage.rounds.back().quiesces = true;
     for (Round& round : stage.rounds) {
       round.stage = s;
@@ -166,12 +201,12 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
 
 std::size_t Program::roots(const Round& round, std::size_t pe) const {
   if (round.pattern == Pattern::one_to_all && pe != round.hot) return 0;
-  return Random(mix(mix(seed, round.number), pe)).size(0, round.roots_max);
+  return Random(mix(mix(seed, round.number), pe)).size(round.roots_min, round.roots_max);
 }
 
 Draft Program::root(const Round& round, std::size_t pe, std::size_t index) const {
-  const std::uint64_t id = mix(mix(mix(seed, round.number), pe), index + 1);
-  return message(id, pe, round, unsigned(id >> 8) % (round.hops_max + 1));
+  const std::uint64_t id = mix(mix(mix(seed, round.number), pe), index + 1) << 8 | (index & 0xff);
+  return message(id, pe, round, unsigned(id >> 32) % (round.hops_max + 1));
 }
 
 Draft Program::child(const Draft& parent, unsigned index) const {
@@ -186,6 +221,7 @@ Draft Program::message(std::uint64_t id, std::size_t source, const Round& round,
     case Pattern::all_to_one: draft.destination = round.hot; break;
     case Pattern::neighbour: draft.destination = (source + 1) % pes; break;
     case Pattern::self: draft.destination = source; break;
+    case Pattern::in_turn: draft.destination = (source + 1 + (id & 0xff)) % pes; break;
     case Pattern::hot_spot: draft.destination = random.one_in(2) ? round.hot : random.below(pes); break;
     default: draft.destination = random.below(pes);
   }
@@ -201,7 +237,7 @@ Draft Program::message(std::uint64_t id, std::size_t source, const Round& round,
     case Kind::strings:
     case Kind::map:
     case Kind::record: draft.bytes = random.size(0, std::min(round.bytes_max, serialized_bytes_max)); break;
-    default: draft.bytes = random.size(0, round.bytes_max);
+    default: draft.bytes = random.size(round.bytes_min, round.bytes_max);
   }
   if (!has_header(kind)) draft.hops = 0;
   if (draft.hops != 0) draft.children = random.below(16) < round.branching ? 2 : 1;

@@ -49,17 +49,18 @@ struct ChannelPlan {
 };
 
 /// Where the messages of a round go.
-enum class Pattern : std::uint8_t { uniform, all_to_one, one_to_all, neighbour, self, hot_spot };
+enum class Pattern : std::uint8_t { uniform, all_to_one, one_to_all, neighbour, self, hot_spot, in_turn };
+inline constexpr std::size_t patterns = 7;
 
 struct Round {
   std::size_t number = 0, stage = 0, phase = 0;  // phase: quiesce() calls before it
   std::vector<std::size_t> channels;             // of its stage, that it uses
   Pattern pattern = Pattern::uniform;
-  std::size_t hot = 0;        // the one of the pattern
-  std::size_t roots_max = 0;  // messages that each main program sends, at most
-  std::size_t bytes_max = 0;
-  unsigned hops_max = 0;   // how often a message is sent on
-  unsigned branching = 0;  // of 16 messages that are sent on, so many are sent on twice
+  std::size_t hot = 0;                       // the one of the pattern
+  std::size_t roots_min = 0, roots_max = 0;  // messages that each main program sends
+  std::size_t bytes_min = 0, bytes_max = 0;  // of content
+  unsigned hops_max = 0;                     // how often a message is sent on
+  unsigned branching = 0;                    // of 16 messages that are sent on, so many are sent on twice
   // What main programs do between sends: once in so many, or never (0).
   unsigned progress_every = 0, flush_every = 0, defer_every = 0, try_every = 0;
   // How it ends.
@@ -116,6 +117,7 @@ struct ProgramLimits {
   std::size_t messages_max = 5000;    // about, of one round
   std::size_t bytes_max = 1'500'000;  // of one message
   std::size_t budget_bytes_min = 1 << 16;
+  bool floods = true;  // some programs of 20 PEs and more that send more than their budget at once
 };
 
 /// Draws a program into an empty one.
