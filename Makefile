@@ -2,7 +2,7 @@
 #
 #   make              build the tools and applications: build/release/bin/headway, and headway-NAME beside it
 #   make demo         that, then the main job: random updates of a table over all cores, direct against aggregated
-#   make check        build everything and pass the tests
+#   make check        build everything and pass the tests, some of them once more under sanitizers
 #   make check-long   the tests that take longer than belongs there
 #   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
 #   make format       clang-format over all sources
@@ -16,20 +16,14 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 TEST_JOBS ?= 2
 WERROR ?= OFF
 
-# Tests that `make check` runs once more under a sanitizer, by the names of their executables. An empty list skips
-# that build.
-ASAN_TESTS ?=
-TSAN_TESTS ?=
-
 build_in = cmake --build build/$(1) -j $(JOBS)
-test_in = ctest --test-dir build/$(1) --output-on-failure --no-tests=error
+test_in = ctest --test-dir build/$(1) --output-on-failure --no-tests=error --output-log $(CURDIR)/build/$(1)/check.log
 
-space := $(subst ,, )
-# $(call sanitized,PRESET,TESTS): builds and runs the tests of that list in that preset.
+# $(call sanitized,PRESET,which tests): builds and runs, in that preset, the tests that CMake lists for it.
 define sanitized
-	scripts/configure $(1) HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
-	$(call build_in,$(1)) --target $(2)
-	$(call test_in,$(1)) -j $(TEST_JOBS) -R '^($(subst $(space),|,$(strip $(2))))$$'
+	@scripts/configure $(1) HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
+	@$(call build_in,$(1)) --target headway_$(1)_tests
+	@$(call test_in,$(1)) -j $(TEST_JOBS) -L '^$(1)$$' $(2)
 endef
 
 .PHONY: build demo check check-long check-bare format tidy clean help
@@ -47,14 +41,16 @@ check:
 	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
 	@$(call build_in,release)
 	@$(call test_in,release) -j $(TEST_JOBS) -LE '^long$$'
-	$(if $(strip $(ASAN_TESTS)),$(call sanitized,asan,$(ASAN_TESTS)))
-	$(if $(strip $(TSAN_TESTS)),$(call sanitized,tsan,$(TSAN_TESTS)))
+	$(call sanitized,asan,-LE '^long$$')
+	$(call sanitized,tsan,-LE '^long$$')
+	@scripts/hold-seconds $(foreach preset,release asan tsan,build/$(preset)/check.log)
 
 check-long:
 	@scripts/setup check
 	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
 	@$(call build_in,release)
 	@$(call test_in,release) -L '^long$$'
+	$(call sanitized,asan,-L '^long$$')
 
 check-bare:
 	@scripts/check-bare demo

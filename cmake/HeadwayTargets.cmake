@@ -45,12 +45,24 @@ function(headway_layer name)
   endif()
 endfunction()
 
-# headway_test(NAME SOURCES x_test.cpp ... USES headway_am ... [TIMEOUT s] [LABELS ...]): a GoogleTest executable.
+# headway_sanitize(TEST TARGET asan|tsan ...): `make check` also runs the test TEST, of the executable TARGET, in these presets.
+function(headway_sanitize test target)
+  foreach(preset IN LISTS ARGN)
+    set_property(TEST ${test} APPEND PROPERTY LABELS ${preset})
+    if(NOT TARGET headway_${preset}_tests)
+      add_custom_target(headway_${preset}_tests)
+    endif()
+    add_dependencies(headway_${preset}_tests ${target})
+  endforeach()
+endfunction()
+
+# headway_test(NAME SOURCES x_test.cpp ... USES headway_am ... [TIMEOUT s] [LABELS ...] [SANITIZE asan|tsan ...]): a GoogleTest
+# executable.
 function(headway_test name)
   if(NOT HEADWAY_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LABELS;SANITIZE" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -60,6 +72,7 @@ function(headway_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "HEADWAY_BIND=none")
+  headway_sanitize(${name} ${name} ${ARG_SANITIZE})
 endfunction()
 
 # headway_program(NAME SOURCES ... USES ...): an executable in bin/.
