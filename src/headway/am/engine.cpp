@@ -32,8 +32,9 @@ constexpr std::int64_t sleep_ns_max = 100'000'000;
 // Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
 constexpr std::int64_t sleep_ns_with_queue = 200'000;
 
+/// Never destroyed: where one PE's thread calls exit(), others may still be starting.
 std::vector<MakeExtension>& extension_makers() {
-  static std::vector<MakeExtension> makers;
+  static auto& makers = *new std::vector<MakeExtension>;
   return makers;
 }
 
