@@ -280,7 +280,10 @@ void ProcessRun::run_threads() {
   for (std::size_t t = 0; t < threads.size(); ++t) {
     threads[t] = {this, first_ + 1 + t, {}};
     if (const int error = pthread_create(&threads[t].id, &attributes, &PeThread::enter, &threads[t])) {
-      fail(threads[t].pe, FailureKind::failed, "its thread cannot be made: pthread_create: ", std::strerror(error));
+      char why[200];
+      std::snprintf(why, sizeof why, "%s; ulimit -u, -v or -s, or a container's pids.max or memory, allows no more",
+                    std::strerror(error));
+      fail(threads[t].pe, FailureKind::failed, "its thread cannot be made: pthread_create: ", why);
     }
   }
   pthread_attr_destroy(&attributes);

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <headway/am/attendance.hpp>
 #include <headway/am/report_signals.hpp>
 #include <headway/am/supervisor.hpp>
@@ -71,6 +72,24 @@ void check_conditions([[maybe_unused]] const Settings& settings) {
 #if defined(HEADWAY_SIM)
   sim::Conditions().parse("HEADWAY_SIM", settings.sim, settings.pes);
 #endif
+}
+
+/// What a fork that was refused may have met, and what helps.
+std::string processes_limit() {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return fmt::format(" ({}a container's pids.max may allow fewer; fewer PEs need fewer)",
+                     limited ? fmt::format("ulimit -u allows this user {} processes and threads; ", limit.rlim_cur) : "");
+}
+
+/// How many processes the kernel has killed for want of memory; 0 if that is not known.
+std::uint64_t killed_for_memory() {
+  std::ifstream file("/proc/vmstat");
+  std::string name;
+  for (std::uint64_t value = 0; file >> name >> value;) {
+    if (name == "oom_kill") return value;
+  }
+  return 0;
 }
 
 local::Segment make_segment(const Settings& settings) {
@@ -169,6 +188,7 @@ Supervisor::Supervisor(const Settings& settings)
       segment_(make_segment(settings)),
       stall_(segment_, settings.stall),
       reporter_(segment_),
+      killed_for_memory_before_(killed_for_memory()),
       outputs_{LineOutput(STDOUT_FILENO), LineOutput(STDERR_FILENO)} {
   local::SegmentHeader& header = segment_.header();
   header.spill_bytes = settings.spill_bytes;
@@ -239,7 +259,13 @@ void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, cons
   }
   const pid_t supervisor = getpid();
   process.pid = fork();
-  if (process.pid < 0) throw_after_closing(fmt::format("fork of process {} of {}", p, processes_.size()));
+  if (process.pid < 0) {
+    const int error = errno;
+    const std::string call = fmt::format("fork of process {} of {}", p, processes_.size());
+    const std::string limit = error == EAGAIN ? processes_limit() : "";
+    errno = error;
+    throw_after_closing(call + limit);
+  }
   if (process.pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != supervisor) _exit(exit_status::failed);
@@ -429,8 +455,12 @@ void Supervisor::explain_end(const Process& process) {
       signal_at_ = monotonic_ns();
       return end_run(128 + SIGPIPE);
     }
-    say(fmt::format("{} ({}) was killed by signal {} ({}){}", pes_of(process.index), pids_of(process), signal,
-                    strsignal(signal), finished ? " after run() had finished" : ""));
+    const bool out_of_memory = signal == SIGKILL && killed_for_memory() != killed_for_memory_before_;
+    say(fmt::format("{} ({}) was killed by signal {} ({}){}{}", pes_of(process.index), pids_of(process), signal,
+                    strsignal(signal), finished ? " after run() had finished" : "",
+                    out_of_memory ? "; the system, or this container, is out of memory and has killed processes: fewer PEs, or "
+                                    "a smaller HEADWAY_BUDGET or HEADWAY_SPILL, need less"
+                                  : ""));
   }
   end_run(exit_status::failed);
 }

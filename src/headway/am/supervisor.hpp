@@ -81,6 +81,7 @@ class Supervisor {
   local::Segment segment_;
   StallWatch stall_;
   Reporter reporter_;
+  std::uint64_t killed_for_memory_before_;  // processes of this system, for want of memory
   LineOutput outputs_[2];
   bool said_broken_[2] = {false, false};
   std::vector<Process> processes_;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <thread>
 #include <vector>
 
@@ -229,22 +230,33 @@ int as_before(int argc, char** argv) {
   return argc > 2 || open_descriptors() == descriptors ? 0 : 3;
 }
 
+/// From now on the system call fails with EPERM, here and in all that comes from here.
+bool forbid(std::initializer_list<unsigned> calls) {
+  std::vector<sock_filter> filter = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const unsigned call : calls) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 /// without_pidfd [FAILURE]: on a system that has none.
 int without_pidfd(int argc, char** argv) {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{sizeof filter / sizeof filter[0], filter};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-    return 98;
+  if (!forbid({SYS_pidfd_open})) return 98;
   return headway::run(argc, argv, [&](Pe& pe) {
     say_who(pe);
     while (argc > 2) pe.progress();
     return sums_up(pe) ? 0 : 1;
   });
+}
+
+/// without_memory_access COMMAND ...: executes it where processes may not reach into each other's memory.
+int without_memory_access(int, char** argv) {
+  if (!forbid({SYS_process_vm_readv, SYS_process_vm_writev, SYS_ptrace})) return 98;
+  execv(argv[2], argv + 2);
+  return 97;
 }
 
 }  // namespace
@@ -265,7 +277,8 @@ Scenarios meddling() {
           {"kills_parent", kills_parent},
           {"leaves_noise", leaves_noise},
           {"as_before", as_before},
-          {"without_pidfd", without_pidfd}};
+          {"without_pidfd", without_pidfd},
+          {"without_memory_access", without_memory_access}};
 }
 
 }  // namespace victim

@@ -1,6 +1,8 @@
 #include <signal.h>
 
 #include <cstring>
+#include <functional>
+#include <span>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -11,18 +13,46 @@ namespace victim {
 namespace {
 
 struct Messages {
-  explicit Messages(Pe& pe) : grid(pe, {.topology = headway::grid(2), .name = "load"}) {
-    grid.on([this](std::uint64_t value) { sum += value; });
+  explicit Messages(Pe& pe)
+      : grid(pe, {.topology = headway::grid(2), .name = "load"}),
+        recursion(pe, {.name = "recursion"}),
+        large(pe, {.name = "large"}) {
+    grid.on([this](std::uint64_t) { ++handled; });
+    recursion.on([this, &pe](std::uint32_t hops) {
+      ++handled;
+      for (int i = 0; i < 2 && hops != 0; ++i, ++sent) recursion.send((pe.id() * 7 + hops + i) % pe.size(), hops - 1);
+    });
+    large.on([this](std::span<const std::uint64_t> words) {
+      for (const std::uint64_t word : words) wrong += word != words.size();
+      ++handled;
+    });
   }
   headway::Aggregator<std::uint64_t> grid;
-  std::uint64_t sum = 0, sent = 0;
+  headway::Aggregator<std::uint32_t> recursion;
+  headway::Aggregator<std::span<const std::uint64_t>> large;
+  std::uint64_t sent = 0, handled = 0, wrong = 0;
 };
 
-/// One round of work, in which every PE takes part.
+/// One round of work, in which every PE takes part: traffic | quiesce | allreduce | recursion | large | mixed.
 void work(Pe& pe, const std::string& load, Messages& messages) {
+  if (load == "mixed") {
+    for (const char* part : {"quiesce", "recursion", "allreduce", "large"}) work(pe, part, messages);
+    return;
+  }
   if (load == "allreduce") {
     for (int i = 0; i < 100; ++i) {
       if (headway::allreduce(pe, std::size_t(1), std::plus<>()) != pe.size()) std::abort();
+    }
+    return;
+  }
+  if (load == "recursion") {
+    for (int i = 0; i < 50; ++i, ++messages.sent) messages.recursion.send((pe.id() + i) % pe.size(), 6u);
+    return;
+  }
+  if (load == "large") {
+    for (int i = 0; i < 8; ++i, ++messages.sent) {
+      const std::vector<std::uint64_t> words(std::size_t(1) << (8 + 2 * (i % 5)), std::uint64_t(1) << (8 + 2 * (i % 5)));
+      messages.large.send((messages.sent + pe.id()) % pe.size(), words);
     }
     return;
   }
@@ -32,6 +62,28 @@ void work(Pe& pe, const std::string& load, Messages& messages) {
     messages.grid.send((messages.sent * 7919 + pe.id()) % pe.size(), messages.sent);
   }
   if (load == "quiesce") pe.quiesce();
+}
+
+/// finite WHAT SECONDS [slow]: for so long, and then everything must have been handled, once. slow: the last PE's
+/// handlers sleep now and then.
+int finite(int argc, char** argv) {
+  const std::string what = argv[2];
+  const bool slow = argc > 4;
+  return headway::run(argc, argv, [&](Pe& pe) {
+    Messages messages(pe);
+    headway::Aggregator<int> naps(pe, {.name = "naps"});
+    naps.on([](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+    say_who(pe);
+    headway::barrier(pe);
+    const auto end = in_seconds(argv[3]);
+    while (headway::allreduce(pe, int(before(end)), std::multiplies<>()) != 0) {
+      for (int i = 0; i < 5; ++i) work(pe, what, messages);
+      if (slow) naps.send(pe.size() - 1, 1);
+    }
+    pe.quiesce();
+    const auto sum = [&](std::uint64_t value) { return headway::allreduce(pe, value, std::plus<>()); };
+    return sum(messages.sent) == sum(messages.handled) && sum(messages.wrong) == 0 ? 0 : 9;
+  });
 }
 
 /// Recursion without end that the compiler does not see through.
@@ -154,6 +206,7 @@ int stuck_unwinding(int argc, char** argv) {
 
 Scenarios working() {
   return {{"load", load},
+          {"finite", finite},
           {"computes_for_ever", computes_for_ever},
           {"exit_race", exit_race},
           {"swallow", swallow},
