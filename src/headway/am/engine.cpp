@@ -203,9 +203,9 @@ void Engine::dispatch(Arrival& arrival) {
   if (header.kind == std::uint8_t(FrameKind::control)) {
     dispatch_control(arrival);
   } else if (!scopes_.takes(header.scope)) {
-    later_.push_back(hold(arrival));
+    hold_for_later({arrival, 0, nullptr});
   } else {
-    dispatch_messages(arrival);
+    dispatch_messages({arrival, 0, nullptr});
   }
 }
 
@@ -219,39 +219,26 @@ void Engine::dispatch_control(Arrival& arrival) {
   endpoint_->release(arrival);
 }
 
-void Engine::dispatch_messages(Arrival& arrival) {
-  const std::uint16_t id = arrival.header.handler;
-  if (id >= handlers_.size() || !handlers_[id].is_or_was_ready()) {
-    early_.push_back(hold(arrival));
-    return;
-  }
+void Engine::dispatch_messages(Held held) {
+  const FrameHeader& header = held.arrival.header;
+  const std::uint16_t id = header.handler;
+  if (id >= handlers_.size() || !handlers_[id].is_or_was_ready()) return hold(early_, std::move(held));
   Entry& entry = handlers_[id];
   if (entry.handler == nullptr) {
     fail(FailureKind::undelivered,
          fmt::format("{} messages from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before "
                      "destroying an aggregator",
-                     arrival.header.count, arrival.header.source, id_, entry.description));
+                     header.count, header.source, id_, entry.description));
   }
-  if (arrival.header.signature != entry.handler->signature()) {
-    strange_.push_back(hold(arrival));
-    send_control(arrival.header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
-    return;
+  if (header.signature != entry.handler->signature()) {
+    send_control(header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
+    return hold(strange_, std::move(held));
   }
-  if (arrival.header.hops_left != 0 && entry.has_paused(arrival.header.hops_left)) {
-    entry.paused_with(arrival.header.hops_left).push_back(hold(arrival));
-    ++paused_frames_;
-    return;
+  if (header.hops_left == 0 || !entry.has_paused(header.hops_left)) {
+    if (run_handler(*entry.handler, held) == FrameHandler::Result::done) return endpoint_->release(held.arrival);
   }
-  handle(entry, Held{arrival, 0, nullptr});
-}
-
-void Engine::handle(Entry& entry, Held held) {
-  if (run_handler(*entry.handler, held) == FrameHandler::Result::done) {
-    endpoint_->release(held.arrival);
-  } else {
-    entry.paused_with(held.arrival.header.hops_left).push_back(std::move(held));  // it has memory of its own: frames with hops left never go by value
-    ++paused_frames_;
-  }
+  hold(entry.paused_with(held.arrival.header.hops_left), std::move(held));
+  ++paused_frames_;
 }
 
 /// Runs user code; what it throws ends the run, with describe() as the place.
@@ -340,35 +327,50 @@ bool Engine::resume_paused(FrameHandler& handler, std::vector<Held>& paused) {
   return any;
 }
 
-Engine::Held Engine::hold(const Arrival& arrival) {
-  Held held{arrival, 0, nullptr};
-  if (arrival.owned == 0) {
-    const std::size_t bytes = arrival.header.payload_bytes + std::size_t(arrival.header.tail_bytes);
-    held.copy = std::make_unique<ByValue>();
-    if (bytes > sizeof held.copy->bytes) refuse(arrival, "it came by value and is longer than what may");
-    if (bytes != 0) std::memcpy(held.copy->bytes, arrival.payload, bytes);
-    held.arrival.payload = held.copy->bytes;
-    held.arrival.tail_end = held.copy->bytes + bytes;
-  }
-  return held;
+/// Keeps a frame. One that came by value is gone with the next poll, so it is copied.
+void Engine::hold(std::vector<Held>& frames, Held held) {
+  if (held.arrival.owned == 0 && held.memory == nullptr) take_over(held);
+  frames.push_back(std::move(held));
+}
+
+/// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be needed
+/// by what this PE waits for before it begins that epoch.
+void Engine::hold_for_later(Held held) {
+  if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) take_over(held);
+  hold(later_, std::move(held));
+}
+
+/// Copies the frame into memory of this PE's own.
+void Engine::take_over(Held& held) {
+  Arrival& arrival = held.arrival;
+  const std::size_t payload_bytes = arrival.header.payload_bytes, tail_bytes = arrival.header.tail_bytes;
+  held.memory = store_.hold(arrival.header.source, frame_overhead + payload_bytes + tail_bytes);
+  std::byte* const payload = held.memory.get() + frame_overhead;
+  std::byte* const tail = payload + payload_bytes;
+  if (payload_bytes != 0) std::memcpy(payload, arrival.payload, payload_bytes);
+  if (tail_bytes != 0) std::memcpy(tail, arrival.tail_end - tail_bytes, tail_bytes);
+  endpoint_->release(arrival);
+  arrival.owned = 0;
+  arrival.payload = payload;
+  arrival.tail_end = tail + tail_bytes;
 }
 
 void Engine::replay(std::vector<Held>& frames) {
-  std::vector<Held> held = std::exchange(frames, {});
-  for (Held& h : held) {
-    // Dispatching may hold it again, in a copy of its own if it has no memory that it lies in.
-    dispatch(h.arrival);
-  }
+  for (Held& held : std::exchange(frames, {})) dispatch_messages(std::move(held));
 }
 
 /// Those that may be handled now; the others stay, in order. Returns whether there were any.
 bool Engine::replay_later() {
-  const auto stays = [this](const Held& held) { return !scopes_.takes(held.arrival.header.scope); };
-  const auto first = std::stable_partition(later_.begin(), later_.end(), stays);
-  std::vector<Held> ready(std::make_move_iterator(first), std::make_move_iterator(later_.end()));
-  later_.erase(first, later_.end());
-  for (Held& held : ready) dispatch(held.arrival);
-  return !ready.empty();
+  bool any = false;
+  for (Held& held : std::exchange(later_, {})) {
+    if (scopes_.takes(held.arrival.header.scope)) {
+      dispatch_messages(std::move(held));
+      any = true;
+    } else {
+      hold_for_later(std::move(held));
+    }
+  }
+  return any;
 }
 
 // --- waiting

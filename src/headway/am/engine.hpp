@@ -230,16 +230,11 @@ class Engine {
   PeReport report();
 
  private:
-  /// Room for what goes by value, aligned as a payload is.
-  struct alignas(32) ByValue {
-    std::byte before[32];  // tails are read in words that may reach below their first byte
-    std::byte bytes[32];
-  };
-  /// A frame that cannot be handled yet. `copy` holds one that came by value.
+  /// A frame, from message `next` on. `memory` holds it where it is no longer in its sender's.
   struct Held {
     Arrival arrival;
     std::uint32_t next = 0;
-    std::unique_ptr<ByValue> copy;
+    std::shared_ptr<std::byte> memory;
 
     std::uint64_t messages() const { return arrival.header.count - next; }
     bool is_in(ScopeId scope) const { return scope == root_scope || scope_of_tag(arrival.header.scope) == scope; }
@@ -272,8 +267,7 @@ class Engine {
   bool flush_due();
   void dispatch(Arrival& arrival);
   void dispatch_control(Arrival& arrival);
-  void dispatch_messages(Arrival& arrival);
-  void handle(Entry& entry, Held held);
+  void dispatch_messages(Held held);
   FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
   void note_activity() {
     board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -281,7 +275,9 @@ class Engine {
   template <class Body, class Describe>
   void run_as_handler(ScopeId scope, Body body, Describe describe);
   void run_tasks();
-  Held hold(const Arrival& arrival);
+  void hold(std::vector<Held>& frames, Held held);
+  void hold_for_later(Held held);
+  void take_over(Held& held);
   const Entry& known_handler(std::uint16_t id) const;
   bool resume_paused();
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);

@@ -64,7 +64,7 @@ OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std
 }
 
 OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
-  if (spill_bytes_ + frame_bytes > spill_bytes_max_) {
+  if (spill_bytes_ + held_bytes_ + frame_bytes > spill_bytes_max_) {
     throw UsageError(
         fmt::format("handlers of PE {} send more than its receivers take: {} wait outside the frame budget of {}, and "
                     "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
@@ -73,6 +73,24 @@ OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::ui
   }
   ++spilled_frames_;
   return spill_uncapped(frame_bytes, hops_left);
+}
+
+std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t frame_bytes) {
+  const std::size_t bytes = align_up(frame_bytes, 64);
+  if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
+    throw UsageError(
+        fmt::format("messages that PE {} cannot handle yet, of epochs that it has not begun or for aggregators that it has "
+                    "not made, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+                    endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source,
+                    format_bytes(spill_bytes_max_)));
+  }
+  void* memory = std::aligned_alloc(64, bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  held_bytes_ += bytes;
+  return {static_cast<std::byte*>(memory), [this, bytes](std::byte* p) {
+            held_bytes_ -= bytes;
+            std::free(p);
+          }};
 }
 
 OpenFrame FrameStore::spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left) {
@@ -109,6 +127,7 @@ bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byt
   }
   queue.frames.push_back({frame, tail_end});
   ++queued_frames_;
+  ++queued_in_[scope_of_tag(frame.frame->header.scope)];
   return false;
 }
 
@@ -163,6 +182,7 @@ bool FrameStore::drain() {
     const std::size_t target = waiting_queues_[i] / classes;
     while (!queue.empty()) {
       const Queued head = queue.frames[queue.head];
+      const ScopeId scope = scope_of_tag(head.frame.frame->header.scope);  // a frame that is posted is no longer here
       const Outcome outcome = try_post(target, head.frame, head.tail_end);
       if (outcome == Outcome::queue_full) break;
       if (outcome == Outcome::no_memory) {
@@ -171,6 +191,7 @@ bool FrameStore::drain() {
       }
       ++queue.head;
       --queued_frames_;
+      --queued_in_[scope];
       any = true;
     }
     if (!queue.empty()) {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <headway/am/scope.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <memory>
 #include <vector>
 
 namespace headway::am {
@@ -69,6 +71,10 @@ class FrameStore {
     return endpoint_->try_post(target, &frame, end, false) == Endpoint::Posted::copied;
   }
 
+  /// Memory of the PE's own, laid out as a frame's, for one that came from `source` and must wait here. It counts towards
+  /// the cap of the spill. Throws UsageError when that is reached.
+  [[nodiscard]] std::shared_ptr<std::byte> hold(std::size_t source, std::size_t frame_bytes);
+
   /// Gives an unused frame back.
   void drop(std::size_t target, const OpenFrame& frame);
 
@@ -84,6 +90,7 @@ class FrameStore {
   }
   bool queued() const { return !waiting_queues_.empty(); }
   std::size_t queued_frames() const { return queued_frames_; }
+  bool queued(ScopeId scope) const { return queued_in_[scope] != 0; }
   bool spilling() const { return spill_bytes_ != 0; }
 
   std::size_t budget_bytes() const { return budget_bytes_; }
@@ -140,6 +147,8 @@ class FrameStore {
   std::vector<Queue> queues_;                // by queue_index
   std::vector<std::size_t> waiting_queues_;  // those that are not empty
   std::size_t queued_frames_ = 0;
+  std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope
+  std::uint64_t held_bytes_ = 0;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
 };
 

@@ -37,8 +37,7 @@ void Quiescence::contribute(ScopeId scope) {
   Wave& wave = waves_[scope];
   wave.sum.created += scopes_->created(scope);
   wave.sum.handled += scopes_->handled(scope);
-  // Where the main program goes on, it may still make what the messages need.
-  if (scopes_->main_program_waits_for(scope)) wave.sum.undeliverable += engine_->undeliverable_messages(scope);
+  wave.sum.undeliverable += engine_->undeliverable_messages(scope);
   wave.given = true;
   if (engine_->id() != 0) {
     const CountsMessage message{scope, wave.sum};

@@ -188,14 +188,20 @@ void Scopes::run_later(Continuation continuation, std::uint64_t handled) {
   });
 }
 
+/// Waves that must fail are not run: they would take up the queues that the missing messages need.
+bool Scopes::may_contribute(ScopeId id) {
+  Scope& scope = *scopes_[id];
+  if (std::exchange(scope.active, false) || scope.inner != 0 || scope.continuations != 0) return false;
+  if (!quiescence_.due(id) || engine_->store().queued(id)) return false;
+  // Where the main program goes on, it may still make what messages wait for.
+  return main_program_waits_for(id) || engine_->undeliverable_messages(id) == 0;
+}
+
 bool Scopes::advance() {
   bool any = false;
   for (std::uint64_t left = closed_; left != 0; left &= left - 1) {
     const auto id = ScopeId(std::countr_zero(left));
-    Scope& scope = *scopes_[id];
-    if (std::exchange(scope.active, false) || scope.inner != 0 || scope.continuations != 0 || !quiescence_.due(id)) {
-      continue;
-    }
+    if (!may_contribute(id)) continue;
     engine_->flush_scope(id, FlushReason::requested);
     quiescence_.contribute(id);
     any = true;

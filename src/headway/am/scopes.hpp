@@ -68,14 +68,15 @@ class Scopes {
 
   // --- for Quiescence
 
-  /// Whether the main program can do nothing before the scope is done.
-  bool main_program_waits_for(ScopeId scope) const;
   /// The scope's messages have all been handled; since the run began, or in the epoch, so many.
   void finish(ScopeId scope, std::uint64_t handled);
 
  private:
   ScopeId next_number(const Scope& around);
   void set_tag(ScopeId scope);
+  /// Whether the main program can do nothing before the scope is done.
+  bool main_program_waits_for(ScopeId scope) const;
+  bool may_contribute(ScopeId scope);
   void end(Scope& scope);
   void run_later(Continuation continuation, std::uint64_t handled);
 
