@@ -260,10 +260,10 @@ class Participant {
   std::vector<Made> open_, ended_;
 };
 
-am::SimulateResult run_seed(std::uint64_t seed) {
+am::SimulateResult run_seed(std::uint64_t seed, bool calm) {
   Random random(seed);
   am::SimulateOptions options{.pes = random.between(1, 13), .seed = seed};
-  options.conditions = sim::random_conditions(random, options.pes);
+  if (!calm) options.conditions = sim::random_conditions(random, options.pes);
   options.budget_bytes = std::size_t(1) << random.between(18, 21);
   const Program program = draw(random);
   World world;
@@ -279,8 +279,17 @@ TEST(EpochSeeds, random_programs_end_right) {
   const char* count = std::getenv("EPOCH_SEEDS");
   const std::uint64_t end = begin + (count == nullptr ? 300 : std::strtoull(count, nullptr, 10));
   for (std::uint64_t seed = begin; seed < end; ++seed) {
-    const am::SimulateResult result = run_seed(seed);
+    const am::SimulateResult result = run_seed(seed, false);
     ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
+  }
+}
+
+TEST(EpochSeeds, nobody_sleeps_while_others_wait_for_it) {
+  constexpr std::int64_t sleep_ns = 100'000'000;  // until a PE looks by itself
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const am::SimulateResult result = run_seed(seed, true);
+    ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
+    ASSERT_LT(result.simulated_ns, sleep_ns) << "seed " << seed;
   }
 }
 

@@ -90,7 +90,8 @@ TEST(Epoch, counts_its_messages_and_those_that_handlers_send_over_many_hops) {
 }
 
 TEST(Epoch, messages_outside_it_are_neither_waited_for_nor_counted) {
-  for (const Shape shape : shapes) {
+  // Not simulated: PEs wait for one another without progress.
+  for (const Shape shape : {Shape{1, 1}, Shape{2, 1}, Shape{5, 2}, Shape{8, 4}, Shape{13, 1}}) {
     Shared<std::atomic<std::uint32_t>> waited;
     expect_run(shape, [&](Pe& pe) {
       std::uint32_t rounds = 0;

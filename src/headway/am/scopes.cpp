@@ -143,6 +143,7 @@ void Scopes::close_destroyed(Scope& scope) {
 
 void Scopes::end(Scope& scope) {
   scope.closed = true;
+  scope.active = false;
   closed_ |= bit(scope.id);
   while (main_->closed) main_ = main_->around;
   if (engine_->scope() != scope.id) return;
