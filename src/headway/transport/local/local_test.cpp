@@ -1,0 +1,177 @@
+// LocalEndpoint among threads: exactly once, unchanged, in order, and all memory back, whatever the size of frames.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <headway/base/random.hpp>
+#include <headway/transport/local/local.hpp>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace headway::local {
+namespace {
+
+constexpr std::size_t arena_bytes = std::size_t(1) << 20;
+constexpr std::int64_t a_second = 1'000'000'000;
+
+/// One PE: sends numbered frames to all, itself included, and checks those that arrive.
+class Participant {
+ public:
+  Participant(Segment& segment, std::size_t pe, std::size_t frames_to_each)
+      : endpoint_(make_endpoint(segment, pe)),
+        random_(pe),
+        frames_to_each_(frames_to_each),
+        sent_(segment.header().pes),
+        arrived_(segment.header().pes) {}
+
+  void run() {
+    while (!done()) {
+      bool any = reclaim();
+      for (std::size_t target = 0; target < endpoint_->size(); ++target) any |= send_some(target);
+      any |= receive();
+      if (!any) endpoint_->sleep(sent_all() ? a_second : a_second / 1000);  // nobody rings when there is room again
+    }
+  }
+
+  std::size_t outstanding() const { return outstanding_; }
+  bool in_order() const { return in_order_; }
+  const std::vector<std::uint64_t>& arrived() const { return arrived_; }
+
+ private:
+  bool sent_all() const {
+    for (const std::uint64_t sent : sent_) {
+      if (sent != frames_to_each_) return false;
+    }
+    return true;
+  }
+  bool done() const {
+    for (const std::uint64_t arrived : arrived_) {
+      if (arrived != frames_to_each_) return false;
+    }
+    return sent_all() && outstanding_ == 0;
+  }
+
+  bool send_some(std::size_t target) {
+    bool any = false;
+    while (sent_[target] < frames_to_each_ && send(target)) any = true;
+    return any;
+  }
+
+  /// Half of the frames fit into a cell. The payload repeats the frame's number.
+  bool send(std::size_t target) {
+    const std::size_t words = random_.one_in(2) ? random_.between(1, 4) : random_.between(5, 600);
+    const std::size_t bytes = words * sizeof(std::uint64_t);
+    Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
+    if (frame == nullptr) return false;
+    frame->header = {};
+    frame->header.payload_bytes = std::uint32_t(bytes);
+    frame->header.count = 1;
+    frame->header.source = std::uint32_t(endpoint_->id());
+    for (std::size_t i = 0; i < words; ++i) std::memcpy(frame->payload() + i * 8, &sent_[target], 8);
+    const Endpoint::Posted posted = endpoint_->try_post(target, frame, frame->payload() + bytes, true);
+    if (posted != Endpoint::Posted::lent) endpoint_->drop(frame);
+    if (posted == Endpoint::Posted::refused) return false;
+    if (posted == Endpoint::Posted::lent) ++outstanding_;
+    ++sent_[target];
+    return true;
+  }
+
+  bool receive() {
+    bool any = false;
+    for (Arrival arrival; endpoint_->poll(arrival); any = true) {
+      std::uint64_t& expected = arrived_[arrival.header.source];
+      for (std::size_t at = 0; at < arrival.header.payload_bytes; at += 8) {
+        in_order_ &= std::memcmp(arrival.payload + at, &expected, 8) == 0;
+      }
+      ++expected;
+      endpoint_->release(arrival);
+    }
+    return any;
+  }
+
+  bool reclaim() {
+    const std::size_t count = endpoint_->reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
+    outstanding_ -= count;
+    return count != 0;
+  }
+
+  std::unique_ptr<Endpoint> endpoint_;
+  Random random_;
+  std::size_t frames_to_each_;
+  std::vector<std::uint64_t> sent_, arrived_;  // per PE
+  std::size_t outstanding_ = 0;
+  bool in_order_ = true;
+};
+
+void exchange(std::size_t pes, std::size_t frames_to_each) {
+  Segment segment(pes, 1, pes, arena_bytes);
+  std::vector<std::unique_ptr<Participant>> participants;
+  for (std::size_t pe = 0; pe < pes; ++pe) {
+    participants.push_back(std::make_unique<Participant>(segment, pe, frames_to_each));
+  }
+  std::vector<std::thread> threads;
+  for (auto& participant : participants) threads.emplace_back([&] { participant->run(); });
+  for (std::thread& thread : threads) thread.join();
+  for (auto& participant : participants) {
+    EXPECT_TRUE(participant->in_order());
+    EXPECT_EQ(participant->outstanding(), 0u);
+    EXPECT_EQ(participant->arrived(), std::vector<std::uint64_t>(pes, frames_to_each));
+  }
+}
+
+TEST(LocalEndpoint, moves_frames_of_all_sizes_among_threads_exactly_once_and_in_order) {
+  exchange(1, 3 * inbox_cells);
+  exchange(2, 5 * inbox_cells);
+  exchange(5, 2 * inbox_cells);
+}
+
+TEST(LocalEndpoint, wakes_a_sleeper_for_each_of_many_frames_that_go_to_and_fro) {
+  Segment segment(2, 1, 2, arena_bytes);
+  constexpr std::uint64_t rounds = 2000;
+  auto play = [&](std::size_t pe) {
+    const std::unique_ptr<Endpoint> endpoint = make_endpoint(segment, pe);
+    struct {
+      Frame frame{};
+      std::array<std::byte, 8> payload{};
+    } small;
+    small.frame.header.payload_bytes = 8;
+    small.frame.header.source = std::uint32_t(pe);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      if (round % 2 == pe) {
+        std::memcpy(small.frame.payload(), &round, 8);
+        EXPECT_EQ(endpoint->try_post(1 - pe, &small.frame, small.frame.payload() + 8, false), Endpoint::Posted::copied);
+        continue;
+      }
+      Arrival arrival;
+      // A wake-up that is lost costs a minute: the test's time limit ends it.
+      while (!endpoint->poll(arrival)) endpoint->sleep(60 * a_second);
+      EXPECT_EQ(std::memcmp(arrival.payload, &round, 8), 0);
+      endpoint->release(arrival);
+    }
+  };
+  std::thread other(play, 1);
+  play(0);
+  other.join();
+}
+
+TEST(LocalEndpoint, refuses_what_finds_a_full_queue_and_takes_it_when_there_is_room) {
+  Segment segment(2, 1, 2, arena_bytes);
+  const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+  Frame frame{};
+  auto post = [&] { return sender->try_post(1, &frame, frame.payload(), false); };
+  for (std::size_t i = 0; i < inbox_cells; ++i) ASSERT_EQ(post(), Endpoint::Posted::copied);
+  EXPECT_EQ(post(), Endpoint::Posted::refused);
+  Arrival arrival;
+  ASSERT_TRUE(receiver->poll(arrival));
+  EXPECT_EQ(post(), Endpoint::Posted::refused) << "a frame that is read in place holds its cell";
+  ASSERT_TRUE(receiver->poll(arrival));
+  EXPECT_EQ(post(), Endpoint::Posted::copied);
+  for (std::size_t left = inbox_cells - 1; left > 0; --left) ASSERT_TRUE(receiver->poll(arrival));
+  EXPECT_FALSE(receiver->poll(arrival));
+}
+
+}  // namespace
+}  // namespace headway::local
