@@ -5,7 +5,32 @@
 #include <headway/base/format_error.hpp>
 #include <headway/transport/local/local.hpp>
 
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace headway::local {
+namespace {
+
+// ThreadSanitizer watches one process. When a frame whose owner is in another one has been with one of our PEs, went
+// back, and comes to another of our PEs, it is the owner that orders what the two do to it, so it must be told.
+#if defined(__SANITIZE_THREAD__)
+bool in_another_process(const Segment& segment, std::size_t pe, std::size_t owner) {
+  const std::size_t pes_per_process = segment.header().pes_per_process;
+  return pe / pes_per_process != owner / pes_per_process;
+}
+void before_giving_back(const Segment& segment, std::size_t pe, std::size_t owner) {
+  if (in_another_process(segment, pe, owner)) __tsan_release(&segment.control(owner).returned);
+}
+void after_arrival(const Segment& segment, std::size_t pe, std::size_t owner) {
+  if (in_another_process(segment, pe, owner)) __tsan_acquire(&segment.control(owner).returned);
+}
+#else
+void before_giving_back(const Segment&, std::size_t, std::size_t) {}
+void after_arrival(const Segment&, std::size_t, std::size_t) {}
+#endif
+
+}  // namespace
 
 std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe) {
   return std::make_unique<LocalEndpoint>(segment, pe);
@@ -102,8 +127,8 @@ void LocalEndpoint::let_go() {
 
 namespace {
 [[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const char* what) {
-  throw FormatError(
-      fmt::format("a frame of {} messages from PE {} to PE {} is not valid: {}", header.count, header.source, pe, what));
+  throw FormatError(fmt::format("a frame of {} messages from PE {} to PE {} is not valid: {}", header.count,
+                                header.source, pe, what));
 }
 }  // namespace
 
@@ -149,6 +174,7 @@ bool LocalEndpoint::poll(Arrival& arrival) {
   std::memcpy(&reference, cell->bytes, sizeof reference);
   let_go();
   check_reference(arrival.header, reference);
+  after_arrival(*segment_, pe_, arrival.header.source);
   arrival.payload = reinterpret_cast<Frame*>(segment_->at(reference.block))->payload();
   arrival.tail_end = segment_->at(reference.tail_end);
   arrival.owned = reference.block;
@@ -161,6 +187,7 @@ void LocalEndpoint::release(const Arrival& arrival) {
     returned_to_self_.push_back(segment_->at(arrival.owned));
     return;
   }
+  before_giving_back(*segment_, pe_, arrival.header.source);
   Peer& owner = peers_[arrival.header.source];
   owner.returns.push(reinterpret_cast<Frame*>(segment_->at(arrival.owned))->link, arrival.owned);
   owner.doorbell.ring();

@@ -1,5 +1,6 @@
-/// Frames that come back to their owner: a stack in shared memory. Anybody pushes; the owner alone takes, and always
-/// all of them, so that a frame that returns a second time under a slow pusher does no harm (no ABA).
+/// Frames that come back to their owner: a stack in shared memory. Anybody pushes, the owner alone takes, and always all
+/// of them. A pusher needs only that the topmost frame is the one that its link names, wherever that one has been since it
+/// looked; and no taker can have looked at a link that another changed (no ABA).
 #pragma once
 
 #include <atomic>
