@@ -75,6 +75,27 @@ function(headway_test name)
   headway_sanitize(${name} ${name} ${ARG_SANITIZE})
 endfunction()
 
+# headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [ARGUMENTS ...]): an executable over <fuzz/fuzz.hpp>. Its test NAME
+# decodes n inputs, NAME_long 10^8; both also where AddressSanitizer watches.
+function(headway_fuzz name)
+  if(NOT HEADWAY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "RUNS" "SOURCES;USES;ARGUMENTS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${ARG_USES} headway_fuzz_support headway_warnings)
+  set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus)
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGUMENTS} --runs ${ARG_RUNS} --corpus ${corpus})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  headway_sanitize(${name} ${name} asan)
+  if(NOT ARG_ARGUMENTS)
+    add_test(NAME ${name}_long COMMAND ${name} --runs 100000000 --seed 2 --corpus ${corpus})
+    set_tests_properties(${name}_long PROPERTIES TIMEOUT 14400 LABELS long)
+    headway_sanitize(${name}_long ${name} asan)
+  endif()
+endfunction()
+
 # headway_program(NAME SOURCES ... USES ...): an executable in bin/.
 function(headway_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})

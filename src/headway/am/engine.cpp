@@ -76,6 +76,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint16_t)));
     const auto handler = control_value<std::uint16_t>(bytes.first(bytes.size() - text.size()));
     const std::string theirs(reinterpret_cast<const char*>(text.data()), text.size());
+    if (!std::ranges::all_of(theirs, [](unsigned char c) { return c >= ' '; })) throw FormatError("it holds no text");
     const Entry& mine = known_handler(handler);
     fail(FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "

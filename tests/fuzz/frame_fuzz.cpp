@@ -1,0 +1,615 @@
+// Hostile frames: what Engine, every kind of Aggregator, calls and collectives make of bytes that were a valid frame
+// once.
+//
+// An input:  | how it arrives, 1 byte | FrameHeader, 24 | payload | tail |
+//
+// What a transport has looked at holds: payload and tail lie in the memory that the frame came in.
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <fuzz/fuzz.hpp>
+#include <fuzz/memory_endpoint.hpp>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/calls.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/base/error.hpp>
+#include <headway/collective/allreduce.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headway {
+namespace {
+
+using fuzz::Broken;
+using fuzz::Bytes;
+using fuzz::MemoryEndpoint;
+
+constexpr std::size_t header_at = 1, body_at = header_at + sizeof(FrameHeader);
+constexpr std::size_t budget_bytes = 64_KiB;
+
+/// How an input arrives.
+enum How : std::uint8_t {
+  tail_apart = 1,      // in memory of its own
+  keep_signature = 2,  // instead of the right one for its handler
+  no_room = 4,         // for frames of the PE's own, at first
+  by_value = 8,        // if it is short enough
+  idle = 16,           // the PE posts what is in its open buffers
+  in_quiesce = 32,
+  in_allreduce = 64,
+};
+
+struct Wide {
+  std::uint64_t words[4];
+};
+struct alignas(64) Aligned {
+  std::uint64_t words[8];
+};
+struct Large {
+  std::uint32_t words[1600];  // goes in parts
+};
+
+/// What handlers have seen: that they look at all of it, and that their source is one.
+struct Seen {
+  std::size_t pes;
+  std::uint64_t sum = 0;
+  const char* broken = nullptr;
+
+  void source(PeId pe) {
+    if (pe.value >= pes) broken = "a handler is given a source that is no PE";
+  }
+  void bytes(const void* at, std::size_t size) {
+    const auto* byte = static_cast<const unsigned char*>(at);
+    for (std::size_t i = 0; i < size; ++i) sum += byte[i];
+  }
+  template <class T>
+  void one(const T& value) {
+    if (reinterpret_cast<std::uintptr_t>(&value) % alignof(T) != 0) broken = "a message is not aligned";
+    bytes(&value, sizeof value);
+  }
+  template <class T>
+  void all(std::span<const T> values) {
+    if (reinterpret_cast<std::uintptr_t>(values.data()) % alignof(T) != 0) broken = "a view is not aligned";
+    bytes(values.data(), values.size_bytes());
+  }
+  void text(std::string_view text) { bytes(text.data(), text.size()); }
+};
+
+Seen* seen = nullptr;  // of the PE that decodes, for functions without captures
+
+void plain_function(std::uint64_t value) { seen->one(value); }
+void function_of_text(Pe&, PeId source, std::string_view text) {
+  seen->source(source);
+  seen->text(text);
+}
+
+using Words = std::span<const std::uint64_t>;
+using Table = std::map<std::string, std::vector<std::uint32_t>>;
+
+/// One of each kind of aggregator. Made on every PE, so that all can send what one of them decodes.
+class Kinds {
+ public:
+  Kinds(Pe& pe, Seen& s)
+      : pe_(pe),
+        number_(pe, std::uint64_t(1)),
+        text_(pe, "text"),
+        fixed_(pe, small()),
+        fixed_2d_(pe, small(2)),
+        fixed_3d_(pe, small(3)),
+        wide_source_(pe, small(2)),
+        aligned_(pe, small()),
+        aligned_2d_(pe, small(2)),
+        fixed_direct_(pe, {.topology = direct()}),
+        large_(pe, small()),
+        words_(pe, small()),
+        words_2d_(pe, small(2)),
+        words_ordered_(pe, ordered(1)),
+        texts_ordered_2d_(pe, ordered(2)),
+        texts_ordered_3d_(pe, ordered(3)),
+        texts_direct_(pe, {.topology = direct()}),
+        mixed_(pe, small(2)),
+        tables_(pe, small()),
+        tables_source_(pe, small(2)),
+        calls_2d_(pe, small(2)),
+        silent_(pe, small()),
+        destroyed_(std::in_place, pe, small()) {
+    fixed_.on([&s](std::uint64_t v) { s.one(v); });
+    fixed_2d_.on([&s](const std::uint64_t& v) { s.one(v); });
+    fixed_3d_.on([&s](PeId source, std::uint32_t, std::uint8_t) { s.source(source); });
+    wide_source_.on([&s](PeId source, const Wide& v) { s.source(source), s.one(v); });
+    aligned_.on([&s](const Aligned& v) { s.one(v); });
+    aligned_2d_.on([&s](const Aligned& v) { s.one(v); });
+    fixed_direct_.on([&s](const std::uint64_t& v) { s.one(v); });
+    large_.on([&s](const Large& v) { s.one(v); });
+    words_.on([&s](Words v) { s.all(v); });
+    words_2d_.on([&s](PeId source, Words v) { s.source(source), s.all(v); });
+    words_ordered_.on([&s](Words v) { s.all(v); });
+    texts_ordered_2d_.on([&s](PeId source, std::string_view v) { s.source(source), s.text(v); });
+    texts_ordered_3d_.on([&s](std::string_view v) { s.text(v); });
+    texts_direct_.on([&s](std::string_view v) { s.text(v); });
+    mixed_.on(
+        [&s](const std::uint32_t& n, std::string_view t, std::span<const double> d) { s.one(n), s.text(t), s.all(d); });
+    tables_.on([&s](const Table& table) { look_at(s, table); });
+    tables_source_.on([&s](PeId source, std::uint64_t, const Table& table, const std::string& text) {
+      s.source(source), look_at(s, table), s.text(text);
+    });
+    destroyed_->on([](std::uint16_t) {});
+    destroyed_.reset();
+  }
+
+  /// Sends to every PE from every kind, `times` of each.
+  void send(std::size_t times, Random& random) {
+    for (std::size_t to = 0; to < pe_.size(); ++to) {
+      for (std::size_t i = 0; i < times; ++i) send_one(to, random);
+      if (times == 1) send_long(to);
+    }
+  }
+
+  void flush() { pe_.engine().flush_all(am::FlushReason::requested); }
+
+ private:
+  static AggregatorOptions small(unsigned dimensions = 1) {
+    return {.buffer_bytes = 1_KiB, .topology = grid(dimensions)};
+  }
+  static AggregatorOptions ordered(unsigned dimensions) {
+    return {.buffer_bytes = 1_KiB, .topology = grid(dimensions), .ordered = true};
+  }
+  static void look_at(Seen& s, const Table& table) {
+    for (const auto& [name, values] : table) s.text(name), s.bytes(values.data(), values.size() * 4);
+  }
+
+  void send_one(std::size_t to, Random& random) {
+    const std::uint64_t word = random.next();
+    std::vector<std::uint64_t> words(random.below(6), word);
+    const std::string text(random.below(20), 'x');
+    const std::vector<double> doubles(random.below(4), 1.5);
+    fixed_.send(to, word), fixed_2d_.send(to, word), fixed_3d_.send(to, std::uint32_t(word), 7);
+    wide_source_.send(to, {word, 1, 2, 3}), fixed_direct_.send(to, word);
+    aligned_.send(to, Aligned{{word}}), aligned_2d_.send(to, Aligned{{word}});
+    words_.send(to, words), words_2d_.send(to, words), words_ordered_.send(to, words);
+    texts_ordered_2d_.send(to, text), texts_ordered_3d_.send(to, text), texts_direct_.send(to, text);
+    mixed_.send(to, std::uint32_t(word), text, doubles);
+    const Table table{{text, {1, 2, 3}}, {"", {}}};
+    tables_.send(to, table), tables_source_.send(to, word, table, text);
+    for (CallAggregator* calls : {&default_calls(pe_), &calls_2d_}) {
+      calls->rpc_ff(
+          to, [](std::uint64_t v) { seen->one(v); }, word);
+      calls->rpc_ff(
+          to, [](Pe&, PeId source, std::string_view t) { seen->source(source), seen->text(t); }, text);
+      calls->rpc_ff(
+          to, [](const Aligned& v) { seen->one(v); }, Aligned{{word}});
+      calls->rpc_ff(
+          to, [](std::uint64_t& n, std::string& t) { seen->one(n), seen->text(t); }, number_, text_);
+      calls->rpc_ff(
+          to, [](const Table& t) { look_at(*seen, t); }, table);
+      calls->rpc_ff(to, &plain_function, word);
+      calls->rpc_ff(to, &function_of_text, text);
+    }
+  }
+
+  /// Messages by themselves, in one frame and in parts.
+  void send_long(std::size_t to) {
+    large_.send(to, Large{});
+    const std::string text(2000, 'x'), longer(9000, 'y');
+    const std::vector<std::uint64_t> words(40, 7), more(700, 9);
+    words_.send(to, words), words_.send(to, more), words_2d_.send(to, words), words_ordered_.send(to, more);
+    texts_ordered_2d_.send(to, text), texts_ordered_3d_.send(to, text), texts_direct_.send(to, longer);
+    mixed_.send(to, 1, text, std::vector<double>(20, 2.5));
+    tables_.send(to, {{text, std::vector<std::uint32_t>(100, 3)}});
+  }
+
+  Pe& pe_;
+  DistObject<std::uint64_t> number_;
+  DistObject<std::string> text_;
+  Aggregator<std::uint64_t> fixed_, fixed_2d_;
+  Aggregator<std::uint32_t, std::uint8_t> fixed_3d_;
+  Aggregator<Wide> wide_source_;
+  Aggregator<Aligned> aligned_, aligned_2d_;
+  Aggregator<std::uint64_t> fixed_direct_;
+  Aggregator<Large> large_;
+  Aggregator<Words> words_, words_2d_, words_ordered_;
+  Aggregator<std::string_view> texts_ordered_2d_, texts_ordered_3d_, texts_direct_;
+  Aggregator<std::uint32_t, std::string_view, std::span<const double>> mixed_;
+  Aggregator<Table> tables_;
+  Aggregator<std::uint64_t, Table, std::string> tables_source_;
+  CallAggregator calls_2d_;
+  Aggregator<std::uint16_t> silent_;  // nobody listens
+  std::optional<Aggregator<std::uint16_t>> destroyed_;
+};
+
+struct Stop : std::runtime_error {
+  Stop() : std::runtime_error("nothing more arrives") {}
+};
+
+/// A PE by itself.
+struct Node {
+  Node(std::size_t id, std::size_t pes, MemoryEndpoint::OnPost posted)
+      : endpoint(id, pes, sizeof(am::PeBoard), std::move(posted)),
+        engine(endpoint, {.budget_bytes = budget_bytes,
+                          .spill_bytes = 4_MiB,
+                          .idle = am::Idle::sleep,
+                          .still_wanted = [] { throw Stop(); }}),
+        seen{pes},
+        kinds(std::make_unique<Kinds>(engine.pe(), seen)) {}
+
+  MemoryEndpoint endpoint;
+  am::Engine engine;
+  Seen seen;
+  std::unique_ptr<Kinds> kinds;
+};
+
+/// How many PEs, and which of them decodes.
+struct Shape {
+  std::size_t pes, me;
+};
+constexpr Shape shapes[] = {{7, 4}, {20, 9}};
+
+using Signatures = std::map<std::uint16_t, std::uint16_t>;  // by handler
+
+Bytes input_of(How how, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
+  Bytes input(body_at);
+  input[0] = std::byte(how);
+  std::memcpy(input.data() + header_at, &header, sizeof header);
+  input.insert(input.end(), payload, payload + header.payload_bytes);
+  input.insert(input.end(), tail_end - header.tail_bytes, tail_end);
+  return input;
+}
+
+/// All PEs in this process, delivering to each other; keeps what comes to one of them.
+class Capture {
+ public:
+  Capture(Shape shape, std::vector<Bytes>& inputs, Signatures& signatures)
+      : me_(shape.me), inputs_(inputs), signatures_(signatures), pending_(shape.pes) {
+    for (std::size_t pe = 0; pe < shape.pes; ++pe) {
+      nodes_.push_back(
+          std::make_unique<Node>(pe, shape.pes,
+                                 [this](std::size_t target, const FrameHeader& header, const std::byte* payload,
+                                        const std::byte* tail_end) { post(target, header, payload, tail_end); }));
+    }
+    Random random(shape.pes);
+    for (const std::size_t times : {1, 3, 12}) {
+      for (const auto& node : nodes_) {
+        seen = &node->seen;
+        node->kinds->send(times, random);
+        node->kinds->flush();
+        deliver();
+      }
+      deliver();
+    }
+    for (const auto& node : nodes_) collect(*node, [&] { node->engine.quiesce(); });
+    for (const auto& node : nodes_) collect(*node, [&] { (void)allreduce(node->engine.pe(), 1.5, std::plus<>()); });
+  }
+
+ private:
+  void post(std::size_t target, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
+    const bool small = header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= 32;
+    Bytes input = input_of(small ? by_value : How(0), header, payload, tail_end);
+    if (header.kind == std::uint8_t(FrameKind::messages)) signatures_[header.handler] = header.signature;
+    if (target == me_ && often_enough(header)) inputs_.push_back(input);
+    pending_[target].push_back(std::move(input));
+  }
+
+  /// A few of each kind will do.
+  bool often_enough(const FrameHeader& header) {
+    const auto kind = std::array<unsigned, 5>{header.kind, header.handler, header.hops_left, header.flags,
+                                              header.count > 3 ? 3u : header.count};
+    return ++taken_[kind] <= 4;
+  }
+
+  void deliver() {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::size_t pe = 0; pe < nodes_.size(); ++pe) {
+        any |= !pending_[pe].empty();
+        give(pe);
+        seen = &nodes_[pe]->seen;
+        while (nodes_[pe]->engine.progress()) any = true;
+      }
+    }
+  }
+
+  void give(std::size_t pe) {
+    for (Bytes& input : pending_[pe]) {
+      auto& memory = memory_.emplace_back(std::make_unique<fuzz::FencedMemory>(input.size()));
+      Arrival arrival;
+      std::memcpy(&arrival.header, input.data() + header_at, sizeof arrival.header);
+      arrival.payload = memory->hold(std::span(input).subspan(body_at), 64, 32, 8);
+      arrival.tail_end = arrival.payload + (input.size() - body_at);
+      arrival.owned = input[0] == std::byte(by_value) ? 0 : memory_.size();
+      nodes_[pe]->endpoint.arrive(arrival);
+    }
+    pending_[pe].clear();
+  }
+
+  /// What a PE posts in a collective until it has to wait.
+  template <class Call>
+  void collect(Node& node, Call call) {
+    give(node.endpoint.id());
+    try {
+      call();
+    } catch (const Stop&) {
+    }
+  }
+
+  std::size_t me_;
+  std::vector<Bytes>& inputs_;
+  Signatures& signatures_;
+  std::vector<std::vector<Bytes>> pending_;
+  std::vector<std::unique_ptr<fuzz::FencedMemory>> memory_;
+  std::map<std::array<unsigned, 5>, int> taken_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+class Frames final : public fuzz::Target {
+ public:
+  std::vector<Bytes> valid_inputs() override {
+    std::vector<Bytes> inputs;
+    for (std::size_t i = 0; i < std::size(shapes); ++i) Capture(shapes[i], inputs, signatures_[i]);
+    return inputs;
+  }
+
+  void begin_round(std::uint64_t round) override {
+    shape_ = round % std::size(shapes);
+    node_.reset();
+    node_ = std::make_unique<Node>(shapes[shape_].me, shapes[shape_].pes,
+                                   [](std::size_t, const FrameHeader&, const std::byte*, const std::byte*) {});
+    seen = &node_->seen;
+    for (const Held& held : held_) free_.push_back(held.place);
+    held_.clear();
+    next_owned_ = 1;
+    spoilt_ = false;
+    for (Place* place : free_) place->let_go();
+  }
+
+  bool exhausted() const override { return spoilt_ || (free_.empty() && places_.size() == places_max); }
+
+  void mutate(Bytes& input, const Bytes& other, Random& random) override;
+
+  const std::string& decode(std::span<const std::byte> input) override {
+    refusal_.clear();
+    if (input.size() < body_at) return refusal_;
+    const auto how = How(std::to_integer<std::uint8_t>(input[0]));
+    const Arrival arrival = arrive(how, input);
+    const bool alone = held_.size() == 1;
+    node_->endpoint.refuse_claims((how & no_room) != 0);
+    run(how);
+    const bool refused = !refusal_.empty();
+    if (refused) check_text(arrival, alone);
+    settle(refused);
+    if ((how & no_room) != 0 && !refused) go_on();
+    if (node_->seen.broken != nullptr) throw Broken(node_->seen.broken);
+    return refusal_;
+  }
+
+  /// Serialized tables: an entry is a node of 88 bytes and comes in two.
+  std::size_t allocated_bytes_max(std::size_t input_bytes) const override { return (128u << 10) + 64 * input_bytes; }
+
+ private:
+  static constexpr std::size_t places_max = 256;
+
+  /// Where a frame's payload and tail lie until it is given back.
+  struct Place {
+    fuzz::FencedMemory payload{8_KiB}, tail{8_KiB};
+    void let_go() { payload.let_go(), tail.let_go(); }
+  };
+
+  struct Held {
+    std::uint64_t number;
+    bool by_value;
+    Place* place;
+  };
+
+  Place* free_place() {
+    if (free_.empty()) {
+      places_.push_back(std::make_unique<Place>());
+      free_.push_back(places_.back().get());
+    }
+    Place* place = free_.back();
+    free_.pop_back();
+    return place;
+  }
+
+  Arrival arrive(How how, std::span<const std::byte> input) {
+    Arrival arrival;
+    FrameHeader& header = arrival.header;
+    std::memcpy(&header, input.data() + header_at, sizeof header);
+    const std::span body = input.subspan(body_at);
+    header.payload_bytes = std::uint32_t(std::min<std::size_t>(header.payload_bytes, body.size()));
+    header.tail_bytes = std::uint32_t(std::min<std::size_t>(header.tail_bytes, body.size() - header.payload_bytes));
+    const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
+    if ((how & keep_signature) == 0) {
+      const auto known = signatures_[shape_].find(header.handler);
+      if (known != signatures_[shape_].end()) header.signature = known->second;
+    }
+    Place* const place = free_place();
+    if ((how & tail_apart) != 0) {
+      arrival.payload = place->payload.hold(body.first(header.payload_bytes), 64, 32, 0);
+      // tails are read in words that reach up to 7 bytes below them
+      arrival.tail_end =
+          place->tail.hold(body.subspan(header.payload_bytes, header.tail_bytes), 1, 0, 7) + header.tail_bytes;
+    } else {
+      arrival.payload = place->payload.hold(body.first(bytes), 64, 32, 7);
+      arrival.tail_end = arrival.payload + bytes;
+    }
+    const bool fits = (how & (by_value | tail_apart)) == by_value && bytes <= node_->endpoint.by_value_bytes_max();
+    arrival.owned = fits ? 0 : next_owned_;
+    held_.push_back({next_owned_++, fits, place});
+    node_->endpoint.arrive(arrival);
+    return arrival;
+  }
+
+  void run(How how) {
+    am::Engine& engine = node_->engine;
+    try {
+      if ((how & in_quiesce) != 0)
+        engine.quiesce();
+      else if ((how & in_allreduce) != 0)
+        (void)allreduce(engine.pe(), 1.5, std::plus<>());
+      else if ((how & idle) != 0)
+        engine.progress();
+      else
+        engine.poll_some();
+    } catch (const am::RunFailed& failure) {
+      refusal_ = failure.what();
+    } catch (const FormatError& error) {
+      refusal_ = error.what();
+    } catch (const UsageError& error) {  // of a collective: others take part with other sizes
+      refusal_ = error.what();
+    } catch (const Stop&) {
+    }
+  }
+
+  /// Once there is room, what was paused goes on.
+  void go_on() {
+    node_->endpoint.refuse_claims(false);
+    for (int i = 0; i < 4 && refusal_.empty(); ++i) run(idle);
+    if (!refusal_.empty()) spoilt_ = true;  // it would be tried for ever
+    settle(false);
+  }
+
+  /// What was given back may be used again. What is held by value lies in a copy; what was refused is held by nobody.
+  void settle(bool refused) {
+    if (node_->endpoint.has_arrivals()) spoilt_ = true;  // it failed before it looked at this one
+    const std::uint64_t last = next_owned_ - 1;
+    std::erase_if(held_, [&](const Held& held) {
+      const bool back = held.by_value || node_->endpoint.take_released(held.number) || (refused && held.number == last);
+      if (back) {
+        held.place->let_go();
+        free_.push_back(held.place);
+      }
+      return back;
+    });
+  }
+
+  /// A refusal names the PE and the frame's source.
+  void check_text(const Arrival& arrival, bool alone) const {
+    static constexpr std::array expected{"is not valid",    "damaged bytes",  "a message",       "a part of",
+                                         "a call",          "a view's count", "different order", "destroyed there",
+                                         "are undelivered", "allreduce()"};
+    bool known = false;
+    for (const char* part : expected) known |= refusal_.find(part) != std::string::npos;
+    if (!known) throw Broken("a refusal that nobody expects: " + refusal_);
+    if (!alone) return;  // it may be about another frame
+    if (refusal_.find(fmt::format("PE {}", arrival.header.source)) == std::string::npos &&
+        refusal_.find("undelivered") == std::string::npos) {
+      throw Broken("a refusal does not name the source: " + refusal_);
+    }
+  }
+
+  std::array<Signatures, std::size(shapes)> signatures_;
+  std::size_t shape_ = 0;
+  std::unique_ptr<Node> node_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<Place*> free_;
+  std::vector<Held> held_;  // the last one is the newest
+  std::uint64_t next_owned_ = 1;
+  bool spoilt_ = false;
+  std::string refusal_;
+};
+
+// --- mutations that keep the rest of a frame as it should be
+
+FrameHeader header_of(const Bytes& input) {
+  FrameHeader header;
+  std::memcpy(&header, input.data() + header_at, sizeof header);
+  return header;
+}
+void set_header(Bytes& input, const FrameHeader& header) {
+  std::memcpy(input.data() + header_at, &header, sizeof header);
+}
+
+template <class T>
+void put(Bytes& input, std::size_t at, T value) {
+  if (at + sizeof value <= input.size()) std::memcpy(input.data() + at, &value, sizeof value);
+}
+
+/// More or fewer bytes at the end of the payload, or of the tail, which the header knows of.
+void stretch(Bytes& input, FrameHeader& header, bool tail, std::int64_t by) {
+  std::uint32_t& bytes = tail ? header.tail_bytes : header.payload_bytes;
+  by = std::max(by, -std::int64_t(bytes));
+  const auto at = input.begin() + std::ptrdiff_t(body_at + header.payload_bytes);
+  if (by < 0) {
+    if (tail)
+      input.erase(at, at - by);
+    else
+      input.erase(at + by, at);
+  } else {
+    const Bytes more(std::size_t(by), std::byte(by % 3));
+    input.insert(at, more.begin(), more.end());
+  }
+  bytes = std::uint32_t(bytes + by);
+}
+
+void Frames::mutate(Bytes& input, const Bytes& other, Random& random) {
+  if (input.size() < body_at) input.resize(body_at);
+  FrameHeader header = header_of(input);
+  const std::size_t body = input.size() - body_at;
+  header.payload_bytes = std::uint32_t(std::min<std::size_t>(header.payload_bytes, body));
+  header.tail_bytes = std::uint32_t(body - header.payload_bytes);
+  switch (random.below(14)) {
+    case 0:
+      input[0] = std::byte(random.one_in(4) ? random.below(128) : random.below(32) & ~unsigned(keep_signature));
+      break;
+    case 1: header.count = std::uint32_t(fuzz::boundary_value(random, header.count)); break;
+    case 2:
+      header.source = std::uint32_t(random.one_in(2) ? random.below(24) : fuzz::boundary_value(random, 20));
+      break;
+    case 3:
+      header.handler = std::uint16_t(random.one_in(8) ? fuzz::boundary_value(random, 24) : random.below(24));
+      break;
+    case 4: header.hops_left = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
+    case 5: header.flags = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
+    case 6:
+      if (random.one_in(4))
+        header.kind = std::uint8_t(random.below(4));
+      else if (random.one_in(4))
+        header.scope = std::uint8_t(random.one_in(2) ? random.below(4) : random.below(256));
+      else
+        header.signature = std::uint16_t(random.next());
+      break;
+    case 7: {  // entries and the count of them
+      const auto entry = std::int64_t(random.below(8)), by = std::int64_t(random.below(5)) - 2;
+      header.count = std::uint32_t(header.count + by);
+      stretch(input, header, true, by * entry);
+      break;
+    }
+    case 8: {  // messages and the count of them
+      const auto size = std::int64_t(1) << random.below(7), by = std::int64_t(random.below(5)) - 2;
+      if (random.one_in(2)) header.count = std::uint32_t(header.count + by);
+      stretch(input, header, false, by * size);
+      break;
+    }
+    case 9:  // the numbers of a part, a call, or a control message
+      put(input, body_at + 8 * random.below(4), fuzz::boundary_value(random, header.payload_bytes));
+      break;
+    case 10:  // an entry
+      if (header.tail_bytes != 0) {
+        const std::size_t at = body_at + header.payload_bytes + random.below(header.tail_bytes);
+        if (random.one_in(2))
+          put(input, at, std::uint8_t(fuzz::boundary_value(random, 32)));
+        else
+          put(input, at, std::uint16_t(fuzz::boundary_value(random, header.payload_bytes)));
+      }
+      break;
+    case 11:
+      if (other.size() >= body_at) header = header_of(other);
+      break;
+    default:
+      fuzz::change_bytes(input, body_at, other, random);
+      header.payload_bytes =
+          std::uint32_t(input.size() - body_at - std::min<std::size_t>(header.tail_bytes, input.size() - body_at));
+  }
+  set_header(input, header);
+}
+
+}  // namespace
+}  // namespace headway
+
+int main(int argc, char** argv) {
+  headway::Frames frames;
+  return headway::fuzz::run(argc, argv, "headway_frame_fuzz", frames);
+}

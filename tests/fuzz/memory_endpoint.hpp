@@ -1,0 +1,121 @@
+/// An endpoint whose frames stay in this process: what is posted goes to a function, what arrives is given to it. Each
+/// frame has memory of exactly its own size, so that sanitizers see what goes beyond it.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <fuzz/fuzz.hpp>
+#include <headway/transport/endpoint.hpp>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace headway::fuzz {
+
+class MemoryEndpoint final : public Endpoint {
+ public:
+  using OnPost = std::function<void(std::size_t target, const FrameHeader& header, const std::byte* payload,
+                                    const std::byte* tail_end)>;
+
+  MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, OnPost posted)
+      : id_(id), size_(size), posted_(std::move(posted)), board_(board_bytes) {}
+  ~MemoryEndpoint() override {
+    for (Block* block : blocks_) std::free(block);
+  }
+
+  void arrive(const Arrival& arrival) { arrivals_.push_back(arrival); }
+  bool has_arrivals() const { return next_ != arrivals_.size(); }
+  /// Whether the frame with this `owned` was given back; forgets it.
+  bool take_released(std::uint64_t owned) { return std::erase(released_, owned) != 0; }
+  /// Claims are refused from now on, or no more.
+  void refuse_claims(bool refuse) { refuses_ = refuse; }
+
+  std::size_t id() const override { return id_; }
+  std::size_t size() const override { return size_; }
+  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
+    if (refuses_) return nullptr;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, 64, sizeof(Block) + frame_bytes) != 0) throw std::bad_alloc();
+    blocks_.push_back(new (memory) Block{frame_bytes, tag, blocks_.size(), {}});
+    return reinterpret_cast<Frame*>(blocks_.back() + 1);
+  }
+  std::size_t block_bytes(std::size_t frame_bytes) const override {
+    return std::bit_ceil(std::max<std::size_t>(frame_bytes, 128));
+  }
+  void drop(Frame* frame) override {
+    Block* const block = block_of(frame);
+    blocks_[block->index] = blocks_.back();
+    blocks_[block->index]->index = block->index;
+    blocks_.pop_back();
+    std::free(block);
+  }
+  Endpoint::Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override {
+    const FrameHeader& header = frame->header;
+    const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
+    const bool by_value = header.hops_left == 0 && bytes <= by_value_bytes_max();
+    if (!by_value && !claimed) return Endpoint::Posted::refused;
+    if (claimed) {
+      const std::byte* const end = reinterpret_cast<const std::byte*>(frame) + block_of(frame)->bytes;
+      if (tail_end > end || bytes > std::size_t(tail_end - frame->payload())) {
+        throw Broken("a frame is posted that is longer than its memory");
+      }
+    }
+    if (target >= size_ || header.source != id_) throw Broken("a frame is posted that names no PE");
+    posted_(target, header, frame->payload(), tail_end);
+    if (by_value) return Endpoint::Posted::copied;
+    returned_.push_back(frame);
+    return Endpoint::Posted::lent;
+  }
+  std::size_t by_value_bytes_max() const override { return 32; }
+  std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
+    for (Frame* frame : returned_) {
+      const Block block = *block_of(frame);
+      drop(frame);
+      returned(context, block_bytes(block.bytes), block.tag);
+    }
+    return std::exchange(returned_, {}).size();
+  }
+  bool poll(Arrival& arrival) override {
+    if (!has_arrivals()) {
+      arrivals_.clear();
+      next_ = 0;
+      return false;
+    }
+    arrival = arrivals_[next_++];
+    return true;
+  }
+  void release(const Arrival& arrival) override {
+    if (arrival.owned != 0) released_.push_back(arrival.owned);
+  }
+  void sleep(std::int64_t ns) override { now_ += ns; }
+  std::int64_t now() const override { return now_ += 1000; }
+  std::span<std::byte> board(std::size_t) override { return board_; }
+
+ private:
+  struct alignas(64) Block {
+    std::size_t bytes;  // of the frame behind it
+    std::uint64_t tag;
+    std::size_t index;  // in blocks_
+    std::byte unused[40];
+  };
+  static_assert(sizeof(Block) == 64);
+  static Block* block_of(Frame* frame) { return reinterpret_cast<Block*>(frame) - 1; }
+
+  std::size_t id_, size_;
+  OnPost posted_;
+  std::vector<std::byte> board_;
+  std::vector<Block*> blocks_;  // claimed or on their way
+  std::vector<Frame*> returned_;
+  std::vector<Arrival> arrivals_;
+  std::size_t next_ = 0;
+  std::vector<std::uint64_t> released_;
+  bool refuses_ = false;
+  mutable std::int64_t now_ = 0;
+};
+
+}  // namespace headway::fuzz
