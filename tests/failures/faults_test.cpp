@@ -116,8 +116,10 @@ TEST(Faults, a_process_that_is_killed_at_any_moment_ends_the_run_within_two_seco
     EXPECT_LT(seconds.fair, seconds_to_end) << seconds.all << " in all";
     ASSERT_EQ(session.wait(), 121) << session.errors();
     const std::string expected = " (pid " + std::to_string(children[process]) + ") was killed by signal " +
-                                 std::to_string(signal) + " (" + strsignal(signal) + ")\n";
-    EXPECT_EQ(session.errors(), "headway: " + c.name_of(process) + expected);
+                                 std::to_string(signal) + " (" + strsignal(signal) + ")";
+    // More is said where the system happens to be short of memory.
+    EXPECT_TRUE(session.errors().starts_with("headway: " + c.name_of(process) + expected)) << session.errors();
+    EXPECT_EQ(std::ranges::count(session.errors(), '\n'), 1) << session.errors();
     ++causes["signal " + std::to_string(signal) + (at_start ? " at the start" : " under load")];
     EXPECT_EQ(session.leftovers(), "");
     if (::testing::Test::HasFailure()) break;

@@ -103,7 +103,8 @@ std::vector<std::uint32_t> Engine::waits_for() const {
   const Phase phase = board_->phase.load(std::memory_order_relaxed);
   if (!waits(phase)) return pes;
   const std::uint32_t peer = board_->waiting_for.load(std::memory_order_relaxed);
-  if (phase == Phase::sending) {
+  // What handlers have spilled goes first.
+  if (phase == Phase::sending && !store_.spilling()) {
     // Where the target holds nothing of this PE's, the budget may be with others; else its queue is full.
     const bool elsewhere = store_.outstanding_bytes(peer) == 0 && outstanding_bytes() > store_.budget_bytes() / 4;
     add_once(pes, elsewhere ? holder_of_most() : peer);

@@ -15,10 +15,10 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <headway/am/attendance.hpp>
 #include <headway/am/report_signals.hpp>
 #include <headway/am/supervisor.hpp>
+#include <headway/am/system_state.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
@@ -80,16 +80,6 @@ std::string processes_limit() {
   const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return fmt::format(" ({}a container's pids.max may allow fewer; fewer PEs need fewer)",
                      limited ? fmt::format("ulimit -u allows this user {} processes and threads; ", limit.rlim_cur) : "");
-}
-
-/// How many processes the kernel has killed for want of memory; 0 if that is not known.
-std::uint64_t killed_for_memory() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  for (std::uint64_t value = 0; file >> name >> value;) {
-    if (name == "oom_kill") return value;
-  }
-  return 0;
 }
 
 local::Segment make_segment(const Settings& settings) {
@@ -458,8 +448,8 @@ void Supervisor::explain_end(const Process& process) {
     const bool out_of_memory = signal == SIGKILL && killed_for_memory() != killed_for_memory_before_;
     say(fmt::format("{} ({}) was killed by signal {} ({}){}{}", pes_of(process.index), pids_of(process), signal,
                     strsignal(signal), finished ? " after run() had finished" : "",
-                    out_of_memory ? "; the system, or this container, is out of memory and has killed processes: fewer PEs, or "
-                                    "a smaller HEADWAY_BUDGET or HEADWAY_SPILL, need less"
+                    out_of_memory ? "; meanwhile the system has killed processes for want of memory: fewer PEs, or a smaller "
+                                    "HEADWAY_BUDGET or HEADWAY_SPILL, need less"
                                   : ""));
   }
   end_run(exit_status::failed);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <headway/am/system_state.hpp>
+#include <optional>
 
 namespace headway::am {
 namespace {
@@ -13,6 +14,16 @@ std::string first_line(const std::string& path) {
   std::string text;
   std::getline(file, text);
   return text;
+}
+
+/// The number behind `name` in a file of lines "NAME NUMBER".
+std::optional<std::uint64_t> number_in(const std::string& path, const std::string& name) {
+  std::ifstream file(path);
+  std::string found;
+  for (std::uint64_t value = 0; file >> found >> value;) {
+    if (found == name) return value;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -53,6 +64,20 @@ bool is_undisturbed_by_signals(pid_t process, pid_t thread) {
 std::string sleeps_in(pid_t process, pid_t thread) {
   const std::string text = first_line(fmt::format("/proc/{}/task/{}/wchan", process, thread));
   return text == "0" ? "" : text;
+}
+
+std::uint64_t killed_for_memory() {
+  std::ifstream groups("/proc/self/cgroup");  // lines "NUMBER:CONTROLLERS:PATH"
+  for (std::string line; std::getline(groups, line);) {
+    const auto controllers = line.find(':'), path = line.find(':', controllers + 1);
+    if (path == line.npos) continue;
+    const bool v2 = line.starts_with("0::");
+    if (!v2 && line.find("memory") > path) continue;
+    const std::string file = v2 ? "/sys/fs/cgroup" + line.substr(path + 1) + "/memory.events"
+                                : "/sys/fs/cgroup/memory" + line.substr(path + 1) + "/memory.oom_control";
+    if (const auto count = number_in(file, "oom_kill")) return *count;
+  }
+  return number_in("/proc/vmstat", "oom_kill").value_or(0);
 }
 
 }  // namespace headway::am

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 namespace headway::am {
@@ -20,5 +21,9 @@ bool is_undisturbed_by_signals(pid_t process, pid_t thread);
 
 /// The function of the kernel that the thread sleeps in; empty if it does not, or that is not known.
 std::string sleeps_in(pid_t process, pid_t thread);
+
+/// How many processes the kernel has killed for want of memory: those of this process's control group, or of the whole
+/// system where the group does not say. 0 if that is not known.
+std::uint64_t killed_for_memory();
 
 }  // namespace headway::am
