@@ -104,17 +104,23 @@ bool Engine::progress() {
     throw UsageError("progress() inside a handler: handlers run one at a time; return and continue in another handler");
   }
   if (deferrals_ != 0) return false;
-  if (progress_round(store_.spilling() ? 1 : frames_per_round)) return true;
-  bool any = false;
-  for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_idle();
+  const bool moved = progress_round(store_.spilling() ? 1 : frames_per_round);
+  const bool in_waves = scopes_.advance();
+  // Waves alone are no movement: they go on for as long as something waits, perhaps for what open buffers hold.
+  if (moved) return true;
+  bool flushed = false;
+  for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();
   // Open buffers may hold the memory that a send, or what waits here, needs.
-  if (!any && (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
-    any = flush_all(FlushReason::full);
+  if (!flushed && (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
+    flushed = flush_all(FlushReason::full);
   }
-  return any;
+  return flushed || in_waves;
 }
 
-void Engine::poll_some() { progress_round(store_.spilling() ? 1 : frames_per_round); }
+void Engine::poll_some() {
+  progress_round(store_.spilling() ? 1 : frames_per_round);
+  scopes_.advance();
+}
 
 bool Engine::progress_round(unsigned frames_max) {
   if (const std::uint32_t wanted = board_->report_wanted.load(std::memory_order_relaxed); wanted != report_given_)
@@ -126,7 +132,6 @@ bool Engine::progress_round(unsigned frames_max) {
   any |= run_what_arrived(frames_max);
   enter_scope(scopes_.of_main_program());
   any |= flush_due();
-  any |= scopes_.advance();
   return any;
 }
 
