@@ -33,6 +33,7 @@ class SerialRun {
   explicit SerialRun(const Program& program) : program_(program) {
     expectation_.phases.resize(program.phases);
     for (auto& phase : expectation_.phases) phase.spill_bytes.resize(program.pes);
+    expectation_.epochs.resize(program.rounds.size());
     expectation_.digests.resize(program.pes);
   }
 
@@ -40,7 +41,9 @@ class SerialRun {
     for (const Round* round : program_.rounds) {
       for (std::size_t pe = 0; pe < program_.pes; ++pe) {
         const std::size_t roots = program_.roots(*round, pe);
-        for (std::size_t i = 0; i < roots; ++i) handle(program_.root(*round, pe, i));
+        for_each_part(*round, roots, [&](unsigned level, std::size_t first, std::size_t end) {
+          for (std::size_t i = first; i < end; ++i) handle(program_.root(*round, pe, i, level));
+        });
       }
     }
     for (const auto& phase : expectation_.phases) {
@@ -55,6 +58,7 @@ class SerialRun {
   void handle(const Draft& draft) {
     auto& phase = expectation_.phases[program_.rounds[draft.round]->phase];
     ++phase.messages;
+    for (unsigned level = 0; level <= draft.level; ++level) ++expectation_.epochs[draft.round][level];
     phase.spill_bytes[draft.source] += spill_bytes_of(program_, draft);
     expectation_.digests[draft.destination] += key_of(program_, draft);
     for (unsigned i = 0; i < draft.children; ++i) handle(program_.child(draft, i));
@@ -106,6 +110,17 @@ void Oracle::leaves_quiesce(std::size_t phase) {
   if (unhandled_messages_ != 0) {
     throw Violation(
         fmt::format("quiesce() has returned too early: {} messages are not handled yet", unhandled_messages_));
+  }
+}
+
+void Oracle::finds_epoch_done(std::size_t round, unsigned level) {
+  const RoundState& state = rounds_[round];
+  if (state.ended[level] != program_.pes) {
+    throw Violation(fmt::format("an epoch is done though only {} PEs have ended it", state.ended[level]));
+  }
+  for (unsigned l = level; l <= epochs_max; ++l) {
+    if (state.unhandled[l] == 0) continue;
+    throw Violation(fmt::format("an epoch is done too early: {} messages are not handled yet", state.unhandled[l]));
   }
 }
 

@@ -1,6 +1,7 @@
 /// The books of a run: what was sent and handled, and what had to happen before what.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -28,7 +29,9 @@ struct Expectation {
     std::uint64_t messages = 0;
     std::vector<std::uint64_t> spill_bytes;  // by PE: its handlers' frames, were each message in one of its own
   };
+  using ByLevel = std::array<std::uint64_t, epochs_max + 1>;
   std::vector<Phase> phases;
+  std::vector<ByLevel> epochs;         // by round: messages in so many epochs, or more
   std::vector<std::uint64_t> digests;  // by PE: the sum of the keys of all that it handles
   std::uint64_t spill_bytes_max = 0;
 };
@@ -46,12 +49,18 @@ class Ledger {
 
   virtual void sends(std::uint64_t /*key*/) {}
   virtual void handles(std::uint64_t /*key*/) {}
+  /// Messages that lie in epochs, and say so.
+  virtual void sends_in_epoch(std::size_t /*round*/, unsigned /*level*/) {}
+  virtual void handles_in_epoch(std::size_t /*round*/, unsigned /*level*/) {}
   /// The main program has sent its messages of a round.
   virtual void has_sent(std::size_t /*round*/) {}
   /// Whether every PE has, and all messages there were then have been handled.
   virtual bool is_settled(std::size_t /*round*/) const { return true; }
   virtual void enters_quiesce(std::size_t /*phase*/) {}
   virtual void leaves_quiesce(std::size_t /*phase*/) {}
+  /// An epoch, by how many it lies in, itself included.
+  virtual void ends_epoch(std::size_t /*round*/, unsigned /*level*/) {}
+  virtual void finds_epoch_done(std::size_t /*round*/, unsigned /*level*/) {}
   virtual void enters_barrier(std::size_t /*round*/) {}
   virtual void leaves_barrier(std::size_t /*round*/) {}
 };
@@ -67,6 +76,10 @@ class Oracle final : public Ledger {
   bool is_settled(std::size_t round) const override { return rounds_[round].settled; }
   void enters_quiesce(std::size_t phase) override { ++quiescing_[phase]; }
   void leaves_quiesce(std::size_t phase) override;
+  void sends_in_epoch(std::size_t round, unsigned level) override { ++rounds_[round].unhandled[level]; }
+  void handles_in_epoch(std::size_t round, unsigned level) override { --rounds_[round].unhandled[level]; }
+  void ends_epoch(std::size_t round, unsigned level) override { ++rounds_[round].ended[level]; }
+  void finds_epoch_done(std::size_t round, unsigned level) override;
   void enters_barrier(std::size_t round) override { ++rounds_[round].in_barrier; }
   void leaves_barrier(std::size_t round) override;
 
@@ -76,6 +89,7 @@ class Oracle final : public Ledger {
   struct RoundState {
     std::size_t sent = 0, in_barrier = 0;
     bool settled = false;
+    Expectation::ByLevel unhandled{}, ended{};  // messages, PEs; by level
   };
   void settle();
 

@@ -27,9 +27,10 @@ struct Header {
   std::uint32_t order;  // of what one PE sent to another through one channel; main program and handlers count apart
   std::uint16_t source;
   std::uint8_t round;
-  std::uint8_t hops;  // how often it is still sent on
+  std::uint8_t hops;   // how often it is still sent on
+  std::uint8_t level;  // how many epochs of its round it lies in
   bool sent_by_handler;
-  std::uint8_t zero[7];
+  std::uint8_t zero[6];
 };
 static_assert(sizeof(Header) == 24);
 

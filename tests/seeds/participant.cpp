@@ -62,7 +62,8 @@ Participant::Participant(Pe& pe, const Program& program, const Expectation& expe
       expectation_(expectation),
       ledger_(ledger),
       random_(mix(program.seed, 0xbe00 + pe.id())),
-      target_bytes_max_(target_bytes_max(program)) {
+      target_bytes_max_(target_bytes_max(program)),
+      begun_(program.rounds.size()) {
   set_receiver(pe, this);
 }
 
@@ -99,8 +100,8 @@ void Participant::make_channels(const Stage& stage) {
     if (may_wait) pass_time(20);
     Line& line = lines_.emplace_back();
     line.channel = make_channel(pe_, plan, lines_.size() - 1, *this);
-    line.sent.resize(2 * pe_.size());
-    line.handled.resize(2 * pe_.size());
+    line.sent.resize(2 * pe_.size() * (1 + epochs_max * stage.rounds.size()));
+    line.handled.resize(line.sent.size());
   }
   if (may_wait) pass_time(20);
   for (Line& line : lines_) line.channel->listen();
@@ -121,9 +122,16 @@ void Participant::run_round(const Round& round) {
 }
 
 void Participant::send_roots(const Round& round) {
-  const std::size_t roots = program_.roots(round, pe_.id());
+  for_each_part(round, program_.roots(round, pe_.id()), [&](unsigned level, std::size_t first, std::size_t end) {
+    if (level > open_.size()) begin_epoch(round);
+    if (level < open_.size()) end_epoch(round);
+    send_roots(round, level, first, end);
+  });
+}
+
+void Participant::send_roots(const Round& round, unsigned level, std::size_t first, std::size_t end) {
   std::optional<headway::DeferHandlers> guard;
-  for (std::size_t i = 0; i < roots; ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     if (now_and_then(round.defer_every)) {
       if (guard) {
         deferring_ = false;
@@ -133,11 +141,57 @@ void Participant::send_roots(const Round& round) {
         deferring_ = true;
       }
     }
-    send(program_.root(round, pe_.id(), i), false, now_and_then(round.try_every));
+    send(program_.root(round, pe_.id(), i, level), false, now_and_then(round.try_every));
     if (now_and_then(round.progress_every)) pe_.progress();
     if (now_and_then(round.flush_every)) lines_[random_.below(lines_.size())].channel->flush();
   }
   deferring_ = false;
+}
+
+void Participant::begin_epoch(const Round& round) {
+  auto epoch = std::make_unique<headway::Epoch>(pe_);
+  open_.push_back({&round, unsigned(open_.size() + 1), std::move(epoch)});
+  begun_[round.number] = std::max(begun_[round.number], open_.back().level);
+  note("begins epoch {} of round {}", open_.back().level, round.number);
+}
+
+void Participant::end_epoch(const Round& round) {
+  OpenEpoch open = std::move(open_.back());
+  open_.pop_back();
+  note("ends epoch {} of round {}", open.level, round.number);
+  ledger_.ends_epoch(round.number, open.level);
+  switch (round.epochs[open.level - 1]) {
+    case EpochEnd::wait: return epoch_is_done(round, open.level, open.epoch->wait());
+    case EpochEnd::close: open.epoch->close(); break;
+    case EpochEnd::then:
+      ++continuations_left_;
+      open.epoch->then([this, &round, level = open.level](std::uint64_t handled) {
+        enter_handler();
+        epoch_is_done(round, level, handled);
+        --continuations_left_;
+        in_handler_ = false;
+      });
+      break;
+    case EpochEnd::destroy: return;
+  }
+  ended_.push_back(std::move(open));
+}
+
+void Participant::epoch_is_done(const Round& round, unsigned level, std::uint64_t handled) {
+  note("finds epoch {} of round {} done", level, round.number);
+  ledger_.finds_epoch_done(round.number, level);
+  const std::uint64_t messages = expectation_.epochs[round.number][level];
+  if (handled != messages) violated("an epoch counts {} messages, but {} were handled", handled, messages);
+}
+
+/// All that were ended are done.
+void Participant::check_epochs() {
+  for (const OpenEpoch& ended : ended_) {
+    if (!ended.epoch->done()) violated("an epoch is not done behind quiesce()");
+    epoch_is_done(*ended.round, ended.level, ended.epoch->handled());
+  }
+  if (continuations_left_ != 0) violated("{} continuations have not run behind quiesce()", continuations_left_);
+  ended_.clear();
 }
 
 void Participant::end_round(const Round& round) {
@@ -172,6 +226,7 @@ void Participant::quiesce(const Round& round) {
   if (const std::uint64_t messages = expectation_.phases[phase_].messages; handled != messages) {
     violated("quiesce() returned {}, but {} messages were handled", handled, messages);
   }
+  check_epochs();
   check_books(round);
   ++phase_;
 }
@@ -212,12 +267,14 @@ void Participant::check_statistics(const Line& line, const ChannelPlan& plan) {
 
 void Participant::send(const Draft& draft, bool from_handler, bool try_first) {
   Line& line = lines_[draft.channel];
-  const std::size_t pair = 2 * draft.destination + from_handler;
+  const Round& round = *program_.rounds[draft.round];
+  std::uint32_t& order = line.sent[pair(round, draft.level, draft.destination, from_handler)];
   const Header header{draft.id,
-                      line.sent[pair]++,
+                      order++,
                       std::uint16_t(draft.source),
                       std::uint8_t(draft.round),
                       std::uint8_t(draft.hops),
+                      std::uint8_t(draft.level),
                       from_handler,
                       {}};
   const Content content = content_of(draft.id, draft.bytes);
@@ -225,10 +282,17 @@ void Participant::send(const Draft& draft, bool from_handler, bool try_first) {
        from_handler ? " from a handler" : "");
   ++line.messages_sent;
   ledger_.sends(key_of(program_, draft));
+  if (has_header(program_.channel(draft).kind)) ledger_.sends_in_epoch(draft.round, draft.level);
   if (!try_first || !line.channel->try_send(draft.destination, header, content)) {
     line.channel->send(draft.destination, header, content);
   }
   check_shares();
+}
+
+std::size_t Participant::pair(const Round& round, unsigned level, std::size_t other, bool by_handler) const {
+  const std::size_t first_round = program_.stages[round.stage].rounds.front().number;
+  const std::size_t scope = level == 0 ? 0 : 1 + (round.number - first_round) * epochs_max + (level - 1);
+  return 2 * (scope * pe_.size() + other) + by_handler;
 }
 
 /// Frames with hops left may hold their share of the budget, and no more.
@@ -249,11 +313,12 @@ void Participant::enter_handler() {
 
 Content Participant::arrives(std::size_t channel, std::optional<PeId> source, const Header& header) {
   enter_handler();
-  if (header.round >= program_.rounds.size() || header.source >= pe_.size() || channel >= lines_.size()) {
+  if (header.round >= program_.rounds.size() || header.source >= pe_.size() || header.level > epochs_max ||
+      channel >= lines_.size()) {
     violated("a message has arrived that nobody sent: from PE {}, of round {}", header.source, header.round);
   }
   const Round& round = *program_.rounds[header.round];
-  const Draft draft = program_.message(header.id, header.source, round, header.hops);
+  const Draft draft = program_.message(header.id, header.source, round, header.hops, header.level);
   if (round.stage != stage_ || draft.channel != channel || draft.destination != pe_.id()) {
     violated("a message of stage {} and channel {} for PE {} has arrived at channel {}", round.stage, draft.channel,
              draft.destination, channel);
@@ -261,13 +326,14 @@ Content Participant::arrives(std::size_t channel, std::optional<PeId> source, co
   if (source && *source != header.source) {
     violated("the handler was told that a message of PE {} is PE {}'s", header.source, source->value);
   }
+  if (header.level > begun_[header.round]) violated("a message is handled in an epoch that has not begun here");
   if (round.phase != phase_) violated("a message of phase {} is handled in phase {}", round.phase, phase_);
   return content_of(draft.id, draft.bytes);
 }
 
 void Participant::arrived(std::size_t channel, const Header& header, bool unchanged) {
   const Round& round = *program_.rounds[header.round];
-  const Draft draft = program_.message(header.id, header.source, round, header.hops);
+  const Draft draft = program_.message(header.id, header.source, round, header.hops, header.level);
   if (!unchanged) violated("a message of {} bytes from PE {} is damaged", draft.bytes, draft.source);
   note("handles {:016x} of {} bytes from PE {} through {}", draft.id, draft.bytes, draft.source, channel);
   check_order(channel, header);
@@ -275,6 +341,7 @@ void Participant::arrived(std::size_t channel, const Header& header, bool unchan
   ++lines_[channel].messages_handled;
   for (unsigned i = 0; i < draft.children; ++i) send(program_.child(draft, i), true, false);
   ledger_.handles(header.id);
+  ledger_.handles_in_epoch(header.round, header.level);
   in_handler_ = false;
 }
 
@@ -291,7 +358,8 @@ void Participant::arrived_bare(std::size_t channel, std::optional<PeId> source, 
 
 void Participant::check_order(std::size_t channel, const Header& header) {
   const ChannelPlan& plan = program_.stages[stage_].channels[channel];
-  std::uint32_t& next = lines_[channel].handled[2 * std::size_t(header.source) + header.sent_by_handler];
+  const Round& round = *program_.rounds[header.round];
+  std::uint32_t& next = lines_[channel].handled[pair(round, header.level, header.source, header.sent_by_handler)];
   if (plan.options.ordered && header.order != next) {
     violated("message {} from PE {} through {} has come where {} was due", header.order, header.source,
              name_of(plan.kind), next);

@@ -1,6 +1,7 @@
 /// One PE's part of a random program.
 #pragma once
 
+#include <headway/am/epoch.hpp>
 #include <headway/am/pe.hpp>
 #include <memory>
 #include <vector>
@@ -23,13 +24,24 @@ class Participant final : private Receiver {
   /// What this PE keeps of a channel.
   struct Line {
     std::unique_ptr<Channel> channel;
-    Counts sent, handled;  // in order, by PE and whether handlers sent them
+    Counts sent, handled;  // in order, by pair()
     std::uint64_t messages_sent = 0, messages_handled = 0;
+  };
+  /// One that was begun and is not destroyed.
+  struct OpenEpoch {
+    const Round* round;
+    unsigned level;
+    std::unique_ptr<headway::Epoch> epoch;
   };
 
   void make_channels(const Stage& stage);
   void run_round(const Round& round);
   void send_roots(const Round& round);
+  void send_roots(const Round& round, unsigned level, std::size_t first, std::size_t end);
+  void begin_epoch(const Round& round);
+  void end_epoch(const Round& round);
+  void epoch_is_done(const Round& round, unsigned level, std::uint64_t handled);
+  void check_epochs();
   void end_round(const Round& round);
   void wait_for_messages(const Round& round);
   void check_allreduce(const Round& round);
@@ -39,6 +51,8 @@ class Participant final : private Receiver {
 
   void send(const Draft& draft, bool from_handler, bool try_first);
   void check_shares() const;
+  /// Messages of one source and destination that have an order among one another.
+  std::size_t pair(const Round& round, unsigned level, std::size_t other, bool by_handler) const;
   void pass_time(std::size_t calls_max);
   bool now_and_then(unsigned every) { return every != 0 && random_.one_in(every); }
 
@@ -60,6 +74,9 @@ class Participant final : private Receiver {
   Random random_;  // for what changes nothing but the time
   std::size_t target_bytes_max_;
   std::vector<Line> lines_;
+  std::vector<OpenEpoch> open_, ended_;  // the innermost last; in this phase
+  std::vector<unsigned> begun_;          // epochs, by round
+  std::size_t continuations_left_ = 0;
   std::size_t stage_ = 0, phase_ = 0;
   std::uint64_t digest_ = 0;
   bool in_handler_ = false, deferring_ = false;

@@ -95,6 +95,11 @@ Round draw_round(Random& random, const Program& program, const Stage& stage, con
   round.flush_every = every(50);
   round.defer_every = every(50);
   round.try_every = every(5);
+  if (random.one_in(3)) {
+    for (std::uint64_t epochs = random.between(1, epochs_max); epochs > 0; --epochs) {
+      round.epochs.push_back(random.one_in(2) ? EpochEnd::wait : EpochEnd(random.below(epoch_ends)));
+    }
+  }
   round.waits_for_messages = random.one_in(3) && std::ranges::all_of(stage.channels, delivers_unaided);
   constexpr unsigned words[] = {1, 1, 1, 5, 300};
   if (random.one_in(3)) round.allreduce_words = words[random.below(std::size(words))];
@@ -153,6 +158,8 @@ std::string describe(const Round& round) {
                                       "self",    "hot spot",   "in turn"};
   std::string text = fmt::format("{} of up to {} B", patterns[int(round.pattern)], round.bytes_max);
   if (round.hops_max != 0) text += fmt::format(" {} hops", round.hops_max);
+  constexpr const char* ends[epoch_ends] = {"waited for", "closed", "then", "destroyed"};
+  for (const EpochEnd end : round.epochs) text += fmt::format(" epoch {}", ends[int(end)]);
   if (round.waits_for_messages) text += " wait";
   if (round.barrier) text += " barrier";
   if (round.allreduce_words != 0) text += " allreduce";
@@ -204,18 +211,18 @@ std::size_t Program::roots(const Round& round, std::size_t pe) const {
   return Random(mix(mix(seed, round.number), pe)).size(round.roots_min, round.roots_max);
 }
 
-Draft Program::root(const Round& round, std::size_t pe, std::size_t index) const {
+Draft Program::root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const {
   const std::uint64_t id = mix(mix(mix(seed, round.number), pe), index + 1) << 8 | (index & 0xff);
-  return message(id, pe, round, unsigned(id >> 32) % (round.hops_max + 1));
+  return message(id, pe, round, unsigned(id >> 32) % (round.hops_max + 1), level);
 }
 
 Draft Program::child(const Draft& parent, unsigned index) const {
-  return message(mix(parent.id, index + 1), parent.destination, *rounds[parent.round], parent.hops - 1);
+  return message(mix(parent.id, index + 1), parent.destination, *rounds[parent.round], parent.hops - 1, parent.level);
 }
 
-Draft Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops) const {
+Draft Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const {
   Random random(id);
-  Draft draft{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, 0};
+  Draft draft{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, level, 0};
   const Kind kind = channel(draft).kind;
   switch (round.pattern) {
     case Pattern::all_to_one: draft.destination = round.hot; break;

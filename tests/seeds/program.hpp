@@ -2,6 +2,7 @@
 /// included, do not depend on when anything happens; only the order of things does.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/options.hpp>
@@ -52,6 +53,10 @@ struct ChannelPlan {
 enum class Pattern : std::uint8_t { uniform, all_to_one, one_to_all, neighbour, self, hot_spot, in_turn };
 inline constexpr std::size_t patterns = 7;
 
+/// How an epoch ends, and what becomes of it.
+enum class EpochEnd : std::uint8_t { wait, close, then, destroy };
+inline constexpr std::size_t epoch_ends = 4, epochs_max = 3;
+
 struct Round {
   std::size_t number = 0, stage = 0, phase = 0;  // phase: quiesce() calls before it
   std::vector<std::size_t> channels;             // of its stage, that it uses
@@ -61,6 +66,7 @@ struct Round {
   std::size_t bytes_min = 0, bytes_max = 0;  // of content
   unsigned hops_max = 0;                     // how often a message is sent on
   unsigned branching = 0;                    // of 16 messages that are sent on, so many are sent on twice
+  std::vector<EpochEnd> epochs;              // how each ends, the outermost first: one lies within the other
   // What main programs do between sends: once in so many, or never (0).
   unsigned progress_every = 0, flush_every = 0, defer_every = 0, try_every = 0;
   // How it ends.
@@ -83,6 +89,7 @@ struct Draft {
   std::size_t round = 0;  // of the program
   std::size_t bytes = 0;  // of content
   unsigned hops = 0;      // how often it is still sent on
+  unsigned level = 0;     // how many epochs of the round it lies in
   unsigned children = 0;  // how many messages its handler sends
 };
 
@@ -101,16 +108,26 @@ struct Program {
 
   /// How many messages the main program of `pe` sends in a round, and each of them.
   std::size_t roots(const Round& round, std::size_t pe) const;
-  Draft root(const Round& round, std::size_t pe, std::size_t index) const;
+  Draft root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const;
   /// The messages that the handler of `parent` sends, and any one by what is known of it on arrival.
   Draft child(const Draft& parent, unsigned index) const;
-  Draft message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops) const;
+  Draft message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const;
 
   const ChannelPlan& channel(const Draft& draft) const;
 
   /// In one line.
   std::string describe() const;
 };
+
+/// The messages that a main program sends in a round lie, one after the other, in 0, 1, ... all, ... 1, 0 of its
+/// epochs: calls each(level, first, end) for each such part, which may be empty.
+template <class Each>
+void for_each_part(const Round& round, std::size_t roots, Each each) {
+  const std::size_t parts = 2 * round.epochs.size() + 1;
+  for (std::size_t part = 0; part < parts; ++part) {
+    each(unsigned(std::min(part, parts - 1 - part)), roots * part / parts, roots * (part + 1) / parts);
+  }
+}
 
 struct ProgramLimits {
   std::size_t pes_max = 33;

@@ -154,6 +154,7 @@ int run_all(const Options& options) {
   if (memory == MAP_FAILED) throw std::bad_alloc();
   Progress& progress = *new (memory) Progress{};
   progress.lowest_violation = ~std::uint64_t(0);
+  if (options.verbose) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // nothing is lost of a seed that dies
   const auto begin = std::chrono::steady_clock::now();
   run_jobs(options, progress);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
