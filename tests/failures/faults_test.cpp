@@ -147,7 +147,8 @@ TEST(Faults, a_process_that_is_stopped_at_any_moment_ends_the_run_after_the_stal
     const Seconds seconds = until_gone(session, 60);
     all.push_back(seconds.all);
     EXPECT_GT(seconds.all, 0.8 * stall_seconds);
-    EXPECT_LT(seconds.fair, stall_seconds + 3);  // noticed, asked, and names looked up on a full machine
+    // On a full machine the supervisor looks less often, and it waits some seconds at most for addr2line.
+    EXPECT_LT(seconds.fair, stall_seconds + 10);
     ASSERT_EQ(session.wait(), 122) << session.errors();
     const std::string page = session.errors();
     EXPECT_TRUE(
