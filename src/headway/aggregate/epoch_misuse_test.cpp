@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/epoch.hpp>
@@ -14,6 +15,7 @@ namespace {
 using testing::catch_run;
 using testing::expect_run;
 using testing::Outcome;
+using namespace std::chrono_literals;
 
 template <class F>
 void expect_usage_error(F f, const std::string& part) {
@@ -101,7 +103,7 @@ TEST(EpochMisuse, an_epoch_that_some_pe_does_not_make_ends_the_run) {
                           for (int to = 0; to < 3; ++to) words.send(to, to);
                           pe.quiesce();
                         }),
-              123, {"1 messages from PE 0 are undelivered on PE 2: they belong to an epoch that was never made there"});
+              123, {"1 messages from PE 0 are undelivered on PE 2: they belong to an epoch that has not begun there"});
 }
 
 TEST(EpochMisuse, an_epoch_whose_messages_have_no_handler_ends_the_run) {
@@ -114,6 +116,21 @@ TEST(EpochMisuse, an_epoch_whose_messages_have_no_handler_ends_the_run) {
                           (void)epoch.wait();
                         }),
               123, {"1 messages from PE 0 are undelivered on PE 1", "'words'", "has no handler there"});
+}
+
+TEST(EpochMisuse, more_held_for_an_epoch_to_come_than_the_cap_of_the_spill_ends_the_run) {
+  expect_says(catch_run({2, 1},
+                        [](Pe& pe) {
+                          Aggregator<int> words(pe, {.topology = direct()});
+                          words.on([](int) {});
+                          const auto end = std::chrono::steady_clock::now() + 20s;
+                          while (pe.id() == 1 && std::chrono::steady_clock::now() < end) pe.progress();
+                          Epoch epoch(pe);
+                          for (int i = 0; i < 1'000'000; ++i) words.send(1, i);
+                          (void)epoch.wait();
+                        },
+                        {{"HEADWAY_SPILL", "1M"}}),
+              121, {"PE 1", "epochs that it has not begun", "from PE 0", "cap of 1 MiB (HEADWAY_SPILL)"});
 }
 
 TEST(EpochMisuse, a_pe_that_does_not_wait_for_an_epoch_is_in_the_stall_report) {

@@ -82,7 +82,7 @@ std::string Engine::undelivered(ScopeId scope) const {
     }
   }
   for (const auto& [source, messages] : awaiting_epoch_by_source) {
-    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that was never made "
+    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that has not begun "
                         "there; make epochs on every PE, in the same order",
                         text.empty() ? "" : "\n", messages, source, id_);
   }
@@ -184,9 +184,11 @@ void Engine::add_memory(std::vector<std::string>& lines) const {
   const std::uint64_t used = outstanding_bytes();
   if (used == 0 && !store_.spilling()) return;
   const std::size_t most = holder_of_most();
-  lines.push_back(fmt::format("frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}",
+  lines.push_back(fmt::format("frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}; held for "
+                              "later: {}",
                               format_bytes(used), format_bytes(store_.budget_bytes()), most,
-                              format_bytes(store_.outstanding_bytes(most)), format_bytes(store_.spill_bytes())));
+                              format_bytes(store_.outstanding_bytes(most)), format_bytes(store_.spill_bytes()),
+                              format_bytes(store_.held_bytes())));
 }
 
 PeReport Engine::report() {

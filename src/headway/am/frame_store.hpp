@@ -95,6 +95,8 @@ class FrameStore {
 
   std::size_t budget_bytes() const { return budget_bytes_; }
   std::uint64_t spill_bytes() const { return spill_bytes_; }
+  /// What lies in memory of hold().
+  std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
   /// Claimed for or lent to `target`.
