@@ -308,6 +308,15 @@ void Engine::run_tasks() {
   }
 }
 
+bool Engine::has_paused(ScopeId scope) const {
+  if (paused_frames_ == 0) return false;
+  return std::ranges::any_of(handlers_, [scope](const Entry& entry) {
+    return std::ranges::any_of(entry.paused, [scope](const std::vector<Held>& paused) {
+      return std::ranges::any_of(paused, [scope](const Held& held) { return held.is_in(scope); });
+    });
+  });
+}
+
 bool Engine::resume_paused() {
   bool any = false;
   for (std::size_t i = 0; i < handlers_.size(); ++i) {

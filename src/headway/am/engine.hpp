@@ -158,6 +158,8 @@ class Engine {
   ScopeId handler_scope() const { return in_handler_ ? handler_scope_ : root_scope; }
   void enter_scope(ScopeId scope);
   void flush_scope(ScopeId scope, FlushReason reason);
+  /// Whether frames of it wait to be forwarded.
+  bool has_paused(ScopeId scope) const;
   /// Frames that waited for it are dispatched at the next progress.
   void scope_began() { replay_later_ = !later_.empty(); }
 
