@@ -285,6 +285,10 @@ class Capture {
   }
 
  private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
   void post(std::size_t target, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
     const bool small = header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= 32;
     Bytes input = input_of(small ? by_value : How(0), header, payload, tail_end);
@@ -314,11 +318,14 @@ class Capture {
 
   void give(std::size_t pe) {
     for (Bytes& input : pending_[pe]) {
-      auto& memory = memory_.emplace_back(std::make_unique<fuzz::FencedMemory>(input.size()));
+      const std::size_t bytes = input.size() - body_at;
+      auto& lines = memory_.emplace_back((32 + bytes) / sizeof(Line) + 1);
+      std::byte* const payload = reinterpret_cast<std::byte*>(lines.data()) + 32;
+      if (bytes != 0) std::memcpy(payload, input.data() + body_at, bytes);
       Arrival arrival;
       std::memcpy(&arrival.header, input.data() + header_at, sizeof arrival.header);
-      arrival.payload = memory->hold(std::span(input).subspan(body_at), 64, 32, 8);
-      arrival.tail_end = arrival.payload + (input.size() - body_at);
+      arrival.payload = payload;
+      arrival.tail_end = payload + bytes;
       arrival.owned = input[0] == std::byte(by_value) ? 0 : memory_.size();
       nodes_[pe]->endpoint.arrive(arrival);
     }
@@ -339,7 +346,7 @@ class Capture {
   std::vector<Bytes>& inputs_;
   Signatures& signatures_;
   std::vector<std::vector<Bytes>> pending_;
-  std::vector<std::unique_ptr<fuzz::FencedMemory>> memory_;
+  std::vector<std::vector<Line>> memory_;  // of frames that have been delivered: some are held until the end
   std::map<std::array<unsigned, 5>, int> taken_;
   std::vector<std::unique_ptr<Node>> nodes_;
 };
