@@ -12,6 +12,7 @@
 
 // The sanitizers must be told where each stack is, and which one runs.
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -137,6 +138,10 @@ Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes) : state_(std::
 Fiber::~Fiber() {
 #if defined(__SANITIZE_THREAD__)
   __tsan_destroy_fiber(state_->tsan);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  // What an abandoned fiber's functions have marked on it is not theirs any more.
+  __asan_unpoison_memory_region(state_->stack.base, state_->stack.bytes);
 #endif
   stack_pool().free.push_back(state_->stack);
 }

@@ -69,6 +69,22 @@ TEST(Fiber, one_that_is_not_done_may_be_abandoned_and_its_stack_used_again) {
   }
 }
 
+template <std::size_t bytes>
+[[gnu::noinline]] void write_all_then_suspend() {
+  volatile char much[bytes];
+  for (volatile char& c : much) c = 1;
+  Fiber::suspend();
+  much[0] = 2;
+}
+
+TEST(Fiber, the_stack_of_an_abandoned_one_serves_another_whose_variables_lie_elsewhere) {
+  for (int i = 0; i < 10; ++i) {
+    Fiber(write_all_then_suspend<40>).resume();
+    Fiber(write_all_then_suspend<1000>).resume();
+    Fiber(write_all_then_suspend<300>).resume();
+  }
+}
+
 TEST(Fiber, a_fiber_may_resume_another) {
   std::string order;
   Fiber inner([&order] {

@@ -55,7 +55,7 @@ Execution::End Execution::run(const std::function<std::unique_ptr<Program>()>& m
     thread.looked.clear();
     thread.fiber = std::make_unique<Fiber>(
         [this, t, &program] {
-          program->thread(t);
+          run_thread(*program, t);
           threads_[t].state = State::ended;
         },
         std::size_t(64) << 10);
@@ -93,6 +93,16 @@ Execution::End Execution::run(const std::function<std::unique_ptr<Program>()>& m
   }
   for (Thread& thread : threads_) thread.fiber.reset();
   return end;
+}
+
+void Execution::run_thread(Program& program, unsigned id) {
+  std::string thrown;
+  try {
+    program.thread(id);
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  }
+  if (!thrown.empty()) fail(std::move(thrown));
 }
 
 void Execution::upcoming(Upcoming& threads) const {
@@ -176,9 +186,9 @@ StoreIndex Execution::earliest_unexplored(std::size_t location, StoreIndex earli
   return earliest;
 }
 
-void Execution::fail(std::string_view what) {
-  if (failure_.empty()) failure_ = what;
-  note([&] { return fmt::format("FAILURE: {}", what); });
+void Execution::fail(std::string what) {
+  if (failure_.empty()) failure_ = std::move(what);  // its memory must not stay on a stack that is abandoned
+  note([&] { return fmt::format("FAILURE: {}", failure_); });
   if (Fiber::current() != nullptr) stop();
 }
 

@@ -7,7 +7,6 @@
 #include <headway/base/fiber.hpp>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "explore.hpp"
@@ -52,7 +51,7 @@ class Execution {
 
   unsigned running() const { return running_; }
   bool wait_for_news();
-  void fail(std::string_view what);
+  void fail(std::string what);
   bool died(unsigned thread) const { return threads_[thread].state == State::dead; }
 
   /// A step that touches `footprint`: returns when it is this thread's turn.
@@ -90,6 +89,7 @@ class Execution {
   static Footprint touching(std::size_t location, bool changes);
   void step(std::size_t location, bool changes, std::memory_order order);
   int newest_news(const Thread& thread) const;
+  void run_thread(Program& program, unsigned id);
   void upcoming(Upcoming& threads) const;
   bool end_vain_waits();
   void may_die();

@@ -47,7 +47,7 @@ Result explore(const Options& options, const std::function<std::unique_ptr<Progr
 }
 
 void check(bool condition, std::string_view what) {
-  if (!condition) Execution::current().fail(what);
+  if (!condition) Execution::current().fail(std::string(what));
 }
 
 bool wait_for_news() { return Execution::current().wait_for_news(); }
