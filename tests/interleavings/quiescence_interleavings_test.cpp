@@ -164,10 +164,9 @@ TEST(QuiescenceInterleavings, messages_of_the_next_phase_wait_for_it) {
 
 TEST(QuiescenceInterleavings, three_pes) {
   expect_no_violation("quiescence: 3 PEs, no message", {}, quiescing(3, {}, 2));
-  expect_no_violation("quiescence: 3 PEs, 1 message, each PE goes on while it can", {.preemptions_max = 0},
-                      quiescing(3, {{2, 1}}, 2));
-  expect_no_violation("quiescence: 3 PEs, 1 message and 2 of its handler, each PE goes on while it can",
-                      {.preemptions_max = 0}, quiescing(3, {{2, 1}, {1, 2, 0}, {1, 0, 0}}, 1));
+  expect_no_violation("quiescence: 3 PEs, 1 message, no preemption", {.preemptions_max = 0}, quiescing(3, {{2, 1}}, 2));
+  expect_no_violation("quiescence: 3 PEs, 1 message and 2 of its handler, no preemption", {.preemptions_max = 0},
+                      quiescing(3, {{2, 1}, {1, 2, 0}, {1, 0, 0}}, 1));
 }
 
 TEST(QuiescenceInterleavingsLong, three_pes) {
