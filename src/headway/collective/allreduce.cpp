@@ -71,9 +71,13 @@ void allreduce(Pe& pe, std::span<std::byte> value,
   am::Engine& engine = pe.engine();
   auto& state = static_cast<ReductionState&>(engine.extension(extension));
   engine.wait_until([&] { return state.children_in(); }, am::Phase::collective);
-  for (auto& child : state.from_child) {
+  for (std::size_t c = 0; c < state.children.size(); ++c) {
+    std::optional<Bytes>& child = state.from_child[c];
     if (child->size() != value.size()) {
-      throw UsageError("allreduce() with values of different sizes: all PEs call the same collectives in the same order");
+      throw UsageError(
+          fmt::format("allreduce() with values of different sizes, {} bytes on PE {} and {} on PE {}: all PEs call the "
+                      "same collectives in the same order",
+                      value.size(), engine.id(), child->size(), state.children[c]));
     }
     combine(value.data(), child->data());
     child.reset();
