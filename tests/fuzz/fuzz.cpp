@@ -52,14 +52,15 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { s
 // --- edges are counted where the build has -fsanitize-coverage=trace-pc
 
 namespace {
-std::array<bool, 1 << 16> edge_seen;
+constexpr std::size_t places = 1 << 16;
+bool edge_seen[places];  // no std::array: its functions would be traced themselves
 std::size_t edges = 0;
 std::uintptr_t last_place = 0;
 }  // namespace
 
 extern "C" __attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc() {
   const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-  bool& seen = edge_seen[(place ^ last_place << 3) % edge_seen.size()];
+  bool& seen = edge_seen[(place ^ last_place << 3) % places];
   if (!seen) ++edges;
   seen = true;
   last_place = place;
@@ -189,13 +190,14 @@ namespace {
 
 constexpr std::size_t inputs_per_round = 2048;
 constexpr std::size_t input_bytes_max = 6000;
+constexpr std::size_t kept_bytes_max = 200;  // the corpus stays small
 
 constexpr const char* help = R"(usage: %s [options]
   --runs N       how many inputs to decode (default 100000)
   --seed S       another seed gives other inputs (default 1)
   --round R      the first round of that seed (default 0): a hole says which one repeats it
   --corpus DIR   start from the inputs in DIR/NAME.txt too
-  --grow         add inputs that reach new edges to that file (a build with -fsanitize-coverage=trace-pc)
+  --grow         add short inputs that reach new edges to that file (a build with -fsanitize-coverage=trace-pc)
   --replay FILE  decode the inputs of FILE, one after the other, and nothing else
   --seconds N    a round of %zu inputs takes no longer (default 120)
   --verbose      say which refusals there were, and how often
@@ -426,7 +428,7 @@ void Fuzzer::fuzz() {
       if (input.size() > input_bytes_max) input.resize(input_bytes_max);
       const std::size_t edges_before = edges;
       decode(input);
-      if (grow_ && edges != edges_before) keep(input);
+      if (grow_ && edges != edges_before && input.size() <= kept_bytes_max) keep(input);
     }
   }
 }
