@@ -33,9 +33,7 @@ Watched watched_run(const Settings& settings, Body body, unsigned look_us, Look 
   Watched result;
   int status = 0;
   while (waitpid(run_process, &status, WNOHANG) == 0) {
-    std::size_t sum = 0;
-    for (const pid_t child : children_of(run_process)) sum += proportional_bytes(child);
-    result.peak_bytes = std::max(result.peak_bytes, sum);
+    result.peak_bytes = std::max(result.peak_bytes, resident_bytes(children_of(run_process)));
     look();
     usleep(look_us);
   }

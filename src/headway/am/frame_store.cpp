@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <headway/am/frame_store.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
-#include <new>
 
 namespace headway::am {
 namespace {
@@ -14,8 +12,8 @@ namespace {
 // The tag of a claim: target and hops left, so that what comes back can be accounted.
 constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
 
-// Spilled memory starts with its size, 64 bytes before the frame.
-constexpr std::size_t spill_prefix = 64;
+// A queue that has held more gives its memory back when it is empty.
+constexpr std::size_t queue_capacity_kept = 16;
 
 }  // namespace
 
@@ -78,37 +76,25 @@ OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::ui
 std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t frame_bytes) {
   const std::size_t bytes = align_up(frame_bytes, 64);
   if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
-    throw UsageError(
-        fmt::format("messages that PE {} cannot handle yet, of epochs that it has not begun or for aggregators that it has "
-                    "not made, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
-                    endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source,
-                    format_bytes(spill_bytes_max_)));
+    throw UsageError(fmt::format(
+        "messages that PE {} cannot handle yet, of epochs that it has not begun or for aggregators that it has "
+        "not made, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+        endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source, format_bytes(spill_bytes_max_)));
   }
-  void* memory = std::aligned_alloc(64, bytes);
-  if (memory == nullptr) throw std::bad_alloc();
+  std::byte* memory = spill_memory_.allocate(bytes);
   held_bytes_ += bytes;
-  return {static_cast<std::byte*>(memory), [this, bytes](std::byte* p) {
-            held_bytes_ -= bytes;
-            std::free(p);
-          }};
+  return {memory, [this](std::byte* p) { held_bytes_ -= spill_memory_.free(p); }};
 }
 
 OpenFrame FrameStore::spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left) {
-  void* memory = std::aligned_alloc(64, align_up(frame_bytes + spill_prefix, 64));
-  if (memory == nullptr) throw std::bad_alloc();
-  std::memcpy(memory, &frame_bytes, sizeof frame_bytes);
+  std::byte* at = spill_memory_.allocate(frame_bytes);
   spill_bytes_ += frame_bytes;
   spill_bytes_peak_ = std::max(spill_bytes_peak_, spill_bytes_);
-  std::byte* at = static_cast<std::byte*>(memory) + spill_prefix;
   return {reinterpret_cast<Frame*>(at), at + frame_bytes, hops_left, true};
 }
 
 void FrameStore::free_spilled(const OpenFrame& frame) {
-  void* memory = reinterpret_cast<std::byte*>(frame.frame) - spill_prefix;
-  std::size_t frame_bytes;
-  std::memcpy(&frame_bytes, memory, sizeof frame_bytes);
-  spill_bytes_ -= frame_bytes;
-  std::free(memory);
+  spill_bytes_ -= spill_memory_.free(reinterpret_cast<std::byte*>(frame.frame));
 }
 
 void FrameStore::drop(std::size_t target, const OpenFrame& frame) {
@@ -195,10 +181,16 @@ bool FrameStore::drain() {
       any = true;
     }
     if (!queue.empty()) {
+      // Not kept up by frames that keep coming: what has gone is at most half.
+      if (queue.head > queue.frames.size() / 2) {
+        queue.frames.erase(queue.frames.begin(), queue.frames.begin() + std::ptrdiff_t(queue.head));
+        queue.head = 0;
+      }
       ++i;
       continue;
     }
     queue.frames.clear();
+    if (queue.frames.capacity() > queue_capacity_kept) queue.frames.shrink_to_fit();
     queue.head = 0;
     waiting_queues_[i] = waiting_queues_.back();
     waiting_queues_.pop_back();

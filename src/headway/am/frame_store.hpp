@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/am/scope.hpp>
+#include <headway/am/spill_memory.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <memory>
 #include <vector>
@@ -71,8 +72,8 @@ class FrameStore {
     return endpoint_->try_post(target, &frame, end, false) == Endpoint::Posted::copied;
   }
 
-  /// Memory of the PE's own, laid out as a frame's, for one that came from `source` and must wait here. It counts towards
-  /// the cap of the spill. Throws UsageError when that is reached.
+  /// Memory of the PE's own, laid out as a frame's, for one that came from `source` and must wait here. It counts
+  /// towards the cap of the spill. Throws UsageError when that is reached.
   [[nodiscard]] std::shared_ptr<std::byte> hold(std::size_t source, std::size_t frame_bytes);
 
   /// Gives an unused frame back.
@@ -150,6 +151,7 @@ class FrameStore {
   std::vector<std::size_t> waiting_queues_;  // those that are not empty
   std::size_t queued_frames_ = 0;
   std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope
+  SpillMemory spill_memory_;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
 };
