@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
 
 namespace headway {
@@ -13,6 +14,7 @@ namespace {
 
 using testing::catch_run;
 using testing::expect_run;
+using testing::expect_usage_error;
 using testing::Outcome;
 using testing::Settings;
 
@@ -22,16 +24,6 @@ void expect_says(const Outcome& outcome, int status, std::initializer_list<const
   EXPECT_EQ(outcome.status, status) << outcome.text;
   for (const char* part : parts)
     EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\nin: " << outcome.text;
-}
-
-template <class F>
-void expect_usage_error(F f, const std::string& part) {
-  try {
-    f();
-    ADD_FAILURE() << "no error says: " << part;
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
 }
 
 TEST(Misuse, a_destination_out_of_range_is_refused_with_the_range_and_nothing_is_sent) {

@@ -1,15 +1,15 @@
 #include <gtest/gtest.h>
 
-#include <coroutine>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/epoch.hpp>
 #include <memory>
 #include <optional>
 #include <string>
+#include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
+#include <support/task.hpp>
 #include <utility>
 #include <vector>
 
@@ -18,42 +18,11 @@ namespace {
 
 using testing::catch_run;
 using testing::expect_run;
+using testing::expect_usage_error;
 using testing::Outcome;
 using testing::Shape;
 using testing::shapes;
-
-/// The plainest coroutine: it starts at once, and ends with its owner.
-class Task {
- public:
-  struct promise_type {
-    Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { throw; }
-  };
-
-  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Task& operator=(Task&&) = delete;
-  ~Task() {
-    if (handle_ != nullptr) handle_.destroy();
-  }
-  bool done() const { return handle_.done(); }
-
- private:
-  std::coroutine_handle<promise_type> handle_;
-};
-
-template <class F>
-void expect_usage_error(F f, const std::string& part) {
-  try {
-    f();
-    ADD_FAILURE() << "no error says: " << part;
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
+using testing::Task;
 
 /// Each message is sent on to the next PE until it is 0.
 class Countdowns {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
 
 namespace headway {
@@ -14,18 +15,9 @@ namespace {
 
 using testing::catch_run;
 using testing::expect_run;
+using testing::expect_usage_error;
 using testing::Outcome;
 using namespace std::chrono_literals;
-
-template <class F>
-void expect_usage_error(F f, const std::string& part) {
-  try {
-    f();
-    ADD_FAILURE() << "no error says: " << part;
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
 
 TEST(EpochMisuse, waiting_and_beginning_and_ending_in_a_handler_are_refused) {
   expect_run({2, 1}, [](Pe& pe) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <coroutine>
 #include <cstdint>
 #include <cstdlib>
 #include <headway/aggregate/aggregator.hpp>
@@ -13,11 +12,14 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <support/task.hpp>
 #include <utility>
 #include <vector>
 
 namespace headway {
 namespace {
+
+using testing::Task;
 
 /// What a main program does next; the same on every PE.
 enum class Step { begin, send, close, wait, destroy, await_oldest, continue_from_oldest, levels, quiesce };
@@ -58,28 +60,6 @@ struct World {
 };
 
 [[noreturn]] void violated(const std::string& what) { throw std::logic_error(what); }
-
-/// Starts at once, and ends with its owner.
-class Task {
- public:
-  struct promise_type {
-    Task get_return_object() { return Task(std::coroutine_handle<promise_type>::from_promise(*this)); }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { throw; }
-  };
-  explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
-  Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Task& operator=(Task&&) = delete;
-  ~Task() {
-    if (handle_ != nullptr) handle_.destroy();
-  }
-  bool done() const { return handle_.done(); }
-
- private:
-  std::coroutine_handle<promise_type> handle_;
-};
 
 class Participant {
  public:

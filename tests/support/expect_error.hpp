@@ -1,0 +1,22 @@
+/// Errors that tests expect, by a part of their text. For GoogleTest.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <headway/base/error.hpp>
+#include <string>
+
+namespace headway::testing {
+
+/// f() throws a UsageError whose text holds `part`.
+template <class F>
+void expect_usage_error(F f, const std::string& part) {
+  try {
+    f();
+    ADD_FAILURE() << "no error says: " << part;
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace headway::testing
