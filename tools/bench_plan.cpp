@@ -9,8 +9,8 @@
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
 #include <iostream>
+#include <message/message.hpp>
 #include <record/command_line.hpp>
-#include <stream/message.hpp>
 
 #include "settings_options.hpp"
 
@@ -247,7 +247,7 @@ void check_request(const Request& request, const Settings& settings) {
     }
   }
   const bool variable = request.variable || !std::ranges::all_of(request.sizes, [](const std::string& size) {
-                          return stream::is_fixed_size(std::stoull(size));
+                          return bench::is_fixed_size(std::stoull(size));
                         });
   if (request.bench == "stream" && variable && request.threshold + request.cutoff > 1) {
     refuse(fmt::format(

@@ -1,4 +1,4 @@
-#include <stream/message.hpp>
+#include <message/message.hpp>
 
 #include "buckets.hpp"
 #include "direct.hpp"
@@ -15,7 +15,7 @@ struct Writer {
   std::size_t bytes;
   void operator()(std::byte* to, std::uint64_t index) const {
     std::memcpy(to, pattern.data(), sizeof pattern);
-    stream::stamp(to, sizeof pattern, index);
+    bench::stamp(to, sizeof pattern, index);
   }
 };
 
@@ -25,18 +25,18 @@ struct Writer<std::vector<std::byte>> {
   std::size_t bytes;
   void operator()(std::byte* to, std::uint64_t index) const {
     std::memcpy(to, pattern.data(), bytes);
-    stream::stamp(to, bytes, index);
+    bench::stamp(to, bytes, index);
   }
 };
 
 template <class Message>
 struct Adder {
   std::size_t bytes;
-  void operator()(stream::Sum& sum, const std::byte* message) const {
+  void operator()(bench::Sum& sum, const std::byte* message) const {
     if constexpr (std::is_same_v<Message, std::vector<std::byte>>) {
-      stream::add(sum, message, bytes);
+      bench::add(sum, message, bytes);
     } else {
-      stream::add(sum, *reinterpret_cast<const Message*>(message));
+      bench::add(sum, *reinterpret_cast<const Message*>(message));
     }
   }
 };
@@ -75,7 +75,7 @@ bench::Json measure(const Arguments& arguments, Message message) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &pes);
   const std::size_t partner = std::size_t(me) ^ 1;
-  stream::fill_pattern(std::as_writable_bytes(std::span(message)), std::size_t(me));
+  bench::fill_pattern(std::as_writable_bytes(std::span(message)), std::size_t(me));
   const Writer<Message> writer{message, arguments.bytes};
 
   const auto pass = [&](std::uint64_t messages, auto handle) {
@@ -90,13 +90,13 @@ bench::Json measure(const Arguments& arguments, Message message) {
   };
   // Every byte of some messages, which also warms caches and MPI's memory; then all of them, timed, by their sums.
   const std::uint64_t checked = std::min<std::uint64_t>(arguments.messages, 1 << 16);
-  stream::Checker checker(arguments.bytes, checked, partner);
+  bench::Checker checker(arguments.bytes, checked, partner);
   pass(checked, [&](const std::byte* item) { checker(item, arguments.bytes); });
-  stream::Sum sum;
+  bench::Sum sum;
   const Adder<Message> adder{arguments.bytes};
   const double seconds = pass(arguments.messages, [&sum, adder](const std::byte* item) { adder(sum, item); });
 
-  const bool wrong = sum != stream::expected_sum(arguments.messages, arguments.bytes);
+  const bool wrong = sum != bench::expected_sum(arguments.messages, arguments.bytes);
   const std::uint64_t errors = total(checker.errors() + (wrong ? 1 : 0));
   return make_peer_record(arguments, arguments.bytes, arguments.messages * std::uint64_t(pes), seconds, errors);
 }
@@ -106,7 +106,9 @@ bench::Json measure(const Arguments& arguments, Message message) {
 bench::Json run_stream(const Arguments& arguments) {
   bench::Json record;
   const bool fixed =
-      stream::with_fixed_size(arguments.bytes, [&](auto message) { record = measure(arguments, message); });
+      bench::with_fixed_size<1000>(arguments.bytes, [&]<class Message>(std::type_identity<Message>) {
+        record = measure(arguments, Message{});
+      });
   if (!fixed) record = measure(arguments, std::vector<std::byte>(arguments.bytes));
   return record;
 }

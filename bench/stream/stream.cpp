@@ -4,9 +4,8 @@
 
 #include <headway/headway.hpp>
 #include <iostream>
+#include <message/message.hpp>
 #include <options.hpp>
-
-#include "message.hpp"
 
 namespace headway::stream {
 namespace {
@@ -36,7 +35,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       "write the record to FILE, or - for standard output");
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
   const AggregatorOptions& options = arguments.aggregator;
-  const bool variable = arguments.variable || !is_fixed_size(arguments.bytes);
+  const bool variable = arguments.variable || !bench::is_fixed_size(arguments.bytes);
   if (variable && options.threshold >= 0 && options.cutoff >= 0 && options.threshold + options.cutoff > 1) {
     std::cerr << fmt::format(
         "headway-stream: --threshold {} and --cutoff {} are not allowed together; for messages of variable size their "
@@ -55,12 +54,12 @@ struct FixedTraffic {
   using Received = const Message&;
   Message message{};
 
-  FixedTraffic(std::size_t /*bytes*/, std::size_t me) { fill_pattern(std::as_writable_bytes(std::span(message)), me); }
+  FixedTraffic(std::size_t /*bytes*/, std::size_t me) { bench::fill_pattern(std::as_writable_bytes(std::span(message)), me); }
   void send(Sender& sender, std::size_t partner, std::uint64_t index) {
-    stamp(message, index);
+    bench::stamp(message, index);
     sender.send(partner, message);
   }
-  static void add(Sum& sum, Received received) { stream::add(sum, received); }
+  static void add(bench::Sum& sum, Received received) { bench::add(sum, received); }
   static std::span<const std::byte> bytes_of(Received received) { return std::as_bytes(std::span(received)); }
 };
 
@@ -70,12 +69,12 @@ struct VariableTraffic {
   using Received = std::span<const std::byte>;
   std::vector<std::byte> message;
 
-  VariableTraffic(std::size_t bytes, std::size_t me) : message(bytes) { fill_pattern(message, me); }
+  VariableTraffic(std::size_t bytes, std::size_t me) : message(bytes) { bench::fill_pattern(message, me); }
   void send(Sender& sender, std::size_t partner, std::uint64_t index) {
-    stamp(message.data(), message.size(), index);
+    bench::stamp(message.data(), message.size(), index);
     sender.send(partner, std::span<const std::byte>(message));
   }
-  static void add(Sum& sum, Received received) { stream::add(sum, received.data(), received.size()); }
+  static void add(bench::Sum& sum, Received received) { bench::add(sum, received.data(), received.size()); }
   static std::span<const std::byte> bytes_of(Received received) { return received; }
 };
 
@@ -96,7 +95,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   const std::uint64_t some = std::min<std::uint64_t>(arguments.messages, 1 << 16);
   std::uint64_t errors = 0;
   {
-    Checker checker(arguments.bytes, some, partner);
+    bench::Checker checker(arguments.bytes, some, partner);
     typename Traffic::Sender checked(pe, arguments.aggregator);
     checked.on([&](Received received) {
       const std::span<const std::byte> bytes = Traffic::bytes_of(received);
@@ -105,7 +104,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     pass(checked, some);
     errors += checker.errors();
   }
-  Sum sum;
+  bench::Sum sum;
   typename Traffic::Sender timed(pe, arguments.aggregator);
   timed.on([&sum](Received received) { Traffic::add(sum, received); });
   pass(timed, some);  // warms its frames
@@ -113,7 +112,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   const AggregatorStatistics before = timed.statistics();
   const double seconds = bench::max_over_pes(pe, pass(timed, arguments.messages));
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, timed.statistics()));
-  errors += sum != expected_sum(arguments.messages, arguments.bytes);
+  errors += sum != bench::expected_sum(arguments.messages, arguments.bytes);
   errors = bench::sum_over_pes(pe, errors);
 
   if (me == 0) {
@@ -131,8 +130,8 @@ int measure(Pe& pe, const Arguments& arguments) {
 
 int measure(Pe& pe, const Arguments& arguments) {
   int status = 0;
-  const bool fixed = !arguments.variable && with_fixed_size(arguments.bytes, [&](auto message) {
-    status = measure<FixedTraffic<decltype(message)>>(pe, arguments);
+  const bool fixed = !arguments.variable && bench::with_fixed_size<1000>(arguments.bytes, [&]<class Message>(std::type_identity<Message>) {
+    status = measure<FixedTraffic<Message>>(pe, arguments);
   });
   return fixed ? status : measure<VariableTraffic>(pe, arguments);
 }

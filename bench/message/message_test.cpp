@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <stream/message.hpp>
+#include <message/message.hpp>
 
-namespace headway::stream {
+namespace headway::bench {
 namespace {
 
 constexpr std::size_t source = 3;
@@ -30,7 +30,8 @@ TEST(Message, what_was_sent_once_each_is_accepted) {
 }
 
 TEST(Message, fixed_size_messages_are_the_same_bytes) {
-  with_fixed_size(104, [](auto message) {
+  with_fixed_size(104, []<class Message>(std::type_identity<Message>) {
+    Message message;
     fill_pattern(std::as_writable_bytes(std::span(message)), source);
     stamp(message, 17);
     const auto expected = message_of(104, 17);
@@ -54,4 +55,4 @@ TEST(Message, a_lost_a_doubled_and_a_changed_one_are_errors) {
 }
 
 }  // namespace
-}  // namespace headway::stream
+}  // namespace headway::bench

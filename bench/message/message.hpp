@@ -1,35 +1,61 @@
-/// The messages of `stream`: n bytes whose first eight hold the message's number, whose last eight its complement, and
-/// between them a pattern that depends on the sender. Shared with the peers on plain MPI.
+/// The messages of the benchmarks: n bytes whose first eight hold the message's number, whose last eight its complement,
+/// and between them a pattern that depends on the sender. Shared with the peers on plain MPI.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-namespace headway::stream {
+namespace headway::bench {
 
 /// A message whose size the compiler knows.
 template <std::size_t Bytes>
 using Fixed = std::array<std::uint64_t, Bytes / sizeof(std::uint64_t)>;
 
-/// The sizes that are sent as Fixed; all others are spans of bytes.
-template <class Body>
+/// The sizes that are sent as Fixed where nothing else is asked for; all others are spans of bytes.
+using FixedSizes = std::index_sequence<8, 16, 32, 64, 104, 256, 1000, 4096, 65'536, 1'048'576>;
+
+/// Calls body(std::type_identity<Fixed<bytes>>{}) where `bytes` is one of FixedSizes and at most BytesMax; else false.
+template <std::size_t BytesMax = ~std::size_t(0), class Body>
 bool with_fixed_size(std::size_t bytes, Body&& body) {
-  switch (bytes) {
-    case 8: return body(Fixed<8>{}), true;
-    case 16: return body(Fixed<16>{}), true;
-    case 32: return body(Fixed<32>{}), true;
-    case 104: return body(Fixed<104>{}), true;
-    case 1000: return body(Fixed<1000>{}), true;
-    default: return false;
-  }
+  const auto try_size = [&]<std::size_t Bytes>() {
+    if constexpr (Bytes <= BytesMax) {
+      if (bytes == Bytes) return body(std::type_identity<Fixed<Bytes>>{}), true;
+    }
+    return false;
+  };
+  return [&]<std::size_t... Sizes>(std::index_sequence<Sizes...>) {
+    return (try_size.template operator()<Sizes>() || ...);
+  }(FixedSizes{});
 }
 
 inline bool is_fixed_size(std::size_t bytes) {
   return with_fixed_size(bytes, [](auto) {});
+}
+
+/// How many messages a benchmark sends where that is not said: from each PE to each that it sends to; for pingpong, round
+/// trips of each pair. Fewer where they are large.
+constexpr std::uint64_t default_messages(std::string_view bench, std::size_t bytes) {
+  constexpr std::uint64_t mebi = 1 << 20;
+  const auto of = [&](std::uint64_t most, std::uint64_t bytes_in_all) {
+    return std::clamp<std::uint64_t>(bytes_in_all / std::max<std::size_t>(bytes, 1), 10, most);
+  };
+  if (bench == "pingpong") return of(10'000, 512 * mebi);
+  if (bench == "synthetic") return of(100'000, 256 * mebi);
+  return of(1'000'000, 2048 * mebi);
+}
+
+/// Of `messages`, how many are looked at byte by byte.
+constexpr std::uint64_t checked_messages(std::uint64_t messages, std::size_t bytes) {
+  const std::uint64_t enough = (std::uint64_t(256) << 20) / std::max<std::size_t>(bytes, 1);
+  return std::min(messages, std::clamp<std::uint64_t>(enough, 10, 1 << 16));
 }
 
 inline void fill_pattern(std::span<std::byte> message, std::size_t source) {
@@ -53,6 +79,7 @@ void stamp(std::array<std::uint64_t, Words>& message, std::uint64_t index) {
 struct Sum {
   std::uint64_t count = 0, front = 0, back = 0;
   bool operator==(const Sum&) const = default;
+  Sum operator*(std::uint64_t times) const { return {count * times, front * times, back * times}; }
 };
 
 template <std::size_t Words>
@@ -124,4 +151,4 @@ class Checker {
   std::uint64_t count_ = 0, errors_ = 0;
 };
 
-}  // namespace headway::stream
+}  // namespace headway::bench
