@@ -61,23 +61,29 @@ inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorSt
   return counts;
 }
 
-/// Collective: all PEs' counts as one; fills are weighed by frames, the peak is the largest.
-inline FrameCounts sum_over_pes(Pe& pe, FrameCounts counts) {
-  counts.fill_mean *= double(counts.frames);
-  counts = allreduce(pe, counts, [](const FrameCounts& a, const FrameCounts& b) {
-    FrameCounts sum;
-    sum.frames = a.frames + b.frames;
-    sum.wire_bytes = a.wire_bytes + b.wire_bytes;
-    sum.fill_mean = a.fill_mean + b.fill_mean;
-    sum.full = a.full + b.full;
-    sum.timeout = a.timeout + b.timeout;
-    sum.idle = a.idle + b.idle;
-    sum.explicitly = a.explicitly + b.explicitly;
+/// The frames of both; fills are weighed by frames. What they held at most is summed: it may have been at once.
+inline FrameCounts joined(const FrameCounts& a, const FrameCounts& b) {
+  FrameCounts sum;
+  sum.frames = a.frames + b.frames;
+  sum.wire_bytes = a.wire_bytes + b.wire_bytes;
+  if (sum.frames > 0) {
+    sum.fill_mean = (a.fill_mean * double(a.frames) + b.fill_mean * double(b.frames)) / double(sum.frames);
+  }
+  sum.full = a.full + b.full;
+  sum.timeout = a.timeout + b.timeout;
+  sum.idle = a.idle + b.idle;
+  sum.explicitly = a.explicitly + b.explicitly;
+  sum.peak_buffer_bytes = a.peak_buffer_bytes + b.peak_buffer_bytes;
+  return sum;
+}
+
+/// Collective: all PEs' counts as one; the peak is the largest of any PE.
+inline FrameCounts sum_over_pes(Pe& pe, const FrameCounts& counts) {
+  return allreduce(pe, counts, [](const FrameCounts& a, const FrameCounts& b) {
+    FrameCounts sum = joined(a, b);
     sum.peak_buffer_bytes = std::max(a.peak_buffer_bytes, b.peak_buffer_bytes);
     return sum;
   });
-  if (counts.frames > 0) counts.fill_mean /= double(counts.frames);
-  return counts;
 }
 
 /// The options that an aggregator settled on, as a record's "options".

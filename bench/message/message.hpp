@@ -1,5 +1,5 @@
-/// The messages of the benchmarks: n bytes whose first eight hold the message's number, whose last eight its complement,
-/// and between them a pattern that depends on the sender. Shared with the peers on plain MPI.
+/// The messages of the benchmarks: n bytes whose first eight hold the message's number, whose last eight its
+/// complement, and between them a pattern that depends on the sender. Shared with the peers on plain MPI.
 #pragma once
 
 #include <algorithm>
@@ -33,15 +33,16 @@ bool with_fixed_size(std::size_t bytes, Body&& body) {
   };
   return [&]<std::size_t... Sizes>(std::index_sequence<Sizes...>) {
     return (try_size.template operator()<Sizes>() || ...);
-  }(FixedSizes{});
+  }
+  (FixedSizes{});
 }
 
 inline bool is_fixed_size(std::size_t bytes) {
   return with_fixed_size(bytes, [](auto) {});
 }
 
-/// How many messages a benchmark sends where that is not said: from each PE to each that it sends to; for pingpong, round
-/// trips of each pair. Fewer where they are large.
+/// How many messages a benchmark sends where that is not said: from each PE to each that it sends to; for pingpong,
+/// round trips of each pair. Fewer where they are large.
 constexpr std::uint64_t default_messages(std::string_view bench, std::size_t bytes) {
   constexpr std::uint64_t mebi = 1 << 20;
   const auto of = [&](std::uint64_t most, std::uint64_t bytes_in_all) {
@@ -57,6 +58,9 @@ constexpr std::uint64_t checked_messages(std::uint64_t messages, std::size_t byt
   const std::uint64_t enough = (std::uint64_t(256) << 20) / std::max<std::size_t>(bytes, 1);
   return std::min(messages, std::clamp<std::uint64_t>(enough, 10, 1 << 16));
 }
+
+/// The largest message that the peers send: what they lay out is counted in ints.
+inline constexpr std::size_t peer_bytes_max = std::size_t(64) << 20;
 
 inline void fill_pattern(std::span<std::byte> message, std::size_t source) {
   for (std::size_t i = 0; i < message.size(); ++i) message[i] = std::byte((i * 31 + source * 7 + (i >> 8)) & 0xff);

@@ -40,6 +40,30 @@ TEST(Message, fixed_size_messages_are_the_same_bytes) {
   EXPECT_FALSE(with_fixed_size(100, [](auto) {}));
 }
 
+TEST(Message, sizes_that_are_fixed_have_a_type_of_that_size) {
+  for (const std::size_t bytes : {8, 64, 1000, 4096, 1 << 20}) {
+    std::size_t size = 0;
+    EXPECT_TRUE(with_fixed_size(bytes, [&]<class Message>(std::type_identity<Message>) { size = sizeof(Message); }));
+    EXPECT_EQ(size, bytes);
+  }
+  EXPECT_FALSE(with_fixed_size<1000>(4096, [](auto) {}));
+}
+
+TEST(Message, large_ones_are_fewer_but_some) {
+  for (const char* bench : {"pingpong", "stream", "staggered", "synthetic"}) {
+    std::uint64_t more = default_messages(bench, 0);
+    for (const std::size_t bytes : {8, 104, 1000, 1 << 16, 1 << 20, 1 << 26}) {
+      const std::uint64_t now = default_messages(bench, bytes);
+      EXPECT_LE(now, more);
+      EXPECT_GE(now, 10u);
+      EXPECT_LE(checked_messages(now, bytes), now);
+      EXPECT_GE(checked_messages(now, bytes), 10u);
+      more = now;
+    }
+  }
+  EXPECT_EQ(default_messages("stream", 1000), 1'000'000u);
+}
+
 TEST(Message, a_lost_a_doubled_and_a_changed_one_are_errors) {
   for (int fault = 0; fault < 3; ++fault) {
     Checker checker(104, messages, source);

@@ -1,0 +1,53 @@
+#include "arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <headway/base/error.hpp>
+#include <iostream>
+#include <message/type.hpp>
+#include <options.hpp>
+
+namespace headway::bench {
+
+std::optional<int> parse(int argc, char** argv, const About& about, Arguments& arguments) {
+  arguments.bench = about.bench;
+  arguments.bytes = about.bytes;
+  CLI::App app(about.help, fmt::format("headway-{}", about.bench));
+  add_value(
+      app, "--bytes",
+      [&](const std::string& text) { arguments.bytes = parse_count("--bytes", text, 0, message_bytes_max); }, "N",
+      fmt::format("bytes of a message [{}]", about.bytes));
+  add_value(
+      app, "--messages",
+      [&](const std::string& text) { arguments.messages = parse_count("--messages", text, 1, 1ull << 40); }, "M",
+      fmt::format("{} [by size, at most {}]", about.messages_help, default_messages(about.bench, 1)));
+  add_value(
+      app, "--type", [&](const std::string& text) { arguments.type = parse_choice("--type", text, message_types); },
+      "TYPE", message_types_help);
+  app.add_flag_callback(
+      "--variable", [&] { arguments.type = "bytes"; }, "the same as --type bytes");
+  add_aggregator_options(app, arguments.aggregator);
+  add_value(
+      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
+      "write the record to FILE, or - for standard output");
+  if (const auto status = parse_command_line(app, argc, argv)) return status;
+  if (arguments.messages == 0) arguments.messages = default_messages(about.bench, arguments.bytes);
+  try {
+    check_type(arguments.type, arguments.bytes, arguments.aggregator.threshold, arguments.aggregator.cutoff);
+  } catch (const SettingError& error) {
+    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
+    return exit_status::unusable_arguments;
+  }
+  arguments.type = type_or_default(arguments.type, arguments.bytes);
+  return std::nullopt;
+}
+
+bool can_be_paired(Pe& pe, const Arguments& arguments) {
+  if (pe.size() % 2 != 0 && pe.id() == 0) {
+    std::cerr << fmt::format("headway-{}: {} PEs cannot be paired; allowed is an even number\n", arguments.bench,
+                             pe.size());
+  }
+  return pe.size() % 2 == 0;
+}
+
+}  // namespace headway::bench

@@ -1,0 +1,36 @@
+/// The command line of the programs that send numbered messages.
+#pragma once
+
+#include <cstdint>
+#include <headway/aggregate/options.hpp>
+#include <headway/am/pe.hpp>
+#include <optional>
+#include <record/record.hpp>
+#include <string>
+
+namespace headway::bench {
+
+struct Arguments {
+  std::string bench;  // the program is headway-BENCH
+  std::size_t bytes = 8;
+  std::uint64_t messages = 0;
+  std::string type;  // one of message_types
+  AggregatorOptions aggregator;
+  std::string json;  // a file, "-", or empty for a line on standard output
+};
+
+/// What a program says of itself.
+struct About {
+  const char* bench;
+  const char* help;
+  std::size_t bytes;          // the size of a message where --bytes says nothing
+  const char* messages_help;  // whose --messages are
+};
+
+/// Reads the command line into `arguments`. Returns the status to end with, or nothing where the program goes on.
+std::optional<int> parse(int argc, char** argv, const About& about, Arguments& arguments);
+
+/// Whether the PEs can be paired; else PE 0 says so in one line.
+bool can_be_paired(Pe& pe, const Arguments& arguments);
+
+}  // namespace headway::bench

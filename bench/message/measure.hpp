@@ -1,0 +1,104 @@
+/// What stream, staggered and synthetic have in common: a pass that looks at every byte, a timed one, and the record. A
+/// Pattern, who sends to whom and who waits for what, has
+///
+///     Pattern(pe, arguments)                 collective: makes its aggregators
+///     sources()                              the PEs that send to this one
+///     on(take)                               take(source, received) is called for each message
+///     send(messages)                         sends so many to each PE that it sends to
+///     handled(), statistics()                acknowledgements taken since the last start(), and each aggregator's
+///     counts start()                                between passes, when nothing is on its way
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <headway/headway.hpp>
+#include <map>
+#include <message/arguments.hpp>
+#include <message/kinds.hpp>
+#include <options.hpp>
+#include <vector>
+
+namespace headway::bench {
+
+/// Collective. The time from when all are ready to when all has been handled, the longest of any PE.
+template <class Pattern>
+double timed_pass(Pe& pe, Pattern& pattern, std::uint64_t messages) {
+  pattern.start();
+  pe.quiesce();
+  const std::int64_t begin = pe.engine().now();
+  pattern.send(messages);
+  pe.quiesce();
+  return max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+}
+
+/// Collective. Sends some messages and returns the errors found in every byte of those that came here.
+template <class Kind, class Pattern>
+std::uint64_t checked_pass(Pe& pe, const Arguments& arguments) {
+  const std::uint64_t messages = checked_messages(arguments.messages, arguments.bytes);
+  Pattern pattern(pe, arguments);
+  std::map<std::size_t, Checker> checkers;
+  for (const std::size_t source : pattern.sources()) checkers.try_emplace(source, arguments.bytes, messages, source);
+  std::uint64_t strangers = 0;
+  pattern.on([&](std::size_t source, typename Kind::Received received) {
+    const auto found = checkers.find(source);
+    if (found == checkers.end())
+      ++strangers;
+    else
+      Kind::check(found->second, received);
+  });
+  timed_pass(pe, pattern, messages);
+  std::uint64_t errors = strangers + pattern.errors(messages);
+  for (const auto& [source, checker] : checkers) errors += checker.errors();
+  return errors;
+}
+
+/// The counters' growth since `before`, over all aggregators of a pattern and all PEs.
+inline FrameCounts growth_in_all(Pe& pe, const std::vector<AggregatorStatistics>& before,
+                                 const std::vector<AggregatorStatistics>& after) {
+  FrameCounts counts;
+  for (std::size_t i = 0; i < before.size(); ++i) counts = joined(counts, growth(before[i], after[i]));
+  return sum_over_pes(pe, counts);
+}
+
+/// Collective. Verifies, measures and reports; the status to end with.
+template <class Kind, class Pattern>
+int measure(Pe& pe, const Arguments& arguments) {
+  std::uint64_t errors = checked_pass<Kind, Pattern>(pe, arguments);
+
+  Pattern pattern(pe, arguments);
+  Sum sum;
+  pattern.on([&sum](std::size_t /*source*/, typename Kind::Received received) { Kind::add(sum, received); });
+  timed_pass(pe, pattern, checked_messages(arguments.messages, arguments.bytes));  // warms its frames
+  sum = {};
+  const std::vector<AggregatorStatistics> before = pattern.statistics();
+  const double seconds = timed_pass(pe, pattern, arguments.messages);
+  const FrameCounts frames = growth_in_all(pe, before, pattern.statistics());
+  const std::size_t sources = pattern.sources().size();
+  errors += pattern.errors(arguments.messages);
+  errors += sum != expected_sum(arguments.messages, arguments.bytes) * sources;
+  errors = sum_over_pes(pe, errors);
+  const std::uint64_t sent = sum_over_pes(pe, arguments.messages * sources);
+
+  if (pe.id() == 0) {
+    Json record = make_record(make_case(pe, arguments.bench.c_str(), pattern.options(), arguments.bytes, sent), seconds,
+                              errors == 0);
+    add_frames(record, frames);
+    record["options"] = options_record(pattern.options());
+    record["options"]["type"] = arguments.type;
+    record["options"]["variable"] = arguments.type != "fixed";
+    report(record, arguments.json);
+  }
+  return errors == 0 ? 0 : 1;
+}
+
+/// The program: `Pattern<Kind>` measured with the Kind that the arguments name.
+template <template <class> class Pattern>
+int run_pattern(int argc, char** argv, const Arguments& arguments, bool paired) {
+  return run(argc, argv, [&](Pe& pe) {
+    if (paired && !can_be_paired(pe, arguments)) return exit_status::unusable_arguments;
+    return with_kind(arguments.type, arguments.bytes,
+                     [&]<class Kind>(std::type_identity<Kind>) { return measure<Kind, Pattern<Kind>>(pe, arguments); });
+  });
+}
+
+}  // namespace headway::bench
