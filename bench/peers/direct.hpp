@@ -19,19 +19,21 @@ class DirectMessages {
       : comm_(comm),
         item_bytes_(item_bytes),
         stride_(std::max<std::size_t>(8, (item_bytes + 7) / 8 * 8)),
+        window_(int(std::clamp<std::size_t>(window_bytes_max / stride_, 4, 256))),
         handle_(handle) {
     MPI_Comm_size(comm, &ranks_);
     MPI_Comm_rank(comm, &me_);
-    send_memory_.resize(sends_max * stride_);
-    receive_memory_.resize(receives_max * stride_);
-    sends_.assign(sends_max, MPI_REQUEST_NULL);
-    receives_.resize(receives_max);
+    const auto window = std::size_t(window_);
+    send_memory_.resize(window * stride_);
+    receive_memory_.resize(window * stride_);
+    sends_.assign(window, MPI_REQUEST_NULL);
+    receives_.resize(window);
     sent_.assign(std::size_t(ranks_), 0);
-    for (int slot = 0; slot < receives_max; ++slot) {
+    for (int slot = 0; slot < window_; ++slot) {
       MPI_Recv_init(receive_memory_.data() + std::size_t(slot) * stride_, int(item_bytes), MPI_BYTE, MPI_ANY_SOURCE, 0,
                     comm, &receives_[std::size_t(slot)]);
     }
-    MPI_Startall(receives_max, receives_.data());
+    MPI_Startall(window_, receives_.data());
   }
 
   ~DirectMessages() {
@@ -51,7 +53,7 @@ class DirectMessages {
   void send(std::size_t rank) {
     MPI_Isend(next(), int(item_bytes_), MPI_BYTE, int(rank), 0, comm_, &sends_[std::size_t(slot_)]);
     ++sent_[rank];
-    slot_ = slot_ + 1 == sends_max ? 0 : slot_ + 1;
+    slot_ = slot_ + 1 == window_ ? 0 : slot_ + 1;
     if (slot_ % poll_every == 0) poll();
     for (int free = 0; sends_[std::size_t(slot_)] != MPI_REQUEST_NULL;) {
       MPI_Test(&sends_[std::size_t(slot_)], &free, MPI_STATUS_IGNORE);
@@ -68,7 +70,7 @@ class DirectMessages {
       handle_(receive_memory_.data() + std::size_t(receive_slot_) * stride_);
       ++received_;
       MPI_Start(&receive);
-      receive_slot_ = receive_slot_ + 1 == receives_max ? 0 : receive_slot_ + 1;
+      receive_slot_ = receive_slot_ + 1 == window_ ? 0 : receive_slot_ + 1;
     }
   }
 
@@ -95,12 +97,12 @@ class DirectMessages {
   }
 
  private:
-  static constexpr int sends_max = 256;     // of them at most this many are under way
-  static constexpr int receives_max = 256;  // posted at a time
+  static constexpr std::size_t window_bytes_max = std::size_t(16) << 20;
   static constexpr int poll_every = 16;
 
   MPI_Comm comm_;
   std::size_t item_bytes_, stride_;
+  int window_;  // at most so many sends are under way, and so many receives posted
   Handle handle_;
   int ranks_ = 1, me_ = 0;
   int slot_ = 0, receive_slot_ = 0;

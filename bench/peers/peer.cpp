@@ -7,6 +7,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <iostream>
+#include <message/message.hpp>
 #include <randomaccess/table.hpp>
 #include <record/command_line.hpp>
 
@@ -61,8 +62,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   add("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]",
       [&](const std::string& t) { arguments.updates_per_word = bench::parse_number("--updates-per-word", t, 0, 1e9); });
   add("--bytes", "N", "stream: bytes of a message [8]",
-      [&](const std::string& t) { arguments.bytes = bench::parse_count("--bytes", t, 1, 1 << 24); });
-  add("--messages", "M", "stream: messages of each rank [1000000]",
+      [&](const std::string& t) { arguments.bytes = bench::parse_count("--bytes", t, 1, bench::peer_bytes_max); });
+  add("--messages", "M", "stream: messages of each rank [by size]",
       [&](const std::string& t) { arguments.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
   add("--buffer-bytes", "SIZE", "mpi-alltoallv: bytes of a bucket [64K]", [&](const std::string& t) {
     arguments.buffer_bytes = parse_bytes("--buffer-bytes", t);
@@ -72,7 +73,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   });
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
-  return bench::parse_command_line(app, argc, argv);
+  const auto status = bench::parse_command_line(app, argc, argv);
+  if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
+  return status;
 }
 
 int run(const Arguments& arguments) {

@@ -16,7 +16,7 @@ struct Arguments {
   unsigned log2 = 20;
   double updates_per_word = 4;
   std::size_t bytes = 8;
-  std::uint64_t messages = 1'000'000;
+  std::uint64_t messages = 0;  // 0: by size
   std::size_t buffer_bytes = std::size_t(64) << 10;
   std::string json;  // a file, "-", or empty for a line on standard output
 };

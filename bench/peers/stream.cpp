@@ -105,10 +105,8 @@ bench::Json measure(const Arguments& arguments, Message message) {
 
 bench::Json run_stream(const Arguments& arguments) {
   bench::Json record;
-  const bool fixed =
-      bench::with_fixed_size<1000>(arguments.bytes, [&]<class Message>(std::type_identity<Message>) {
-        record = measure(arguments, Message{});
-      });
+  const bool fixed = bench::with_fixed_size<1000>(
+      arguments.bytes, [&]<class Message>(std::type_identity<Message>) { record = measure(arguments, Message{}); });
   if (!fixed) record = measure(arguments, std::vector<std::byte>(arguments.bytes));
   return record;
 }
