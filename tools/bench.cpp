@@ -86,7 +86,12 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
   return record;
 }
 
-double rate_of(const Json& record) { return record["messages_per_second"].get<double>(); }
+/// What is compared: messages a second, or where a latency was measured, how many fit in a second.
+double rate_of(const Json& record) {
+  if (!record.contains("one_way_us")) return record["messages_per_second"].get<double>();
+  const double one_way_us = record["one_way_us"]["median"].get<double>();
+  return one_way_us > 0 ? 1e6 / one_way_us : 0;
+}
 
 /// Tries each bucket size twice, interleaved, and keeps the one with the fastest run.
 void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& progress) {
@@ -144,22 +149,26 @@ int run_plan(BenchPlan& plan, const std::vector<std::string>& command_line) {
   for (const BenchGroup& group : plan.groups) {
     for (const BenchCase& started : group.cases) steps += plan.repeats + 2 * started.bucket_sizes.size();
   }
-  std::vector<Json> records;
-  bool verified = true;
+  std::vector<MeasuredCase> all;
+  const bool tables = plan.json != "-" && !plan.osu;
   {
     Progress progress(steps);
     for (BenchGroup& group : plan.groups) {
       const std::vector<MeasuredCase> measured = run_group(group, plan, progress);
-      for (const MeasuredCase& one : measured) {
-        records.push_back(one.record);
-        verified = verified && one.record["verified"].get<bool>();
-      }
+      all.insert(all.end(), measured.begin(), measured.end());
       progress.clear();
-      if (plan.json != "-") std::cout << table_of(plan.bench, group.title, measured) << std::endl;
+      if (tables) std::cout << table_of(plan.bench, group.title, measured) << std::endl;
     }
   }
+  if (plan.osu && plan.json != "-") std::cout << osu_blocks(plan.bench, all) << std::flush;
+  std::vector<Json> records;
+  bool verified = true;
+  for (const MeasuredCase& one : all) {
+    records.push_back(one.record);
+    verified = verified && one.record["verified"].get<bool>();
+  }
   if (!plan.json.empty()) bench::write_json(plan.json, bench::result_file(command_line, records));
-  if (!verified) std::cerr << "headway bench: results are wrong, see the column 'verified'\n";
+  if (!verified) std::cerr << "headway bench: results are wrong, see 'verified'\n";
   return verified ? 0 : 1;
 }
 

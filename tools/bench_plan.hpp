@@ -30,9 +30,10 @@ struct BenchGroup {
 struct BenchPlan {
   std::string bench;
   std::vector<BenchGroup> groups;
-  std::size_t repeats = 5;
-  std::chrono::seconds limit = std::chrono::minutes(10);  // for one start of one program
-  std::string json;                                       // a file, "-", or empty
+  std::size_t repeats;
+  std::chrono::seconds limit;  // for one start of one program
+  bool osu;                    // two columns a mode instead of a table a group
+  std::string json;            // a file, "-", or empty
 };
 
 /// Reads the arguments of `headway bench`. Where there is nothing to run, `status` is what to end with.

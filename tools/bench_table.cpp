@@ -32,6 +32,26 @@ std::string ratio_cell(const Json& record, const std::string& label) {
   return ratios.contains(label) ? short_number(ratios[label].get<double>()) : "";
 }
 
+/// The first columns: what was measured.
+std::vector<std::string> speed_head(const Json& record) {
+  if (record.contains("one_way_us")) return {"mode", "us one way", "min", "max"};
+  return {"mode", "M msg/s", "min", "max", "M msg/s/PE"};
+}
+
+std::vector<std::string> speed_cells(const MeasuredCase& one) {
+  const Json& record = one.record;
+  if (record.contains("one_way_us")) {
+    const Json& spread = record["one_way_us"];
+    return {one.label, short_number(spread["median"].get<double>()), short_number(spread["min"].get<double>()),
+            short_number(spread["max"].get<double>())};
+  }
+  const double messages = record["messages"].get<double>(), rate = record["messages_per_second"].get<double>();
+  const double slowest = record["seconds"]["max"].get<double>(), fastest = record["seconds"]["min"].get<double>();
+  return {one.label, short_number(rate / 1e6), short_number(slowest > 0 ? messages / slowest / 1e6 : 0),
+          short_number(fastest > 0 ? messages / fastest / 1e6 : 0),
+          short_number(rate / 1e6 / record["pes"].get<double>())};
+}
+
 }  // namespace
 
 std::string align(const std::vector<std::vector<std::string>>& rows) {
@@ -64,26 +84,18 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   for (const auto& [label, ratio] : first["ratio_to"].items()) {
     if (label != compared.front()) compared.push_back(label);
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"mode", "M msg/s", "min", "max", "M msg/s/PE", "median ms", "buffer", "frames", "fill %"}};
+  std::vector<std::vector<std::string>> rows = {speed_head(first)};
+  rows[0].insert(rows[0].end(), {"median ms", "buffer", "frames", "fill %"});
   if (cases.size() > 1) {
     for (const std::string& label : compared) rows[0].push_back("x " + label);
   }
   rows[0].emplace_back("verified");
   for (const MeasuredCase& one : cases) {
     const Json& record = one.record;
-    const double messages = record["messages"].get<double>(), rate = record["messages_per_second"].get<double>();
-    const double slowest = record["seconds"]["max"].get<double>(), fastest = record["seconds"]["min"].get<double>();
-    std::vector<std::string> row = {
-        one.label,
-        short_number(rate / 1e6),
-        short_number(slowest > 0 ? messages / slowest / 1e6 : 0),
-        short_number(fastest > 0 ? messages / fastest / 1e6 : 0),
-        short_number(rate / 1e6 / double(pes)),
-        short_number(record["seconds"]["median"].get<double>() * 1e3),
-        buffer_cell(record),
-        count_cell(record, "frames"),
-        record.contains("fill_mean") ? short_number(record["fill_mean"].get<double>() * 100) : ""};
+    std::vector<std::string> row = speed_cells(one);
+    row.insert(row.end(), {short_number(record["seconds"]["median"].get<double>() * 1e3), buffer_cell(record),
+                           count_cell(record, "frames"),
+                           record.contains("fill_mean") ? short_number(record["fill_mean"].get<double>() * 100) : ""});
     if (cases.size() > 1) {
       for (const std::string& label : compared) row.push_back(ratio_cell(record, label));
     }
@@ -91,6 +103,31 @@ std::string table_of(const std::string& bench, const std::string& title, const s
     rows.push_back(std::move(row));
   }
   return text + align(rows);
+}
+
+std::string osu_blocks(const std::string& bench, const std::vector<MeasuredCase>& cases) {
+  std::vector<std::string> labels;
+  for (const MeasuredCase& one : cases) {
+    if (std::ranges::find(labels, one.label) == labels.end()) labels.push_back(one.label);
+  }
+  const Json& first = cases.front().record;
+  const bool latency = first.contains("one_way_us");
+  std::string text;
+  for (const std::string& label : labels) {
+    text += fmt::format("# Headway {}, {}, {} PEs, median of {}\n# {:<18}{}\n", bench, label,
+                        first["pes"].get<std::size_t>(), first["repeat"].get<std::size_t>(), "Size",
+                        latency ? "Latency (us)" : "Bandwidth (MB/s)");
+    for (const MeasuredCase& one : cases) {
+      if (one.label != label) continue;
+      const auto bytes = one.record["message_bytes"].get<std::size_t>();
+      const double value = latency ? one.record["one_way_us"]["median"].get<double>()
+                                   : one.record["messages_per_second"].get<double>() * double(bytes) / 1e6;
+      text += fmt::format("{:<20}{:.3f}{}\n", bytes, value,
+                          one.record["verified"].get<bool>() ? "" : "  # WRONG, not verified");
+    }
+    text += '\n';
+  }
+  return text;
 }
 
 }  // namespace headway::tools

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <record/record.hpp>
+#include <sstream>
 
 #include "child.hpp"
 
@@ -56,6 +57,13 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "stream", "--log2", "5"}, {"--log2", "randomaccess"}},
       {{"bench", "stream", "--pes", "3"}, {"--pes", "3", "even"}},
       {{"bench", "stream", "--bytes", "33", "--threshold", "0.9", "--cutoff", "0.2"}, {"--threshold", "--cutoff", "1"}},
+      {{"bench", "stream", "--type", "fixd"}, {"--type", "'fixd'", "'fixed'", "bytes, vector, string, struct"}},
+      {{"bench", "stream", "--type", "fixed", "--bytes", "8,100"}, {"--type", "'fixed'", "100 bytes", "104"}},
+      {{"bench", "stream", "--bytes", "8,2G"}, {"--bytes", "'2G'", "1 GiB"}},
+      {{"bench", "stream", "--bytes", "8,,16"}, {"--bytes", "8,,16"}},
+      {{"bench", "stream", "--messages", "0"}, {"--messages", "'0'"}},
+      {{"bench", "randomaccess", "--osu"}, {"--osu", "stream"}},
+      {{"bench", "randomaccess", "--type", "bytes"}, {"--type", "stream"}},
       {{"doctor", "--now"}, {"'--now'", "--help"}},
       {{"info", "more"}, {"'more'"}},
   };
@@ -124,7 +132,34 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
     EXPECT_EQ(record["verified"], true);
     EXPECT_EQ(record["messages"], 2000);
     EXPECT_EQ(record["processes"], 1);
+    EXPECT_EQ(record["options"]["type"], "bytes");
   }
+}
+
+TEST(Command, osu_prints_two_columns_a_mode) {
+  const ChildResult result = headway({"bench", "stream", "--mode", "direct,1d", "--bytes", "8,1K", "--messages", "500",
+                                      "--pes", "2", "--repeat", "1", "--osu"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  std::istringstream lines(result.output);
+  std::vector<std::string> heads;
+  std::vector<std::size_t> sizes;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#")) {
+      heads.push_back(line);
+    } else if (!line.empty()) {
+      std::istringstream columns(line);
+      double value = 0;
+      std::string more;
+      EXPECT_TRUE(columns >> sizes.emplace_back() >> value) << line;
+      EXPECT_GT(value, 0) << line;
+      EXPECT_FALSE(columns >> more) << line;
+    }
+  }
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{8, 1024, 8, 1024}));
+  ASSERT_EQ(heads.size(), 4u) << result.output;
+  EXPECT_NE(heads[0].find("stream, direct, 2 PEs"), std::string::npos) << heads[0];
+  EXPECT_NE(heads[1].find("(MB/s)"), std::string::npos) << heads[1];
+  EXPECT_NE(heads[2].find("stream, 1d, 2 PEs"), std::string::npos) << heads[2];
 }
 
 #if defined(HEADWAY_SIM)

@@ -32,7 +32,4 @@ std::string find_launcher(const std::string& mpi);
 std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks);
 std::vector<Variable> launch_environment(const Peer& peer);
 
-/// What works on a peer, by name.
-inline const std::vector<std::string> peer_modes = {"mpi-direct", "mpi-alltoallv"};
-
 }  // namespace headway::tools

@@ -1,0 +1,174 @@
+#include "bench_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headway/aggregate/options.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <message/type.hpp>
+#include <record/command_line.hpp>
+
+namespace headway::tools {
+namespace {
+
+using bench::add_value;
+
+void check_sizes(const std::string& option, const std::vector<std::string>& texts, std::uint64_t min,
+                 std::uint64_t max) {
+  for (const std::string& text : texts) {
+    const std::uint64_t bytes = parse_bytes(option, text);
+    if (bytes < min || bytes > max) {
+      throw SettingError(fmt::format("{}: '{}' is not allowed; allowed is {} to {}", option, text, format_bytes(min),
+                                     format_bytes(max)));
+    }
+  }
+}
+
+/// Adds options to a command, one kind a function.
+class Adder {
+ public:
+  using Store = std::function<void(const std::string&)>;
+
+  Adder(CLI::App& app, Request& request) : app_(app), request_(request) {}
+
+  void option(const char* name, const char* value, const std::string& help, Store store) {
+    add_value(app_, name, std::move(store), value, help);
+  }
+  /// One that some benchmarks have; the help says which.
+  void own(bool Benchmark::*of, const char* name, const char* value, const std::string& help, Store store) {
+    option(name, value, shown(of, help),
+           [this_request = &request_, of, name, store = std::move(store)](const auto& text) {
+             this_request->own_options.push_back({name, of});
+             store(text);
+           });
+  }
+  void own_flag(bool Benchmark::*of, const char* name, const std::string& help, std::function<void()> set) {
+    app_.add_flag_callback(
+        name,
+        [this_request = &request_, of, name, set = std::move(set)] {
+          this_request->own_options.push_back({name, of});
+          set();
+        },
+        shown(of, help));
+  }
+  /// One that the programs get as it is, once it was checked.
+  void pass_on(const char* name, const char* value, const char* help, Store check) {
+    option(name, value, help, [this_request = &request_, name, check = std::move(check)](const std::string& text) {
+      check(text);
+      this_request->passed_on.insert(this_request->passed_on.end(), {name, text});
+    });
+  }
+
+ private:
+  static std::string shown(bool Benchmark::*of, const std::string& help) {
+    return fmt::format("{}: {}", fmt::join(names_of(of), ", "), help);
+  }
+
+  CLI::App& app_;
+  Request& request_;
+};
+
+void add_work_options(Adder& add, Request& request) {
+  add.own(&Benchmark::has_table, "--log2", "LIST", "2^K words in all [20]", [&](const std::string& text) {
+    request.log2s = bench::parse_list("--log2", text);
+    for (const std::string& log2 : request.log2s) bench::parse_count("--log2", log2, 1, 40);
+  });
+  add.own(&Benchmark::has_table, "--updates-per-word", "N", "updates are N * 2^K [4, or more: at least 2^24 in all]",
+          [&](const std::string& text) {
+            bench::parse_number("--updates-per-word", text, 0, 1e9);
+            request.updates_per_word = text;
+          });
+  add.own(&Benchmark::has_messages, "--bytes", "LIST", "bytes of a message, such as 8,104,1K,1M; a comparison each",
+          [&](const std::string& text) {
+            request.sizes = bench::parse_list("--bytes", text);
+            check_sizes("--bytes", request.sizes, 0, bench::message_bytes_max);
+            for (std::string& size : request.sizes) size = std::to_string(parse_bytes("--bytes", size));
+          });
+  add.own(&Benchmark::has_messages, "--messages", "M",
+          "messages from each PE to each that it sends to [by size, at most 1000000]", [&](const std::string& text) {
+            request.messages = std::to_string(bench::parse_count("--messages", text, 1, 1ull << 40));
+          });
+  add.own(&Benchmark::has_messages, "--type", "TYPE", bench::message_types_help,
+          [&](const std::string& text) { request.type = bench::parse_choice("--type", text, bench::message_types); });
+  add.own_flag(&Benchmark::has_messages, "--variable", "the same as --type bytes", [&] { request.type = "bytes"; });
+  add.own_flag(&Benchmark::has_messages, "--osu", "print two columns a mode, size and value, as the OSU benchmarks do",
+               [&] { request.osu = true; });
+}
+
+void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
+  add.option("--mode", "LIST", "direct, 1d, 2d, 3d, ...; side by side [direct,1d]", [&](const std::string& text) {
+    request.modes = bench::parse_list("--mode", text);
+    for (const std::string& mode : request.modes) parse_topology(mode);
+  });
+  add.option("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
+             [&](const std::string& text) {
+               request.buffers = bench::parse_list("--buffer-bytes", text);
+               check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
+             });
+  add.pass_on(
+      "--threshold", "FRACTION", "send a buffer filled beyond this fraction [derived]",
+      [&request](const std::string& text) { request.threshold = bench::parse_fraction("--threshold", text, false); });
+  add.pass_on("--cutoff", "FRACTION", "send a message above this fraction of a buffer by itself [derived]",
+              [&request](const std::string& text) { request.cutoff = bench::parse_fraction("--cutoff", text, true); });
+  add.pass_on("--timeout", "TIME", "send a buffer whose oldest message is older, such as 100us; or none [derived]",
+              [](const std::string& text) { bench::parse_time("--timeout", text); });
+  app.add_flag_callback(
+      "--ordered", [&] { request.passed_on.emplace_back("--ordered"); }, "first in, first out for each pair of PEs");
+}
+
+void add_peer_options(Adder& add, Request& request) {
+  add.option("--peer", "LIST",
+             "the same work without Headway: mpi-direct, mpi-alltoallv, also as NAME:MPI; or available",
+             [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
+  add.option("--peer-buffer-bytes", "LIST",
+             "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",
+             [&](const std::string& text) {
+               request.peer_buffers = bench::parse_list("--peer-buffer-bytes", text);
+               check_sizes("--peer-buffer-bytes", request.peer_buffers, 8, 64_MiB);
+             });
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Request& request) {
+  app.add_option_function<std::string>(
+      "NAME", [&](const std::string& text) { request.bench = bench::parse_choice("NAME", text, all_names()); },
+      fmt::format("{}", fmt::join(all_names(), ", ")));
+  app.add_flag("--list", request.list, "list the benchmarks, their modes and the peers here");
+  Adder add(app, request);
+  add_work_options(add, request);
+  add_aggregator_options(add, app, request);
+  add_peer_options(add, request);
+  add.option("--repeat", "R", "rounds; medians are reported, with minimum and maximum [5]",
+             [&](const std::string& text) { request.repeats = bench::parse_count("--repeat", text, 1, 100'000); });
+  add.option("--time-limit", "TIME", "end a program that takes longer [600s]", [&](const std::string& text) {
+    const auto limit = bench::parse_time("--time-limit", text);
+    using std::chrono::seconds;
+    request.limit = std::clamp(std::chrono::duration_cast<seconds>(limit), seconds(1), seconds(100'000'000));
+  });
+  add.option("--json", "FILE", "write the result file, or - for standard output",
+             [&](const std::string& text) { request.json = text; });
+}
+
+void complete(Request& request, const Settings& settings) {
+  const Benchmark& asked = benchmark(request.bench);
+  for (const Request::OwnOption& given : request.own_options) {
+    if (!(asked.*given.of)) {
+      throw SettingError(fmt::format("{} is an option of {}, not of {}", given.name,
+                                     fmt::join(names_of(given.of), ", "), request.bench));
+    }
+  }
+  if (request.sizes.empty()) request.sizes = {asked.bytes};
+  if (asked.has_messages) {
+    for (const std::string& size : request.sizes) {
+      bench::check_type(request.type, std::stoull(size), request.threshold, request.cutoff);
+    }
+  }
+  if (asked.pairs && settings.pes % 2 != 0) {
+    throw SettingError(fmt::format("--pes: '{}' is not allowed; {} pairs its PEs, allowed is an even number",
+                                   settings.pes, request.bench));
+  }
+}
+
+}  // namespace headway::tools

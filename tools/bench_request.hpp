@@ -1,0 +1,49 @@
+/// What `headway bench` was asked for: its options, checked one by one and against each other.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <headway/base/settings.hpp>
+#include <string>
+#include <vector>
+
+#include "benchmarks.hpp"
+
+namespace headway::tools {
+
+/// The options as given; a list holds texts that were checked.
+struct Request {
+  std::string bench;
+  bool list = false;
+  std::vector<std::string> modes = {"direct", "1d"};
+  std::vector<std::string> log2s = {"20"};
+  std::vector<std::string> sizes;    // empty: the benchmark's
+  std::vector<std::string> buffers;  // empty: derived
+  std::vector<std::string> peers;    // as given; expand_peers() makes cases of them
+  std::vector<std::string> peer_buffers = {"4K", "16K", "64K", "256K"};
+  std::vector<std::string> passed_on;  // options that every Headway program gets
+  std::string updates_per_word;        // empty: by table size
+  std::string messages;                // empty: by message size
+  std::string type;                    // empty: fixed where the size is
+  bool osu = false;
+  double threshold = 0, cutoff = 0;  // 0: derived
+  std::size_t repeats = 5;
+  std::chrono::seconds limit = std::chrono::minutes(10);
+  std::string json;  // a file, "-", or empty
+
+  /// An option that not all benchmarks take.
+  struct OwnOption {
+    std::string name;
+    bool Benchmark::*of;
+  };
+  std::vector<OwnOption> own_options;
+};
+
+/// Adds the options of the command, stored to `request`.
+void add_options(CLI::App& app, Request& request);
+
+/// Holds what was given against the benchmark, which must be known, and the settings; adds the benchmark's own sizes.
+/// Throws SettingError.
+void complete(Request& request, const Settings& settings);
+
+}  // namespace headway::tools

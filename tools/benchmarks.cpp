@@ -1,0 +1,44 @@
+#include "benchmarks.hpp"
+
+#include <algorithm>
+
+namespace headway::tools {
+
+const std::vector<Benchmark>& benchmarks() {
+  static const std::vector<std::string> on_mpi = {"mpi-direct", "mpi-alltoallv"};
+  static const std::vector<Benchmark> all = {
+      {.name = "randomaccess",
+       .help = "updates of 8 bytes at random words of a table spread over all PEs (HPC Challenge)",
+       .peers = on_mpi,
+       .has_table = true,
+       .has_messages = false,
+       .pairs = false,
+       .bytes = ""},
+      {.name = "stream",
+       .help = "pairs of PEs, each sends messages of one size to its partner at once",
+       .peers = on_mpi,
+       .has_table = false,
+       .has_messages = true,
+       .pairs = true,
+       .bytes = "8"},
+  };
+  return all;
+}
+
+const Benchmark& benchmark(std::string_view name) { return *std::ranges::find(benchmarks(), name, &Benchmark::name); }
+
+std::vector<std::string> names_of(bool Benchmark::*has) {
+  std::vector<std::string> names;
+  for (const Benchmark& one : benchmarks()) {
+    if (one.*has) names.push_back(one.name);
+  }
+  return names;
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const Benchmark& one : benchmarks()) names.push_back(one.name);
+  return names;
+}
+
+}  // namespace headway::tools

@@ -1,0 +1,30 @@
+/// The benchmarks that `headway bench` knows, and what sets them apart.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headway::tools {
+
+struct Benchmark {
+  std::string name;  // its program is headway-NAME
+  std::string help;
+  std::vector<std::string> peers;  // what does the same work without Headway
+  bool has_table;                  // takes --log2 and --updates-per-word
+  bool has_messages;               // takes --bytes, --messages, --type and --osu
+  bool pairs;                      // needs an even number of PEs
+  std::string bytes;               // the size of a message where --bytes says nothing
+};
+
+/// All, as they are listed.
+const std::vector<Benchmark>& benchmarks();
+
+/// One of them; there must be one of that name.
+const Benchmark& benchmark(std::string_view name);
+
+/// The names of those for which `has` is true.
+std::vector<std::string> names_of(bool Benchmark::*has);
+std::vector<std::string> all_names();
+
+}  // namespace headway::tools
