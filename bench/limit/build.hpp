@@ -1,0 +1,87 @@
+/// How a sender makes a message in a buffer, formulated in several ways. Each writes all bytes of every message.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "deliver.hpp"
+#include "messages.hpp"
+
+namespace headway::limit {
+
+/// Copies in pieces of 8 bytes, up to 7 bytes too many. The empty asm keeps the compiler from seeing a memcpy, which it
+/// would make a call or, for constant sizes, a slow instruction.
+inline void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += word_bytes) {
+    Word word = load(from + i);
+    asm("" : "+r"(word));
+    store(to + i, word);
+  }
+}
+
+/// Copies in pieces of 16 bytes, up to 15 bytes too many.
+inline void copy_wide(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
+    __m128i piece = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    asm("" : "+x"(piece));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), piece);
+  }
+}
+
+/// The C library's copy.
+inline void copy_libc(std::byte* to, const std::byte* from, std::size_t bytes) {
+  asm("" : "+r"(bytes));  // a size that the compiler does not know
+  std::memcpy(to, from, bytes);
+}
+
+using Copy = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
+
+/// From its fields, in place: nothing is read.
+template <std::size_t Bytes>
+struct FixedFields {
+  static constexpr bool fixed = true;
+  static constexpr std::size_t room() { return Bytes; }
+  Word base;
+  FixedFields(const std::byte* /*prepared*/, std::size_t /*bytes*/, std::size_t source)
+      : base(pattern_word(source, 0)) {}
+  void operator()(std::byte* to, Word number) const {
+    constexpr std::size_t words = Bytes / word_bytes;
+    store(to, number);
+    for (std::size_t i = 1; i + 1 < words; ++i) store(to + i * word_bytes, base + i);
+    if constexpr (words > 1) store(to + Bytes - word_bytes, ~number);
+  }
+};
+
+/// A copy of a prepared message, then both ends.
+template <std::size_t Bytes, Copy copy>
+struct FixedCopy {
+  static constexpr bool fixed = true;
+  static constexpr std::size_t room() { return Bytes; }
+  const std::byte* prepared;
+  FixedCopy(const std::byte* prepared_message, std::size_t /*bytes*/, std::size_t /*source*/)
+      : prepared(prepared_message) {}
+  void operator()(std::byte* to, Word number) const {
+    copy(to, prepared, Bytes);
+    stamp(to, Bytes, number);
+  }
+};
+
+/// The same for a size known at run time, behind its length.
+template <Copy copy>
+struct VariableCopy {
+  static constexpr bool fixed = false;
+  const std::byte* prepared;
+  std::size_t bytes;
+  VariableCopy(const std::byte* prepared_message, std::size_t message_bytes, std::size_t /*source*/)
+      : prepared(prepared_message), bytes(message_bytes) {}
+  std::size_t room() const { return VariableMessages::room(bytes); }
+  void operator()(std::byte* to, Word number) const {
+    store(to, bytes);
+    copy(to + VariableMessages::head, prepared, bytes);
+    stamp(to + VariableMessages::head, bytes, number);
+  }
+};
+
+}  // namespace headway::limit

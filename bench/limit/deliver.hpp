@@ -1,0 +1,213 @@
+/// What a receiver does with the messages of a buffer, formulated in several ways. What a message does (Apply) gets its
+/// first word and its last eight bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "messages.hpp"
+#include "processes.hpp"
+
+namespace headway::limit {
+
+/// Updates a table: T[first & mask] ^= last.
+struct Update {
+  Word* table;
+  Word mask;
+  void operator()(Word first, Word last) { table[first & mask] ^= last; }
+  void prefetch(Word first) const { __builtin_prefetch(&table[first & mask], 1); }
+};
+
+/// Adds up both ends.
+struct Sum {
+  Word front = 0, back = 0;
+  void operator()(Word first, Word last) {
+    front += first;
+    back += last;
+  }
+  void prefetch(Word /*first*/) const {}
+  bool operator==(const Sum&) const = default;
+};
+
+class Comparison;  // comparison.hpp
+
+/// What a PE's buffers are delivered to.
+struct Receiver {
+  Update update{};
+  Sum sum{};
+  Comparison* comparison = nullptr;
+  std::size_t message_bytes = 0;
+  std::size_t source = 0;  // of the buffer being delivered
+
+  template <class Apply>
+  Apply& as() {
+    if constexpr (std::is_same_v<Apply, Update>) {
+      return update;
+    } else {
+      return sum;
+    }
+  }
+};
+
+/// Delivers `bytes` of messages; returns how many those were.
+using Deliver = std::uint64_t (*)(const std::byte* messages, std::size_t bytes, Receiver& receiver);
+
+// Each formulation works on a copy of the Apply, which registers can hold: what messages do could otherwise alias it.
+
+/// Messages of a size that the compiler knows.
+template <std::size_t Bytes>
+struct FixedMessages {
+  static constexpr std::size_t prefetched = 16;  // messages ahead
+  static constexpr std::size_t staged = 256;     // messages at once
+
+  static Word first(const std::byte* message) { return load(message); }
+  static Word last(const std::byte* message) { return load(message + Bytes - word_bytes); }
+
+  template <class Apply>
+  static std::uint64_t one_by_one(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    for (const std::byte* const end = at + bytes; at != end; at += Bytes) apply(first(at), last(at));
+    receiver.as<Apply>() = apply;
+    return bytes / Bytes;
+  }
+
+  template <class Apply>
+  static std::uint64_t by_four(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    const std::byte* const end = at + bytes;
+    for (; std::size_t(end - at) >= 4 * Bytes; at += 4 * Bytes) {
+      const Word first_0 = first(at), last_0 = last(at);
+      const Word first_1 = first(at + Bytes), last_1 = last(at + Bytes);
+      const Word first_2 = first(at + 2 * Bytes), last_2 = last(at + 2 * Bytes);
+      const Word first_3 = first(at + 3 * Bytes), last_3 = last(at + 3 * Bytes);
+      apply(first_0, last_0);
+      apply(first_1, last_1);
+      apply(first_2, last_2);
+      apply(first_3, last_3);
+    }
+    for (; at != end; at += Bytes) apply(first(at), last(at));
+    receiver.as<Apply>() = apply;
+    return bytes / Bytes;
+  }
+
+  /// The slots of later messages are asked for before these are applied, and the lines of later ones still.
+  template <class Apply>
+  static std::uint64_t prefetching(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    const std::byte* const end = at + bytes;
+    for (; std::size_t(end - at) > 2 * prefetched * Bytes; at += Bytes) {
+      if constexpr (Bytes >= cache_line) {
+        __builtin_prefetch(at + 2 * prefetched * Bytes);
+        __builtin_prefetch(at + 2 * prefetched * Bytes + Bytes - word_bytes);
+      }
+      apply.prefetch(first(at + prefetched * Bytes));
+      apply(first(at), last(at));
+    }
+    for (; at != end; at += Bytes) apply(first(at), last(at));
+    receiver.as<Apply>() = apply;
+    return bytes / Bytes;
+  }
+
+  /// A block of messages is read into local arrays, then applied: reading waits for nothing that applying does.
+  template <class Apply>
+  static std::uint64_t staging(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    const std::uint64_t count = bytes / Bytes;
+    Word firsts[staged], lasts[staged];
+    for (std::uint64_t left = count; left > 0;) {
+      const std::size_t block = left < staged ? left : staged;
+      for (std::size_t i = 0; i < block; ++i, at += Bytes) {
+        firsts[i] = first(at);
+        lasts[i] = last(at);
+        apply.prefetch(firsts[i]);
+      }
+      for (std::size_t i = 0; i < block; ++i) apply(firsts[i], lasts[i]);
+      left -= block;
+    }
+    receiver.as<Apply>() = apply;
+    return count;
+  }
+};
+
+/// Messages of any size from 8 bytes: a word with the length, then the message, then nothing up to a multiple of 8.
+struct VariableMessages {
+  static constexpr std::size_t head = word_bytes;
+  static constexpr std::size_t staged = 64;
+
+  static constexpr std::size_t room(std::size_t bytes) { return head + align_up(bytes, word_bytes); }
+  static const std::byte* following(const std::byte* at) { return at + room(load(at)); }
+  static Word first(const std::byte* at) { return load(at + head); }
+  static Word last(const std::byte* at) {
+    const std::size_t bytes = load(at);
+    return bytes >= 2 * word_bytes ? load(at + head + bytes - word_bytes) : load(at + head);
+  }
+
+  template <class Apply>
+  static std::uint64_t one_by_one(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    std::uint64_t count = 0;
+    for (const std::byte* const end = at + bytes; at != end; at = following(at), ++count) apply(first(at), last(at));
+    receiver.as<Apply>() = apply;
+    return count;
+  }
+
+  template <class Apply>
+  static std::uint64_t by_four(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    std::uint64_t count = 0;
+    const std::byte* const end = at + bytes;
+    while (at != end) {
+      const std::byte *at_1 = following(at), *at_2 = at_1, *at_3 = at_1;
+      if (at_1 != end) at_2 = at_3 = following(at_1);
+      if (at_2 != end) at_3 = following(at_2);
+      if (at_3 == end) break;
+      const Word first_0 = first(at), last_0 = last(at), first_1 = first(at_1), last_1 = last(at_1);
+      const Word first_2 = first(at_2), last_2 = last(at_2), first_3 = first(at_3), last_3 = last(at_3);
+      apply(first_0, last_0);
+      apply(first_1, last_1);
+      apply(first_2, last_2);
+      apply(first_3, last_3);
+      at = following(at_3);
+      count += 4;
+    }
+    for (; at != end; at = following(at), ++count) apply(first(at), last(at));
+    receiver.as<Apply>() = apply;
+    return count;
+  }
+
+  /// The lines of later messages are asked for before these are applied.
+  template <class Apply>
+  static std::uint64_t prefetching(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    constexpr std::size_t distance = 1024;
+    Apply apply = receiver.as<Apply>();
+    std::uint64_t count = 0;
+    for (const std::byte* const end = at + bytes; at != end; at = following(at), ++count) {
+      __builtin_prefetch(at + distance);
+      apply(first(at), last(at));
+    }
+    receiver.as<Apply>() = apply;
+    return count;
+  }
+
+  template <class Apply>
+  static std::uint64_t staging(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+    Apply apply = receiver.as<Apply>();
+    std::uint64_t count = 0;
+    Word firsts[staged], lasts[staged];
+    for (const std::byte* const end = at + bytes; at != end;) {
+      std::size_t block = 0;
+      for (; block < staged && at != end; ++block, at = following(at)) {
+        firsts[block] = first(at);
+        lasts[block] = last(at);
+        apply.prefetch(firsts[block]);
+      }
+      for (std::size_t i = 0; i < block; ++i) apply(firsts[i], lasts[i]);
+      count += block;
+    }
+    receiver.as<Apply>() = apply;
+    return count;
+  }
+};
+
+}  // namespace headway::limit

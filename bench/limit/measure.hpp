@@ -1,0 +1,83 @@
+/// Measuring one case in its formulations, and what comes of it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "processes.hpp"
+
+namespace headway::limit {
+
+enum class Pattern { one_way, both_ways, pairs };
+
+/// What was asked for. Sizes are in range, and fit each other.
+struct Options {
+  std::string bench = "ring";
+  std::size_t pes = 2;
+  Pattern pattern = Pattern::both_ways;
+  std::size_t bytes = 8;  // of a message or a copy
+  bool variable = false;
+  std::uint64_t messages = 1'000'000;  // of each PE that sends
+  std::optional<unsigned> table_log2 = std::nullopt;
+  std::optional<std::size_t> buffer_bytes = std::nullopt;
+  bool bind = true;
+};
+
+inline constexpr std::size_t formulations_max = 64;
+
+/// What the processes found; lies in shared memory, PE 0 writes it.
+struct Outcome {
+  std::size_t winner;              // of the formulations
+  double seconds;                  // of the winner's pass over all messages, on the slowest PE
+  std::uint64_t messages;          // in that pass, of all PEs
+  std::uint64_t errors;            // of all passes, tried ones too
+  double tried[formulations_max];  // seconds of a short pass of each formulation, the best of some
+  std::uint64_t tried_messages;    // in those, of all PEs
+  char unavailable[256];           // why this machine does not do this, where it does not
+};
+
+/// A case, ready to be started.
+struct Job {
+  std::vector<std::string> formulations;
+  std::vector<std::size_t> buffer_bytes;  // by formulation, or empty
+  std::size_t shared_bytes = 0;
+  /// On every PE. `only` is the one formulation to run, if not all.
+  std::function<void(Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome)> body;
+};
+
+Job updates_job(const Options& options);
+Job ring_job(const Options& options);
+Job latency_job(const Options& options);
+Job copy_job(const Options& options);
+Job cma_job(const Options& options);
+
+/// Collective. Short passes of all formulations, interleaved, say which is the fastest; another pass of that one alone
+/// is the measurement, so that it is no luckier than what it is compared with. pass(formulation, messages), called
+/// alike on every PE between meetings of all, does the PE's share and returns its seconds.
+template <class Pass>
+void measure_best(Pe& pe, std::size_t formulations, std::optional<std::size_t> only, std::uint64_t tried,
+                  std::uint64_t messages, Outcome& outcome, Pass pass) {
+  constexpr int rounds = 4;
+  const double never = std::numeric_limits<double>::infinity();
+  std::vector<double> best(formulations, never);
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < formulations; ++i) {
+      if (only && *only != i) continue;
+      best[i] = std::min(best[i], pe.largest_of_all(pass(i, tried)));
+    }
+  }
+  const auto winner = std::size_t(std::ranges::min_element(best) - best.begin());
+  const double seconds = pe.largest_of_all(pass(winner, messages));
+  if (pe.id() != 0) return;
+  outcome.winner = winner;
+  outcome.seconds = seconds;
+  for (std::size_t i = 0; i < formulations; ++i) outcome.tried[i] = best[i] == never ? 0 : best[i];
+}
+
+}  // namespace headway::limit

@@ -1,0 +1,247 @@
+/// Messages over the rings.
+#include <memory>
+#include <stdexcept>
+
+#include "build.hpp"
+#include "comparison.hpp"
+#include "deliver.hpp"
+#include "exchange.hpp"
+#include "measure.hpp"
+#include "send.hpp"
+#include "traffic.hpp"
+
+namespace headway::limit {
+
+namespace {
+
+// Formulations: every way to build with every way to deliver and every size of buffer.
+
+struct Formulation {
+  std::string name;
+  Send send;
+  Deliver deliver;
+  std::size_t buffer_bytes;  // whole messages, where their size is fixed
+};
+
+struct NamedSend {
+  const char* name;
+  Send send;
+};
+struct NamedDeliver {
+  const char* name;
+  Deliver deliver;
+};
+
+template <class Messages, class Apply>
+std::vector<NamedDeliver> deliveries() {
+  return {{"one by one", Messages::template one_by_one<Apply>},
+          {"by four", Messages::template by_four<Apply>},
+          {"prefetching", Messages::template prefetching<Apply>},
+          {"staging", Messages::template staging<Apply>}};
+}
+template <class Messages>
+std::vector<NamedDeliver> deliveries(bool table) {
+  return table ? deliveries<Messages, Update>() : deliveries<Messages, Sum>();
+}
+
+template <std::size_t Bytes>
+std::vector<NamedSend> fixed_builds() {
+  std::vector<NamedSend> builds = {{"fields", send<FixedFields<Bytes>>}};
+  if constexpr (Bytes > 32) {
+    builds.push_back({"words", send<FixedCopy<Bytes, copy_words>>});
+    builds.push_back({"libc", send<FixedCopy<Bytes, copy_libc>>});
+    builds.push_back({"wide", send<FixedCopy<Bytes, copy_wide>>});
+  }
+  return builds;
+}
+
+std::vector<NamedSend> variable_builds() {
+  return {{"words", send<VariableCopy<copy_words>>},
+          {"libc", send<VariableCopy<copy_libc>>},
+          {"wide", send<VariableCopy<copy_wide>>}};
+}
+
+struct Kind {
+  std::vector<NamedSend> builds;
+  std::vector<NamedDeliver> deliveries;
+  std::size_t room;  // of a message in a buffer
+};
+
+template <std::size_t Bytes>
+Kind fixed_kind(bool table) {
+  return {fixed_builds<Bytes>(), deliveries<FixedMessages<Bytes>>(table), Bytes};
+}
+
+Kind kind_of(const Options& options) {
+  const bool table = options.table_log2.has_value();
+  if (!options.variable) {
+    switch (options.bytes) {
+      case 8: return fixed_kind<8>(table);
+      case 16: return fixed_kind<16>(table);
+      case 32: return fixed_kind<32>(table);
+      case 64: return fixed_kind<64>(table);
+      case 104: return fixed_kind<104>(table);
+      case 256: return fixed_kind<256>(table);
+      case 1000: return fixed_kind<1000>(table);
+      default: throw std::invalid_argument("a size that is not fixed");
+    }
+  }
+  return {variable_builds(), deliveries<VariableMessages>(table), VariableMessages::room(options.bytes)};
+}
+
+std::vector<Formulation> formulations_of(const Options& options) {
+  const Kind kind = kind_of(options);
+  std::vector<std::size_t> buffers = {std::size_t(16) << 10, std::size_t(64) << 10};
+  if (options.pes > 4) buffers.pop_back();
+  if (options.buffer_bytes) buffers = {*options.buffer_bytes};
+  std::vector<Formulation> formulations;
+  for (const std::size_t buffer : buffers) {
+    const std::size_t used = std::max(options.variable ? buffer : buffer / kind.room * kind.room, kind.room);
+    for (const NamedSend& build : kind.builds) {
+      for (const NamedDeliver& delivery : kind.deliveries) {
+        const std::string name = std::string(build.name) + ", " + delivery.name;
+        const std::string size = buffers.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" : "";
+        formulations.push_back({name + size, build.send, delivery.deliver, used});
+      }
+    }
+  }
+  return formulations;
+}
+
+/// A PE's part of the table: T[i] = i between passes.
+class Table {
+ public:
+  Table(const Traffic& traffic, std::size_t me)
+      : begin_(traffic.table_begin(me)),
+        end_(traffic.table() ? traffic.table_end(me) : begin_),
+        memory_(Memory::Kind::own, traffic.table() ? (traffic.mask() + 1) * word_bytes : 0) {
+    for (std::uint64_t i = begin_; i < end_; ++i) words()[i] = i;
+  }
+  Word* words() const { return reinterpret_cast<Word*>(memory_.data()); }
+  std::uint64_t errors() const {
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = begin_; i < end_; ++i) wrong += words()[i] != i;
+    return wrong;
+  }
+
+ private:
+  std::uint64_t begin_, end_;
+  Memory memory_;  // of all PEs' words; only the own ones are touched, so only they exist
+};
+
+/// One PE's part of all passes.
+class RingCase {
+ public:
+  RingCase(Pe& pe, const Options& options, const std::vector<Formulation>& formulations, std::byte* shared)
+      : pe_(pe),
+        options_(options),
+        formulations_(formulations),
+        traffic_(options),
+        prepared_(prepared_message(options.bytes, pe.id())),
+        table_(traffic_, pe.id()),
+        exchange_(pe, shared, largest_buffer(formulations), receiver_) {
+    receiver_.update = {table_.words(), traffic_.mask()};
+    for (std::size_t source = 0; source < pe.size(); ++source) {
+      sources_ += source != pe.id() && traffic_.receives_from(pe.id(), source);
+    }
+  }
+
+  static std::size_t largest_buffer(const std::vector<Formulation>& formulations) {
+    return std::ranges::max(formulations, {}, &Formulation::buffer_bytes).buffer_bytes;
+  }
+
+  /// Compares every byte of the first `messages`.
+  void check(std::size_t formulation, std::uint64_t messages) {
+    Comparison comparison(traffic_, pe_.id(), options_.bytes, options_.variable, messages);
+    receiver_.comparison = &comparison;
+    exchange_.clear();
+    run(formulations_[formulation], compare, messages);
+    errors_ += comparison.errors();
+  }
+
+  /// Sends and receives the first `messages` of each sender and verifies what they did. Returns the seconds of the
+  /// former.
+  double pass(std::size_t formulation, std::uint64_t messages) {
+    receiver_.sum = {};
+    const Passed passed = run(formulations_[formulation], formulations_[formulation].deliver, messages);
+    Sum sum;
+    std::uint64_t count = 0;
+    traffic_.for_each_to(pe_.id(), messages, [&](std::size_t, Word number) {
+      const Word last = options_.bytes >= 2 * word_bytes ? ~number : number;
+      ++count;
+      if (traffic_.table()) {
+        receiver_.update(number, last);  // each update is its own inverse
+      } else {
+        sum(number, last);
+      }
+    });
+    errors_ += passed.delivered != count;
+    errors_ += receiver_.sum != sum;
+    return passed.seconds;
+  }
+
+  std::uint64_t errors() const { return errors_ + table_.errors(); }
+
+ private:
+  struct Passed {
+    double seconds;
+    std::uint64_t delivered;
+  };
+
+  Passed run(const Formulation& formulation, Deliver deliver, std::uint64_t messages) {
+    exchange_.begin({traffic_.targets(pe_.id()), sources_, formulation.buffer_bytes, deliver});
+    pe_.meet_all();
+    const double begin = now();
+    if (traffic_.sends(pe_.id())) {
+      formulation.send(exchange_, {traffic_, pe_.id(), options_.bytes, prepared_.data()}, messages);
+    }
+    const std::uint64_t delivered = exchange_.finish();
+    const double end = now();
+    pe_.meet_all();
+    return {end - begin, delivered};
+  }
+
+  Pe& pe_;
+  const Options& options_;
+  const std::vector<Formulation>& formulations_;
+  Traffic traffic_;
+  std::vector<std::byte> prepared_;
+  Table table_;
+  Receiver receiver_;
+  Exchange exchange_;
+  std::size_t sources_ = 0;
+  std::uint64_t errors_ = 0;
+};
+
+}  // namespace
+
+Job ring_job(const Options& options) {
+  const auto formulations = std::make_shared<std::vector<Formulation>>(formulations_of(options));
+  Job job;
+  for (const Formulation& formulation : *formulations) {
+    job.formulations.push_back(formulation.name);
+    job.buffer_bytes.push_back(formulation.buffer_bytes);
+  }
+  job.shared_bytes = Exchange::bytes(options.pes, RingCase::largest_buffer(*formulations));
+  job.body = [options, formulations](Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome) {
+    RingCase ring(pe, options, *formulations, shared);
+    const std::size_t room = kind_of(options).room;
+    const auto some = [&](std::uint64_t bytes) {
+      return std::min(options.messages, std::max<std::uint64_t>(bytes / room, 256));
+    };
+    for (std::size_t i = 0; i < formulations->size(); ++i) {
+      if (!only || *only == i) ring.check(i, some(1 << 18));
+    }
+    const std::uint64_t tried = some(8 << 20), senders = Traffic(options).senders();
+    measure_best(pe, formulations->size(), only, tried, options.messages, outcome,
+                 [&](std::size_t formulation, std::uint64_t messages) { return ring.pass(formulation, messages); });
+    const std::uint64_t errors = pe.sum_of_all(ring.errors());
+    if (pe.id() != 0) return;
+    outcome.messages = options.messages * senders;
+    outcome.tried_messages = tried * senders;
+    outcome.errors = errors;
+  };
+  return job;
+}
+
+}  // namespace headway::limit
