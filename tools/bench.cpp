@@ -10,6 +10,7 @@
 
 #include "bench_plan.hpp"
 #include "bench_table.hpp"
+#include "benchmarks.hpp"
 #include "commands.hpp"
 
 namespace headway::tools {
@@ -107,39 +108,51 @@ void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& p
   peer.command.insert(peer.command.end(), {"--buffer-bytes", fastest->first});
 }
 
-/// Per-round ratios of case `of` to case `to`, as their median.
-double median_ratio(const std::vector<Json>& of, const std::vector<Json>& to) {
-  std::vector<double> ratios;
+/// Ratios of case `of` to case `to`, each of one round.
+bench::Spread ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
+  std::vector<double> each;
   for (std::size_t round = 0; round < of.size(); ++round) {
-    if (rate_of(to[round]) > 0) ratios.push_back(rate_of(of[round]) / rate_of(to[round]));
+    if (rate_of(to[round]) > 0) each.push_back(rate_of(of[round]) / rate_of(to[round]));
   }
-  return bench::spread_of(std::move(ratios)).median;
+  return bench::spread_of(std::move(each));
 }
 
-/// Runs all rounds of a group. The records come with the ratios of each case to the first and to the best peer.
+/// Runs all rounds of a group. The records come with the ratios of each case to the first and to the best peer, and as
+/// fractions of the limit.
 std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Progress& progress) {
+  using Role = BenchCase::Role;
   for (BenchCase& started : group.cases) choose_bucket_size(started, plan.limit, progress);
   std::vector<std::vector<Json>> rounds(group.cases.size());
   for (std::size_t round = 0; round < plan.repeats; ++round) {
     for (std::size_t i = 0; i < group.cases.size(); ++i) {
       progress.step(fmt::format("{} {}, {}, round {} of {}", plan.bench, group.title, group.cases[i].label, round + 1,
                                 plan.repeats));
-      rounds[i].push_back(run_case(group.cases[i], {}, plan.limit));
+      Json record = run_case(group.cases[i], {}, plan.limit);
+      if (group.cases[i].role == Role::limit) record["bench"] = plan.bench;  // in whose place it stands
+      rounds[i].push_back(std::move(record));
     }
   }
   std::vector<MeasuredCase> measured;
   std::size_t best_peer = group.cases.size();
   for (std::size_t i = 0; i < group.cases.size(); ++i) {
-    measured.push_back({group.cases[i].label, group.cases[i].peer, bench::merge_repeats(rounds[i])});
+    measured.push_back({group.cases[i].label, bench::merge_repeats(rounds[i])});
     const bool better =
         best_peer == group.cases.size() || rate_of(measured[i].record) > rate_of(measured[best_peer].record);
-    if (group.cases[i].peer && better) best_peer = i;
+    if (group.cases[i].role == Role::peer && better) best_peer = i;
   }
+  const auto position = [&](auto found) { return std::size_t(found - group.cases.begin()); };
+  const std::size_t limit = position(std::ranges::find(group.cases, Role::limit, &BenchCase::role));
+  const std::size_t first =
+      position(std::ranges::find_if(group.cases, [](const BenchCase& one) { return one.role != Role::limit; })) %
+      group.cases.size();
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    Json ratios = Json::object();
-    ratios[measured.front().label] = median_ratio(rounds[i], rounds.front());
-    if (best_peer < measured.size()) ratios[measured[best_peer].label] = median_ratio(rounds[i], rounds[best_peer]);
-    measured[i].record["ratio_to"] = std::move(ratios);
+    Json ratio_to = Json::object();
+    ratio_to[measured[first].label] = ratios(rounds[i], rounds[first]).median;
+    if (best_peer < measured.size()) ratio_to[measured[best_peer].label] = ratios(rounds[i], rounds[best_peer]).median;
+    measured[i].record["ratio_to"] = std::move(ratio_to);
+    if (limit < measured.size() && i != limit) {
+      measured[i].record["of_limit"] = bench::to_json(ratios(rounds[i], rounds[limit]));
+    }
   }
   return measured;
 }
@@ -157,7 +170,10 @@ int run_plan(BenchPlan& plan, const std::vector<std::string>& command_line) {
       const std::vector<MeasuredCase> measured = run_group(group, plan, progress);
       all.insert(all.end(), measured.begin(), measured.end());
       progress.clear();
-      if (tables) std::cout << table_of(plan.bench, group.title, measured) << std::endl;
+      if (!tables) continue;
+      std::cout << (plan.bench == limit_mode ? limit_table_of(group.title, measured)
+                                             : table_of(plan.bench, group.title, measured))
+                << std::endl;
     }
   }
   if (plan.osu && plan.json != "-") std::cout << osu_blocks(plan.bench, all) << std::flush;

@@ -10,6 +10,7 @@
 #include <message/message.hpp>
 #include <record/command_line.hpp>
 
+#include "bench_limit.hpp"
 #include "bench_request.hpp"
 #include "settings_options.hpp"
 
@@ -77,7 +78,9 @@ void check_peer(const PeerChoice& choice, const Peer& peer, const Request& reque
 
 void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
-  std::cout << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ...\n";
+  std::cout << fmt::format(
+      "\nmodes          direct (a frame per message), 1d, 2d, 3d, ...; of {} also limit, the hand-written loop\n",
+      fmt::join(names_of(&Benchmark::has_limit), ", "));
   const auto peers = find_peers();
   for (const Benchmark& one : benchmarks()) {
     std::vector<std::string> names;
@@ -95,6 +98,8 @@ void print_list() {
 /// The part of the command line that all cases of a group share.
 struct Work {
   std::string title;
+  std::string parameter;         // what sets the groups apart: log2 of the words, or bytes of a message
+  std::string updates_per_word;  // of a table
   std::vector<std::string> arguments;
 };
 
@@ -104,12 +109,13 @@ std::vector<Work> works_of(const Request& request) {
     for (const std::string& log2 : request.log2s) {
       std::string updates = request.updates_per_word;
       if (updates.empty()) updates = std::to_string(std::max(4ull, (1ull << 24) >> std::min(24, std::stoi(log2))));
-      works.push_back({fmt::format("2^{} words", log2), {"--log2", log2, "--updates-per-word", updates}});
+      works.push_back(
+          {fmt::format("2^{} words", log2), log2, updates, {"--log2", log2, "--updates-per-word", updates}});
     }
     return works;
   }
   for (const std::string& bytes : request.sizes) {
-    works.push_back({fmt::format("{} bytes", bytes), {"--bytes", bytes}});
+    works.push_back({fmt::format("{} bytes", bytes), bytes, "", {"--bytes", bytes}});
     if (!request.messages.empty())
       works.back().arguments.insert(works.back().arguments.end(), {"--messages", request.messages});
   }
@@ -134,7 +140,7 @@ BenchCase headway_case(const Request& request, const Work& work, const std::stri
 BenchCase mpi_case(const Request& request, const Work& work, const PeerChoice& choice, const Peer& peer,
                    std::size_t pes) {
   BenchCase made;
-  made.peer = true;
+  made.role = BenchCase::Role::peer;
   made.label = choice.text;
   made.command = launch_command(peer, pes);
   append(made.command, {request.bench, "--mode", choice.mode, "--json", "-"});
@@ -144,7 +150,13 @@ BenchCase mpi_case(const Request& request, const Work& work, const PeerChoice& c
   return made;
 }
 
+BenchCase limit_of(const Request& request, const Work& work, const Settings& settings) {
+  if (benchmark(request.bench).has_table) return limit_of_table(work.parameter, work.updates_per_word, settings);
+  return limit_of_messages(request, work.parameter, settings);
+}
+
 std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {
+  if (!benchmark(request.bench).has_modes) return limit_groups(request, settings);
   const std::vector<Peer> peers = find_peers();
   const std::vector<PeerChoice> choices = expand_peers(request, peers);
   std::vector<std::string> buffers = request.buffers;
@@ -153,6 +165,10 @@ std::vector<BenchGroup> groups_of(const Request& request, const Settings& settin
   for (const Work& work : works_of(request)) {
     BenchGroup group{work.title, {}};
     for (const std::string& mode : request.modes) {
+      if (mode == limit_mode) {
+        group.cases.push_back(limit_of(request, work, settings));
+        continue;
+      }
       for (const std::string& buffer : buffers) group.cases.push_back(headway_case(request, work, mode, buffer));
     }
     for (const PeerChoice& choice : choices) {

@@ -15,8 +15,10 @@ namespace headway::tools {
 
 /// One program to start, the same way in every repeat.
 struct BenchCase {
+  /// `limit`: the hand-written loop, which all others are given as fractions of.
+  enum class Role { headway, peer, limit };
   std::string label;  // in tables: "1d", "1d 16K", "mpi-alltoallv"
-  bool peer = false;
+  Role role = Role::headway;
   std::vector<std::string> command;
   std::vector<Variable> environment;
   std::vector<std::string> bucket_sizes;  // mpi-alltoallv: --buffer-bytes values of which the best is found first

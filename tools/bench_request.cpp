@@ -25,6 +25,15 @@ void check_sizes(const std::string& option, const std::vector<std::string>& text
   }
 }
 
+void check_mode(const std::string& mode) {
+  if (mode == limit_mode) return;
+  try {
+    parse_topology(mode);
+  } catch (const SettingError& error) {
+    throw SettingError(fmt::format("{}; or {}", error.what(), limit_mode));
+  }
+}
+
 /// Adds options to a command, one kind a function.
 class Adder {
  public:
@@ -52,9 +61,16 @@ class Adder {
         },
         shown(of, help));
   }
+  /// One that all benchmarks on Headway have.
+  void of_headway(const char* name, const char* value, const std::string& help, Store store) {
+    option(name, value, help, [this_request = &request_, name, store = std::move(store)](const std::string& text) {
+      this_request->own_options.push_back({name, &Benchmark::has_modes});
+      store(text);
+    });
+  }
   /// One that the programs get as it is, once it was checked.
   void pass_on(const char* name, const char* value, const char* help, Store check) {
-    option(name, value, help, [this_request = &request_, name, check = std::move(check)](const std::string& text) {
+    of_headway(name, value, help, [this_request = &request_, name, check = std::move(check)](const std::string& text) {
       check(text);
       this_request->passed_on.insert(this_request->passed_on.end(), {name, text});
     });
@@ -85,7 +101,7 @@ void add_work_options(Adder& add, Request& request) {
             check_sizes("--bytes", request.sizes, 0, bench::message_bytes_max);
             for (std::string& size : request.sizes) size = std::to_string(parse_bytes("--bytes", size));
           });
-  add.own(&Benchmark::has_messages, "--messages", "M",
+  add.own(&Benchmark::has_count, "--messages", "M",
           "messages from each PE to each that it sends to [by size, at most 1000000]", [&](const std::string& text) {
             request.messages = std::to_string(bench::parse_count("--messages", text, 1, 1ull << 40));
           });
@@ -97,15 +113,16 @@ void add_work_options(Adder& add, Request& request) {
 }
 
 void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
-  add.option("--mode", "LIST", "direct, 1d, 2d, 3d, ...; side by side [direct,1d]", [&](const std::string& text) {
-    request.modes = bench::parse_list("--mode", text);
-    for (const std::string& mode : request.modes) parse_topology(mode);
-  });
-  add.option("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
-             [&](const std::string& text) {
-               request.buffers = bench::parse_list("--buffer-bytes", text);
-               check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
-             });
+  add.of_headway("--mode", "LIST", "direct, 1d, 2d, 3d, ..., limit; side by side [direct,1d]",
+                 [&](const std::string& text) {
+                   request.modes = bench::parse_list("--mode", text);
+                   for (const std::string& mode : request.modes) check_mode(mode);
+                 });
+  add.of_headway("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
+                 [&](const std::string& text) {
+                   request.buffers = bench::parse_list("--buffer-bytes", text);
+                   check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
+                 });
   add.pass_on(
       "--threshold", "FRACTION", "send a buffer filled beyond this fraction [derived]",
       [&request](const std::string& text) { request.threshold = bench::parse_fraction("--threshold", text, false); });
@@ -118,9 +135,9 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
 }
 
 void add_peer_options(Adder& add, Request& request) {
-  add.option("--peer", "LIST",
-             "the same work without Headway: mpi-direct, mpi-alltoallv, also as NAME:MPI; or available",
-             [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
+  add.of_headway("--peer", "LIST",
+                 "the same work without Headway: mpi-direct, mpi-alltoallv, also as NAME:MPI; or available",
+                 [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
   add.option("--peer-buffer-bytes", "LIST",
              "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",
              [&](const std::string& text) {
@@ -158,6 +175,10 @@ void complete(Request& request, const Settings& settings) {
       throw SettingError(fmt::format("{} is an option of {}, not of {}", given.name,
                                      fmt::join(names_of(given.of), ", "), request.bench));
     }
+  }
+  if (!asked.has_limit && std::ranges::find(request.modes, limit_mode) != request.modes.end()) {
+    throw SettingError(fmt::format("--mode: '{}' is not allowed for {}; it is there for {}", limit_mode, request.bench,
+                                   fmt::join(names_of(&Benchmark::has_limit), ", ")));
   }
   if (request.sizes.empty()) request.sizes = {asked.bytes};
   if (asked.has_messages) {

@@ -15,7 +15,7 @@ namespace headway::tools {
 struct Request {
   std::string bench;
   bool list = false;
-  std::vector<std::string> modes = {"direct", "1d"};
+  std::vector<std::string> modes = {"direct", "1d"};  // topologies and limit_mode
   std::vector<std::string> log2s = {"20"};
   std::vector<std::string> sizes;    // empty: the benchmark's
   std::vector<std::string> buffers;  // empty: derived

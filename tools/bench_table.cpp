@@ -32,6 +32,11 @@ std::string ratio_cell(const Json& record, const std::string& label) {
   return ratios.contains(label) ? short_number(ratios[label].get<double>()) : "";
 }
 
+std::string of_limit_cell(const Json& record) {
+  const Json::json_pointer pointer("/of_limit/median");
+  return record.contains(pointer) ? short_number(record.at(pointer).get<double>()) : "";
+}
+
 /// The first columns: what was measured.
 std::vector<std::string> speed_head(const Json& record) {
   if (record.contains("one_way_us")) return {"mode", "us one way", "min", "max"};
@@ -71,7 +76,8 @@ std::string align(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string table_of(const std::string& bench, const std::string& title, const std::vector<MeasuredCase>& cases) {
-  const Json& first = cases.front().record;
+  const auto own = std::ranges::find_if(cases, [](const auto& one) { return one.record["mode"] != "limit"; });
+  const Json& first = own == cases.end() ? cases.front().record : own->record;
   const auto pes = first["pes"].get<std::size_t>(), processes = first["processes"].get<std::size_t>();
   std::string text = fmt::format(
       "{}, {}: {} messages of {} bytes, {} PE{} in {} process{}, {}; {} round{}{}\n", bench, title,
@@ -80,15 +86,15 @@ std::string table_of(const std::string& bench, const std::string& title, const s
       first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
       first["repeat"].get<std::size_t>(), first["repeat"] == 1 ? "" : "s", cases.size() > 1 ? ", interleaved" : "");
 
-  std::vector<std::string> compared = {cases.front().label};  // the first, and the best peer
-  for (const auto& [label, ratio] : first["ratio_to"].items()) {
-    if (label != compared.front()) compared.push_back(label);
-  }
+  std::vector<std::string> compared;  // the first, and the best peer
+  for (const auto& [label, ratio] : first["ratio_to"].items()) compared.push_back(label);
   std::vector<std::vector<std::string>> rows = {speed_head(first)};
   rows[0].insert(rows[0].end(), {"median ms", "buffer", "frames", "fill %"});
   if (cases.size() > 1) {
     for (const std::string& label : compared) rows[0].push_back("x " + label);
   }
+  const bool limited = std::ranges::any_of(cases, [](const auto& one) { return one.record.contains("of_limit"); });
+  if (limited) rows[0].emplace_back("of limit");
   rows[0].emplace_back("verified");
   for (const MeasuredCase& one : cases) {
     const Json& record = one.record;
@@ -99,8 +105,40 @@ std::string table_of(const std::string& bench, const std::string& title, const s
     if (cases.size() > 1) {
       for (const std::string& label : compared) row.push_back(ratio_cell(record, label));
     }
+    if (limited) row.push_back(of_limit_cell(record));
     row.emplace_back(record["verified"].get<bool>() ? "yes" : "NO");
     rows.push_back(std::move(row));
+  }
+  return text + align(rows);
+}
+
+std::string limit_table_of(const std::string& title, const std::vector<MeasuredCase>& cases) {
+  const Json& first = cases.front().record;
+  const bool latency = first.contains("one_way_us"), copies = first["bench"] == "copy" || first["bench"] == "cma";
+  const auto pes = first["pes"].get<std::size_t>(), rounds = first["repeat"].get<std::size_t>();
+  std::string text = fmt::format("limit, {}: {} PE{}; {} round{}, interleaved\n", title, pes, pes == 1 ? "" : "s",
+                                 rounds, rounds == 1 ? "" : "s");
+  std::vector<std::vector<std::string>> rows = {{"case",
+                                                 latency  ? "ns one way"
+                                                 : copies ? "GB/s"
+                                                          : "M/s/PE",
+                                                 "min", "max", "verified", "formulation"}};
+  for (const MeasuredCase& one : cases) {
+    const Json& record = one.record;
+    const char* const verified = record["verified"].get<bool>() ? "yes" : "NO";
+    if (record.contains("unavailable")) {
+      rows.push_back({one.label, "-", "-", "-", verified, "not here: " + record["unavailable"].get<std::string>()});
+      continue;
+    }
+    const double messages = record["messages"].get<double>();
+    const auto cell = [&](const char* which) {
+      const double seconds = record["seconds"][which].get<double>();
+      if (latency) return short_number(seconds / messages * 1e9);
+      const double rate = seconds > 0 ? messages / seconds : 0;
+      return short_number(copies ? rate * record["message_bytes"].get<double>() / 1e9 : rate / 1e6 / double(pes));
+    };
+    rows.push_back({one.label, cell("median"), cell(latency ? "min" : "max"), cell(latency ? "max" : "min"), verified,
+                    record["formulation"].get<std::string>()});
   }
   return text + align(rows);
 }

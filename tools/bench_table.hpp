@@ -9,12 +9,14 @@ namespace headway::tools {
 
 struct MeasuredCase {
   std::string label;
-  bool peer = false;
   bench::Json record;
 };
 
 /// A title line, a head, a line per case; columns aligned, units in the head.
 std::string table_of(const std::string& bench, const std::string& title, const std::vector<MeasuredCase>& cases);
+
+/// The same for what `headway bench limit` measures, each case in its unit and with the formulation that won.
+std::string limit_table_of(const std::string& title, const std::vector<MeasuredCase>& cases);
 
 /// For each label a block of two columns, size and value, over all groups, as the OSU micro-benchmarks print: latency
 /// in us where the records have one, else MB/s (10^6 bytes) of all PEs together. A comment says which and, where it is

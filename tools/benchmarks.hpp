@@ -7,6 +7,9 @@
 
 namespace headway::tools {
 
+/// The mode that is no topology, and the benchmark that has no modes: headway-limit's.
+inline constexpr const char* limit_mode = "limit";
+
 struct Benchmark {
   std::string name;  // its program is headway-NAME
   std::string help;
@@ -15,6 +18,9 @@ struct Benchmark {
   bool has_messages;               // takes --bytes, --messages, --type and --osu
   bool pairs;                      // needs an even number of PEs
   std::string bytes;               // the size of a message where --bytes says nothing
+  bool has_count = true;           // takes --messages
+  bool has_limit = false;          // takes --mode limit
+  bool has_modes = true;           // runs on Headway, so takes --mode, --peer and the aggregator's options
 };
 
 /// All, as they are listed.

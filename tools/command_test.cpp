@@ -1,8 +1,12 @@
 /// The command as users start it: what it refuses, in which words, with which status.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 #include <record/record.hpp>
+#include <set>
 #include <sstream>
 
 #include "child.hpp"
@@ -55,6 +59,12 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "randomaccess", "--repeat", "0"}, {"--repeat", "'0'"}},
       {{"bench", "randomaccess", "--messages", "5"}, {"--messages", "stream"}},
       {{"bench", "stream", "--log2", "5"}, {"--log2", "randomaccess"}},
+      {{"bench", "randomaccess", "--mode", "limits"}, {"--mode", "limits", "direct, 1d", "limit"}},
+      {{"bench", "stream", "--mode", "limit,1d", "--bytes", "4"}, {"--mode", "limit", "--bytes 4", "8 B"}},
+      {{"bench", "stream", "--mode", "limit,1d", "--pes", "66"}, {"--mode", "limit", "66 PEs", "64"}},
+      {{"bench", "limit", "--mode", "1d"}, {"--mode", "randomaccess, stream", "limit"}},
+      {{"bench", "limit", "--bytes", "8"}, {"--bytes", "stream", "limit"}},
+      {{"bench", "limit", "--buffer-bytes", "4K"}, {"--buffer-bytes", "limit"}},
       {{"bench", "stream", "--pes", "3"}, {"--pes", "3", "even"}},
       {{"bench", "stream", "--bytes", "33", "--threshold", "0.9", "--cutoff", "0.2"}, {"--threshold", "--cutoff", "1"}},
       {{"bench", "stream", "--type", "fixd"}, {"--type", "'fixd'", "'fixed'", "bytes, vector, string, struct"}},
@@ -160,6 +170,56 @@ TEST(Command, osu_prints_two_columns_a_mode) {
   EXPECT_NE(heads[0].find("stream, direct, 2 PEs"), std::string::npos) << heads[0];
   EXPECT_NE(heads[1].find("(MB/s)"), std::string::npos) << heads[1];
   EXPECT_NE(heads[2].find("stream, 1d, 2 PEs"), std::string::npos) << heads[2];
+}
+
+TEST(Command, bench_gives_every_mode_as_a_fraction_of_the_limit) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"bench", "randomaccess", "--mode", "1d,limit,direct", "--log2", "8", "--updates-per-word", "100"},
+      {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "5000"},
+      {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "100", "--messages", "5000", "--variable"}};
+  for (std::vector<std::string> line : lines) {
+    line.insert(line.end(), {"--pes", "2", "--repeat", "3", "--json", "-"});
+    const ChildResult result = headway(line);
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const auto file = bench::Json::parse(result.output);
+    ASSERT_EQ(file["records"].size(), 3u);
+    const auto &aggregated = file["records"][0], &limit = file["records"][1], &direct = file["records"][2];
+    EXPECT_EQ(limit["mode"], "limit");
+    EXPECT_EQ(limit["bench"], line[1]);
+    EXPECT_EQ(limit["verified"], true);
+    EXPECT_EQ(limit["messages"], aggregated["messages"]);
+    EXPECT_FALSE(limit.contains("of_limit"));
+    for (const auto* record : {&aggregated, &direct}) {
+      const auto& fraction = (*record)["of_limit"];
+      EXPECT_GT(fraction["min"], 0);
+      EXPECT_LE(fraction["min"], fraction["median"]);
+      EXPECT_LE(fraction["median"], fraction["max"]);
+    }
+    line.resize(line.size() - 2);
+    EXPECT_NE(headway(line).output.find("of limit"), std::string::npos);
+  }
+}
+
+TEST(Command, bench_limit_runs_every_case_of_its_set_verified) {
+  const std::string file = ::testing::TempDir() + "headway-limit-" + std::to_string(::getpid()) + ".json";
+  const ChildResult result =
+      headway({"bench", "limit", "--messages", "300", "--pes", "2", "--repeat", "1", "--json", file});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  for (const char* text : {"GB/s", "ns one way", "1000 bytes, variable", "64 MiB", "formulation"}) {
+    EXPECT_NE(result.output.find(text), std::string::npos) << text << " is not in:\n" << result.output;
+  }
+  std::ifstream in(file);
+  const auto records = bench::Json::parse(in)["records"];
+  std::remove(file.c_str());
+  std::set<std::string> benches, patterns;
+  for (const auto& record : records) {
+    EXPECT_EQ(record["mode"], "limit");
+    EXPECT_EQ(record["verified"], true) << record;
+    benches.insert(record["bench"].get<std::string>());
+    if (record["bench"] == "ring") patterns.insert(record["pattern"].get<std::string>());
+  }
+  EXPECT_EQ(benches, (std::set<std::string>{"updates", "ring", "latency", "copy", "cma"}));
+  EXPECT_EQ(patterns, (std::set<std::string>{"one-way", "both-ways", "pairs"}));
 }
 
 #if defined(HEADWAY_SIM)

@@ -14,13 +14,12 @@
 namespace headway::bench {
 namespace {
 
-Json to_json(const Spread& spread) { return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}}; }
-
 void set_rates(Json& record) {
   const double seconds = record["seconds"]["median"];
   const double rate = seconds > 0 ? record["messages"].get<double>() / seconds : 0;
   record["messages_per_second"] = rate;
   if (record["bench"] == "randomaccess") record["gups"] = rate / 1e9;
+  if (record.contains("bytes_per_second")) record["bytes_per_second"] = rate * record["message_bytes"].get<double>();
 }
 
 /// The median of one field over all repeats that have it.
@@ -30,6 +29,15 @@ Spread field_spread(std::span<const Json> repeats, const Json::json_pointer& fie
     if (repeat.contains(field)) values.push_back(repeat.at(field).get<double>());
   }
   return spread_of(std::move(values));
+}
+
+/// The text that a field has in most repeats; of equals the first.
+std::string most_frequent(std::span<const Json> repeats, const char* field) {
+  const auto times = [&](const Json& of) {
+    return std::ranges::count_if(repeats,
+                                 [&](const Json& repeat) { return repeat.value(field, "") == of.value(field, ""); });
+  };
+  return std::ranges::max(repeats, {}, times).value(field, "");
 }
 
 std::string processor_name() {
@@ -50,6 +58,8 @@ Spread spread_of(std::vector<double> values) {
   const double median = values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
   return {median, values.front(), values.back()};
 }
+
+Json to_json(const Spread& spread) { return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}}; }
 
 Json make_record(const Case& measured, double seconds, bool verified) {
   Json record = {{"bench", measured.bench},
@@ -92,6 +102,13 @@ Json merge_repeats(std::span<const Json> repeats) {
                             "/peak_buffer_bytes"}) {
     const Json::json_pointer pointer(field);
     if (merged.contains(pointer)) merged[pointer] = std::uint64_t(field_spread(repeats, pointer).median);
+  }
+  const Json::json_pointer one_way("/one_way_us/median");
+  if (merged.contains(one_way)) merged["one_way_us"] = to_json(field_spread(repeats, one_way));
+  if (merged.contains("formulation")) merged["formulation"] = most_frequent(repeats, "formulation");
+  const Json::json_pointer tried("/tried_messages_per_second");
+  if (merged.contains(tried)) {
+    for (auto& [name, rate] : merged[tried].items()) rate = field_spread(repeats, tried / name).median;
   }
   if (merged.contains("fill_mean"))
     merged["fill_mean"] = field_spread(repeats, Json::json_pointer("/fill_mean")).median;

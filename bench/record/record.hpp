@@ -39,12 +39,16 @@ struct Spread {
 /// Median (of an even count: the mean of the middle two), minimum, maximum. All zero for no values.
 Spread spread_of(std::vector<double> values);
 
+/// {"median", "min", "max"}.
+Json to_json(const Spread& spread);
+
 /// A record of one run.
 Json make_record(const Case& measured, double seconds, bool verified);
 void add_frames(Json& record, const FrameCounts& counts);
 
 /// One record from the repeats of one case: seconds become their spread, rates follow the median, counters become their
-/// medians, errors are summed, and it is verified if every repeat is. `repeats` must not be empty.
+/// medians, latencies their spread, errors are summed, and it is verified if every repeat is. `repeats` must not be
+/// empty.
 Json merge_repeats(std::span<const Json> repeats);
 
 /// Processor, cores, memory, kernel, compiler and build of this machine.

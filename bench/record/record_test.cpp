@@ -45,6 +45,23 @@ TEST(Record, repeats_merge_into_medians_and_verified_means_all_of_them) {
   EXPECT_EQ(merge_repeats(bad)["errors"], 7);
 }
 
+TEST(Record, repeats_of_latencies_and_formulations_merge_too) {
+  const auto run = [](double seconds, const char* formulation) {
+    Json record = make_record({"latency", "limit", "local", 2, 2, 1, 8, 1000}, seconds, true);
+    record["one_way_us"] = to_json({seconds, seconds, seconds});
+    record["bytes_per_second"] = 8000 / seconds;
+    record["formulation"] = formulation;
+    record["tried_messages_per_second"]["a, by four"] = seconds;
+    return record;
+  };
+  const std::vector<Json> repeats = {run(4, "a"), run(1, "b"), run(2, "b")};
+  const Json merged = merge_repeats(repeats);
+  EXPECT_EQ(merged["one_way_us"], to_json({2, 1, 4}));
+  EXPECT_DOUBLE_EQ(merged["bytes_per_second"], 4000);
+  EXPECT_EQ(merged["formulation"], "b");
+  EXPECT_EQ(merged["tried_messages_per_second"]["a, by four"], 2);
+}
+
 TEST(Record, the_median_of_an_even_count_is_between_the_middle_two) {
   EXPECT_DOUBLE_EQ(spread_of({4, 1, 3, 2}).median, 2.5);
   EXPECT_DOUBLE_EQ(spread_of({}).median, 0);

@@ -1,0 +1,150 @@
+#include "bench_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <message/message.hpp>
+
+namespace headway::tools {
+namespace {
+
+// What headway-limit takes.
+constexpr std::size_t limit_pes_max = 64;
+constexpr std::uint64_t limit_bytes_min = 8, limit_bytes_max = 4_MiB;
+constexpr unsigned limit_log2_max = 36;
+
+constexpr std::array<std::size_t, 5> fixed_sizes = {8, 16, 32, 104, 1000};
+constexpr std::array<std::size_t, 3> variable_sizes = {32, 104, 1000};
+constexpr std::array<const char*, 2> table_log2s = {"16", "24"};
+
+using Words = std::vector<std::string>;
+
+BenchCase limit_case(const std::string& label, const Words& arguments, std::size_t pes, const Settings& settings) {
+  BenchCase made;
+  made.label = label;
+  made.command = {program_directory() + "/headway-limit", "--json", "-", "--pes", std::to_string(pes)};
+  made.command.insert(made.command.end(), arguments.begin(), arguments.end());
+  if (settings.bind == Bind::none) made.command.emplace_back("--no-bind");
+  return made;
+}
+
+void check(const Settings& settings) {
+  if (settings.simulated()) {
+    throw SettingError("--mode: 'limit' is not allowed with --transport sim; it measures this machine");
+  }
+  if (settings.pes > limit_pes_max) {
+    throw SettingError(
+        fmt::format("--mode: 'limit' is not allowed with {} PEs; allowed are at most {}", settings.pes, limit_pes_max));
+  }
+}
+
+/// In another benchmark's comparison.
+BenchCase limit_mode_case(const Words& arguments, const Settings& settings) {
+  BenchCase made = limit_case(limit_mode, arguments, settings.pes, settings);
+  made.role = BenchCase::Role::limit;
+  return made;
+}
+
+/// Messages of a case of the benchmark `limit`, so that a pass takes some milliseconds.
+std::uint64_t messages_of(const Request& request, std::uint64_t bytes, std::uint64_t most, std::uint64_t bytes_in_all) {
+  const std::uint64_t fitting = std::clamp<std::uint64_t>(bytes_in_all / bytes, 10, most);
+  return request.messages.empty() ? fitting : std::min<std::uint64_t>(fitting, std::stoull(request.messages));
+}
+
+BenchGroup ring_group(const std::string& title, Words arguments, const Request& request, const Settings& settings) {
+  arguments.insert(arguments.begin(), {"--bench", "ring"});
+  BenchGroup group{title, {}};
+  const auto add = [&](std::size_t bytes, bool variable) {
+    Words all = arguments;
+    const std::uint64_t messages = messages_of(request, bytes, 4'000'000, 256_MiB);
+    all.insert(all.end(), {"--bytes", std::to_string(bytes), "--messages", std::to_string(messages)});
+    if (variable) all.emplace_back("--variable");
+    group.cases.push_back(
+        limit_case(fmt::format("{} bytes{}", bytes, variable ? ", variable" : ""), all, settings.pes, settings));
+  };
+  for (const std::size_t bytes : fixed_sizes) add(bytes, false);
+  for (const std::size_t bytes : variable_sizes) add(bytes, true);
+  return group;
+}
+
+BenchGroup updates_group(const Request& request, const Settings& settings) {
+  BenchGroup group{"updates of each PE's own table", {}};
+  for (const char* log2 : table_log2s) {
+    const std::string updates = std::to_string(messages_of(request, 8, 8'000'000, 64_MiB));
+    group.cases.push_back(limit_case(fmt::format("2^{} words", log2),
+                                     {"--bench", "updates", "--table-log2", log2, "--messages", updates}, settings.pes,
+                                     settings));
+  }
+  return group;
+}
+
+BenchGroup latency_group(const Request& request, const Settings& settings) {
+  const std::string trips = std::to_string(messages_of(request, 8, 100'000, 1_GiB));
+  return {"one way, 8 bytes", {limit_case("8 bytes", {"--bench", "latency", "--messages", trips}, 2, settings)}};
+}
+
+BenchGroup copy_group(const std::string& bench, const std::string& title, std::size_t pes, const Request& request,
+                      const Settings& settings) {
+  BenchGroup group{title, {}};
+  for (std::uint64_t bytes = 1_KiB; bytes <= 64_MiB; bytes *= 4) {
+    const std::string copies = std::to_string(messages_of(request, bytes, 100'000, 1_GiB));
+    group.cases.push_back(limit_case(format_bytes(bytes),
+                                     {"--bench", bench, "--bytes", std::to_string(bytes), "--messages", copies}, pes,
+                                     settings));
+  }
+  return group;
+}
+
+}  // namespace
+
+BenchCase limit_of_table(const std::string& log2, const std::string& updates_per_word, const Settings& settings) {
+  check(settings);
+  if (std::stoul(log2) > limit_log2_max) {
+    throw SettingError(
+        fmt::format("--mode: 'limit' is not allowed with --log2 {}; allowed is 1 to {}", log2, limit_log2_max));
+  }
+  const double updates = std::ldexp(std::stod(updates_per_word), std::stoi(log2));
+  const auto each = std::max<std::uint64_t>(1, std::uint64_t(updates) / settings.pes);
+  return limit_mode_case({"--bench", "ring", "--pattern", "both-ways", "--bytes", "8", "--table-log2", log2,
+                          "--messages", std::to_string(each)},
+                         settings);
+}
+
+BenchCase limit_of_messages(const Request& request, const std::string& bytes, const Settings& settings) {
+  check(settings);
+  const std::uint64_t size = std::stoull(bytes);
+  if (size < limit_bytes_min || size > limit_bytes_max) {
+    throw SettingError(fmt::format("--mode: 'limit' is not allowed with --bytes {}; allowed is {} to {}", bytes,
+                                   format_bytes(limit_bytes_min), format_bytes(limit_bytes_max)));
+  }
+  const std::string messages =
+      request.messages.empty() ? std::to_string(bench::default_messages(request.bench, size)) : request.messages;
+  Words arguments = {"--bench", "ring", "--pattern", "pairs", "--bytes", bytes, "--messages", messages};
+  if (request.type == "bytes") arguments.emplace_back("--variable");
+  return limit_mode_case(arguments, settings);
+}
+
+std::vector<BenchGroup> limit_groups(const Request& request, const Settings& settings) {
+  check(settings);
+  std::vector<BenchGroup> groups = {updates_group(request, settings)};
+  const bool paired = settings.pes % 2 == 0;
+  for (const char* log2 : table_log2s) {
+    const auto add = [&](const char* pattern) {
+      groups.push_back(ring_group(fmt::format("{}, 2^{} words", pattern, log2),
+                                  {"--pattern", pattern, "--table-log2", log2}, request, settings));
+    };
+    add("both-ways");
+    if (paired) add("one-way");
+  }
+  if (paired) groups.push_back(ring_group("pairs, as stream", {"--pattern", "pairs"}, request, settings));
+  groups.push_back(latency_group(request, settings));
+  groups.push_back(copy_group("copy", "copies within a process", 1, request, settings));
+  groups.push_back(copy_group("cma", "reads of another process's memory (CMA)", 2, request, settings));
+  return groups;
+}
+
+}  // namespace headway::tools

@@ -1,0 +1,22 @@
+/// Cases of headway-limit, the hand-written loops: the mode `limit` of other benchmarks, which their cases are given as
+/// fractions of, and the benchmark `limit`.
+#pragma once
+
+#include <headway/base/settings.hpp>
+#include <string>
+#include <vector>
+
+#include "bench_plan.hpp"
+#include "bench_request.hpp"
+
+namespace headway::tools {
+
+/// What `limit` does for one benchmark's comparison. Throws SettingError, in the name of --mode, where headway-limit
+/// cannot do the like.
+BenchCase limit_of_table(const std::string& log2, const std::string& updates_per_word, const Settings& settings);
+BenchCase limit_of_messages(const Request& request, const std::string& bytes, const Settings& settings);
+
+/// All cases of `headway bench limit`.
+std::vector<BenchGroup> limit_groups(const Request& request, const Settings& settings);
+
+}  // namespace headway::tools
