@@ -22,6 +22,12 @@ using explore::SystemWithoutFence;
 
 constexpr auto relaxed = std::memory_order_relaxed;
 
+/// Where the sleeper fences for both sides.
+class LightDoorbell : public BasicDoorbell<System> {
+ public:
+  explicit LightDoorbell(System::Word& asleep) : BasicDoorbell(asleep, Fences::sleeper) {}
+};
+
 /// A planted bug: looks before it says that it sleeps.
 class EarlyLookingDoorbell {
  public:
@@ -119,6 +125,19 @@ TEST(DoorbellInterleavings, a_poster_or_the_sleeper_dies_at_any_step) {
   expect_no_violation("doorbell: 2 posters, 1 post each, any dies", {.mortal = 0b111}, posting({1, 1}));
 }
 
+TEST(DoorbellInterleavings, a_sleeper_that_fences_for_both_is_never_left_asleep) {
+  expect_no_violation("light doorbell: 1 poster, 1 post", {}, posting<LightDoorbell, LightDoorbell>({1}));
+  expect_no_violation("light doorbell: 1 poster, 3 posts", {}, posting<LightDoorbell, LightDoorbell>({3}));
+  expect_no_violation("light doorbell: 2 posters, 1 post each", {}, posting<LightDoorbell, LightDoorbell>({1, 1}));
+  expect_no_violation("light doorbell: 1 poster, 2 posts, either dies", {.mortal = 0b11},
+                      posting<LightDoorbell, LightDoorbell>({2}));
+}
+
+TEST(DoorbellInterleavings, who_rings_may_fence_though_the_sleeper_does_for_both) {
+  expect_no_violation("light doorbell: 1 poster that fences, 2 posts", {},
+                      posting<BasicDoorbell<System>, LightDoorbell>({2}));
+}
+
 TEST(DoorbellInterleavingsLong, two_posters_with_two_posts_and_one) {
   expect_no_violation("doorbell: 2 posters, 2 + 1 posts", {.executions_max = 100'000'000}, posting({2, 1}));
 }
@@ -128,6 +147,11 @@ TEST(DoorbellInterleavingsLong, two_posters_with_two_posts_and_one) {
 TEST(PlantedInDoorbell, who_rings_does_not_fence) {
   expect_found("doorbell: no fence in ring()", "nobody will wake them", {},
                posting<BasicDoorbell<SystemWithoutFence>>({1}));
+}
+
+TEST(PlantedInDoorbell, who_rings_leaves_the_fence_to_a_sleeper_that_fences_for_itself_alone) {
+  expect_found("light doorbell: the sleeper does not fence everywhere", "nobody will wake them", {},
+               posting<LightDoorbell, BasicDoorbell<System>>({1}));
 }
 
 TEST(PlantedInDoorbell, the_sleeper_does_not_fence) {

@@ -25,17 +25,19 @@ namespace headway {
 /// travels as its bytes; a span<const T> or string_view stands for its content, which the handler reads in place; other
 /// types (vectors, strings, maps, plain aggregates of such, classes with serialize(archive)) are serialized.
 ///
-/// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks; quiesce()
-/// first, for a message that arrives for a destroyed one ends the run with an error.
+/// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks;
+/// quiesce() first, for a message that arrives for a destroyed one ends the run with an error.
 template <class... Args>
 class Aggregator final : private aggregate::Core {
   static constexpr bool good_arguments = (aggregate::require_argument<Args>() && ...);
   using Format = std::conditional_t<good_arguments, aggregate::MessageFormat<Args...>, aggregate::MessageFormat<>>;
+  static constexpr bool may_be_small = Format::prefix_bytes <= sizeof(SmallFrame::message);
 
  public:
   /// Throws SettingError for options that cannot be.
   explicit Aggregator(Pe& pe, const AggregatorOptions& options = {})
-      : Core(pe, options, {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {}
+      : Core(pe, options,
+             {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {}
 
   /// Sets the handler, called as handler(args...), handler(PeId source, args...), handler(Pe&, args...) or
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
@@ -76,11 +78,13 @@ class Aggregator final : private aggregate::Core {
     }
   }
 
-  /// The same, but refuses (false) where send would wait; nothing has been sent then. A message that is larger than what
-  /// one target may hold at once (a quarter of the budget, half of that with `ordered`) is always refused.
+  /// The same, but refuses (false) where send would wait; nothing has been sent then. A message that is larger than
+  /// what one target may hold at once (a quarter of the budget, half of that with `ordered`) is always refused.
   [[nodiscard]] bool try_send(PeId destination, const Args&... args) {
-    if constexpr (good_arguments) return send_otherwise(destination, Wait::no, args...);
-    else return false;
+    if constexpr (good_arguments)
+      return send_otherwise(destination, Wait::no, args...);
+    else
+      return false;
   }
 
   using Core::options;
@@ -99,7 +103,8 @@ class Aggregator final : private aggregate::Core {
     aggregate::Slot& slot = slots_[destination];
     std::byte* const at = slot.cursor;
     std::byte* const end = at + Format::padded(bytes);
-    if (end >= slot.limit || bytes >= alone_from_) [[unlikely]] return false;
+    if (end >= slot.limit || bytes >= alone_from_) [[unlikely]]
+      return false;
     fill(at);
     slot.cursor = end;
     const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
@@ -115,11 +120,22 @@ class Aggregator final : private aggregate::Core {
 
   /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory.
   __attribute__((noinline)) void send_off_path(std::size_t destination, aggregate::Kept<Args>... args) {
+    if constexpr (Format::fixed && may_be_small) {
+      if (destination < direct_size_) {
+        send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
+        return;
+      }
+    }
+    send_routed(destination, aggregate::keep_in_register(args)...);
+  }
+
+  __attribute__((noinline)) void send_routed(std::size_t destination, aggregate::Kept<Args>... args) {
     if constexpr (Format::fixed) {
       if (destination < routed_size_) [[likely]] {
         const aggregate::Route::Hop hop = route().first(destination);
         aggregate::Slot& slot = slots_[hop.slot];
-        if (slot.cursor != slot.limit) [[likely]] return put_fixed(slot, hop, engine().id(), args...);
+        if (slot.cursor != slot.limit) [[likely]]
+          return put_fixed(slot, hop, engine().id(), args...);
       }
     }
     send_otherwise(destination, Wait::yes, args...);
@@ -159,16 +175,21 @@ class Aggregator final : private aggregate::Core {
       }
     } else {
       const std::uint64_t value = slot_entry(hop.slot).encode(bytes, hop.key, engine().id());
-      return put(hop.slot, bytes, value, [&](std::byte* at) { Format::pack(at, args...); }, wait);
+      return put(
+          hop.slot, bytes, value, [&](std::byte* at) { Format::pack(at, args...); }, wait);
     }
   }
 
+  bool send_by_value(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) requires may_be_small {
+    alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
+    Format::pack(small.message, args...);
+    return post_by_value(destination, small, bytes, wait);
+  }
+
   bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
-    if constexpr (Format::prefix_bytes <= sizeof(SmallFrame::message)) {
+    if constexpr (may_be_small) {
       if (bytes <= by_value_bytes_max() && !keeps_order_by_route()) {
-        SmallFrame small;
-        Format::pack(small.message, args...);
-        return post_by_value(destination, small, bytes, wait);
+        return send_by_value(destination, bytes, wait, args...);
       }
     }
     if (keeps_order_by_route()) {
@@ -192,16 +213,38 @@ class Aggregator final : private aggregate::Core {
 
   template <class Handler>
   static Result deliver(Aggregator& self, const Arrival& arrival, std::uint32_t& next) {
+    if (arrival.header.flags != 0) return deliver_single<Handler>(self, arrival);
+    return deliver_buffer<Handler>(self, arrival, next);
+  }
+
+  /// Calls deliver(invoke), which runs the handler for messages by invoke(at, bytes, source).
+  template <class Handler, class Deliver>
+  static inline __attribute__((always_inline)) Result with_handler(Aggregator& self, Deliver deliver) {
     // A copy of a handler that only reads its captures may stay in registers; one that changes them must be the one.
     using Call = aggregate::Call<Handler, Args...>;
     auto& stored = *static_cast<Handler*>(self.handler_.get());
     typename Call::Local handler(stored);
     typename Format::Scratch scratch;
     const aggregate::Invoker<Call, Format> invoke{handler, self.engine().pe(), scratch};
-    if (arrival.header.flags != 0) [[unlikely]] return self.deliver_alone(invoke, arrival);
-    if (arrival.header.hops_left != 0) return self.deliver_and_forward(invoke, arrival, next);
-    if constexpr (Format::fixed) return self.deliver_fixed(invoke, arrival);
-    else return self.deliver_variable(invoke, arrival);
+    return deliver(invoke);
+  }
+
+  /// Apart from the next one, whose many cases would have it save all registers.
+  template <class Handler>
+  __attribute__((noinline)) static Result deliver_single(Aggregator& self, const Arrival& arrival) {
+    return with_handler<Handler>(self, [&](const auto& invoke) { return self.deliver_alone(invoke, arrival); });
+  }
+
+  template <class Handler>
+  __attribute__((noinline)) static Result deliver_buffer(Aggregator& self, const Arrival& arrival,
+                                                         std::uint32_t& next) {
+    return with_handler<Handler>(self, [&](const auto& invoke) {
+      if (arrival.header.hops_left != 0) return self.deliver_and_forward(invoke, arrival, next);
+      if constexpr (Format::fixed)
+        return self.deliver_fixed(invoke, arrival);
+      else
+        return self.deliver_variable(invoke, arrival);
+    });
   }
 
   template <class Invoke>
@@ -221,7 +264,7 @@ class Aggregator final : private aggregate::Core {
         invoke(at, Format::fixed_bytes, source_in(arrival, form, read_entry(entry_end, form)));
       }
     }
-    count_delivered(count, 0, 0);
+    count_handled(count);
     return Result::done;
   }
 
@@ -237,8 +280,8 @@ class Aggregator final : private aggregate::Core {
       const PeId source = arrival.header.source;
       const unsigned shift = form.shift();
       const std::size_t entry_bytes = form.bytes();
-      // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose length
-      // would leave the next one unaligned, and a frame that no buffer ever was.
+      // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose
+      // length would leave the next one unaligned, and a frame that no buffer ever was.
       constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
       std::int64_t left = end - at;
       for (std::size_t i = 0; i < count; ++i) {
@@ -247,12 +290,13 @@ class Aggregator final : private aggregate::Core {
         bytes >>= shift;
         entry_end -= entry_bytes;
         left -= std::int64_t(Format::padded(bytes));
-        if ((left & no_rest) != 0) [[unlikely]] refuse_frame(arrival, "a message does not fit the frame");
+        if ((left & no_rest) != 0) [[unlikely]]
+          refuse_frame(arrival, "a message does not fit the frame");
         invoke(at, bytes, source);
         at += Format::padded(bytes);
       }
       if (left != 0) refuse_frame(arrival, "it is longer than its messages");
-      count_delivered(count, 0, 0);
+      count_handled(count);
     } else {
       std::uint64_t handled = 0;
       for (std::size_t i = 0; i < count; ++i, entry_end -= form.bytes()) {
@@ -263,7 +307,7 @@ class Aggregator final : private aggregate::Core {
         at += align_up(bytes, Format::alignment);  // parts have any length
       }
       if (at != end) refuse_frame(arrival, "it is longer than its messages");
-      count_delivered(handled, 0, 0);
+      count_handled(handled);
     }
     return Result::done;
   }
@@ -283,7 +327,8 @@ class Aggregator final : private aggregate::Core {
   PeId source_in(const Arrival& arrival, const aggregate::Entry& form, std::uint64_t value) const {
     if (form.source_bytes == 0) return arrival.header.source;
     const std::uint64_t source = form.source(value);
-    if (source >= engine().size()) [[unlikely]] refuse_frame(arrival, "a message's source is no PE of this run");
+    if (source >= engine().size()) [[unlikely]]
+      refuse_frame(arrival, "a message's source is no PE of this run");
     return source;
   }
 
@@ -296,7 +341,8 @@ class Aggregator final : private aggregate::Core {
       std::memcpy(&part, at, sizeof part);
       length = part.bytes <= left ? sizeof part + part.bytes : ~std::uint64_t(0);
     }
-    if (length > left) [[unlikely]] refuse_frame(arrival, "a message is longer than the frame");
+    if (length > left) [[unlikely]]
+      refuse_frame(arrival, "a message is longer than the frame");
     return length;
   }
 
@@ -326,21 +372,21 @@ class Aggregator final : private aggregate::Core {
   template <class Invoke>
   Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
     const FrameHeader& header = arrival.header;
-    const bool part = header.flags == aggregate::frame_of_part;
-    if (!part && header.flags != aggregate::frame_of_one) refuse_frame(arrival, "it has flags that nobody sets");
-    if (header.hops_left != 0 || header.tail_bytes != 0) refuse_frame(arrival, "a message by itself has no hops or tail");
-    if (header.count > 1 || (header.count == 0 && !part)) refuse_frame(arrival, "a message by itself counts as one");
+    if (header.hops_left != 0 || header.tail_bytes != 0)
+      refuse_frame(arrival, "a message by itself has no hops or tail");
     if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
     const std::byte* at = arrival.payload + padding();
     const std::size_t bytes = header.payload_bytes - padding();
-    std::uint64_t handled = 1;
-    if (part) {
-      handled = deliver_part(invoke, at, bytes, header.source);
-    } else {
+    if (header.flags == aggregate::frame_of_one) [[likely]] {
+      if (header.count != 1) refuse_frame(arrival, "a message by itself counts as one");
       if (Format::fixed && bytes != Format::fixed_bytes) refuse_frame(arrival, "its length is not the type's");
       invoke(at, bytes, header.source);
+      count_handled(1);
+    } else {
+      if (header.flags != aggregate::frame_of_part) refuse_frame(arrival, "it has flags that nobody sets");
+      if (header.count > 1) refuse_frame(arrival, "a message by itself counts as one");
+      count_handled(deliver_part(invoke, at, bytes, header.source));
     }
-    count_delivered(handled, 0, 0);
     return Result::done;
   }
 
@@ -364,7 +410,8 @@ class Aggregator final : private aggregate::Core {
     for (; next < count; ++next, entry_end -= form.bytes()) {
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
       const std::uint64_t key = form.key(value);
-      if (key >= route().keys(level)) [[unlikely]] refuse_frame(arrival, "a key is out of range");
+      if (key >= route().keys(level)) [[unlikely]]
+        refuse_frame(arrival, "a key is out of range");
       const std::size_t bytes = message_bytes(arrival, at, end, form, value);
       const aggregate::Route::Hop& hop = route().next(level, std::uint32_t(key));
       const PeId source = source_in(arrival, form, value);
@@ -401,9 +448,9 @@ class Aggregator final : private aggregate::Core {
     const std::size_t padded = align_up(bytes, Format::alignment);
     aggregate::Slot& slot = slots_[hop.slot];
     for (;;) {
-      const bool fits = Format::fixed ? slot.cursor != slot.limit
-                                      : is_open(hop.slot) &&
-                                            padded + form.bytes + aggregate::entry_slack <= room(slot, form);
+      const bool fits = Format::fixed
+                            ? slot.cursor != slot.limit
+                            : is_open(hop.slot) && padded + form.bytes + aggregate::entry_slack <= room(slot, form);
       if (fits) break;
       if (is_open(hop.slot)) {
         if (slot.cursor == slot.begin) refuse_frame(arrival, "a message is longer than any that is forwarded");
@@ -412,12 +459,12 @@ class Aggregator final : private aggregate::Core {
       if (!try_open_slot(hop.slot)) return false;
     }
     if constexpr (Format::fixed) {
-      aggregate::copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+      copy_fixed<Format::fixed_bytes>(slot.cursor, at);
       slot.cursor += padded;
       push_entry(slot, form, form.encode(0, hop.key, source));
     } else {
       const bool beyond_threshold = slot.cursor + padded >= slot.limit;
-      aggregate::copy_short(slot.cursor, at, bytes);
+      copy_short(slot.cursor, at, bytes);
       slot.cursor += padded;
       write_entry(slot.limit - 1 + spare(form), form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;

@@ -15,7 +15,11 @@ constexpr std::size_t default_buffer_bytes_max = 64_KiB, default_buffer_bytes_mi
 constexpr std::size_t default_open_bytes = 256_KiB;
 constexpr std::size_t alone_frame_bytes_max = 256_KiB;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
-constexpr std::uint32_t posts_per_poll_direct = 8;
+constexpr std::uint32_t posts_per_poll_direct = 32;
+
+// Where a header's scope lies in its last word; its length is the low half of the first.
+static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
+constexpr unsigned scope_shift = 8 * (offsetof(FrameHeader, scope) - 16);
 
 void require(bool holds, const char* option, double value, const char* allowed) {
   if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
@@ -69,16 +73,18 @@ void Core::resolve_options(const AggregatorOptions& given) {
 
   const bool variable = shape_.fixed_bytes == 0;
   auto is_fraction = [](double f) { return f >= 0 && f <= 1; };
-  if (given.threshold != derived_fraction) require(is_fraction(given.threshold), "threshold", given.threshold, "0 to 1");
+  if (given.threshold != derived_fraction)
+    require(is_fraction(given.threshold), "threshold", given.threshold, "0 to 1");
   if (given.cutoff != derived_fraction) require(is_fraction(given.cutoff), "cutoff", given.cutoff, "0 to 1");
   if (given.threshold == derived_fraction) {
     options_.threshold = !variable ? 1 : given.cutoff == derived_fraction ? 0.9 : std::min(0.9, 1 - given.cutoff);
   }
   if (given.cutoff == derived_fraction) options_.cutoff = !variable ? 1 : std::min(0.1, 1 - options_.threshold);
   if (variable && options_.threshold + options_.cutoff > 1 + 1e-9) {
-    throw SettingError(fmt::format("aggregator options threshold = {} and cutoff = {}: for messages of variable size "
-                                   "their sum must be at most 1",
-                                   options_.threshold, options_.cutoff));
+    throw SettingError(
+        fmt::format("aggregator options threshold = {} and cutoff = {}: for messages of variable size "
+                    "their sum must be at most 1",
+                    options_.threshold, options_.cutoff));
   }
   if (given.timeout == derived_timeout) options_.timeout = default_timeout;
   require(options_.timeout.count() >= 0, "timeout", double(options_.timeout.count()) * 1e-9, "0 or more (seconds)");
@@ -138,13 +144,14 @@ void Core::lay_out(bool ready) {
   // Until on() has been called, and where messages travel by themselves, everything leaves the fast path.
   routed_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
   fast_size_ = levels == 1 ? routed_size_ : 0;
+  direct_size_ = ready && direct_ && !variable && shape_.fixed_bytes <= by_value_bytes_max_ ? engine_->size() : 0;
   entry_at_ = spare(slot_entries_[0]) - 1 - 8;
   length_shift_ = slot_entries_[0].shift;
   entry_bytes_ = slot_entries_[0].bytes;
   // Sizes too: what one PE buffers, another must be able to forward.
-  signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
-                                  shape_.fixed_bytes, length_bytes, source_bytes, options_.ordered, name_, frame_bytes_,
-                                  alone_from_, kept_free_));
+  signature_ =
+      hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology), shape_.fixed_bytes,
+                         length_bytes, source_bytes, options_.ordered, name_, frame_bytes_, alone_from_, kept_free_));
 }
 
 void Core::mark_ready(bool wants_source) {
@@ -152,6 +159,10 @@ void Core::mark_ready(bool wants_source) {
   shape_.wants_source = wants_source;
   lay_out(true);
   ready_ = true;
+  FrameHeader header;
+  fill_header(header, engine_->scope(), 0, 0, 0, 1, frame_of_one);
+  header.scope = 0;
+  std::memcpy(alone_header_, &header, sizeof header);
   engine_->handler_ready();
 }
 
@@ -288,9 +299,11 @@ void Core::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops
 }
 
 void Core::after_post() {
-  if (!engine_->may_block()) return;
-  if (direct_ && ++posts_ % posts_per_poll_direct != 0) return;
-  engine_->poll_some();
+  if (!direct_ || ++posts_ % posts_per_poll_direct == 0) poll_some();
+}
+
+void Core::poll_some() {
+  if (engine_->may_block()) engine_->poll_some();
 }
 
 bool Core::flush_set(SlotSet& set, am::FlushReason reason) {
@@ -364,24 +377,34 @@ void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::
 
 bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
   am::FrameStore& store = engine_->store();
-  FrameHeader& header = message.frame.header;
-  fill_header(header, engine_->scope(), 0, bytes, 0, 1, frame_of_one);
-  auto posted = [&] { return store.try_post_by_value(destination, message.frame); };
-  if (store.spilling() || !posted()) [[unlikely]] {
-    if (wait == Wait::no) return false;
-    if (engine_->may_block()) {
-      engine_->wait_until([&] { return !store.spilling() && posted(); }, am::Phase::sending, std::uint32_t(destination));
-    } else {
-      const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + bytes, 0);
-      spilled.frame->header = header;
-      std::memcpy(spilled.frame->payload(), message.frame.payload(), bytes);
-      store.post(destination, spilled, spilled.end);
-    }
+  // In words, as it is read again at once: what is put together from pieces in memory would stall that.
+  const std::uint64_t header[3] = {alone_header_[0] | bytes, alone_header_[1],
+                                   alone_header_[2] | std::uint64_t(engine_->scope_tag()) << scope_shift};
+  std::memcpy(&message.frame.header, header, sizeof header);
+  if (store.spilling() || !store.try_post_by_value(destination, message.frame)) [[unlikely]] {
+    if (!post_by_value_later(destination, message, wait)) return false;
   }
-  count_alone(bytes);
-  ++frames_;
-  wire_bytes_ += sizeof(FrameHeader) + bytes;
-  after_post();
+  engine_->count_created(1);
+  ++by_value_;
+  by_value_bytes_ += bytes;
+  if (++posts_ % posts_per_poll_direct == 0) [[unlikely]]
+    poll_some();
+  return true;
+}
+
+bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  if (wait == Wait::no) return false;
+  if (engine_->may_block()) {
+    engine_->wait_until([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
+                        am::Phase::sending, std::uint32_t(destination));
+    return true;
+  }
+  const FrameHeader& header = message.frame.header;
+  const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + header.payload_bytes, 0);
+  spilled.frame->header = header;
+  std::memcpy(spilled.frame->payload(), message.message, header.payload_bytes);
+  store.post(destination, spilled, spilled.end);
   return true;
 }
 
@@ -473,7 +496,8 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
       --created_;
     }
     payload_bytes_ -= align_up(sizeof(PartHeader) + n, shape_.alignment) - n;  // counts the message alone
-    put(hop.slot, sizeof(PartHeader) + n, value,
+    put(
+        hop.slot, sizeof(PartHeader) + n, value,
         [&](std::byte* at) {
           const PartHeader part{message, bytes, offset, n};
           std::memcpy(at, &part, sizeof part);
@@ -534,14 +558,15 @@ AggregatorStatistics Core::statistics() const {
       open_bytes += std::size_t(set->slots[slot].cursor - set->slots[slot].begin);
     }
   }
-  result.messages = created_ + open;
+  // One by value is a message, a frame, and full.
+  result.messages = created_ + by_value_ + open;
   result.handled = handled_;
   result.forwarded = forwarded_;
-  result.payload_bytes = payload_bytes_ + open_bytes;
-  result.frames = frames_;
-  result.wire_bytes = wire_bytes_;
-  result.alone = alone_;
-  result.flush_full = flushes_[std::size_t(am::FlushReason::full)];
+  result.payload_bytes = payload_bytes_ + by_value_bytes_ + open_bytes;
+  result.frames = frames_ + by_value_;
+  result.wire_bytes = wire_bytes_ + by_value_ * sizeof(FrameHeader) + by_value_bytes_;
+  result.alone = alone_ + by_value_;
+  result.flush_full = flushes_[std::size_t(am::FlushReason::full)] + by_value_;
   result.flush_timeout = flushes_[std::size_t(am::FlushReason::timeout)];
   result.flush_idle = flushes_[std::size_t(am::FlushReason::idle)];
   result.flush_explicit = flushes_[std::size_t(am::FlushReason::requested)];

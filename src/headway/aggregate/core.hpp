@@ -27,8 +27,9 @@ struct MessageShape {
   std::string type;
 };
 
-/// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, in the fewest bytes
-/// that hold them; at most 8 in all, so that it is written and read as one word (which may touch up to 7 bytes below).
+/// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, in the fewest
+/// bytes that hold them; at most 8 in all, so that it is written and read as one word (which may touch up to 7 bytes
+/// below).
 struct Entry {
   unsigned length_bytes = 0, key_bytes = 0, source_bytes = 0;
 
@@ -56,7 +57,8 @@ struct SlotEntry {
 /// Bytes below the lowest entry that writing it may touch.
 inline constexpr std::size_t entry_slack = 8;
 
-/// Before a part of a message that is too large for one frame, or for its ordered route. 32 bytes keep the part aligned.
+/// Before a part of a message that is too large for one frame, or for its ordered route. 32 bytes keep the part
+/// aligned.
 struct PartHeader {
   std::uint64_t message;  // numbered by the source
   std::uint64_t total;    // bytes of the whole message
@@ -95,13 +97,15 @@ class Core : public am::FrameHandler {
   AggregatorStatistics statistics() const;
 
  protected:
-  /// What send and deliver touch per message. fast_size_ is the number of PEs on a route of one hop, else 0, so that the
-  /// range test of `send` also leads every other kind of route off the fast path. The slots are those of the current scope.
+  /// What send and deliver touch per message. fast_size_ is the number of PEs on a route of one hop, else 0, so that
+  /// the range test of `send` also leads every other kind of route off the fast path. The slots are those of the
+  /// current scope.
   std::size_t fast_size_ = 0;
   Slot* slots_ = nullptr;
-  std::size_t entry_at_ = 0;    // 1D, variable: from limit to the word that holds the next entry
+  std::size_t entry_at_ = 0;     // 1D, variable: from limit to the word that holds the next entry
   std::size_t routed_size_ = 0;  // the number of PEs if messages are buffered on a route, else 0
-  std::size_t alone_from_ = 0;  // messages of this length and more travel by themselves
+  std::size_t direct_size_ = 0;  // the number of PEs if each message goes by itself and by value, else 0
+  std::size_t alone_from_ = 0;   // messages of this length and more travel by themselves
   std::size_t entry_bytes_ = 0;  // of a 1D entry
   unsigned length_shift_ = 0;
 
@@ -118,8 +122,8 @@ class Core : public am::FrameHandler {
   void check_send(std::size_t destination) const;
 
   enum class Wait { yes, no };
-  /// Gives a closed slot a frame. The main program waits for one if it must (handlers run; the slot may then be open, or
-  /// closed again), a handler spills. False if it did not wait and there was none.
+  /// Gives a closed slot a frame. The main program waits for one if it must (handlers run; the slot may then be open,
+  /// or closed again), a handler spills. False if it did not wait and there was none.
   bool open_slot(std::uint32_t slot, Wait wait);
   /// For forwarding: a frame within the budget or nothing.
   bool try_open_slot(std::uint32_t slot);
@@ -152,7 +156,8 @@ class Core : public am::FrameHandler {
   }
 
   /// Appends a message of `bytes` (without padding) to a slot of variable-size messages: fill(at) writes it. Sends the
-  /// buffer when it is filled beyond the threshold. False only for Wait::no, when there was no room; nothing was written.
+  /// buffer when it is filled beyond the threshold. False only for Wait::no, when there was no room; nothing was
+  /// written.
   template <class Fill>
   bool put(std::uint32_t slot, std::size_t bytes, std::uint64_t entry_value, Fill fill, Wait wait) {
     const SlotEntry& entry = slot_entries_[slot];
@@ -180,17 +185,17 @@ class Core : public am::FrameHandler {
     }
   }
 
-  /// A message by itself in one frame: claims the frame, whose message goes to message_of() and which post_alone() sends.
-  /// For messages up to alone_bytes_max(). Empty only for Wait::no.
+  /// A message by itself in one frame: claims the frame, whose message goes to message_of() and which post_alone()
+  /// sends. For messages up to alone_bytes_max(). Empty only for Wait::no.
   am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait);
   std::byte* message_of(const am::OpenFrame& frame) const { return frame.frame->payload() + padding_; }
   void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes);
   std::size_t alone_bytes_max() const { return alone_frame_bytes_ - frame_overhead - padding_; }
 
-  /// The same for one of up to by_value_bytes_max() bytes (32 at most), which needs no frame memory: `message` is a frame of the
-  /// caller's that holds it. False only for Wait::no.
+  /// The same for one of up to by_value_bytes_max() bytes (32 at most), which needs no frame memory: `message` is a
+  /// frame of the caller's that holds it. False only for Wait::no.
   struct SmallFrame {
-    alignas(64) Frame frame;
+    Frame frame;
     std::byte message[64];
   };
   std::size_t by_value_bytes_max() const { return by_value_bytes_max_; }
@@ -202,7 +207,8 @@ class Core : public am::FrameHandler {
   /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
   bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
 
-  /// Takes in a part, with no more memory than a few times what has come of its message; returns the whole message once the last one is there, until drop_whole(); else empty data.
+  /// Takes in a part, with no more memory than a few times what has come of its message; returns the whole message once
+  /// the last one is there, until drop_whole(); else empty data.
   std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
   void drop_whole() { whole_ = {}; }
   /// Length that stands for a part in an entry.
@@ -214,13 +220,16 @@ class Core : public am::FrameHandler {
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
 
+  void count_handled(std::uint64_t messages) {
+    engine_->count_handled(messages);
+    handled_ += messages;
+  }
   /// Of one frame.
   void count_delivered(std::uint64_t handled, std::uint64_t forwarded, std::uint64_t forwarded_bytes) {
-    engine_->count_handled(handled);
+    count_handled(handled);
     engine_->count_created(0 - forwarded);  // they count as created when their new frame is posted
     created_ -= forwarded;
     payload_bytes_ -= forwarded_bytes;
-    handled_ += handled;
     forwarded_ += forwarded;
   }
 
@@ -241,7 +250,9 @@ class Core : public am::FrameHandler {
   bool flush_set(SlotSet& set, am::FlushReason reason);
   void fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
                    std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const;
+  void poll_some();
   void count_alone(std::size_t bytes);
+  bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
@@ -257,25 +268,27 @@ class Core : public am::FrameHandler {
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;
-  std::size_t frame_bytes_ = 0;      // of a buffer, what is used of it
-  std::size_t padding_ = 0;          // before the first message, for its alignment
-  std::size_t kept_free_ = 0;        // by the threshold
+  std::size_t frame_bytes_ = 0;  // of a buffer, what is used of it
+  std::size_t padding_ = 0;      // before the first message, for its alignment
+  std::size_t kept_free_ = 0;    // by the threshold
   std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::int64_t timeout_ns_ = am::never;
-  std::vector<Entry> entries_;       // by level
+  std::vector<Entry> entries_;  // by level
   std::vector<SlotEntry> slot_entries_;
   std::vector<std::size_t> capacity_;  // by level: messages of fixed size in a frame
   SlotSets sets_;
-  SlotSet* current_ = nullptr;       // of the current scope
+  SlotSet* current_ = nullptr;  // of the current scope
   std::uint64_t open_slots_ = 0, open_slots_peak_ = 0;
   std::uint32_t posts_ = 0;
   std::map<am::ScopeId, std::uint64_t> waiting_messages_;
   std::uint64_t next_message_ = 0;
   std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
   Partial whole_;
+  std::uint64_t alone_header_[3] = {};  // of a message by itself, in words, without its length and scope
 
   // statistics
+  std::uint64_t by_value_ = 0, by_value_bytes_ = 0;  // not in those below
   std::uint64_t created_ = 0, payload_bytes_ = 0, frames_ = 0, wire_bytes_ = 0, alone_ = 0;
   std::uint64_t flushes_[am::flush_reasons] = {};
   std::uint64_t used_bytes_ = 0, buffered_frames_ = 0, peak_target_bytes_ = 0;

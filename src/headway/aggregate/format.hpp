@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <headway/base/bytes.hpp>
+#include <headway/base/copy.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/reflect.hpp>
 #include <headway/base/sendable.hpp>
@@ -46,8 +47,10 @@ struct ViewElement<std::string_view> {
 
 template <class Arg>
 constexpr ArgumentKind kind_of() {
-  if constexpr (is_view<Arg>) return ArgumentKind::view;
-  else return FixedSize<Arg> ? ArgumentKind::fixed : ArgumentKind::owning;
+  if constexpr (is_view<Arg>)
+    return ArgumentKind::view;
+  else
+    return FixedSize<Arg> ? ArgumentKind::fixed : ArgumentKind::owning;
 }
 
 /// Refuses what may not be an argument, with one line of compile error. Returns whether it may.
@@ -58,14 +61,16 @@ constexpr bool require_argument() {
                   "headway: write the types of a message without const and &");
     return false;
   } else if constexpr (std::is_array_v<Arg>) {
-    static_assert(!std::is_array_v<Arg>,
-                  "headway: an array is no argument of a message: use std::array, or std::span<const T> for its content");
+    static_assert(
+        !std::is_array_v<Arg>,
+        "headway: an array is no argument of a message: use std::array, or std::span<const T> for its content");
     return false;
   } else if constexpr (is_view<Arg>) {
     using Element = typename ViewElement<Arg>::Type;
-    static_assert(FixedSize<Element>,
-                  "headway: a span as an argument stands for its content, which must be trivially copyable and carry no "
-                  "address");
+    static_assert(
+        FixedSize<Element>,
+        "headway: a span as an argument stands for its content, which must be trivially copyable and carry no "
+        "address");
     if constexpr (FixedSize<Element>) {
       constexpr bool read_only = std::is_const_v<std::remove_pointer_t<decltype(std::declval<Arg>().data())>>;
       static_assert(read_only, "headway: a span as an argument is read in place: write std::span<const T>");
@@ -78,63 +83,6 @@ constexpr bool require_argument() {
   }
 }
 
-// What padding holds, and what a member that was never set holds, travels as it is.
-#pragma GCC diagnostic push
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-/// Copies a fixed number of bytes without `rep movs`, which GCC makes of constant sizes and which is slow below 1 KB.
-template <std::size_t n>
-inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::byte* from) {
-  if constexpr (n <= 256) {
-#pragma GCC unroll 32
-    for (std::size_t i = 0; i + 8 <= n; i += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, from + i, 8);
-      std::memcpy(to + i, &word, 8);
-    }
-    if constexpr (n % 8 != 0) std::memcpy(to + n / 8 * 8, from + n / 8 * 8, n % 8);
-  } else {
-    std::size_t bytes = n;
-    asm("" : "+r"(bytes));  // a size the compiler does not know: call libc
-    std::memcpy(to, from, bytes);
-  }
-}
-
-#pragma GCC diagnostic pop
-
-// GCC sees an object of known size and warns of words beyond it, in branches that its size rules out.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Warray-bounds"
-/// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known, in words: data that was just written
-/// in words and is read in larger pieces stalls the processor.
-inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
-  auto word = [&](std::size_t at) __attribute__((always_inline)) {
-    std::uint64_t value;
-    std::memcpy(&value, from + at, 8);
-    return value;
-  };
-  auto put = [&](std::size_t at, std::uint64_t value) __attribute__((always_inline)) { std::memcpy(to + at, &value, 8); };
-  if (bytes - 8 <= 32 - 8) [[likely]] {
-    const std::uint64_t last = word(bytes - 8);  // overlaps the word before
-    put(0, word(0));
-    if (bytes > 16) {
-      put(8, word(8));
-      if (bytes > 24) put(16, word(16));
-    }
-    put(bytes - 8, last);
-  } else if (bytes - 8 <= 64 - 8) {
-    const std::uint64_t last = word(bytes - 8);
-#pragma GCC unroll 1
-    for (std::size_t at = 0; at < bytes - 8; at += 8) put(at, word(at));
-    put(bytes - 8, last);
-  } else if (bytes != 0) {
-    std::memcpy(to, from, bytes);
-  }
-}
-
-#pragma GCC diagnostic pop
-
 /// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack: a
 /// struct written in small pieces and read in large ones stalls the processor.
 template <class T>
@@ -144,7 +92,7 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
     return;
   }
   if constexpr (std::is_class_v<T> && Addressable<T>) {
-    if constexpr (field_count<T> > 1) {
+    if constexpr (field_count < T >> 1) {
       for_each_field(value, [&]<class Field>(const Field& field) {
         // an empty one may share its place with another
         if constexpr (!std::is_empty_v<Field>) {
@@ -159,7 +107,8 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
 
 /// How an argument is passed on to a function that is not inlined: small ones by value.
 template <class Arg>
-using Kept = std::conditional_t<(is_view<Arg> || (std::is_trivially_copyable_v<Arg> && sizeof(Arg) <= 16)), Arg, const Arg&>;
+using Kept =
+    std::conditional_t<(is_view<Arg> || (std::is_trivially_copyable_v<Arg> && sizeof(Arg) <= 16)), Arg, const Arg&>;
 template <class Arg>
 inline __attribute__((always_inline)) Kept<Arg> keep_in_register(const Arg& arg) {
   return arg;
@@ -189,8 +138,10 @@ struct MessageFormat {
  private:
   template <class Arg>
   static constexpr std::size_t alignment_of() {
-    if constexpr (is_view<Arg>) return alignof(typename ViewElement<Arg>::Type);
-    else return FixedSize<Arg> ? alignof(Arg) : 1;
+    if constexpr (is_view<Arg>)
+      return alignof(typename ViewElement<Arg>::Type);
+    else
+      return FixedSize<Arg> ? alignof(Arg) : 1;
   }
   static constexpr std::size_t max_of(std::initializer_list<std::size_t> values) {
     std::size_t result = 1;
@@ -369,13 +320,15 @@ struct MessageFormat {
     if constexpr (fixed) {
       f(*reinterpret_cast<const Arg<i>*>(at + offsets.of[i])...);
     } else {
-      if (bytes < prefix_bytes) [[unlikely]] throw FormatError("a message is shorter than its fixed arguments");
+      if (bytes < prefix_bytes) [[unlikely]]
+        throw FormatError("a message is shorter than its fixed arguments");
       std::size_t end = prefix_bytes;
       std::tuple<decltype(find_view<i>(at, bytes, end))...> views_found{find_view<i>(at, bytes, end)...};
       if constexpr (owning) {
         ByteReader reader(at + end, at + bytes);
         (read_owning<i>(reader, scratch), ...);
-        if (reader.remaining() != 0) [[unlikely]] throw FormatError("a message is longer than its arguments");
+        if (reader.remaining() != 0) [[unlikely]]
+          throw FormatError("a message is longer than its arguments");
       }
       f(argument<i>(at, std::get<i>(views_found), scratch)...);
     }
@@ -389,12 +342,14 @@ struct MessageFormat {
     } else {
       using Element = typename ViewElement<Arg<i>>::Type;
       end = align_up(end, alignof(Element));
-      if (end > bytes) [[unlikely]] throw FormatError("a message is shorter than its arguments");
+      if (end > bytes) [[unlikely]]
+        throw FormatError("a message is shorter than its arguments");
       std::size_t count = (bytes - end) / sizeof(Element);
       if constexpr (views_before<i>() < counts) {
         std::uint64_t stated;
         std::memcpy(&stated, at + offsets.counts + 8 * views_before<i>(), 8);
-        if (stated > count) [[unlikely]] throw FormatError("a view's count exceeds its message");
+        if (stated > count) [[unlikely]]
+          throw FormatError("a view's count exceeds its message");
         count = stated;
       }
       const Element* data = reinterpret_cast<const Element*>(at + end);
@@ -411,9 +366,12 @@ struct MessageFormat {
   template <std::size_t i, class View>
   static inline __attribute__((always_inline)) decltype(auto) argument(const std::byte* at, View& view,
                                                                        Scratch& scratch) {
-    if constexpr (kind<i> == ArgumentKind::fixed) return *reinterpret_cast<const Arg<i>*>(at + offsets.of[i]);
-    else if constexpr (kind<i> == ArgumentKind::view) return static_cast<Arg<i>>(view);
-    else return static_cast<const Arg<i>&>(std::get<i>(scratch));
+    if constexpr (kind<i> == ArgumentKind::fixed)
+      return *reinterpret_cast<const Arg<i>*>(at + offsets.of[i]);
+    else if constexpr (kind<i> == ArgumentKind::view)
+      return static_cast<Arg<i>>(view);
+    else
+      return static_cast<const Arg<i>&>(std::get<i>(scratch));
   }
 };
 

@@ -111,7 +111,8 @@ bool Engine::progress() {
   bool flushed = false;
   for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();
   // Open buffers may hold the memory that a send, or what waits here, needs.
-  if (!flushed && (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
+  if (!flushed &&
+      (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
     flushed = flush_all(FlushReason::full);
   }
   return flushed || in_waves;
@@ -152,15 +153,22 @@ bool Engine::run_what_arrived(unsigned frames_max) {
     any = true;
   }
   if (paused_frames_ != 0) any |= resume_paused();
+  Frames frames{.left = frames_max};
   try {
-    Arrival arrival;
-    for (unsigned i = 0; i < frames_max && endpoint_->poll(arrival); ++i) {
-      any = true;
-      dispatch(arrival);
+    for (bool arrived = poll(frames); arrived; any = true) {
+      check_header(frames.arrival);
+      if (FrameHandler* const handler = taken_now(frames.arrival.header)) {
+        arrived = handle_run(*handler, frames);
+      } else {
+        dispatch(frames.arrival);
+        arrived = poll(frames);
+      }
     }
-  } catch (const FormatError& error) {  // the transport's: it names PE and source
+  } catch (const InvalidFrame& error) {
     fail(FailureKind::failed, error.what());
   }
+  board_->frames_taken.store(board_->frames_taken.load(std::memory_order_relaxed) + frames_max - frames.left,
+                             std::memory_order_relaxed);
   return any;
 }
 
@@ -198,14 +206,48 @@ void Engine::flush_scope(ScopeId scope, FlushReason reason) {
   }
 }
 
-void Engine::dispatch(Arrival& arrival) {
-  board_->frames_taken.store(board_->frames_taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+void Engine::check_header(const Arrival& arrival) {
   const FrameHeader& header = arrival.header;
   if (header.source >= size_) refuse(arrival, "its source is no PE of this run");
   if (header.kind > std::uint8_t(FrameKind::control)) refuse(arrival, "it is of no known kind");
   if (scope_of_tag(header.scope) == root_scope && header.scope > 1) refuse(arrival, "it is of no known scope");
   // It may have to wait for a further hop, longer than memory lasts that is not its own.
   if (header.hops_left != 0 && arrival.owned == 0) refuse(arrival, "it has hops left but came by value");
+}
+
+/// Who takes a frame of messages that all end here, if nothing stands against that.
+FrameHandler* Engine::taken_now(const FrameHeader& header) const {
+  if (header.kind != std::uint8_t(FrameKind::messages) || header.hops_left != 0 || !scopes_.takes(header.scope) ||
+      header.handler >= handlers_.size()) {
+    return nullptr;
+  }
+  FrameHandler* const handler = handlers_[header.handler].handler;
+  return handler != nullptr && handler->ready() && handler->signature() == header.signature ? handler : nullptr;
+}
+
+/// Handles an arrival and those behind it that go the same way, as one call of the handler: what has to be done before
+/// and after handlers is done once. Whether there is a further arrival, which goes another way: it is in `frames` then.
+bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
+  Arrival& arrival = frames.arrival;
+  const std::uint64_t way = way_of(arrival.header);
+  show_name(arrival.header.handler);
+  bool further = false;
+  auto run = [&] {
+    do {
+      show_handler(arrival.header);
+      std::uint32_t next = 0;
+      handler.handle(arrival, next);
+      if (arrival.owned != 0) endpoint_->release(arrival);
+      further = poll(frames);
+    } while (further && way_of(arrival.header) == way && arrival.header.source < size_);
+  };
+  run_as_handler(scope_of_tag(arrival.header.scope), run, [&] { return describe_handling(handler, arrival); });
+  note_activity();
+  return further;
+}
+
+void Engine::dispatch(Arrival& arrival) {
+  const FrameHeader& header = arrival.header;
   if (header.kind == std::uint8_t(FrameKind::control)) {
     dispatch_control(arrival);
   } else if (!scopes_.takes(header.scope)) {
@@ -271,6 +313,8 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
     body();
   } catch (const RunFailed&) {
     throw;
+  } catch (const InvalidFrame&) {  // not the handler's
+    throw;
   } catch (const std::exception& error) {
     fail(FailureKind::failed, fmt::format("{} threw: {}", describe(), error.what()));
   } catch (...) {
@@ -278,22 +322,25 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   }
 }
 
-void Engine::note_handler(const FrameHeader& header) {
-  if (header.handler < handler_names_max && board_->handler_names[header.handler][0] == 0) [[unlikely]] {
-    name_of_handler(header.handler).copy(board_->handler_names[header.handler], sizeof board_->handler_names[0] - 1);
+void Engine::show_name(std::uint16_t handler) {
+  if (handler < handler_names_max && board_->handler_names[handler][0] == 0) [[unlikely]] {
+    name_of_handler(handler).copy(board_->handler_names[handler], sizeof board_->handler_names[0] - 1);
   }
-  board_->last_handler.store({header.handler + 1u, header.source}, std::memory_order_relaxed);
+}
+
+std::string Engine::describe_handling(const FrameHandler& handler, const Arrival& arrival) {
+  return fmt::format("the handler of {} for a message in a frame from PE {}", handler.description(),
+                     arrival.header.source);
 }
 
 FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
-  note_handler(held.arrival.header);
+  show_name(held.arrival.header.handler);
+  show_handler(held.arrival.header);
   const std::uint32_t before = held.next;
   FrameHandler::Result result = FrameHandler::Result::done;
-  run_as_handler(scope_of_tag(held.arrival.header.scope), [&] { result = handler.handle(held.arrival, held.next); },
-                 [&] {
-                   return fmt::format("the handler of {} for a message in a frame from PE {}", handler.description(),
-                                      held.arrival.header.source);
-                 });
+  run_as_handler(
+      scope_of_tag(held.arrival.header.scope), [&] { result = handler.handle(held.arrival, held.next); },
+      [&] { return describe_handling(handler, held.arrival); });
   if (result == FrameHandler::Result::done || held.next != before) note_activity();
   return result;
 }
@@ -348,8 +395,8 @@ void Engine::hold(std::vector<Held>& frames, Held held) {
   frames.push_back(std::move(held));
 }
 
-/// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be needed
-/// by what this PE waits for before it begins that epoch.
+/// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be
+/// needed by what this PE waits for before it begins that epoch.
 void Engine::hold_for_later(Held held) {
   if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) take_over(held);
   hold(later_, std::move(held));
@@ -396,8 +443,8 @@ void Engine::require_may_block(Phase what) const {
         "{} inside a handler: a handler may not wait; send a message and continue in its handler", name_of(what)));
   }
   if (deferrals_ != 0) {
-    throw UsageError(fmt::format("{} while handlers are deferred: it would wait for ever; end the guard first",
-                                 name_of(what)));
+    throw UsageError(
+        fmt::format("{} while handlers are deferred: it would wait for ever; end the guard first", name_of(what)));
   }
 }
 
@@ -532,7 +579,8 @@ void Engine::fail(FailureKind kind, const std::string& text) {
 }
 
 const Engine::Entry& Engine::known_handler(std::uint16_t id) const {
-  if (id >= handlers_.size()) throw FormatError(fmt::format("it is about aggregator number {}, which was never made", id));
+  if (id >= handlers_.size())
+    throw FormatError(fmt::format("it is about aggregator number {}, which was never made", id));
   return handlers_[id];
 }
 

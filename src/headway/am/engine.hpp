@@ -100,7 +100,8 @@ struct EngineOptions {
   // Set while the engine lives, for those that share its thread: what the PE would report now.
   std::function<PeReport()>* reporter = nullptr;
   // Called when PeBoard::report_wanted has changed, with its value.
-  std::function<void(std::uint32_t request, const PeReport& report)> give_report = [](std::uint32_t, const PeReport&) {};
+  std::function<void(std::uint32_t request, const PeReport& report)> give_report = [](std::uint32_t, const PeReport&) {
+  };
 };
 
 class Engine {
@@ -138,8 +139,10 @@ class Engine {
     require_may_block(what);
     enter_wait(what, peer);
     while (!done()) {
-      if (progress()) rounds_idle_ = 0;
-      else pause();
+      if (progress())
+        rounds_idle_ = 0;
+      else
+        pause();
     }
     leave_wait();
   }
@@ -180,10 +183,8 @@ class Engine {
     header.hops_left = hops_left;
     header.scope = scopes_.tag(scope);
   }
-  /// The same for the current scope.
-  void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left) const {
-    stamp(header, handler, signature, hops_left, scope_);
-  }
+  /// What a header says of the current scope.
+  std::uint8_t scope_tag() const { return scopes_.tag(scope_); }
   /// Runs `task` at the next progress, as a handler, in a scope that cannot be done before.
   void run_later(ScopeId scope, std::function<void()> task) { tasks_.push_back({scope, false, std::move(task)}); }
   void run_continuation_later(ScopeId scope, std::function<void()> task) {
@@ -198,8 +199,8 @@ class Engine {
   using ControlHandler = std::function<void(std::size_t source, std::span<const std::byte> bytes)>;
   /// Adds a control handler: every PE in the same order, before anything is sent.
   std::uint16_t add_control(ControlHandler handler);
-  /// The value that a control message holds. FormatError if it has another length; that, as all a control handler throws,
-  /// ends the run and names the source.
+  /// The value that a control message holds. FormatError if it has another length; that, as all a control handler
+  /// throws, ends the run and names the source.
   template <class T>
   static T control_value(std::span<const std::byte> bytes) {
     if (bytes.size() != sizeof(T)) throw FormatError("it does not have the length of what it carries");
@@ -222,8 +223,8 @@ class Engine {
   void defer_handlers(int by) { deferrals_ += by; }
   bool has_failed() const { return failed_; }
 
-  /// Messages of a scope (all for the root) that wait for what does not exist on this PE, by handler and source, as text;
-  /// empty if there are none.
+  /// Messages of a scope (all for the root) that wait for what does not exist on this PE, by handler and source, as
+  /// text; empty if there are none.
   std::string undelivered(ScopeId scope) const;
   /// How many they are.
   std::uint64_t undeliverable_messages(ScopeId scope) const;
@@ -257,6 +258,12 @@ class Engine {
     }
   };
 
+  /// Of one round.
+  struct Frames {
+    unsigned left;  // how many more may be taken
+    Arrival arrival = {};
+  };
+
   /// Runs, as a handler, in its scope.
   struct Task {
     ScopeId scope;
@@ -267,6 +274,16 @@ class Engine {
   bool progress_round(unsigned frames_max);
   bool run_what_arrived(unsigned frames_max);
   bool flush_due();
+  /// The next arrival of a round. False if there is none, or there have been enough.
+  bool poll(Frames& frames) {
+    if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;
+    --frames.left;
+    return true;
+  }
+  void check_header(const Arrival& arrival);
+  FrameHandler* taken_now(const FrameHeader& header) const;
+  bool handle_run(FrameHandler& handler, Frames& frames);
+  static std::string describe_handling(const FrameHandler& handler, const Arrival& arrival);
   void dispatch(Arrival& arrival);
   void dispatch_control(Arrival& arrival);
   void dispatch_messages(Held held);
@@ -285,7 +302,10 @@ class Engine {
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);
   bool replay_later();
-  void note_handler(const FrameHeader& header);
+  void show_name(std::uint16_t handler);
+  void show_handler(const FrameHeader& header) {
+    board_->last_handler.store({header.handler + 1u, header.source}, std::memory_order_relaxed);
+  }
   std::vector<std::uint32_t> waits_for() const;
   std::size_t holder_of_most() const;
   std::uint64_t outstanding_bytes() const;
@@ -313,9 +333,9 @@ class Engine {
   bool replay_early_ = false, replay_later_ = false;
   int deferrals_ = 0;
   std::size_t paused_frames_ = 0;
-  std::vector<Held> early_;  // for handlers that do not exist yet
-  std::vector<Held> later_;  // of the next phase, or of an epoch that has not begun here
-  std::vector<Held> strange_;  // of another signature: until the sender has said what it meant
+  std::vector<Held> early_;         // for handlers that do not exist yet
+  std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun here
+  std::vector<Held> strange_;       // of another signature: until the sender has said what it meant
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::int64_t idle_since_ = 0;

@@ -67,7 +67,7 @@ class FrameStore {
   /// Posts a frame without hops left that lies in memory of the caller's, by value: it may hold at most
   /// Endpoint::by_value_bytes_max(). False where it would have to wait; nothing has changed then.
   [[nodiscard]] bool try_post_by_value(std::size_t target, Frame& frame) {
-    if (queued(target, 0)) return false;
+    if (queued() && queued(target, 0)) return false;
     const std::byte* end = frame.payload() + frame.header.payload_bytes;
     return endpoint_->try_post(target, &frame, end, false) == Endpoint::Posted::copied;
   }

@@ -22,7 +22,7 @@ class Numbers final : public FrameHandler {
     header = {};
     header.payload_bytes = sizeof number;
     header.count = 1;
-    engine_->stamp(header, id_, signature(), 0);
+    engine_->stamp(header, id_, signature(), 0, engine_->scope());
     std::memcpy(open.frame->payload(), &number, sizeof number);
     engine_->count_created(1);
     engine_->store().post(target, open, open.end);

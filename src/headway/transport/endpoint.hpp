@@ -3,10 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <headway/base/format_error.hpp>
 #include <headway/transport/frame.hpp>
 #include <span>
 
 namespace headway {
+
+/// A frame that cannot be one: says from and to whom it was, and what is wrong.
+struct InvalidFrame : FormatError {
+  using FormatError::FormatError;
+};
 
 /// States of a frame's memory and who may call what:
 ///
@@ -53,8 +59,8 @@ class Endpoint {
   virtual std::size_t reclaim(void (*returned)(void* context, std::size_t block_bytes, std::uint64_t tag),
                               void* context) = 0;
 
-  /// The next arrived frame: payload and tail lie in the memory that it came in, one behind the other; nothing else of its
-  /// header has been looked at. False if there is none. Throws FormatError for one that cannot be.
+  /// The next arrived frame: payload and tail lie in the memory that it came in, one behind the other; nothing else of
+  /// its header has been looked at. False if there is none. Throws InvalidFrame for one that cannot be.
   [[nodiscard]] virtual bool poll(Arrival& arrival) = 0;
 
   /// Gives the frame's memory back to its sender.

@@ -4,18 +4,19 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 
 namespace headway {
 
-/// A processing element's number, 0 to size-1. Converts from any integer, so that a destination can be computed; a value
-/// out of range (negative ones included) stays out of range instead of wrapping to a wrong PE.
+/// A processing element's number, 0 to size-1. Converts from any integer, so that a destination can be computed; a
+/// value out of range (negative ones included) stays out of range instead of wrapping to a wrong PE.
 struct PeId {
   std::size_t value = 0;
 
   constexpr PeId() = default;
   template <class Integer>
-    requires std::integral<Integer>
+  requires std::integral<Integer>
   constexpr PeId(Integer v) : value(static_cast<std::size_t>(v)) {}
   constexpr operator std::size_t() const { return value; }
 };
@@ -30,10 +31,11 @@ struct std::hash<headway::PeId> {
 namespace headway {
 
 ///   byte   0         4            8       12       16        18          20     21          22     23      24
-///          | payload | tail bytes | count | source | handler | signature | kind | hops left | scope | flags | payload ...
+///          | payload | tail bytes | count | source | handler | signature | kind | hops left | scope | flags | payload
+///          ...
 ///
-/// The payload grows up from byte 24; the tail (lengths and routing keys) lies at the end of the frame's memory and grows
-/// down. A frame on the wire is header + payload + tail.
+/// The payload grows up from byte 24; the tail (lengths and routing keys) lies at the end of the frame's memory and
+/// grows down. A frame on the wire is header + payload + tail.
 struct FrameHeader {
   std::uint32_t payload_bytes;
   std::uint32_t tail_bytes;
@@ -47,6 +49,15 @@ struct FrameHeader {
   std::uint8_t flags;       // the handler's own
 };
 static_assert(sizeof(FrameHeader) == 24);
+
+/// All that decides where a frame goes on its PE and whether it may be handled now: its last eight bytes. Frames with
+/// the same are treated alike.
+inline std::uint64_t way_of(const FrameHeader& header) {
+  static_assert(offsetof(FrameHeader, handler) == 16 && offsetof(FrameHeader, flags) == 23);
+  std::uint64_t way;
+  std::memcpy(&way, &header.handler, sizeof way);
+  return way;
+}
 
 enum class FrameKind : std::uint8_t {
   messages,  // counted for quiescence, held back by scope

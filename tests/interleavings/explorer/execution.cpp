@@ -306,6 +306,18 @@ void Execution::fence(std::memory_order order) {
   note([&] { return fmt::format("fence {}", text_of(order)); });
 }
 
+void Execution::fence_everywhere() {
+  // What others may find afterwards changes, at every location.
+  Footprint footprint;
+  footprint.add(order_location, true);
+  for (std::size_t location = 0; location < atomic_names_.size(); ++location) footprint.add(location, true);
+  step(footprint);
+  for (int round = 0; round < 2; ++round) {  // so that all know of all
+    for (unsigned thread = 0; thread < threads_.size(); ++thread) memory_.fence(thread, std::memory_order_seq_cst);
+  }
+  note([&] { return std::string("fence everywhere"); });
+}
+
 // --- waiting
 
 void Execution::futex_wait(std::size_t location, std::uint64_t value) {

@@ -44,6 +44,8 @@ class Execution {
   bool compare_exchange(std::size_t location, std::uint64_t& expected, std::uint64_t desired, std::memory_order success,
                         std::memory_order failure, bool weak);
   void fence(std::memory_order order);
+  /// membarrier(): every thread that runs does a fence of sequential consistency where it is.
+  void fence_everywhere();
   void futex_wait(std::size_t location, std::uint64_t value);
   void futex_wake_one(std::size_t location);
   void read_plain(std::size_t location);

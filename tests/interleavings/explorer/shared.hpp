@@ -138,6 +138,8 @@ struct System {
   using Word = Atomic<std::uint32_t>;
 
   static void fence() { Execution::current().fence(std::memory_order_seq_cst); }
+  static void keep_order_in_code() {}
+  static void fence_everywhere() { Execution::current().fence_everywhere(); }
   static void wait(Word& word, std::uint32_t value, std::int64_t) {
     Execution::current().futex_wait(word.location(), value);
   }
@@ -147,6 +149,7 @@ struct System {
 /// A planted bug: a doorbell without its fence.
 struct SystemWithoutFence : System {
   static void fence() {}
+  static void fence_everywhere() {}
 };
 
 }  // namespace headway::explore

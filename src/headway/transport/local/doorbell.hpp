@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +13,12 @@
 
 namespace headway::local {
 
+/// Who fences between its own store and its look at the other's.
+enum class Fences {
+  both_sides,
+  sleeper,  // for both, with a fence in all threads of all processes: it sleeps seldom, and others ring for every frame
+};
+
 /// `System` has the type of the flag (`Word`, an atomic of 32 bits) and the calls below. A template over it, so that
 /// tests explore this very code with one that they drive.
 ///
@@ -20,12 +27,18 @@ namespace headway::local {
 template <class System>
 class BasicDoorbell {
  public:
-  /// `asleep` is 1 while its owner sleeps on it, or is about to.
-  explicit BasicDoorbell(typename System::Word& asleep) : asleep_(&asleep) {}
+  /// `asleep` is 1 while its owner sleeps on it, or is about to. Where the sleeper fences for both, whoever rings may
+  /// still do so, too.
+  explicit BasicDoorbell(typename System::Word& asleep, Fences fences = Fences::both_sides)
+      : asleep_(&asleep), fences_(fences) {}
 
   /// Anybody, after a store that the sleeper must not miss.
   void ring() {
-    System::fence();
+    if (fences_ == Fences::both_sides) {
+      System::fence();
+    } else {
+      System::keep_order_in_code();
+    }
     if (asleep_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake();
   }
@@ -35,6 +48,7 @@ class BasicDoorbell {
   void sleep(std::int64_t ns_max, NothingThere nothing_there) {
     asleep_->store(1, std::memory_order_relaxed);
     System::fence();
+    if (fences_ == Fences::sleeper) System::fence_everywhere();
     if (nothing_there()) System::wait(*asleep_, 1, ns_max);
     asleep_->store(0, std::memory_order_relaxed);
   }
@@ -46,12 +60,26 @@ class BasicDoorbell {
   }
 
   typename System::Word* asleep_;
+  Fences fences_;
 };
 
 struct FutexSystem {
   using Word = std::atomic<std::uint32_t>;
 
   static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+  /// Nothing for the processor.
+  static void keep_order_in_code() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+  /// As if every running thread of the processes that have called join_fences() fenced. About as costly as a wake.
+  static void fence_everywhere() { membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
+  /// Whether this system has it.
+  static bool can_fence_everywhere() {
+    const long commands = membarrier(MEMBARRIER_CMD_QUERY);
+    return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
+  }
+  /// False, with errno, where that fails.
+  [[nodiscard]] static bool join_fences() { return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0; }
 
   /// Sleeps while the word holds `value`. May return early.
   static void wait(Word& word, std::uint32_t value, std::int64_t ns_max) {
@@ -62,6 +90,9 @@ struct FutexSystem {
   static void wake_one(Word& word) {
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
   }
+
+ private:
+  static long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 };
 
 using Doorbell = BasicDoorbell<FutexSystem>;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <headway/base/clock.hpp>
+#include <headway/base/copy.hpp>
+#include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/transport/local/local.hpp>
 
@@ -30,6 +32,10 @@ void before_giving_back(const Segment&, std::size_t, std::size_t) {}
 void after_arrival(const Segment&, std::size_t, std::size_t) {}
 #endif
 
+Fences fences_of(const Segment& segment) {
+  return segment.header().sleepers_fence != 0 ? Fences::sleeper : Fences::both_sides;
+}
+
 }  // namespace
 
 std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe) {
@@ -51,12 +57,13 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe)
       arena_(segment.arena(pe), arena_bytes_),
       inbox_(segment.inbox(pe)),
       returns_(segment.control(pe).returned),
-      doorbell_(segment.control(pe).sleeping) {
+      doorbell_(segment.control(pe).sleeping, fences_of(segment)) {
+  if (fences_of(segment) == Fences::sleeper && !FutexSystem::join_fences()) throw_errno("membarrier");
   peers_.reserve(segment.header().pes);
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
-    peers_.push_back(
-        {InboxSender(segment.inbox(p), control.inbox_tail), Returns(control.returned), Doorbell(control.sleeping)});
+    peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), Returns(control.returned),
+                      Doorbell(control.sleeping, fences_of(segment))});
   }
 }
 
@@ -66,36 +73,48 @@ Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
 
 void LocalEndpoint::drop(Frame* frame) { arena_.free(reinterpret_cast<std::byte*>(frame)); }
 
-void LocalEndpoint::fill(Cell& cell, Frame* frame, const std::byte* tail_end, bool by_value) {
-  const FrameHeader& header = frame->header;
-  cell.header = header;
-  if (by_value) {
-    std::memcpy(cell.bytes, frame->payload(), header.payload_bytes);
+void LocalEndpoint::fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end) {
+  const FrameHeader& header = frame.header;
+  copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&cell.header), reinterpret_cast<const std::byte*>(&header));
+  copy_short(cell.bytes, frame.payload(), header.payload_bytes);
+  if (header.tail_bytes != 0) [[unlikely]] {
     std::memcpy(cell.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
-  } else {
-    cell.header.kind |= kind_by_reference;
-    const Cell::Reference reference{segment_->offset(frame), segment_->offset(tail_end)};
-    std::memcpy(cell.bytes, &reference, sizeof reference);
   }
+}
+
+void LocalEndpoint::fill_by_reference(Cell& cell, Frame& frame, const std::byte* tail_end) {
+  cell.header = frame.header;
+  cell.header.kind |= kind_by_reference;
+  const Cell::Reference reference{segment_->offset(&frame), segment_->offset(tail_end)};
+  std::memcpy(cell.bytes, &reference, sizeof reference);
+}
+
+/// Puts a cell that fill(cell) writes behind the others of the target. False if there is no room.
+template <class Fill>
+inline bool LocalEndpoint::push(std::size_t target, Fill fill) {
+  if (target == pe_) {
+    Cell* cell = loopback_.try_back();
+    if (cell == nullptr) return false;
+    fill(*cell);
+    loopback_.push();
+    return true;
+  }
+  Peer& peer = peers_[target];
+  if (!peer.inbox.try_push(fill)) return false;
+  peer.doorbell.ring();
+  return true;
 }
 
 Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
   const FrameHeader& header = frame->header;
   // What may have to be held for a further hop needs memory that the budget counts, so it never goes by value.
-  const bool by_value =
-      header.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= sizeof(Cell::bytes);
-  if (!by_value && !claimed) return Posted::refused;
-  if (target == pe_) {
-    Cell* cell = loopback_.try_back();
-    if (cell == nullptr) return Posted::refused;
-    fill(*cell, frame, tail_end, by_value);
-    loopback_.push();
-  } else {
-    Peer& peer = peers_[target];
-    if (!peer.inbox.try_push([&](Cell& cell) { fill(cell, frame, tail_end, by_value); })) return Posted::refused;
-    peer.doorbell.ring();
+  if (header.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= sizeof(Cell::bytes)) {
+    const bool pushed = push(target, [&](Cell& cell) { fill_by_value(cell, *frame, tail_end); });
+    return pushed ? Posted::copied : Posted::refused;
   }
-  return by_value ? Posted::copied : Posted::lent;
+  if (!claimed) return Posted::refused;
+  const bool pushed = push(target, [&](Cell& cell) { fill_by_reference(cell, *frame, tail_end); });
+  return pushed ? Posted::lent : Posted::refused;
 }
 
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
@@ -119,7 +138,7 @@ std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uin
   return count;
 }
 
-void LocalEndpoint::let_go() {
+inline void LocalEndpoint::let_go() {
   if (holds_ == Holds::inbox) inbox_.pop();
   if (holds_ == Holds::loopback) loopback_.pop();
   holds_ = Holds::nothing;
@@ -127,12 +146,12 @@ void LocalEndpoint::let_go() {
 
 namespace {
 [[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const char* what) {
-  throw FormatError(fmt::format("a frame of {} messages from PE {} to PE {} is not valid: {}", header.count,
-                                header.source, pe, what));
+  throw InvalidFrame(fmt::format("a frame of {} messages from PE {} to PE {} is not valid: {}", header.count,
+                                 header.source, pe, what));
 }
 }  // namespace
 
-void LocalEndpoint::check_by_value(const FrameHeader& header) const {
+inline void LocalEndpoint::check_by_value(const FrameHeader& header) const {
   if (header.payload_bytes + std::uint64_t(header.tail_bytes) > sizeof(Cell::bytes)) {
     refuse(pe_, header, "it is longer than the cell that holds it");
   }
@@ -150,19 +169,26 @@ void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Refer
   }
 }
 
+/// The next cell of either queue: they take turns. nullptr if both are empty.
+inline Cell* LocalEndpoint::next_cell() {
+  loopback_next_ = !loopback_next_;
+  Cell* const own = loopback_.front();
+  Cell* cell = own != nullptr && loopback_next_ ? nullptr : inbox_.front();
+  holds_ = Holds::inbox;
+  if (cell == nullptr) {
+    cell = own;
+    holds_ = own != nullptr ? Holds::loopback : Holds::nothing;
+  }
+  return cell;
+}
+
 bool LocalEndpoint::poll(Arrival& arrival) {
   let_go();
-  loopback_next_ = !loopback_next_;
-  bool own = loopback_next_;
-  Cell* cell = own ? loopback_.front() : inbox_.front();
-  if (cell == nullptr) {
-    own = !own;
-    cell = own ? loopback_.front() : inbox_.front();
-    if (cell == nullptr) return false;
-  }
-  holds_ = own ? Holds::loopback : Holds::inbox;
-  arrival.header = cell->header;
-  if ((arrival.header.kind & kind_by_reference) == 0) {
+  const Cell* const cell = next_cell();
+  if (cell == nullptr) return false;
+  copy_fixed<sizeof arrival.header>(reinterpret_cast<std::byte*>(&arrival.header),
+                                    reinterpret_cast<const std::byte*>(&cell->header));
+  if ((arrival.header.kind & kind_by_reference) == 0) [[likely]] {
     check_by_value(arrival.header);
     arrival.payload = cell->bytes;  // read in place; the next poll lets go of it
     arrival.tail_end = cell->bytes + arrival.header.payload_bytes + arrival.header.tail_bytes;

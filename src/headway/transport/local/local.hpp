@@ -80,7 +80,11 @@ class LocalEndpoint final : public Endpoint {
   /// Where the cell of the last arrival that came by value is held until the next poll.
   enum class Holds { nothing, inbox, loopback };
 
-  void fill(Cell& cell, Frame* frame, const std::byte* tail_end, bool by_value);
+  static void fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end);
+  void fill_by_reference(Cell& cell, Frame& frame, const std::byte* tail_end);
+  template <class Fill>
+  bool push(std::size_t target, Fill fill);
+  Cell* next_cell();
   void check_by_value(const FrameHeader& header) const;
   void check_reference(const FrameHeader& header, const Cell::Reference& reference) const;
   void let_go();

@@ -5,6 +5,7 @@
 
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/transport/local/doorbell.hpp>
 #include <headway/transport/local/segment.hpp>
 
 namespace headway::local {
@@ -34,6 +35,7 @@ Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_pro
   h.processes = processes;
   h.pes_per_process = pes_per_process;
   h.arena_bytes = arena_bytes;
+  h.sleepers_fence = FutexSystem::can_fence_everywhere();
   arenas_ = bytes_ - pes * arena_bytes;
 }
 

@@ -51,11 +51,12 @@ struct SegmentHeader {
   std::uint64_t pes;
   std::uint64_t processes;
   std::uint64_t pes_per_process;
-  std::uint64_t arena_bytes;  // of one PE, a power of two
+  std::uint64_t arena_bytes;     // of one PE, a power of two
+  std::uint64_t sleepers_fence;  // who sleeps fences for all, because the system can do that: Fences::sleeper
   std::uint64_t spill_bytes;
   std::uint64_t bind_cores;
-  std::uint64_t simulated;        // PEs are fibers of the one process; only boards are used
-  std::uint64_t simulated_ns;     // at the end
+  std::uint64_t simulated;     // PEs are fibers of the one process; only boards are used
+  std::uint64_t simulated_ns;  // at the end
   std::uint64_t simulated_frames;
   std::atomic<std::uint64_t> arrived;         // processes that have come to run(), summed over all its calls
   std::atomic<std::uint64_t> ready;           // processes that are ready to go, likewise
