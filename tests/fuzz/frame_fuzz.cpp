@@ -1,13 +1,12 @@
 // Hostile frames: what Engine, every kind of Aggregator, calls and collectives make of bytes that were a valid frame
 // once.
 //
-// An input:  | how it arrives, 1 byte | FrameHeader, 24 | payload | tail |
-//
 // What a transport has looked at holds: payload and tail lie in the memory that the frame came in.
 #include <fmt/format.h>
 
 #include <array>
 #include <cstring>
+#include <fuzz/frame_input.hpp>
 #include <fuzz/fuzz.hpp>
 #include <fuzz/memory_endpoint.hpp>
 #include <headway/aggregate/aggregator.hpp>
@@ -25,23 +24,16 @@
 namespace headway {
 namespace {
 
+using fuzz::body_at;
 using fuzz::Broken;
 using fuzz::Bytes;
+using fuzz::header_at;
+using fuzz::How;
 using fuzz::MemoryEndpoint;
+using fuzz::mutate_frame;
+using enum How;
 
-constexpr std::size_t header_at = 1, body_at = header_at + sizeof(FrameHeader);
 constexpr std::size_t budget_bytes = 64_KiB;
-
-/// How an input arrives.
-enum How : std::uint8_t {
-  tail_apart = 1,      // in memory of its own
-  keep_signature = 2,  // instead of the right one for its handler
-  no_room = 4,         // for frames of the PE's own, at first
-  by_value = 8,        // if it is short enough
-  idle = 16,           // the PE posts what is in its open buffers
-  in_quiesce = 32,
-  in_allreduce = 64,
-};
 
 struct Wide {
   std::uint64_t words[4];
@@ -374,7 +366,7 @@ class Frames final : public fuzz::Target {
 
   bool exhausted() const override { return spoilt_ || (free_.empty() && places_.size() == places_max); }
 
-  void mutate(Bytes& input, const Bytes& other, Random& random) override;
+  void mutate(Bytes& input, const Bytes& other, Random& random) override { mutate_frame(input, other, random); }
 
   const std::string& decode(std::span<const std::byte> input) override {
     refusal_.clear();
@@ -518,101 +510,6 @@ class Frames final : public fuzz::Target {
   bool spoilt_ = false;
   std::string refusal_;
 };
-
-// --- mutations that keep the rest of a frame as it should be
-
-FrameHeader header_of(const Bytes& input) {
-  FrameHeader header;
-  std::memcpy(&header, input.data() + header_at, sizeof header);
-  return header;
-}
-void set_header(Bytes& input, const FrameHeader& header) {
-  std::memcpy(input.data() + header_at, &header, sizeof header);
-}
-
-template <class T>
-void put(Bytes& input, std::size_t at, T value) {
-  if (at + sizeof value <= input.size()) std::memcpy(input.data() + at, &value, sizeof value);
-}
-
-/// More or fewer bytes at the end of the payload, or of the tail, which the header knows of.
-void stretch(Bytes& input, FrameHeader& header, bool tail, std::int64_t by) {
-  std::uint32_t& bytes = tail ? header.tail_bytes : header.payload_bytes;
-  by = std::max(by, -std::int64_t(bytes));
-  const auto at = input.begin() + std::ptrdiff_t(body_at + header.payload_bytes);
-  if (by < 0) {
-    if (tail)
-      input.erase(at, at - by);
-    else
-      input.erase(at + by, at);
-  } else {
-    const Bytes more(std::size_t(by), std::byte(by % 3));
-    input.insert(at, more.begin(), more.end());
-  }
-  bytes = std::uint32_t(bytes + by);
-}
-
-void Frames::mutate(Bytes& input, const Bytes& other, Random& random) {
-  if (input.size() < body_at) input.resize(body_at);
-  FrameHeader header = header_of(input);
-  const std::size_t body = input.size() - body_at;
-  header.payload_bytes = std::uint32_t(std::min<std::size_t>(header.payload_bytes, body));
-  header.tail_bytes = std::uint32_t(body - header.payload_bytes);
-  switch (random.below(14)) {
-    case 0:
-      input[0] = std::byte(random.one_in(4) ? random.below(128) : random.below(32) & ~unsigned(keep_signature));
-      break;
-    case 1: header.count = std::uint32_t(fuzz::boundary_value(random, header.count)); break;
-    case 2:
-      header.source = std::uint32_t(random.one_in(2) ? random.below(24) : fuzz::boundary_value(random, 20));
-      break;
-    case 3:
-      header.handler = std::uint16_t(random.one_in(8) ? fuzz::boundary_value(random, 24) : random.below(24));
-      break;
-    case 4: header.hops_left = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
-    case 5: header.flags = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
-    case 6:
-      if (random.one_in(4))
-        header.kind = std::uint8_t(random.below(4));
-      else if (random.one_in(4))
-        header.scope = std::uint8_t(random.one_in(2) ? random.below(4) : random.below(256));
-      else
-        header.signature = std::uint16_t(random.next());
-      break;
-    case 7: {  // entries and the count of them
-      const auto entry = std::int64_t(random.below(8)), by = std::int64_t(random.below(5)) - 2;
-      header.count = std::uint32_t(header.count + by);
-      stretch(input, header, true, by * entry);
-      break;
-    }
-    case 8: {  // messages and the count of them
-      const auto size = std::int64_t(1) << random.below(7), by = std::int64_t(random.below(5)) - 2;
-      if (random.one_in(2)) header.count = std::uint32_t(header.count + by);
-      stretch(input, header, false, by * size);
-      break;
-    }
-    case 9:  // the numbers of a part, a call, or a control message
-      put(input, body_at + 8 * random.below(4), fuzz::boundary_value(random, header.payload_bytes));
-      break;
-    case 10:  // an entry
-      if (header.tail_bytes != 0) {
-        const std::size_t at = body_at + header.payload_bytes + random.below(header.tail_bytes);
-        if (random.one_in(2))
-          put(input, at, std::uint8_t(fuzz::boundary_value(random, 32)));
-        else
-          put(input, at, std::uint16_t(fuzz::boundary_value(random, header.payload_bytes)));
-      }
-      break;
-    case 11:
-      if (other.size() >= body_at) header = header_of(other);
-      break;
-    default:
-      fuzz::change_bytes(input, body_at, other, random);
-      header.payload_bytes =
-          std::uint32_t(input.size() - body_at - std::min<std::size_t>(header.tail_bytes, input.size() - body_at));
-  }
-  set_header(input, header);
-}
 
 }  // namespace
 }  // namespace headway
