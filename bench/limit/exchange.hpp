@@ -1,6 +1,7 @@
 /// One PE's end of all rings: buffers being filled, and the delivery of what arrives.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -39,6 +40,14 @@ class Exchange {
 
   /// By target. A sender writes a message at `at`, before `limit`, and moves it.
   Cursor* cursors() { return cursors_.data(); }
+
+  std::size_t buffer_bytes() const { return setup_.buffer_bytes; }
+  /// What is left of the buffer of `target`.
+  std::size_t room_at(std::size_t target) const { return std::size_t(cursors_[target].limit - cursors_[target].at); }
+  /// The target whose buffer has the least room.
+  std::size_t fullest() const {
+    return std::ranges::min(setup_.targets, {}, [&](std::size_t target) { return room_at(target); });
+  }
 
   /// Hands the buffer of `target` over, delivers what has arrived and waits for an empty one. What goes to this PE
   /// itself is delivered where it lies.

@@ -134,8 +134,8 @@ TEST(Limit, updates_latency_copies_and_reads_are_verified) {
 }
 
 TEST(Limit, one_formulation_can_be_asked_for) {
-  const Json record = record_of({"--messages", "1000", "--formulation", "fields, by four, 16K"});
-  EXPECT_EQ(record["formulation"], "fields, by four, 16K");
+  const Json record = record_of({"--messages", "1000", "--formulation", "fields, checked, by four, 16K"});
+  EXPECT_EQ(record["formulation"], "fields, checked, by four, 16K");
   EXPECT_EQ(record["tried_messages_per_second"].size(), 1u);
 }
 
@@ -155,7 +155,7 @@ TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
       {{"--messages", "0"}, {"--messages", "'0'"}},
       {{"--table-log2", "99"}, {"--table-log2", "'99'", "1 to 36"}},
       {{"--buffer-bytes", "1"}, {"--buffer-bytes", "'1'", "256"}},
-      {{"--formulation", "feilds"}, {"--formulation", "'feilds'", "fields, by four, 16K"}},
+      {{"--formulation", "feilds"}, {"--formulation", "'feilds'", "fields, checked, by four, 16K"}},
       {{"--bench", "latency", "--table-log2", "5"}, {"--table-log2", "ring and updates", "latency"}},
       {{"--bench", "updates", "--pattern", "pairs"}, {"--pattern", "ring", "updates"}},
       {{"--byte", "8"}, {"'--byte'", "'--bytes'"}},

@@ -29,7 +29,7 @@ struct Options {
   bool bind = true;
 };
 
-inline constexpr std::size_t formulations_max = 64;
+inline constexpr std::size_t formulations_max = 128;
 
 /// What the processes found; lies in shared memory, PE 0 writes it.
 struct Outcome {

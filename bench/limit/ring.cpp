@@ -44,21 +44,29 @@ std::vector<NamedDeliver> deliveries(bool table) {
   return table ? deliveries<Messages, Update>() : deliveries<Messages, Sum>();
 }
 
+/// A copy takes so long that the looks do not matter: each fills as its traffic does it best.
+template <class Build>
+Send send_of_copy(const Traffic& traffic) {
+  return traffic.one_target() ? send<Build, Filling::in_rows> : send<Build, Filling::checked>;
+}
+
 template <std::size_t Bytes>
-std::vector<NamedSend> fixed_builds() {
-  std::vector<NamedSend> builds = {{"fields", send<FixedFields<Bytes>>}};
+std::vector<NamedSend> fixed_builds(const Traffic& traffic) {
+  std::vector<NamedSend> builds = {{"fields, in rows", send<FixedFields<Bytes>, Filling::in_rows>},
+                                   {"fields, checked", send<FixedFields<Bytes>, Filling::checked>}};
   if constexpr (Bytes > 32) {
-    builds.push_back({"words", send<FixedCopy<Bytes, copy_words>>});
-    builds.push_back({"libc", send<FixedCopy<Bytes, copy_libc>>});
-    builds.push_back({"wide", send<FixedCopy<Bytes, copy_wide>>});
+    builds.push_back({"words", send_of_copy<FixedCopy<Bytes, copy_words>>(traffic)});
+    builds.push_back({"libc", send_of_copy<FixedCopy<Bytes, copy_libc>>(traffic)});
+    builds.push_back({"wide", send_of_copy<FixedCopy<Bytes, copy_wide>>(traffic)});
   }
   return builds;
 }
 
+/// Who has messages of any size must look before each.
 std::vector<NamedSend> variable_builds() {
-  return {{"words", send<VariableCopy<copy_words>>},
-          {"libc", send<VariableCopy<copy_libc>>},
-          {"wide", send<VariableCopy<copy_wide>>}};
+  return {{"words", send<VariableCopy<copy_words>, Filling::checked>},
+          {"libc", send<VariableCopy<copy_libc>, Filling::checked>},
+          {"wide", send<VariableCopy<copy_wide>, Filling::checked>}};
 }
 
 struct Kind {
@@ -68,25 +76,25 @@ struct Kind {
 };
 
 template <std::size_t Bytes>
-Kind fixed_kind(bool table) {
-  return {fixed_builds<Bytes>(), deliveries<FixedMessages<Bytes>>(table), Bytes};
+Kind fixed_kind(const Traffic& traffic) {
+  return {fixed_builds<Bytes>(traffic), deliveries<FixedMessages<Bytes>>(traffic.table()), Bytes};
 }
 
 Kind kind_of(const Options& options) {
-  const bool table = options.table_log2.has_value();
+  const Traffic traffic(options);
   if (!options.variable) {
     switch (options.bytes) {
-      case 8: return fixed_kind<8>(table);
-      case 16: return fixed_kind<16>(table);
-      case 32: return fixed_kind<32>(table);
-      case 64: return fixed_kind<64>(table);
-      case 104: return fixed_kind<104>(table);
-      case 256: return fixed_kind<256>(table);
-      case 1000: return fixed_kind<1000>(table);
+      case 8: return fixed_kind<8>(traffic);
+      case 16: return fixed_kind<16>(traffic);
+      case 32: return fixed_kind<32>(traffic);
+      case 64: return fixed_kind<64>(traffic);
+      case 104: return fixed_kind<104>(traffic);
+      case 256: return fixed_kind<256>(traffic);
+      case 1000: return fixed_kind<1000>(traffic);
       default: throw std::invalid_argument("a size that is not fixed");
     }
   }
-  return {variable_builds(), deliveries<VariableMessages>(table), VariableMessages::room(options.bytes)};
+  return {variable_builds(), deliveries<VariableMessages>(traffic.table()), VariableMessages::room(options.bytes)};
 }
 
 std::vector<Formulation> formulations_of(const Options& options) {

@@ -27,7 +27,7 @@ static_assert(sizeof(RingHead) == 2 * cache_line);
 
 class Ring {
  public:
-  static constexpr std::size_t depth = 4;
+  static constexpr std::size_t depth = 8;
   static constexpr std::size_t slack = 64;  // behind the messages of a buffer, for copies in wide pieces
 
   static constexpr std::size_t stride(std::size_t buffer_bytes) {

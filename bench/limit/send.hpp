@@ -1,10 +1,9 @@
-/// Sending a PE's share of the messages: all to one target, a buffer at a time, or each to its own.
+/// Sending a PE's share of the messages, in several formulations.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "build.hpp"
 #include "exchange.hpp"
@@ -12,22 +11,9 @@
 
 namespace headway::limit {
 
-template <class Build, class Numbers>
-void send_to_one(Exchange& exchange, const Build build, Numbers numbers, Always target, std::uint64_t messages) {
-  Cursor& cursor = exchange.cursors()[target.pe];
-  const std::size_t room = build.room();
-  for (std::uint64_t left = messages; left > 0;) {
-    if (cursor.at + room > cursor.limit) exchange.turn_over(target.pe);
-    std::byte* at = cursor.at;
-    const std::uint64_t now = std::min<std::uint64_t>(left, std::uint64_t(cursor.limit - at) / room);
-    for (std::uint64_t i = 0; i < now; ++i, at += room) build(at, numbers.next());
-    cursor.at = at;
-    left -= now;
-  }
-}
-
-template <class Build, class Target>
-void send_to_each(Exchange& exchange, const Build build, Sequence numbers, Target target, std::uint64_t messages) {
+/// Looks before each message whether its buffer has room for it.
+template <class Build, class Numbers, class Target>
+void send_checked(Exchange& exchange, const Build build, Numbers numbers, Target target, std::uint64_t messages) {
   Cursor* const cursors = exchange.cursors();
   for (std::uint64_t i = 0; i < messages; ++i) {
     const Word number = numbers.next();
@@ -42,6 +28,42 @@ void send_to_each(Exchange& exchange, const Build build, Sequence numbers, Targe
   }
 }
 
+/// Messages of one size: writes as many in a row as fit in the fullest buffer, and looks only then.
+template <class Build, class Numbers, class Target>
+void send_in_rows(Exchange& exchange, const Build build, Numbers numbers, Target target, std::uint64_t messages) {
+  Cursor* const cursors = exchange.cursors();
+  for (std::uint64_t left = messages; left > 0;) {
+    const std::size_t fullest = exchange.fullest();
+    const std::uint64_t row = std::min(left, exchange.room_at(fullest) / Build::room());
+    if (row < std::min(left, exchange.buffer_bytes() / Build::room() / 64 + 1)) {  // too short to be worth its looks
+      exchange.turn_over(fullest);
+      continue;
+    }
+    for (std::uint64_t i = 0; i < row; ++i) {
+      const Word number = numbers.next();
+      Cursor& cursor = cursors[target(number)];
+      std::byte* const at = cursor.at;
+      cursor.at = at + Build::room();
+      build(at, number);
+    }
+    left -= row;
+  }
+}
+
+/// The same to one target, whose cursor a register holds.
+template <class Build, class Numbers>
+void send_in_rows(Exchange& exchange, const Build build, Numbers numbers, Always target, std::uint64_t messages) {
+  Cursor& cursor = exchange.cursors()[target.pe];
+  for (std::uint64_t left = messages; left > 0;) {
+    if (cursor.at == cursor.limit) exchange.turn_over(target.pe);
+    const std::uint64_t row = std::min(left, exchange.room_at(target.pe) / Build::room());
+    std::byte* at = cursor.at;
+    for (std::uint64_t i = 0; i < row; ++i, at += Build::room()) build(at, numbers.next());
+    cursor.at = at;
+    left -= row;
+  }
+}
+
 /// What a PE sends, and what with.
 struct Sending {
   const Traffic& traffic;
@@ -52,14 +74,16 @@ struct Sending {
 
 using Send = void (*)(Exchange& exchange, const Sending& sending, std::uint64_t messages);
 
-template <class Build>
+enum class Filling { checked, in_rows };
+
+template <class Build, Filling filling>
 void send(Exchange& exchange, const Sending& sending, std::uint64_t messages) {
   const Build build(sending.prepared, sending.bytes, sending.source);
   sending.traffic.with_numbers_of(sending.source, [&](auto numbers, auto target) {
-    if constexpr (std::is_same_v<decltype(target), Always>) {
-      send_to_one(exchange, build, numbers, target, messages);
+    if constexpr (filling == Filling::in_rows) {
+      send_in_rows(exchange, build, numbers, target, messages);
     } else {
-      send_to_each(exchange, build, numbers, target, messages);
+      send_checked(exchange, build, numbers, target, messages);
     }
   });
 }

@@ -28,6 +28,8 @@ class Traffic {
     if (pattern_ == Pattern::both_ways) return true;
     return source == (me ^ 1) && sends(source);
   }
+  /// Whether each sender has but one.
+  bool one_target() const { return pattern_ != Pattern::both_ways; }
   std::uint64_t senders() const { return pattern_ == Pattern::one_way ? pes_ / 2 : pes_; }
 
   /// Whom `pe` may send to.
