@@ -36,6 +36,9 @@ inline void copy_libc(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
+/// How far behind its message a copy may write: no length may lie there.
+inline constexpr std::size_t copied_too_many = 16;
+
 using Copy = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
 /// From its fields, in place: nothing is read.
@@ -68,19 +71,20 @@ struct FixedCopy {
   }
 };
 
-/// The same for a size known at run time, behind its length.
-template <Copy copy>
+/// The same for a size known at run time. Its length is put where Walk finds it.
+template <class Walk, Copy copy>
 struct VariableCopy {
   static constexpr bool fixed = false;
   const std::byte* prepared;
   std::size_t bytes;
   VariableCopy(const std::byte* prepared_message, std::size_t message_bytes, std::size_t /*source*/)
       : prepared(prepared_message), bytes(message_bytes) {}
-  std::size_t room() const { return VariableMessages::room(bytes); }
+  std::size_t room() const { return Walk::in_front + align_up(bytes, word_bytes); }
+  std::size_t needed() const { return room() + Walk::at_end + (Walk::at_end > 0 ? copied_too_many : 0); }
+  void put_length(std::byte* at, std::byte*& limit) const { Walk::put(at, limit, bytes); }
   void operator()(std::byte* to, Word number) const {
-    store(to, bytes);
-    copy(to + VariableMessages::head, prepared, bytes);
-    stamp(to + VariableMessages::head, bytes, number);
+    copy(to + Walk::in_front, prepared, bytes);
+    stamp(to + Walk::in_front, bytes, number);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "messages.hpp"
@@ -37,8 +38,8 @@ struct Receiver {
   Update update{};
   Sum sum{};
   Comparison* comparison = nullptr;
-  std::size_t message_bytes = 0;
-  std::size_t source = 0;  // of the buffer being delivered
+  std::size_t source = 0;        // of the buffer being delivered
+  std::size_t buffer_bytes = 0;  // as much of each buffer is used
 
   template <class Apply>
   Apply& as() {
@@ -130,76 +131,122 @@ struct FixedMessages {
   }
 };
 
-/// Messages of any size from 8 bytes: a word with the length, then the message, then nothing up to a multiple of 8.
+// Messages of any size from 8 bytes, each up to a multiple of 8. Their lengths lie in one of two ways; both are walked
+// alike.
+
+/// A word with its length before each message.
+struct LengthBefore {
+  static constexpr std::size_t in_front = word_bytes, at_end = 0;
+  static void put(std::byte* at, std::byte*& /*limit*/, std::size_t bytes) { store(at, bytes); }
+
+  const std::byte* at;
+  LengthBefore(const std::byte* buffer, std::size_t /*buffer_bytes*/) : at(buffer) {}
+  std::size_t bytes() const { return load(at); }
+  const std::byte* message() const { return at + in_front; }
+  void step() { at += in_front + align_up(bytes(), word_bytes); }
+};
+
+/// Lengths in four bytes each, from the end of the buffer down.
+struct LengthsAtEnd {
+  static constexpr std::size_t in_front = 0, at_end = sizeof(std::uint32_t);
+  static void put(std::byte* /*at*/, std::byte*& limit, std::size_t bytes) {
+    const auto length = std::uint32_t(bytes);
+    limit -= at_end;
+    std::memcpy(limit, &length, sizeof length);
+  }
+
+  const std::byte* at;
+  const std::byte* length;
+  LengthsAtEnd(const std::byte* buffer, std::size_t buffer_bytes)
+      : at(buffer), length(buffer + buffer_bytes - at_end) {}
+  std::size_t bytes() const {
+    std::uint32_t bytes;
+    std::memcpy(&bytes, length, sizeof bytes);
+    return bytes;
+  }
+  const std::byte* message() const { return at; }
+  void step() {
+    at += align_up(bytes(), word_bytes);
+    length -= at_end;
+  }
+};
+
+template <class Walk>
 struct VariableMessages {
-  static constexpr std::size_t head = word_bytes;
   static constexpr std::size_t staged = 64;
 
-  static constexpr std::size_t room(std::size_t bytes) { return head + align_up(bytes, word_bytes); }
-  static const std::byte* following(const std::byte* at) { return at + room(load(at)); }
-  static Word first(const std::byte* at) { return load(at + head); }
-  static Word last(const std::byte* at) {
-    const std::size_t bytes = load(at);
-    return bytes >= 2 * word_bytes ? load(at + head + bytes - word_bytes) : load(at + head);
+  static Word first(const Walk& walk) { return load(walk.message()); }
+  static Word last(const Walk& walk) {
+    const std::size_t bytes = walk.bytes();
+    return load(walk.message() + (bytes >= 2 * word_bytes ? bytes - word_bytes : 0));
   }
 
   template <class Apply>
-  static std::uint64_t one_by_one(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+  static std::uint64_t one_by_one(const std::byte* messages, std::size_t bytes, Receiver& receiver) {
     Apply apply = receiver.as<Apply>();
     std::uint64_t count = 0;
-    for (const std::byte* const end = at + bytes; at != end; at = following(at), ++count) apply(first(at), last(at));
+    const std::byte* const end = messages + bytes;
+    for (Walk walk(messages, receiver.buffer_bytes); walk.at != end; walk.step(), ++count)
+      apply(first(walk), last(walk));
     receiver.as<Apply>() = apply;
     return count;
   }
 
   template <class Apply>
-  static std::uint64_t by_four(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+  static std::uint64_t by_four(const std::byte* messages, std::size_t bytes, Receiver& receiver) {
     Apply apply = receiver.as<Apply>();
     std::uint64_t count = 0;
-    const std::byte* const end = at + bytes;
-    while (at != end) {
-      const std::byte *at_1 = following(at), *at_2 = at_1, *at_3 = at_1;
-      if (at_1 != end) at_2 = at_3 = following(at_1);
-      if (at_2 != end) at_3 = following(at_2);
-      if (at_3 == end) break;
-      const Word first_0 = first(at), last_0 = last(at), first_1 = first(at_1), last_1 = last(at_1);
-      const Word first_2 = first(at_2), last_2 = last(at_2), first_3 = first(at_3), last_3 = last(at_3);
+    const std::byte* const end = messages + bytes;
+    Walk walk(messages, receiver.buffer_bytes);
+    while (walk.at != end) {
+      Walk second = walk;
+      second.step();
+      Walk third = second;
+      if (second.at != end) third.step();
+      Walk fourth = third;
+      if (third.at != end) fourth.step();
+      if (fourth.at == end) break;
+      const Word first_0 = first(walk), last_0 = last(walk), first_1 = first(second), last_1 = last(second);
+      const Word first_2 = first(third), last_2 = last(third), first_3 = first(fourth), last_3 = last(fourth);
       apply(first_0, last_0);
       apply(first_1, last_1);
       apply(first_2, last_2);
       apply(first_3, last_3);
-      at = following(at_3);
+      walk = fourth;
+      walk.step();
       count += 4;
     }
-    for (; at != end; at = following(at), ++count) apply(first(at), last(at));
+    for (; walk.at != end; walk.step(), ++count) apply(first(walk), last(walk));
     receiver.as<Apply>() = apply;
     return count;
   }
 
   /// The lines of later messages are asked for before these are applied.
   template <class Apply>
-  static std::uint64_t prefetching(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+  static std::uint64_t prefetching(const std::byte* messages, std::size_t bytes, Receiver& receiver) {
     constexpr std::size_t distance = 1024;
     Apply apply = receiver.as<Apply>();
     std::uint64_t count = 0;
-    for (const std::byte* const end = at + bytes; at != end; at = following(at), ++count) {
-      __builtin_prefetch(at + distance);
-      apply(first(at), last(at));
+    const std::byte* const end = messages + bytes;
+    for (Walk walk(messages, receiver.buffer_bytes); walk.at != end; walk.step(), ++count) {
+      __builtin_prefetch(walk.at + distance);
+      apply(first(walk), last(walk));
     }
     receiver.as<Apply>() = apply;
     return count;
   }
 
   template <class Apply>
-  static std::uint64_t staging(const std::byte* at, std::size_t bytes, Receiver& receiver) {
+  static std::uint64_t staging(const std::byte* messages, std::size_t bytes, Receiver& receiver) {
     Apply apply = receiver.as<Apply>();
     std::uint64_t count = 0;
     Word firsts[staged], lasts[staged];
-    for (const std::byte* const end = at + bytes; at != end;) {
+    const std::byte* const end = messages + bytes;
+    for (Walk walk(messages, receiver.buffer_bytes); walk.at != end;) {
       std::size_t block = 0;
-      for (; block < staged && at != end; ++block, at = following(at)) {
-        firsts[block] = first(at);
-        lasts[block] = last(at);
+      for (; block < staged && walk.at != end; ++block, walk.step()) {
+        firsts[block] = first(walk);
+        lasts[block] = last(walk);
         apply.prefetch(firsts[block]);
       }
       for (std::size_t i = 0; i < block; ++i) apply(firsts[i], lasts[i]);

@@ -22,6 +22,7 @@ struct Delivered {
 struct Filled {
   std::vector<std::byte> bytes;
   std::vector<std::pair<Word, Word>> ends;
+  std::size_t used = bytes.size();  // by messages, from the front
 };
 
 void expect_all_agree(const Filled& filled, const std::vector<Deliver>& updates, const std::vector<Deliver>& sums) {
@@ -35,9 +36,10 @@ void expect_all_agree(const Filled& filled, const std::vector<Deliver>& updates,
   for (std::size_t i = 0; i < updates.size(); ++i) {
     SCOPED_TRACE(testing::Message() << "formulation " << i << ", " << filled.ends.size() << " messages");
     Delivered updated, added;
-    EXPECT_EQ(updates[i](filled.bytes.data(), filled.bytes.size(), updated.receiver), filled.ends.size());
+    updated.receiver.buffer_bytes = added.receiver.buffer_bytes = filled.bytes.size();
+    EXPECT_EQ(updates[i](filled.bytes.data(), filled.used, updated.receiver), filled.ends.size());
     EXPECT_EQ(updated.table, table);
-    EXPECT_EQ(sums[i](filled.bytes.data(), filled.bytes.size(), added.receiver), filled.ends.size());
+    EXPECT_EQ(sums[i](filled.bytes.data(), filled.used, added.receiver), filled.ends.size());
     EXPECT_EQ(added.receiver.sum, sum);
   }
 }
@@ -74,20 +76,29 @@ TEST(Deliver, all_formulations_agree_on_messages_of_every_fixed_size) {
   expect_all_agree_on_fixed<1000>(random);
 }
 
-TEST(Deliver, all_formulations_agree_on_messages_of_mixed_sizes) {
+template <class Walk>
+void expect_all_agree_on_mixed_sizes() {
   std::mt19937_64 random(2);
   for (const std::size_t count : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 63, 64, 65, 500}) {
-    Filled filled;
+    std::vector<std::byte> buffer(1 << 17, std::byte(0xee));
+    Filled filled{buffer, {}};
+    std::byte *at = filled.bytes.data(), *limit = at + buffer.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t bytes = 8 + random() % 100, begin = filled.bytes.size();
-      filled.bytes.resize(begin + VariableMessages::room(bytes));
-      store(filled.bytes.data() + begin, bytes);
-      std::byte* const message = filled.bytes.data() + begin + VariableMessages::head;
+      const std::size_t bytes = 8 + random() % 100;
+      Walk::put(at, limit, bytes);
+      std::byte* const message = at + Walk::in_front;
       for (std::size_t byte = 0; byte < bytes; ++byte) message[byte] = std::byte(random());
       filled.ends.emplace_back(load(message), load(bytes < 16 ? message : message + bytes - 8));
+      at = message + align_up(bytes, word_bytes);
     }
-    expect_all_agree(filled, all_of<VariableMessages, Update>(), all_of<VariableMessages, Sum>());
+    filled.used = std::size_t(at - filled.bytes.data());
+    expect_all_agree(filled, all_of<VariableMessages<Walk>, Update>(), all_of<VariableMessages<Walk>, Sum>());
   }
+}
+
+TEST(Deliver, all_formulations_agree_on_messages_of_mixed_sizes_wherever_their_lengths_lie) {
+  expect_all_agree_on_mixed_sizes<LengthBefore>();
+  expect_all_agree_on_mixed_sizes<LengthsAtEnd>();
 }
 
 /// What `build` makes of a number, in memory that is not zero before.
@@ -128,61 +139,94 @@ TEST(Build, all_formulations_write_every_byte_of_a_message_of_fixed_size) {
   expect_fixed_builds_agree<1000>();
 }
 
-template <Copy copy>
+template <class Walk, Copy copy>
 void expect_variable_build(std::size_t bytes) {
   constexpr Word number = 0x123456789abcdef0;
-  const std::vector<std::byte> message = built<VariableCopy<copy>>(bytes, number);
-  EXPECT_EQ(load(message.data()), bytes);
-  const std::byte* const begin = message.data() + VariableMessages::head;
-  EXPECT_EQ(std::vector<std::byte>(begin, begin + bytes), expected(bytes, number)) << bytes << " bytes";
+  constexpr std::size_t source = 5;
+  const std::vector<std::byte> prepared = prepared_message(bytes, source);
+  const VariableCopy<Walk, copy> build(prepared.data(), bytes, source);
+  std::vector<std::byte> buffer(2 * build.needed() + 64, std::byte(0xee));
+  std::byte* limit = buffer.data() + 2 * build.needed();
+  std::byte* const first = buffer.data();
+  std::byte* const second = first + build.room();
+  const std::size_t buffer_bytes = 2 * build.needed();
+  for (std::byte* const at : {first, second}) {  // the second must not harm the first, nor the lengths
+    build.put_length(at, limit);
+    build(at, number);
+  }
+  Walk walk(buffer.data(), buffer_bytes);
+  for (int i = 0; i < 2; ++i, walk.step()) {
+    ASSERT_EQ(walk.bytes(), bytes);
+    EXPECT_EQ(std::vector<std::byte>(walk.message(), walk.message() + bytes), expected(bytes, number)) << bytes;
+  }
+  EXPECT_LE(second + build.room(), limit);
 }
 
 TEST(Build, all_formulations_write_length_and_every_byte_of_a_message_of_any_size) {
   for (std::size_t bytes = 8; bytes < 200; ++bytes) {
-    expect_variable_build<copy_words>(bytes);
-    expect_variable_build<copy_libc>(bytes);
-    expect_variable_build<copy_wide>(bytes);
+    expect_variable_build<LengthBefore, copy_words>(bytes);
+    expect_variable_build<LengthBefore, copy_libc>(bytes);
+    expect_variable_build<LengthBefore, copy_wide>(bytes);
+    expect_variable_build<LengthsAtEnd, copy_words>(bytes);
+    expect_variable_build<LengthsAtEnd, copy_libc>(bytes);
+    expect_variable_build<LengthsAtEnd, copy_wide>(bytes);
   }
 }
 
 /// A buffer with messages 0 to `count`-1 of PE 1 to PE 0, in the pattern of pairs.
-std::vector<std::byte> stream_buffer(std::size_t bytes, bool variable, std::size_t count) {
-  const std::size_t head = variable ? VariableMessages::head : 0;
-  const std::size_t room = variable ? VariableMessages::room(bytes) : bytes;
-  std::vector<std::byte> buffer(count * room);
+struct StreamBuffer {
+  std::vector<std::byte> bytes;
+  std::size_t used, room;
+  std::vector<bool> read;  // which bytes mean something
+};
+
+StreamBuffer stream_buffer(std::size_t bytes, Format format, std::size_t count) {
+  const std::size_t in_front = format == Format::length_before ? LengthBefore::in_front : 0;
+  const std::size_t room = in_front + (format == Format::fixed ? bytes : align_up(bytes, word_bytes));
+  const std::size_t all = count * (room + LengthsAtEnd::at_end);
+  StreamBuffer buffer{std::vector<std::byte>(all), count * room, room, std::vector<bool>(all)};
   std::vector<std::byte> message = prepared_message(bytes, 1);
+  std::byte* limit = buffer.bytes.data() + all;
+  const auto mark = [&](const std::byte* from, std::size_t length) {
+    std::fill_n(buffer.read.begin() + (from - buffer.bytes.data()), length, true);
+  };
   for (std::size_t i = 0; i < count; ++i) {
+    std::byte* const at = buffer.bytes.data() + i * room;
     stamp(message.data(), bytes, i);
-    if (variable) store(buffer.data() + i * room, bytes);
-    std::memcpy(buffer.data() + i * room + head, message.data(), bytes);
+    if (format == Format::length_before) LengthBefore::put(at, limit, bytes);
+    if (format == Format::lengths_at_end) {
+      LengthsAtEnd::put(at, limit, bytes);
+      mark(limit, LengthsAtEnd::at_end);
+    }
+    std::memcpy(at + in_front, message.data(), bytes);
+    mark(at, in_front + bytes);
   }
   return buffer;
 }
 
 TEST(Comparison, takes_what_was_sent_and_notices_what_was_not) {
   constexpr std::size_t count = 10;
-  for (const bool variable : {false, true}) {
-    for (const std::size_t bytes : {8, 104, 1000}) {
-      SCOPED_TRACE(testing::Message() << bytes << (variable ? " bytes, variable" : " bytes, fixed"));
+  for (const Format format : {Format::fixed, Format::length_before, Format::lengths_at_end}) {
+    for (const std::size_t bytes : {8, 13, 104, 1000}) {
+      SCOPED_TRACE(testing::Message() << bytes << " bytes, format " << int(format));
       const Traffic traffic({.bench = "ring", .pattern = Pattern::pairs, .messages = count});
-      const std::vector<std::byte> buffer = stream_buffer(bytes, variable, count);
-      const auto errors = [&](const std::vector<std::byte>& delivered) {
-        Comparison comparison(traffic, 0, bytes, variable, count);
-        comparison.deliver(1, delivered.data(), delivered.size());
+      const StreamBuffer buffer = stream_buffer(bytes, format, count);
+      const auto errors = [&](const std::vector<std::byte>& delivered, std::size_t used) {
+        Comparison comparison(traffic, 0, bytes, format, count);
+        Receiver receiver;
+        receiver.source = 1;
+        receiver.buffer_bytes = buffer.bytes.size();
+        comparison.deliver(delivered.data(), used, receiver);
         return comparison.errors();
       };
-      EXPECT_EQ(errors(buffer), 0u);
-      for (std::size_t i = 0; i < buffer.size(); i += 7) {
-        if (variable && i % VariableMessages::room(bytes) >= VariableMessages::head + bytes) continue;  // never read
-        std::vector<std::byte> changed = buffer;
+      EXPECT_EQ(errors(buffer.bytes, buffer.used), 0u);
+      for (std::size_t i = 0; i < buffer.bytes.size(); ++i) {
+        std::vector<std::byte> changed = buffer.bytes;
         changed[i] ^= std::byte(0x10);
-        EXPECT_GT(errors(changed), 0u) << "byte " << i;
+        EXPECT_EQ(errors(changed, buffer.used) > 0, buffer.read[i]) << "byte " << i;
       }
-      std::vector<std::byte> shorter = buffer, longer = buffer;
-      shorter.resize(buffer.size() / count * (count - 1));
-      longer.insert(longer.end(), buffer.begin(), buffer.begin() + std::ptrdiff_t(buffer.size() / count));
-      EXPECT_GT(errors(shorter), 0u);
-      EXPECT_GT(errors(longer), 0u);
+      EXPECT_GT(errors(buffer.bytes, buffer.used - buffer.room), 0u);
+      EXPECT_GT(errors(buffer.bytes, buffer.used + buffer.room), 0u);
     }
   }
 }

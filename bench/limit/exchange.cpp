@@ -24,6 +24,7 @@ void Exchange::clear() {
 
 void Exchange::begin(const PassSetup& setup) {
   setup_ = setup;
+  receiver_.buffer_bytes = setup.buffer_bytes;
   ended_ = 0;
   delivered_ = 0;
   for (const std::size_t target : setup_.targets) claim(target);

@@ -18,6 +18,7 @@ namespace {
 
 struct Formulation {
   std::string name;
+  Format format;
   Send send;
   Deliver deliver;
   std::size_t buffer_bytes;  // whole messages, where their size is fixed
@@ -63,53 +64,72 @@ std::vector<NamedSend> fixed_builds(const Traffic& traffic) {
 }
 
 /// Who has messages of any size must look before each.
+template <class Walk>
 std::vector<NamedSend> variable_builds() {
-  return {{"words", send<VariableCopy<copy_words>, Filling::checked>},
-          {"libc", send<VariableCopy<copy_libc>, Filling::checked>},
-          {"wide", send<VariableCopy<copy_wide>, Filling::checked>}};
+  return {{"words", send<VariableCopy<Walk, copy_words>, Filling::checked>},
+          {"libc", send<VariableCopy<Walk, copy_libc>, Filling::checked>},
+          {"wide", send<VariableCopy<Walk, copy_wide>, Filling::checked>}};
 }
 
+/// What can be combined.
 struct Kind {
+  std::string name;  // empty where there is but one
+  Format format;
   std::vector<NamedSend> builds;
   std::vector<NamedDeliver> deliveries;
-  std::size_t room;  // of a message in a buffer
+  std::size_t needed;  // by a message in a buffer
 };
 
 template <std::size_t Bytes>
 Kind fixed_kind(const Traffic& traffic) {
-  return {fixed_builds<Bytes>(traffic), deliveries<FixedMessages<Bytes>>(traffic.table()), Bytes};
+  return {"", Format::fixed, fixed_builds<Bytes>(traffic), deliveries<FixedMessages<Bytes>>(traffic.table()), Bytes};
 }
 
-Kind kind_of(const Options& options) {
+template <class Walk>
+Kind variable_kind(const char* name, Format format, const Traffic& traffic, std::size_t bytes) {
+  return {name, format, variable_builds<Walk>(), deliveries<VariableMessages<Walk>>(traffic.table()),
+          VariableCopy<Walk, copy_wide>(nullptr, bytes, 0).needed()};
+}
+
+std::vector<Kind> kinds_of(const Options& options) {
   const Traffic traffic(options);
-  if (!options.variable) {
-    switch (options.bytes) {
-      case 8: return fixed_kind<8>(traffic);
-      case 16: return fixed_kind<16>(traffic);
-      case 32: return fixed_kind<32>(traffic);
-      case 64: return fixed_kind<64>(traffic);
-      case 104: return fixed_kind<104>(traffic);
-      case 256: return fixed_kind<256>(traffic);
-      case 1000: return fixed_kind<1000>(traffic);
-      default: throw std::invalid_argument("a size that is not fixed");
-    }
+  if (options.variable) {
+    return {variable_kind<LengthBefore>("length before", Format::length_before, traffic, options.bytes),
+            variable_kind<LengthsAtEnd>("lengths at end", Format::lengths_at_end, traffic, options.bytes)};
   }
-  return {variable_builds(), deliveries<VariableMessages>(traffic.table()), VariableMessages::room(options.bytes)};
+  switch (options.bytes) {
+    case 8: return {fixed_kind<8>(traffic)};
+    case 16: return {fixed_kind<16>(traffic)};
+    case 32: return {fixed_kind<32>(traffic)};
+    case 64: return {fixed_kind<64>(traffic)};
+    case 104: return {fixed_kind<104>(traffic)};
+    case 256: return {fixed_kind<256>(traffic)};
+    case 1000: return {fixed_kind<1000>(traffic)};
+    default: throw std::invalid_argument("a size that is not fixed");
+  }
+}
+
+std::vector<std::size_t> buffers_of(const Options& options) {
+  if (options.buffer_bytes) return {*options.buffer_bytes};
+  constexpr std::size_t small = std::size_t(16) << 10, large = std::size_t(64) << 10;
+  if (options.pes > 4) return {small};
+  return {small, large};
 }
 
 std::vector<Formulation> formulations_of(const Options& options) {
-  const Kind kind = kind_of(options);
-  std::vector<std::size_t> buffers = {std::size_t(16) << 10, std::size_t(64) << 10};
-  if (options.pes > 4) buffers.pop_back();
-  if (options.buffer_bytes) buffers = {*options.buffer_bytes};
+  const std::vector<std::size_t> buffers = buffers_of(options);
   std::vector<Formulation> formulations;
   for (const std::size_t buffer : buffers) {
-    const std::size_t used = std::max(options.variable ? buffer : buffer / kind.room * kind.room, kind.room);
-    for (const NamedSend& build : kind.builds) {
-      for (const NamedDeliver& delivery : kind.deliveries) {
-        const std::string name = std::string(build.name) + ", " + delivery.name;
-        const std::string size = buffers.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" : "";
-        formulations.push_back({name + size, build.send, delivery.deliver, used});
+    const std::string size = buffers.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" : "";
+    for (const Kind& kind : kinds_of(options)) {
+      const bool fixed = kind.format == Format::fixed;
+      const std::size_t used = std::max(fixed ? buffer / kind.needed * kind.needed : buffer, kind.needed);
+      for (const NamedSend& build : kind.builds) {
+        for (const NamedDeliver& delivery : kind.deliveries) {
+          const std::string format = kind.name.empty() ? "" : kind.name + ", ";
+          formulations.push_back(
+              {format + build.name + ", " + delivery.name + size, kind.format, build.send, delivery.deliver, used});
+        }
       }
     }
   }
@@ -160,7 +180,7 @@ class RingCase {
 
   /// Compares every byte of the first `messages`.
   void check(std::size_t formulation, std::uint64_t messages) {
-    Comparison comparison(traffic_, pe_.id(), options_.bytes, options_.variable, messages);
+    Comparison comparison(traffic_, pe_.id(), options_.bytes, formulations_[formulation].format, messages);
     receiver_.comparison = &comparison;
     exchange_.clear();
     run(formulations_[formulation], compare, messages);
@@ -233,14 +253,13 @@ Job ring_job(const Options& options) {
   job.shared_bytes = Exchange::bytes(options.pes, RingCase::largest_buffer(*formulations));
   job.body = [options, formulations](Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome) {
     RingCase ring(pe, options, *formulations, shared);
-    const std::size_t room = kind_of(options).room;
     const auto some = [&](std::uint64_t bytes) {
-      return std::min(options.messages, std::max<std::uint64_t>(bytes / room, 256));
+      return std::min(options.messages, std::max<std::uint64_t>(bytes / options.bytes, 256));
     };
     for (std::size_t i = 0; i < formulations->size(); ++i) {
       if (!only || *only == i) ring.check(i, some(1 << 18));
     }
-    const std::uint64_t tried = some(8 << 20), senders = Traffic(options).senders();
+    const std::uint64_t tried = some(4 << 20), senders = Traffic(options).senders();
     measure_best(pe, formulations->size(), only, tried, options.messages, outcome,
                  [&](std::size_t formulation, std::uint64_t messages) { return ring.pass(formulation, messages); });
     const std::uint64_t errors = pe.sum_of_all(ring.errors());

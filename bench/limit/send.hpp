@@ -11,6 +11,15 @@
 
 namespace headway::limit {
 
+template <class Build>
+bool is_full(const Build& build, const Cursor& cursor) {
+  if constexpr (Build::fixed) {
+    return cursor.at == cursor.limit;
+  } else {
+    return cursor.at + build.needed() > cursor.limit;
+  }
+}
+
 /// Looks before each message whether its buffer has room for it.
 template <class Build, class Numbers, class Target>
 void send_checked(Exchange& exchange, const Build build, Numbers numbers, Target target, std::uint64_t messages) {
@@ -19,11 +28,12 @@ void send_checked(Exchange& exchange, const Build build, Numbers numbers, Target
     const Word number = numbers.next();
     const std::size_t to = target(number);
     Cursor& cursor = cursors[to];
-    const bool full = Build::fixed ? cursor.at == cursor.limit : cursor.at + build.room() > cursor.limit;
+    const bool full = is_full(build, cursor);
     if (full) [[unlikely]]
       exchange.turn_over(to);
     std::byte* const at = cursor.at;
     cursor.at = at + build.room();
+    if constexpr (!Build::fixed) build.put_length(at, cursor.limit);
     build(at, number);
   }
 }
