@@ -6,4 +6,5 @@
 #include <headway/aggregate/layout.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/run.hpp>
+#include <headway/am/wait.hpp>
 #include <headway/collective/allreduce.hpp>

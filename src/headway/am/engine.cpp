@@ -52,6 +52,7 @@ const char* name_of(Phase what) {
     case Phase::quiescing: return "quiesce()";
     case Phase::collective: return "a blocking collective";
     case Phase::epoch: return "the wait() of an epoch";
+    case Phase::condition: return "wait_until()";
     default: return "progress()";
   }
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <headway/am/engine.hpp>
 #include <headway/am/simulation.hpp>
+#include <headway/am/wait.hpp>
 #include <headway/base/error.hpp>
 #include <string>
 #include <vector>
@@ -127,6 +128,21 @@ TEST(Simulation, a_pe_that_stops_for_ever_is_named_in_the_stall_report) {
   EXPECT_EQ(result.status, 122);
   EXPECT_NE(result.text.find("PE 1 "), std::string::npos) << result.text;
   EXPECT_NE(result.text.find("stopped"), std::string::npos) << result.text;
+}
+
+TEST(Simulation, wait_until_returns_when_a_handler_has_done_it_and_counts_as_waiting) {
+  for (const bool sends : {true, false}) {
+    const SimulateResult result = simulate({.pes = 3}, [&](Pe& pe) {
+      Numbers numbers(pe.engine());
+      if (pe.id() == 0 && sends) numbers.send(1, 12);  // 12 to PE 1, 11 to PE 2, 10 to PE 0
+      wait_until(pe, [&] { return !numbers.received.empty(); });
+      EXPECT_EQ(numbers.received, std::vector<std::uint64_t>{pe.id() == 0 ? 10 : 13 - pe.id()});
+      pe.quiesce();
+      return 0;
+    });
+    EXPECT_EQ(result.status, sends ? 0 : 122) << result.text;
+    EXPECT_EQ(result.text.find("waits in wait_until()") == std::string::npos, sends) << result.text;
+  }
 }
 
 TEST(Simulation, an_exception_ends_the_run_with_the_pe_and_its_text) {
