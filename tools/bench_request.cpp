@@ -102,7 +102,8 @@ void add_work_options(Adder& add, Request& request) {
             for (std::string& size : request.sizes) size = std::to_string(parse_bytes("--bytes", size));
           });
   add.own(&Benchmark::has_count, "--messages", "M",
-          "messages from each PE to each that it sends to [by size, at most 1000000]", [&](const std::string& text) {
+          "messages from each PE to each that it sends to; round trips of pingpong [by size]",
+          [&](const std::string& text) {
             request.messages = std::to_string(bench::parse_count("--messages", text, 1, 1ull << 40));
           });
   add.own(&Benchmark::has_messages, "--type", "TYPE", bench::message_types_help,
@@ -186,9 +187,10 @@ void complete(Request& request, const Settings& settings) {
       bench::check_type(request.type, std::stoull(size), request.threshold, request.cutoff);
     }
   }
-  if (asked.pairs && settings.pes % 2 != 0) {
-    throw SettingError(fmt::format("--pes: '{}' is not allowed; {} pairs its PEs, allowed is an even number",
-                                   settings.pes, request.bench));
+  if (asked.pairs ? settings.pes % 2 != 0 : asked.has_messages && settings.pes < 2) {
+    throw SettingError(fmt::format(
+        "--pes: '{}' is not allowed; allowed {}", settings.pes,
+        asked.pairs ? fmt::format("is an even number, for {} pairs its PEs", request.bench) : "are 2 or more"));
   }
 }
 

@@ -13,14 +13,14 @@ inline constexpr const char* limit_mode = "limit";
 struct Benchmark {
   std::string name;  // its program is headway-NAME
   std::string help;
-  std::vector<std::string> peers;  // what does the same work without Headway
-  bool has_table;                  // takes --log2 and --updates-per-word
-  bool has_messages;               // takes --bytes, --messages, --type and --osu
-  bool pairs;                      // needs an even number of PEs
-  std::string bytes;               // the size of a message where --bytes says nothing
-  bool has_count = true;           // takes --messages
-  bool has_limit = false;          // takes --mode limit
-  bool has_modes = true;           // runs on Headway, so takes --mode, --peer and the aggregator's options
+  std::vector<std::string> peers = {};  // what does the same work without Headway
+  bool has_table = false;               // takes --log2 and --updates-per-word
+  bool has_messages = false;            // takes --bytes, --type and --osu; needs two PEs
+  bool pairs = false;                   // needs an even number of PEs
+  std::string bytes = "8";              // the size of a message where --bytes says nothing
+  bool has_count = true;                // takes --messages
+  bool has_limit = false;               // takes --mode limit
+  bool has_modes = true;                // runs on Headway, so takes --mode, --peer and the aggregator's options
 };
 
 /// All, as they are listed.

@@ -62,7 +62,7 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "randomaccess", "--mode", "limits"}, {"--mode", "limits", "direct, 1d", "limit"}},
       {{"bench", "stream", "--mode", "limit,1d", "--bytes", "4"}, {"--mode", "limit", "--bytes 4", "8 B"}},
       {{"bench", "stream", "--mode", "limit,1d", "--pes", "66"}, {"--mode", "limit", "66 PEs", "64"}},
-      {{"bench", "limit", "--mode", "1d"}, {"--mode", "randomaccess, stream", "limit"}},
+      {{"bench", "limit", "--mode", "1d"}, {"--mode", "randomaccess, pingpong, stream", "limit"}},
       {{"bench", "limit", "--bytes", "8"}, {"--bytes", "stream", "limit"}},
       {{"bench", "limit", "--buffer-bytes", "4K"}, {"--buffer-bytes", "limit"}},
       {{"bench", "stream", "--pes", "3"}, {"--pes", "3", "even"}},
@@ -74,6 +74,9 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "stream", "--messages", "0"}, {"--messages", "'0'"}},
       {{"bench", "randomaccess", "--osu"}, {"--osu", "stream"}},
       {{"bench", "randomaccess", "--type", "bytes"}, {"--type", "stream"}},
+      {{"bench", "pingpong", "--pes", "3"}, {"--pes", "3", "even", "pingpong"}},
+      {{"bench", "synthetic", "--pes", "1"}, {"--pes", "'1'", "2 or more"}},
+      {{"bench", "synthetic", "--log2", "5"}, {"--log2", "randomaccess", "synthetic"}},
       {{"doctor", "--now"}, {"'--now'", "--help"}},
       {{"info", "more"}, {"'more'"}},
   };
@@ -143,6 +146,25 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
     EXPECT_EQ(record["messages"], 2000);
     EXPECT_EQ(record["processes"], 1);
     EXPECT_EQ(record["options"]["type"], "bytes");
+  }
+}
+
+TEST(Command, every_benchmark_of_messages_runs_verified) {
+  for (const std::string name : {"pingpong", "stream", "staggered", "synthetic"}) {
+    const ChildResult result = headway({"bench", name, "--mode", "direct,1d", "--bytes", "8,1K", "--messages", "250",
+                                        "--type", "bytes", "--pes", "2", "--repeat", "2", "--json", "-"});
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const auto records = bench::Json::parse(result.output)["records"];
+    ASSERT_EQ(records.size(), 4u);
+    for (const auto& record : records) {
+      EXPECT_EQ(record["bench"], name);
+      EXPECT_EQ(record["verified"], true);
+      EXPECT_EQ(record["messages"], 500);
+      EXPECT_EQ(record.contains("one_way_us"), name == "pingpong");
+      if (name != "pingpong") continue;
+      EXPECT_GT(record["one_way_us"]["min"], 0);
+      EXPECT_GE(record["one_way_us"]["max"], record["one_way_us"]["min"]);
+    }
   }
 }
 

@@ -12,6 +12,7 @@ namespace headway::bench {
 std::optional<int> parse(int argc, char** argv, const About& about, Arguments& arguments) {
   arguments.bench = about.bench;
   arguments.bytes = about.bytes;
+  arguments.pairs = about.pairs;
   CLI::App app(about.help, fmt::format("headway-{}", about.bench));
   add_value(
       app, "--bytes",
@@ -42,12 +43,14 @@ std::optional<int> parse(int argc, char** argv, const About& about, Arguments& a
   return std::nullopt;
 }
 
-bool can_be_paired(Pe& pe, const Arguments& arguments) {
-  if (pe.size() % 2 != 0 && pe.id() == 0) {
-    std::cerr << fmt::format("headway-{}: {} PEs cannot be paired; allowed is an even number\n", arguments.bench,
-                             pe.size());
+bool are_enough(Pe& pe, const Arguments& arguments) {
+  const bool enough = arguments.pairs ? pe.size() % 2 == 0 : pe.size() > 1;
+  if (!enough && pe.id() == 0) {
+    std::cerr << fmt::format("headway-{}: {} PE{} not allowed; allowed {}\n", arguments.bench, pe.size(),
+                             pe.size() == 1 ? " is" : "s are",
+                             arguments.pairs ? "is an even number, for it pairs them" : "are 2 or more");
   }
-  return pe.size() % 2 == 0;
+  return enough;
 }
 
 }  // namespace headway::bench

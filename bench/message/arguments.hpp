@@ -17,6 +17,7 @@ struct Arguments {
   std::string type;  // one of message_types
   AggregatorOptions aggregator;
   std::string json;  // a file, "-", or empty for a line on standard output
+  bool pairs = false;
 };
 
 /// What a program says of itself.
@@ -24,13 +25,14 @@ struct About {
   const char* bench;
   const char* help;
   std::size_t bytes;          // the size of a message where --bytes says nothing
+  bool pairs;                 // it needs an even number of PEs, else at least two
   const char* messages_help;  // whose --messages are
 };
 
 /// Reads the command line into `arguments`. Returns the status to end with, or nothing where the program goes on.
 std::optional<int> parse(int argc, char** argv, const About& about, Arguments& arguments);
 
-/// Whether the PEs can be paired; else PE 0 says so in one line.
-bool can_be_paired(Pe& pe, const Arguments& arguments);
+/// Whether the program can run on so many PEs; else PE 0 says so in one line.
+bool are_enough(Pe& pe, const Arguments& arguments);
 
 }  // namespace headway::bench

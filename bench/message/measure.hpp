@@ -1,5 +1,5 @@
-/// What stream, staggered and synthetic have in common: a pass that looks at every byte, a timed one, and the record. A
-/// Pattern, who sends to whom and who waits for what, has
+/// What the programs that send numbered messages have in common: a pass that looks at every byte, a timed one, and the
+/// record. A Pattern, who sends to whom and who waits for what, has
 ///
 ///     Pattern(pe, arguments)                 collective: makes its aggregators
 ///     sources()                              the PEs that send to this one
@@ -78,10 +78,13 @@ int measure(Pe& pe, const Arguments& arguments) {
   errors += sum != expected_sum(arguments.messages, arguments.bytes) * sources;
   errors = sum_over_pes(pe, errors);
   const std::uint64_t sent = sum_over_pes(pe, arguments.messages * sources);
+  Json further = Json::object();
+  if constexpr (requires { pattern.further_fields(pe); }) further = pattern.further_fields(pe);
 
   if (pe.id() == 0) {
     Json record = make_record(make_case(pe, arguments.bench.c_str(), pattern.options(), arguments.bytes, sent), seconds,
                               errors == 0);
+    record.update(further);
     add_frames(record, frames);
     record["options"] = options_record(pattern.options());
     record["options"]["type"] = arguments.type;
@@ -93,9 +96,9 @@ int measure(Pe& pe, const Arguments& arguments) {
 
 /// The program: `Pattern<Kind>` measured with the Kind that the arguments name.
 template <template <class> class Pattern>
-int run_pattern(int argc, char** argv, const Arguments& arguments, bool paired) {
+int run_pattern(int argc, char** argv, const Arguments& arguments) {
   return run(argc, argv, [&](Pe& pe) {
-    if (paired && !can_be_paired(pe, arguments)) return exit_status::unusable_arguments;
+    if (!are_enough(pe, arguments)) return exit_status::unusable_arguments;
     return with_kind(arguments.type, arguments.bytes,
                      [&]<class Kind>(std::type_identity<Kind>) { return measure<Kind, Pattern<Kind>>(pe, arguments); });
   });

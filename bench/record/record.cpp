@@ -93,6 +93,9 @@ Json merge_repeats(std::span<const Json> repeats) {
   merged["repeat"] = repeats.size();
   merged["seconds"] = to_json(field_spread(repeats, Json::json_pointer("/seconds/median")));
   merged["verified"] = std::ranges::all_of(repeats, [](const Json& r) { return r.value("verified", false); });
+  if (merged.contains("one_way_us")) {
+    merged["one_way_us"] = to_json(field_spread(repeats, Json::json_pointer("/one_way_us/median")));
+  }
   if (merged.contains("errors")) {
     std::uint64_t errors = 0;
     for (const Json& repeat : repeats) errors += repeat.value("errors", std::uint64_t(0));

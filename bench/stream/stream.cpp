@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
   const About about = {.bench = "stream",
                        .help = "Messages of one size between pairs of PEs, both ways at once; verified.",
                        .bytes = 8,
+                       .pairs = true,
                        .messages_help = "messages that each PE sends"};
   if (const auto status = parse(argc, argv, about, arguments)) return *status;
-  return run_pattern<Stream>(argc, argv, arguments, true);
+  return run_pattern<Stream>(argc, argv, arguments);
 }
