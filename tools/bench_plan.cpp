@@ -11,6 +11,7 @@
 #include <record/command_line.hpp>
 
 #include "bench_limit.hpp"
+#include "bench_peers.hpp"
 #include "bench_request.hpp"
 #include "settings_options.hpp"
 
@@ -19,80 +20,16 @@ namespace {
 
 const char* const command_name = "headway bench";
 
-/// A peer as it is asked for: "mpi-direct" on the preferred MPI, or "mpi-direct:mpich".
-struct PeerChoice {
-  std::string text, mode, mpi;
-};
-
-/// "available" becomes all there are, which may be none; a name that is none is refused.
-std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<Peer>& peers) {
-  const std::vector<std::string>& modes = benchmark(request.bench).peers;
-  std::vector<std::string> allowed = modes, expanded;
-  allowed.emplace_back("available");
-  for (const Peer& peer : peers) {
-    for (const std::string& mode : modes) allowed.push_back(mode + ":" + peer.mpi);
-  }
-  for (const std::string& text : request.peers) {
-    const std::string chosen = bench::parse_choice("--peer", text, allowed);
-    if (chosen != "available")
-      expanded.push_back(chosen);
-    else if (!peers.empty())
-      expanded.insert(expanded.end(), modes.begin(), modes.end());
-  }
-  std::vector<PeerChoice> choices;
-  for (const std::string& text : expanded) {
-    const auto colon = std::min(text.find(':'), text.size());
-    choices.push_back({text, text.substr(0, colon), text.substr(std::min(colon + 1, text.size()))});
-  }
-  return choices;
-}
-
-const Peer& choose_mpi(const PeerChoice& choice, const std::vector<Peer>& peers) {
-  if (peers.empty()) {
-    throw SettingError(fmt::format(
-        "--peer: '{}' needs an MPI and none was found when this was built; install one (Debian: apt install "
-        "libopenmpi-dev openmpi-bin) and build again",
-        choice.text));
-  }
-  const auto found = choice.mpi.empty() ? peers.begin() : std::ranges::find(peers, choice.mpi, &Peer::mpi);
-  if (found->launcher.empty()) {
-    throw SettingError(
-        fmt::format("--peer: '{}' needs the mpirun of {}, which is not in PATH", choice.text, found->mpi));
-  }
-  return *found;
-}
-
-void check_peer(const PeerChoice& choice, const Peer& peer, const Request& request, const Settings& settings) {
-  if (peer.mpi == "mpich" && settings.pes > available_cores()) {
-    throw SettingError(fmt::format(
-        "--peer: '{}' is not allowed with {} PEs; MPICH waits by spinning, allowed are at most the {} cores here",
-        choice.text, settings.pes, available_cores()));
-  }
-  for (const std::string& size : request.sizes) {
-    if (!size.empty() && (size == "0" || std::stoull(size) > bench::peer_bytes_max)) {
-      throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is 1 B to {}", choice.text,
-                                     size, format_bytes(bench::peer_bytes_max)));
-    }
-  }
-}
-
 void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
   std::cout << fmt::format(
       "\nmodes          direct (a frame per message), 1d, 2d, 3d, ...; of {} also limit, the hand-written loop\n",
       fmt::join(names_of(&Benchmark::has_limit), ", "));
-  const auto peers = find_peers();
   for (const Benchmark& one : benchmarks()) {
-    std::vector<std::string> names;
-    for (const Peer& peer : peers) {
-      for (const std::string& mode : one.peers) {
-        names.push_back(
-            fmt::format("{}:{}{}", mode, peer.mpi, peer.launcher.empty() ? " (its mpirun is not in PATH)" : ""));
-      }
-    }
+    const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));
   }
-  std::cout << (peers.empty() ? "peers          none: no MPI was found when this was built\n" : "") << std::flush;
+  std::cout << (find_peers().empty() ? "peers          no MPI was found when this was built\n" : "") << std::flush;
 }
 
 /// The part of the command line that all cases of a group share.
@@ -122,10 +59,6 @@ std::vector<Work> works_of(const Request& request) {
   return works;
 }
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
 BenchCase headway_case(const Request& request, const Work& work, const std::string& mode, const std::string& buffer) {
   BenchCase made;
   made.label = buffer.empty() || request.buffers.size() < 2 ? mode : mode + " " + buffer;
@@ -137,19 +70,6 @@ BenchCase headway_case(const Request& request, const Work& work, const std::stri
   return made;
 }
 
-BenchCase mpi_case(const Request& request, const Work& work, const PeerChoice& choice, const Peer& peer,
-                   std::size_t pes) {
-  BenchCase made;
-  made.role = BenchCase::Role::peer;
-  made.label = choice.text;
-  made.command = launch_command(peer, pes);
-  append(made.command, {request.bench, "--mode", choice.mode, "--json", "-"});
-  append(made.command, work.arguments);
-  made.environment = launch_environment(peer);
-  if (choice.mode == "mpi-alltoallv") made.bucket_sizes = request.peer_buffers;
-  return made;
-}
-
 BenchCase limit_of(const Request& request, const Work& work, const Settings& settings) {
   if (benchmark(request.bench).has_table) return limit_of_table(work.parameter, work.updates_per_word, settings);
   return limit_of_messages(request, work.parameter, settings);
@@ -157,8 +77,6 @@ BenchCase limit_of(const Request& request, const Work& work, const Settings& set
 
 std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {
   if (!benchmark(request.bench).has_modes) return limit_groups(request, settings);
-  const std::vector<Peer> peers = find_peers();
-  const std::vector<PeerChoice> choices = expand_peers(request, peers);
   std::vector<std::string> buffers = request.buffers;
   if (buffers.empty()) buffers.emplace_back();
   std::vector<BenchGroup> groups;
@@ -171,10 +89,8 @@ std::vector<BenchGroup> groups_of(const Request& request, const Settings& settin
       }
       for (const std::string& buffer : buffers) group.cases.push_back(headway_case(request, work, mode, buffer));
     }
-    for (const PeerChoice& choice : choices) {
-      const Peer& peer = choose_mpi(choice, peers);
-      check_peer(choice, peer, request, settings);
-      group.cases.push_back(mpi_case(request, work, choice, peer, settings.pes));
+    for (BenchCase& peer : peer_cases(request, work.parameter, work.arguments, settings)) {
+      group.cases.push_back(std::move(peer));
     }
     groups.push_back(std::move(group));
   }

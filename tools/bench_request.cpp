@@ -137,7 +137,8 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
 
 void add_peer_options(Adder& add, Request& request) {
   add.of_headway("--peer", "LIST",
-                 "the same work without Headway: mpi-direct, mpi-alltoallv, also as NAME:MPI; or available",
+                 "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong); also "
+                 "as NAME:MPI; or available",
                  [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
   add.option("--peer-buffer-bytes", "LIST",
              "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",

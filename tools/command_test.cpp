@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <record/record.hpp>
 #include <set>
@@ -74,6 +76,9 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "stream", "--messages", "0"}, {"--messages", "'0'"}},
       {{"bench", "randomaccess", "--osu"}, {"--osu", "stream"}},
       {{"bench", "randomaccess", "--type", "bytes"}, {"--type", "stream"}},
+      {{"bench", "pingpong", "--peer", "mpi-direct"}, {"--peer", "'mpi-direct'", "mpi"}},
+      {{"bench", "stream", "--peer", "hpcc"}, {"--peer", "'hpcc'", "mpi-direct"}},
+      {{"bench", "stream", "--bytes", "0", "--peer", "mpi-direct"}, {"--peer", "mpi-direct"}},
       {{"bench", "pingpong", "--pes", "3"}, {"--pes", "3", "even", "pingpong"}},
       {{"bench", "synthetic", "--pes", "1"}, {"--pes", "'1'", "2 or more"}},
       {{"bench", "synthetic", "--log2", "5"}, {"--log2", "randomaccess", "synthetic"}},
@@ -289,11 +294,57 @@ TEST(Command, bench_ends_with_the_status_of_a_program_that_cannot_run) {
 }
 
 TEST(Command, a_peer_does_the_same_work_verified_where_there_is_one) {
-  const ChildResult result =
-      headway({"bench", "randomaccess", "--mode", "1d", "--log2", "10", "--pes", "2", "--repeat", "1",
-               "--updates-per-word", "4", "--peer", "available", "--peer-buffer-bytes", "4K"});
-  EXPECT_EQ(result.status, 0) << result.errors;
-  EXPECT_EQ(result.output.find(" NO\n"), std::string::npos) << result.output;
+  const std::vector<std::string> table = {"--log2", "10", "--updates-per-word", "4"}, messages = {"--messages", "250"};
+  for (const std::string name : {"randomaccess", "pingpong", "stream", "staggered", "synthetic"}) {
+    std::vector<std::string> arguments = {
+        "bench", name, "--mode", "1d", "--pes", "2", "--repeat", "1", "--peer", "available", "--peer-buffer-bytes",
+        "4K"};
+    const auto& work = name == "randomaccess" ? table : messages;
+    arguments.insert(arguments.end(), work.begin(), work.end());
+    const ChildResult result = headway(arguments);
+    EXPECT_EQ(result.status, 0) << name << ": " << result.errors;
+    EXPECT_EQ(result.output.find(" NO\n"), std::string::npos) << result.output;
+  }
+}
+
+/// The temporary directories that hpcc runs in.
+std::size_t hpcc_directories() {
+  namespace fs = std::filesystem;
+  return std::size_t(std::ranges::count_if(fs::directory_iterator(fs::temp_directory_path()), [](const auto& entry) {
+    return entry.path().filename().string().starts_with("headway-hpcc-");
+  }));
+}
+
+TEST(Command, hpcc_runs_on_the_same_table_and_leaves_nothing_behind) {
+  const std::size_t before = hpcc_directories();
+  const ChildResult result = headway({"bench", "randomaccess", "--mode", "1d", "--log2", "9", "--pes", "3", "--repeat",
+                                      "1", "--updates-per-word", "4", "--peer", "hpcc", "--json", "-"});
+  if (result.status == 2 && result.errors.find("apt install hpcc") != std::string::npos) {
+    GTEST_SKIP() << result.errors;
+  }
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto record = bench::Json::parse(result.output)["records"][1];
+  EXPECT_EQ(record["mode"], "peer:hpcc");
+  EXPECT_EQ(record["table_log2"], 9);
+  EXPECT_EQ(record["pes"], 3);
+  EXPECT_EQ(record["messages"], 4 * 512);
+  EXPECT_EQ(record["verified"], true);
+  EXPECT_GT(record["gups"], 0);
+  EXPECT_EQ(hpcc_directories(), before);
+}
+
+TEST(Command, hpcc_that_ends_early_or_is_ended_leaves_nothing_behind) {
+  const std::string command = HEADWAY_COMMAND;
+  const std::string program = command.substr(0, command.rfind('/')) + "/headway-peer-hpcc";
+  const std::size_t before = hpcc_directories();
+  const ChildResult ended =
+      run_child({program, "--log2", "10", "--", "sh", "-c", "echo no luck"}, {}, std::chrono::seconds(60));
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_NE(ended.errors.find("no luck"), std::string::npos) << ended.errors;
+  const ChildResult late = run_child({program, "--log2", "10", "--", "sleep", "100"}, {}, std::chrono::seconds(1));
+  EXPECT_TRUE(late.timed_out);
+  EXPECT_EQ(late.status, 128 + SIGTERM);
+  EXPECT_EQ(hpcc_directories(), before);
 }
 
 }  // namespace

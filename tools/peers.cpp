@@ -52,6 +52,8 @@ std::vector<Peer> find_peers() {
   return peers;
 }
 
+Peer find_hpcc() { return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi")}; }
+
 std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks) {
   std::vector<std::string> command = {peer.launcher};
   if (peer.mpi == "openmpi") command.insert(command.end(), {"--bind-to", "none", "--oversubscribe"});

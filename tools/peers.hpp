@@ -19,10 +19,15 @@ struct Peer {
   std::string mpi;       // "openmpi", "mpich", "mpi"
   std::string program;   // its executable
   std::string launcher;  // its mpirun, or empty where none was found
+
+  bool is_complete() const { return !program.empty() && !launcher.empty(); }
 };
 
 /// All peers, the preferred one first.
 std::vector<Peer> find_peers();
+
+/// HPC Challenge as the distribution has it (Debian's is made with Open MPI); what is not here is empty.
+Peer find_hpcc();
 
 /// The launcher of an MPI, or empty.
 std::string find_launcher(const std::string& mpi);

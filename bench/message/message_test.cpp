@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <message/laps.hpp>
 #include <message/message.hpp>
 
 namespace headway::bench {
@@ -75,6 +76,18 @@ TEST(Message, a_lost_a_doubled_and_a_changed_one_are_errors) {
       checker(message.data(), 104);
     }
     EXPECT_GT(checker.errors(), 0u) << "fault " << fault;
+  }
+}
+
+TEST(Laps, say_the_median_of_half_a_round_trip) {
+  for (const std::uint64_t trips : {1, 19, 20, 45, 1000}) {
+    Laps laps(trips, 0);
+    std::int64_t now_ns = 0;
+    for (std::uint64_t trip = 1; trip <= trips; ++trip) {
+      now_ns += trip == 1 && trips > 2 ? 1'000'000 : 500;  // one is late
+      if (laps.due(trip)) laps.mark(now_ns);
+    }
+    EXPECT_DOUBLE_EQ(laps.one_way_us(), 0.25) << trips;
   }
 }
 

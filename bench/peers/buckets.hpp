@@ -47,8 +47,8 @@ class Buckets {
     return capacity_ - most;
   }
 
-  /// Collective. Exchanges all buckets and empties them; calls apply(items, count) for what this rank got, its own
-  /// bucket included, which MPI does not see. Returns whether every rank said `done`.
+  /// Collective. Exchanges all buckets and empties them; calls apply(items, count, rank) for what came from each rank,
+  /// its own bucket included, which MPI does not see. Returns whether every rank said `done`.
   template <class Apply>
   bool exchange(bool done, Apply&& apply) {
     const auto n = std::size_t(ranks_), me = std::size_t(me_);
@@ -64,9 +64,9 @@ class Buckets {
     Word* const received = bucket(n);
     MPI_Alltoallv(storage_.get(), send_bytes_.data(), offsets_.data(), MPI_BYTE, received, receive_bytes_.data(),
                   offsets_.data(), MPI_BYTE, comm_);
-    apply(bucket(me), count(me));
+    apply(bucket(me), count(me), me);
     for (std::size_t rank = 0; rank < n; ++rank) {
-      if (rank != me) apply(received + rank * stride_, std::size_t(arriving_[rank] >> 1));
+      if (rank != me) apply(received + rank * stride_, std::size_t(arriving_[rank] >> 1), rank);
       cursors_[rank] = bucket(rank);
     }
     return all_done;

@@ -7,16 +7,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace headway::peers {
 
-/// `Handle` is called as handle(const std::byte*) for each item that arrives.
+/// `Handle` is called for each item that arrives, as handle(const std::byte*) or, where it wants to know the sender, as
+/// handle(const std::byte*, std::size_t rank). What goes on at once, in one communicator, differs by `tag`.
 template <class Handle>
 class DirectMessages {
  public:
-  DirectMessages(MPI_Comm comm, std::size_t item_bytes, Handle handle)
+  DirectMessages(MPI_Comm comm, std::size_t item_bytes, Handle handle, int tag = 0)
       : comm_(comm),
+        tag_(tag),
         item_bytes_(item_bytes),
         stride_(std::max<std::size_t>(8, (item_bytes + 7) / 8 * 8)),
         window_(int(std::clamp<std::size_t>(window_bytes_max / stride_, 4, 256))),
@@ -30,8 +33,8 @@ class DirectMessages {
     receives_.resize(window);
     sent_.assign(std::size_t(ranks_), 0);
     for (int slot = 0; slot < window_; ++slot) {
-      MPI_Recv_init(receive_memory_.data() + std::size_t(slot) * stride_, int(item_bytes), MPI_BYTE, MPI_ANY_SOURCE, 0,
-                    comm, &receives_[std::size_t(slot)]);
+      MPI_Recv_init(receive_memory_.data() + std::size_t(slot) * stride_, int(item_bytes), MPI_BYTE, MPI_ANY_SOURCE,
+                    tag, comm, &receives_[std::size_t(slot)]);
     }
     MPI_Startall(window_, receives_.data());
   }
@@ -51,7 +54,7 @@ class DirectMessages {
 
   /// Sends what was written to next(), to another rank. Handles arrivals while the window is full.
   void send(std::size_t rank) {
-    MPI_Isend(next(), int(item_bytes_), MPI_BYTE, int(rank), 0, comm_, &sends_[std::size_t(slot_)]);
+    MPI_Isend(next(), int(item_bytes_), MPI_BYTE, int(rank), tag_, comm_, &sends_[std::size_t(slot_)]);
     ++sent_[rank];
     slot_ = slot_ + 1 == window_ ? 0 : slot_ + 1;
     if (slot_ % poll_every == 0) poll();
@@ -65,9 +68,17 @@ class DirectMessages {
   void poll() {
     for (int arrived = 1; arrived;) {
       MPI_Request& receive = receives_[std::size_t(receive_slot_)];
-      MPI_Test(&receive, &arrived, MPI_STATUS_IGNORE);
-      if (!arrived) break;
-      handle_(receive_memory_.data() + std::size_t(receive_slot_) * stride_);
+      const std::byte* const item = receive_memory_.data() + std::size_t(receive_slot_) * stride_;
+      if constexpr (std::is_invocable_v<Handle&, const std::byte*>) {
+        MPI_Test(&receive, &arrived, MPI_STATUS_IGNORE);
+        if (!arrived) break;
+        handle_(item);
+      } else {
+        MPI_Status status;
+        MPI_Test(&receive, &arrived, &status);
+        if (!arrived) break;
+        handle_(item, std::size_t(status.MPI_SOURCE));
+      }
       ++received_;
       MPI_Start(&receive);
       receive_slot_ = receive_slot_ + 1 == window_ ? 0 : receive_slot_ + 1;
@@ -101,6 +112,7 @@ class DirectMessages {
   static constexpr int poll_every = 16;
 
   MPI_Comm comm_;
+  int tag_;
   std::size_t item_bytes_, stride_;
   int window_;  // at most so many sends are under way, and so many receives posted
   Handle handle_;

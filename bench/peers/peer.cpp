@@ -1,8 +1,9 @@
-/// The benchmarks' work on plain MPI, for comparison: `headway-peer-MPI randomaccess|stream [options]` under mpirun.
+/// The benchmarks' work on plain MPI, for comparison: `headway-peer-MPI BENCH [options]` under mpirun.
 #include "peer.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
@@ -40,30 +41,60 @@ bench::Json make_peer_record(const Arguments& arguments, std::size_t message_byt
 
 namespace {
 
-const std::vector<std::string> benches = {"randomaccess", "stream"};
-const std::vector<std::string> modes = {"mpi-direct", "mpi-alltoallv"};
+struct Bench {
+  std::string name;
+  std::vector<std::string> modes;
+  bool pairs;  // it needs an even number of ranks
+  std::size_t ranks_min;
+  std::size_t bytes;  // of a message where --bytes says nothing
+  bench::Json (*run)(const Arguments&);
+};
+
+const std::vector<std::string> exchanges = {"mpi-alltoallv", "mpi-direct"};
+const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, run_randomaccess},
+                                    {"pingpong", {"mpi"}, true, 2, 8, run_pingpong},
+                                    {"stream", exchanges, true, 2, 8, run_messages},
+                                    {"staggered", exchanges, true, 2, 8, run_messages},
+                                    {"synthetic", exchanges, false, 2, 100, run_messages}};
+
+const Bench& bench_of(const Arguments& arguments) { return *std::ranges::find(benches, arguments.bench, &Bench::name); }
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Bench& one : benches) all.push_back(one.name);
+  return all;
+}
+
+/// What follows from the benchmark where it is not given. Throws SettingError for a mode that it does not have.
+void complete(Arguments& arguments) {
+  const Bench& chosen = bench_of(arguments);
+  if (arguments.mode.empty()) arguments.mode = chosen.modes.front();
+  bench::parse_choice("--mode", arguments.mode, chosen.modes);
+  if (arguments.bytes == 0) arguments.bytes = chosen.bytes;
+  if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
+}
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("The benchmarks' work on plain MPI (" HEADWAY_PEER_MPI "); start it under that MPI's mpirun.",
                "headway-peer-" HEADWAY_PEER_MPI);
   app.add_option_function<std::string>(
-         "bench", [&](const std::string& t) { arguments.bench = bench::parse_choice("bench", t, benches); },
-         "randomaccess or stream")
+         "bench", [&](const std::string& t) { arguments.bench = bench::parse_choice("bench", t, names()); },
+         fmt::format("{}", fmt::join(names(), ", ")))
       ->required();
   const auto add = [&](const char* name, const char* value, const char* help,
                        std::function<void(const std::string&)> store) {
     bench::add_value(app, name, std::move(store), value, help);
   };
-  add("--mode", "NAME", "mpi-direct or mpi-alltoallv",
-      [&](const std::string& t) { arguments.mode = bench::parse_choice("--mode", t, modes); });
+  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi for pingpong",
+      [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
   });
   add("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]",
       [&](const std::string& t) { arguments.updates_per_word = bench::parse_number("--updates-per-word", t, 0, 1e9); });
-  add("--bytes", "N", "stream: bytes of a message [8]",
+  add("--bytes", "N", "not randomaccess: bytes of a message [8; synthetic 100]",
       [&](const std::string& t) { arguments.bytes = bench::parse_count("--bytes", t, 1, bench::peer_bytes_max); });
-  add("--messages", "M", "stream: messages of each rank [by size]",
+  add("--messages", "M", "not randomaccess: messages from each rank to each, or round trips [by size]",
       [&](const std::string& t) { arguments.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
   add("--buffer-bytes", "SIZE", "mpi-alltoallv: bytes of a bucket [64K]", [&](const std::string& t) {
     arguments.buffer_bytes = parse_bytes("--buffer-bytes", t);
@@ -73,21 +104,29 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   });
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
-  const auto status = bench::parse_command_line(app, argc, argv);
-  if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
-  return status;
+  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
+  try {
+    complete(arguments);
+  } catch (const SettingError& error) {
+    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
+    return exit_status::unusable_arguments;
+  }
+  return std::nullopt;
 }
 
 int run(const Arguments& arguments) {
   int me = 0, pes = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &pes);
-  if (arguments.bench == "stream" && pes % 2 != 0) {
-    if (me == 0)
-      std::cerr << "headway-peer-" HEADWAY_PEER_MPI ": stream pairs its ranks and needs an even number of them\n";
+  const Bench& chosen = bench_of(arguments);
+  if (std::size_t(pes) < chosen.ranks_min || (chosen.pairs && pes % 2 != 0)) {
+    if (me == 0) {
+      std::cerr << fmt::format("headway-peer-" HEADWAY_PEER_MPI ": {} needs {}\n", arguments.bench,
+                               chosen.pairs ? "an even number of ranks" : "two ranks or more");
+    }
     return exit_status::unusable_arguments;
   }
-  const bench::Json record = arguments.bench == "stream" ? run_stream(arguments) : run_randomaccess(arguments);
+  const bench::Json record = chosen.run(arguments);
   const bool verified = record["verified"];
   if (me == 0 && !arguments.json.empty()) bench::write_json(arguments.json, record);
   if (me == 0 && arguments.json.empty()) {

@@ -12,10 +12,10 @@ namespace headway::peers {
 
 struct Arguments {
   std::string bench = "randomaccess";
-  std::string mode = "mpi-alltoallv";
+  std::string mode;  // empty: the first that the benchmark has
   unsigned log2 = 20;
   double updates_per_word = 4;
-  std::size_t bytes = 8;
+  std::size_t bytes = 0;       // 0: the benchmark's
   std::uint64_t messages = 0;  // 0: by size
   std::size_t buffer_bytes = std::size_t(64) << 10;
   std::string json;  // a file, "-", or empty for a line on standard output
@@ -23,7 +23,9 @@ struct Arguments {
 
 /// Collective on MPI_COMM_WORLD. The record is rank 0's; the others' are partial.
 bench::Json run_randomaccess(const Arguments& arguments);
-bench::Json run_stream(const Arguments& arguments);
+bench::Json run_pingpong(const Arguments& arguments);
+/// stream, staggered, synthetic.
+bench::Json run_messages(const Arguments& arguments);
 
 /// The most seconds any rank took.
 double slowest(double seconds);

@@ -31,7 +31,7 @@ void update_by_buckets(Table& table, const Blocks blocks, Share share, std::size
   Buckets<std::uint64_t> buckets(MPI_COMM_WORLD, 1, bucket_bytes);
   std::uint64_t** const cursors = buckets.cursors();
   const std::size_t few = std::max<std::size_t>(1, buckets.capacity() / 32);
-  const auto apply = [&](const std::uint64_t* items, std::size_t count) {
+  const auto apply = [&](const std::uint64_t* items, std::size_t count, std::size_t /*rank*/) {
     apply_all(table.data(), blocks, items, count);
   };
   std::uint64_t a = randomaccess::starts(share.begin), left = share.size();

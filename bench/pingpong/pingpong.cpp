@@ -1,4 +1,5 @@
 /// Pairs of PEs: one message to the partner and back, again and again; half the time of a round trip.
+#include <message/laps.hpp>
 #include <message/measure.hpp>
 
 namespace headway::bench {
@@ -24,18 +25,17 @@ class PingPong {
     sender_.on([take, this](typename Kind::Received received) {
       take(partner_, received);
       ++came_;
-      if (came_ == mark_at_) mark();
+      if (laps_.due(came_)) laps_.mark(pe_->engine().now());
       if (in_handler_ && sent_ < trips_) hit();
     });
   }
   void start() {
     came_ = sent_ = trips_ = 0;
-    marks_ns_.clear();
+    laps_ = {};
   }
   void send(std::uint64_t trips) {
     trips_ = trips;
-    part_ = std::max<std::uint64_t>(1, trips / parts_max);
-    mark();
+    laps_ = {trips, pe_->engine().now()};
     if (in_handler_) {
       if (begins()) hit();
       wait_until(*pe_, [&] { return came_ == trips_; });
@@ -51,29 +51,15 @@ class PingPong {
   std::vector<AggregatorStatistics> statistics() const { return {sender_.statistics()}; }
   const AggregatorOptions& options() const { return sender_.options(); }
 
-  /// Collective. The median over the parts of the run, the mean over pairs.
+  /// Collective. The mean over pairs.
   Json further_fields(Pe& pe) const {
-    double one_way_us = 0;
-    if (begins()) {
-      std::vector<double> parts;
-      for (std::size_t i = 1; i < marks_ns_.size(); ++i) {
-        parts.push_back(double(marks_ns_[i] - marks_ns_[i - 1]) * 1e-3 / 2 / double(part_));
-      }
-      one_way_us = spread_of(std::move(parts)).median;
-    }
-    const double in_all = allreduce(pe, one_way_us, [](double a, double b) { return a + b; });
+    const double in_all = allreduce(pe, begins() ? laps_.one_way_us() : 0, [](double a, double b) { return a + b; });
     return {{"one_way_us", to_json(spread_of({in_all / double(pe.size() / 2)}))}};
   }
 
  private:
-  static constexpr std::uint64_t parts_max = 20;
-
   bool begins() const { return pe_->id() % 2 == 0; }
   void hit() { kind_.send(sender_, partner_, sent_++); }
-  void mark() {
-    marks_ns_.push_back(pe_->engine().now());
-    mark_at_ = came_ + part_;
-  }
 
   Pe* pe_;
   std::size_t partner_;
@@ -81,8 +67,7 @@ class PingPong {
   Kind kind_;
   typename Kind::Sender sender_;
   std::uint64_t trips_ = 0, sent_ = 0, came_ = 0;
-  std::uint64_t part_ = 1, mark_at_ = 0;  // the time is taken every so many round trips; next when so many came
-  std::vector<std::int64_t> marks_ns_;
+  Laps laps_;
 };
 
 }  // namespace

@@ -1,0 +1,154 @@
+#include "bench_peers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+#include <message/message.hpp>
+#include <peers/hpcc_report.hpp>
+#include <record/command_line.hpp>
+
+namespace headway::tools {
+namespace {
+
+/// The peer that is a program of its own, with an MPI of its own.
+const std::string hpcc_mode = "hpcc";
+
+/// A peer as it is asked for: "mpi-direct" on the preferred MPI, or "mpi-direct:mpich".
+struct PeerChoice {
+  std::string text, mode, mpi;
+};
+
+bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
+  if (mode == hpcc_mode) return find_hpcc().is_complete();
+  return !peers.empty();
+}
+
+/// "available" becomes all there are, which may be none; a name that is none is refused.
+std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<Peer>& peers) {
+  const std::vector<std::string>& modes = benchmark(request.bench).peers;
+  std::vector<std::string> allowed = modes, expanded;
+  allowed.emplace_back("available");
+  for (const Peer& peer : peers) {
+    for (const std::string& mode : modes) {
+      if (mode != hpcc_mode) allowed.push_back(mode + ":" + peer.mpi);
+    }
+  }
+  for (const std::string& text : request.peers) {
+    const std::string chosen = bench::parse_choice("--peer", text, allowed);
+    if (chosen == "available") {
+      std::ranges::copy_if(modes, std::back_inserter(expanded), [&](const auto& mode) { return is_here(mode, peers); });
+    } else {
+      expanded.push_back(chosen);
+    }
+  }
+  std::vector<PeerChoice> choices;
+  for (const std::string& text : expanded) {
+    const auto colon = std::min(text.find(':'), text.size());
+    choices.push_back({text, text.substr(0, colon), text.substr(std::min(colon + 1, text.size()))});
+  }
+  return choices;
+}
+
+const Peer& choose_mpi(const PeerChoice& choice, const std::vector<Peer>& peers) {
+  if (peers.empty()) {
+    throw SettingError(fmt::format(
+        "--peer: '{}' needs an MPI and none was found when this was built; install one (Debian: apt install "
+        "libopenmpi-dev openmpi-bin) and build again",
+        choice.text));
+  }
+  const auto found = choice.mpi.empty() ? peers.begin() : std::ranges::find(peers, choice.mpi, &Peer::mpi);
+  if (found->launcher.empty()) {
+    throw SettingError(
+        fmt::format("--peer: '{}' needs the mpirun of {}, which is not in PATH", choice.text, found->mpi));
+  }
+  return *found;
+}
+
+void check_peer(const PeerChoice& choice, const Peer& peer, const Request& request, const Settings& settings) {
+  if (peer.mpi == "mpich" && settings.pes > available_cores()) {
+    throw SettingError(fmt::format(
+        "--peer: '{}' is not allowed with {} PEs; MPICH waits by spinning, allowed are at most the {} cores here",
+        choice.text, settings.pes, available_cores()));
+  }
+  for (const std::string& size : request.sizes) {
+    if (size == "0" || std::stoull(size) > bench::peer_bytes_max) {
+      throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is 1 B to {}", choice.text,
+                                     size, format_bytes(bench::peer_bytes_max)));
+    }
+  }
+}
+
+BenchCase mpi_case(const Request& request, const std::vector<std::string>& arguments, const PeerChoice& choice,
+                   const Peer& peer, std::size_t pes) {
+  BenchCase made;
+  made.role = BenchCase::Role::peer;
+  made.label = choice.text;
+  made.command = launch_command(peer, pes);
+  append(made.command, {request.bench, "--mode", choice.mode, "--json", "-"});
+  append(made.command, arguments);
+  made.environment = launch_environment(peer);
+  if (choice.mode == "mpi-alltoallv") made.bucket_sizes = request.peer_buffers;
+  return made;
+}
+
+/// It makes four updates a word, whatever the others do.
+BenchCase hpcc_case(const std::string& log2, std::size_t pes) {
+  const Peer hpcc = find_hpcc();
+  if (!hpcc.is_complete()) {
+    throw SettingError(
+        fmt::format("--peer: '{}' needs the program hpcc and the mpirun of {}, of which {} is not in PATH (Debian: apt "
+                    "install hpcc)",
+                    hpcc_mode, hpcc.mpi, hpcc.program.empty() ? "the first" : "the second"));
+  }
+  if (std::stoul(log2) < peers::hpcc_log2_min) {
+    throw SettingError(fmt::format("--peer: '{}' is not allowed with --log2 {}; allowed is {} or more", hpcc_mode, log2,
+                                   peers::hpcc_log2_min));
+  }
+  BenchCase made;
+  made.role = BenchCase::Role::peer;
+  made.label = hpcc_mode;
+  made.command = {
+      program_directory() + "/headway-peer-hpcc", "--log2", log2, "--pes", std::to_string(pes), "--json", "-", "--"};
+  append(made.command, launch_command(hpcc, pes));
+  made.environment = launch_environment(hpcc);
+  return made;
+}
+
+}  // namespace
+
+std::vector<BenchCase> peer_cases(const Request& request, const std::string& parameter,
+                                  const std::vector<std::string>& arguments, const Settings& settings) {
+  const std::vector<Peer> peers = find_peers();
+  std::vector<BenchCase> cases;
+  for (const PeerChoice& choice : expand_peers(request, peers)) {
+    if (choice.mode == hpcc_mode) {
+      cases.push_back(hpcc_case(parameter, settings.pes));
+      continue;
+    }
+    const Peer& peer = choose_mpi(choice, peers);
+    check_peer(choice, peer, request, settings);
+    cases.push_back(mpi_case(request, arguments, choice, peer, settings.pes));
+  }
+  return cases;
+}
+
+std::vector<std::string> peers_here(const Benchmark& one) {
+  std::vector<std::string> names;
+  const std::vector<Peer> peers = find_peers();
+  for (const std::string& mode : one.peers) {
+    if (mode == hpcc_mode) {
+      names.push_back(find_hpcc().is_complete() ? mode : mode + " (not installed)");
+      continue;
+    }
+    for (const Peer& peer : peers) {
+      names.push_back(
+          fmt::format("{}:{}{}", mode, peer.mpi, peer.launcher.empty() ? " (its mpirun is not in PATH)" : ""));
+    }
+  }
+  return names;
+}
+
+}  // namespace headway::tools
