@@ -49,6 +49,12 @@ BenchCase limit_mode_case(const Words& arguments, const Settings& settings) {
   return made;
 }
 
+/// As many as the benchmark's own programs send.
+std::string messages_each(const Request& request, std::uint64_t bytes) {
+  if (!request.messages.empty()) return request.messages;
+  return std::to_string(bench::default_messages(request.bench, bytes));
+}
+
 /// Messages of a case of the benchmark `limit`, so that a pass takes some milliseconds.
 std::uint64_t messages_of(const Request& request, std::uint64_t bytes, std::uint64_t most, std::uint64_t bytes_in_all) {
   const std::uint64_t fitting = std::clamp<std::uint64_t>(bytes_in_all / bytes, 10, most);
@@ -114,6 +120,15 @@ BenchCase limit_of_table(const std::string& log2, const std::string& updates_per
                          settings);
 }
 
+BenchCase limit_of_pingpong(const Request& request, const std::string& bytes, const Settings& settings) {
+  check(settings);
+  if (bytes != "8" || settings.pes != 2) {
+    throw SettingError(fmt::format(
+        "--mode: 'limit' is not allowed for pingpong of {} bytes on {} PEs; allowed is 8 on 2", bytes, settings.pes));
+  }
+  return limit_mode_case({"--bench", "latency", "--messages", messages_each(request, 8)}, settings);
+}
+
 BenchCase limit_of_messages(const Request& request, const std::string& bytes, const Settings& settings) {
   check(settings);
   const std::uint64_t size = std::stoull(bytes);
@@ -121,9 +136,8 @@ BenchCase limit_of_messages(const Request& request, const std::string& bytes, co
     throw SettingError(fmt::format("--mode: 'limit' is not allowed with --bytes {}; allowed is {} to {}", bytes,
                                    format_bytes(limit_bytes_min), format_bytes(limit_bytes_max)));
   }
-  const std::string messages =
-      request.messages.empty() ? std::to_string(bench::default_messages(request.bench, size)) : request.messages;
-  Words arguments = {"--bench", "ring", "--pattern", "pairs", "--bytes", bytes, "--messages", messages};
+  Words arguments = {"--bench", "ring", "--pattern",  "pairs",
+                     "--bytes", bytes,  "--messages", messages_each(request, size)};
   if (request.type == "bytes") arguments.emplace_back("--variable");
   return limit_mode_case(arguments, settings);
 }

@@ -72,6 +72,7 @@ BenchCase headway_case(const Request& request, const Work& work, const std::stri
 
 BenchCase limit_of(const Request& request, const Work& work, const Settings& settings) {
   if (benchmark(request.bench).has_table) return limit_of_table(work.parameter, work.updates_per_word, settings);
+  if (request.bench == "pingpong") return limit_of_pingpong(request, work.parameter, settings);
   return limit_of_messages(request, work.parameter, settings);
 }
 

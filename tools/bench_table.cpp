@@ -118,11 +118,8 @@ std::string limit_table_of(const std::string& title, const std::vector<MeasuredC
   const auto pes = first["pes"].get<std::size_t>(), rounds = first["repeat"].get<std::size_t>();
   std::string text = fmt::format("limit, {}: {} PE{}; {} round{}, interleaved\n", title, pes, pes == 1 ? "" : "s",
                                  rounds, rounds == 1 ? "" : "s");
-  std::vector<std::vector<std::string>> rows = {{"case",
-                                                 latency  ? "ns one way"
-                                                 : copies ? "GB/s"
-                                                          : "M/s/PE",
-                                                 "min", "max", "verified", "formulation"}};
+  const char* const unit = latency ? "ns one way" : copies ? "GB/s" : "M/s/sender";
+  std::vector<std::vector<std::string>> rows = {{"case", unit, "min", "max", "verified", "formulation"}};
   for (const MeasuredCase& one : cases) {
     const Json& record = one.record;
     const char* const verified = record["verified"].get<bool>() ? "yes" : "NO";
@@ -131,11 +128,12 @@ std::string limit_table_of(const std::string& title, const std::vector<MeasuredC
       continue;
     }
     const double messages = record["messages"].get<double>();
+    const double senders = double(pes) / (record.value("pattern", "") == "one-way" ? 2 : 1);
     const auto cell = [&](const char* which) {
       const double seconds = record["seconds"][which].get<double>();
       if (latency) return short_number(seconds / messages * 1e9);
       const double rate = seconds > 0 ? messages / seconds : 0;
-      return short_number(copies ? rate * record["message_bytes"].get<double>() / 1e9 : rate / 1e6 / double(pes));
+      return short_number(copies ? rate * record["message_bytes"].get<double>() / 1e9 : rate / 1e6 / senders);
     };
     rows.push_back({one.label, cell("median"), cell(latency ? "min" : "max"), cell(latency ? "max" : "min"), verified,
                     record["formulation"].get<std::string>()});

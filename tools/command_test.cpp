@@ -64,6 +64,8 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "randomaccess", "--mode", "limits"}, {"--mode", "limits", "direct, 1d", "limit"}},
       {{"bench", "stream", "--mode", "limit,1d", "--bytes", "4"}, {"--mode", "limit", "--bytes 4", "8 B"}},
       {{"bench", "stream", "--mode", "limit,1d", "--pes", "66"}, {"--mode", "limit", "66 PEs", "64"}},
+      {{"bench", "pingpong", "--mode", "limit,1d", "--bytes", "16"}, {"--mode", "limit", "16 bytes", "8 on 2"}},
+      {{"bench", "staggered", "--mode", "limit,1d"}, {"--mode", "limit", "staggered", "stream"}},
       {{"bench", "limit", "--mode", "1d"}, {"--mode", "randomaccess, pingpong, stream", "limit"}},
       {{"bench", "limit", "--bytes", "8"}, {"--bytes", "stream", "limit"}},
       {{"bench", "limit", "--buffer-bytes", "4K"}, {"--buffer-bytes", "limit"}},
@@ -202,6 +204,7 @@ TEST(Command, osu_prints_two_columns_a_mode) {
 TEST(Command, bench_gives_every_mode_as_a_fraction_of_the_limit) {
   const std::vector<std::vector<std::string>> lines = {
       {"bench", "randomaccess", "--mode", "1d,limit,direct", "--log2", "8", "--updates-per-word", "100"},
+      {"bench", "pingpong", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "200"},
       {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "5000"},
       {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "100", "--messages", "5000", "--variable"}};
   for (std::vector<std::string> line : lines) {

@@ -106,8 +106,6 @@ Json merge_repeats(std::span<const Json> repeats) {
     const Json::json_pointer pointer(field);
     if (merged.contains(pointer)) merged[pointer] = std::uint64_t(field_spread(repeats, pointer).median);
   }
-  const Json::json_pointer one_way("/one_way_us/median");
-  if (merged.contains(one_way)) merged["one_way_us"] = to_json(field_spread(repeats, one_way));
   if (merged.contains("formulation")) merged["formulation"] = most_frequent(repeats, "formulation");
   const Json::json_pointer tried("/tried_messages_per_second");
   if (merged.contains(tried)) {
