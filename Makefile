@@ -49,7 +49,7 @@ check-long:
 	@scripts/setup check
 	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
 	@$(call build_in,release)
-	@$(call test_in,release) -L '^long$$'
+	@$(call test_in,release) -L '^long$$' -LE '^asan$$'
 	$(call sanitized,asan,-L '^long$$')
 
 check-bare:

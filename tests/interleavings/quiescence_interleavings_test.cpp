@@ -38,6 +38,7 @@ class Relay : public FrameHandler {
     for (std::size_t i = 0; i < script_.size(); ++i) {
       if (script_[i].parent == parent && script_[i].from == engine_.id() && script_[i].phase == phase_) {
         open_[open_count_++] = std::uint8_t(i);
+        engine_.count_open_buffers(1);
       }
     }
   }
@@ -56,7 +57,10 @@ class Relay : public FrameHandler {
 
   bool flush_open(FlushReason) override {
     const bool any = open_count_ != 0;
-    for (; open_count_ > 0; --open_count_) post(open_[open_count_ - 1]);
+    for (; open_count_ > 0; --open_count_) {
+      engine_.count_open_buffers(-1);
+      post(open_[open_count_ - 1]);
+    }
     return any;
   }
   bool flush_idle() override { return false; }
@@ -75,7 +79,7 @@ class Relay : public FrameHandler {
       Frame frame{};
       std::array<std::byte, 8> payload{};
     } small;
-    engine_.stamp(small.frame.header, id_, signature(), 0);
+    engine_.stamp(small.frame.header, id_, signature(), 0, engine_.scope());
     small.frame.header.payload_bytes = 1;
     small.frame.header.count = 1;
     *small.frame.payload() = std::byte{message};

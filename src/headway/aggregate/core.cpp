@@ -239,6 +239,7 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
   current_->link(slot);
   open_slots_peak_ = std::max(open_slots_peak_, ++open_slots_);
+  engine_->count_open_buffers(1);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(cold.target));
 }
 
@@ -271,6 +272,7 @@ void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) 
   s = {};
   set.unlink(slot);
   --open_slots_;
+  engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   engine_->count_created(count, set.scope);
   created_ += count;

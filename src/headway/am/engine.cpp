@@ -27,6 +27,8 @@ namespace {
 constexpr unsigned frames_per_round = 16;
 // A wake across cores costs about this much: spinning for less than it loses nothing.
 constexpr std::int64_t spin_ns = 20'000;
+// What answers at once is there sooner than the processor's pause ends.
+constexpr unsigned eager_rounds = 128;
 constexpr unsigned yields_when_oversubscribed = 4;
 constexpr std::int64_t sleep_ns_max = 100'000'000;
 // Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
@@ -110,7 +112,9 @@ bool Engine::progress() {
   // Waves alone are no movement: they go on for as long as something waits, perhaps for what open buffers hold.
   if (moved) return true;
   bool flushed = false;
-  for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();
+  if (open_buffers_ != 0) {
+    for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();
+  }
   // Open buffers may hold the memory that a send, or what waits here, needs.
   if (!flushed &&
       (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
@@ -174,6 +178,7 @@ bool Engine::run_what_arrived(unsigned frames_max) {
 }
 
 bool Engine::flush_due() {
+  if (open_buffers_ == 0) return false;
   std::int64_t due = never;
   for (const Entry& entry : handlers_) {
     if (entry.handler != nullptr) due = std::min(due, entry.handler->due());
@@ -188,6 +193,7 @@ bool Engine::flush_due() {
 }
 
 bool Engine::flush_all(FlushReason reason) {
+  if (open_buffers_ == 0) return false;
   bool any = false;
   for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_open(reason);
   return any;
@@ -468,13 +474,15 @@ void Engine::leave_wait() {
 }
 
 void Engine::pause() {
-  if (rounds_idle_++ == 0) idle_since_ = now();
+  const unsigned round = rounds_idle_++;
   switch (options_.idle) {
     case Idle::spin:
-      if (rounds_idle_ % 16 != 0 || now() - idle_since_ < spin_ns) return relax();
+      if (round < eager_rounds) return;
+      if (round == eager_rounds) idle_since_ = now();
+      if (round % 16 != 0 || now() - idle_since_ < spin_ns) return relax();
       break;
     case Idle::yield:
-      if (rounds_idle_ <= yields_when_oversubscribed) {
+      if (round < yields_when_oversubscribed) {
         sched_yield();
         return;
       }

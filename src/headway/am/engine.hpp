@@ -171,6 +171,8 @@ class Engine {
   /// Takes the next handler number: collective, same order on every PE.
   std::uint16_t add_handler(FrameHandler& handler);
   void remove_handler(std::uint16_t id);
+  /// Handlers tell of each buffer that they open (1) or close (-1). While there are none they are not asked to flush.
+  void count_open_buffers(int by) { open_buffers_ += by; }
   /// The handler became ready: frames that waited for it are dispatched at the next progress.
   void handler_ready() { replay_early_ = !early_.empty(); }
   /// Fills the fields of a message frame's header that do not depend on its content.
@@ -332,6 +334,7 @@ class Engine {
   bool failed_ = false;
   bool replay_early_ = false, replay_later_ = false;
   int deferrals_ = 0;
+  int open_buffers_ = 0;
   std::size_t paused_frames_ = 0;
   std::vector<Held> early_;         // for handlers that do not exist yet
   std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun here
