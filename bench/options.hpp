@@ -132,10 +132,7 @@ inline void report(const Json& record, const std::string& json) {
       record["bench"].get<std::string>(), record["mode"].get<std::string>(), record["pes"].get<std::size_t>(),
       record["messages"].get<std::uint64_t>(), record["message_bytes"].get<std::size_t>(),
       record["seconds"]["median"].get<double>() * 1e3, record.contains("simulated_time") ? " of simulated time" : "",
-      record.contains("one_way_us")
-          ? fmt::format("{:.3f} us one way", record["one_way_us"]["median"].get<double>())
-          : fmt::format("{:.2f} M messages/s in all", record["messages_per_second"].get<double>() / 1e6),
-      record["frames"].get<std::uint64_t>(), record["fill_mean"].get<double>() * 100,
+      speed_of(record), record["frames"].get<std::uint64_t>(), record["fill_mean"].get<double>() * 100,
       record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);

@@ -96,7 +96,9 @@ int measure(Pe& pe, const Arguments& arguments) {
 
 /// The program: `Pattern<Kind>` measured with the Kind that the arguments name.
 template <template <class> class Pattern>
-int run_pattern(int argc, char** argv, const Arguments& arguments) {
+int main_of(int argc, char** argv, const About& about) {
+  Arguments arguments;
+  if (const auto status = parse(argc, argv, about, arguments)) return *status;
   return run(argc, argv, [&](Pe& pe) {
     if (!are_enough(pe, arguments)) return exit_status::unusable_arguments;
     return with_kind(arguments.type, arguments.bytes,

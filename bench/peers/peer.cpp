@@ -130,8 +130,8 @@ int run(const Arguments& arguments) {
   const bool verified = record["verified"];
   if (me == 0 && !arguments.json.empty()) bench::write_json(arguments.json, record);
   if (me == 0 && arguments.json.empty()) {
-    std::cout << fmt::format("{} {} {}: {} ranks, {:.2f} M messages/s in all, {:.3f} ms, {}\n", arguments.bench,
-                             arguments.mode, HEADWAY_PEER_MPI, pes, record["messages_per_second"].get<double>() / 1e6,
+    std::cout << fmt::format("{} {} {}: {} ranks, {}, {:.3f} ms, {}\n", arguments.bench, arguments.mode,
+                             HEADWAY_PEER_MPI, pes, bench::speed_of(record),
                              record["seconds"]["median"].get<double>() * 1e3, verified ? "verified" : "WRONG")
               << std::flush;
   }

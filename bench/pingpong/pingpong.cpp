@@ -1,6 +1,7 @@
 /// Pairs of PEs: one message to the partner and back, again and again; half the time of a round trip.
 #include <message/laps.hpp>
 #include <message/measure.hpp>
+#include <message/pattern.hpp>
 
 namespace headway::bench {
 namespace {
@@ -10,22 +11,18 @@ namespace {
 constexpr std::size_t answered_in_handler_bytes_max = 64 * 1024;
 
 template <class Kind>
-class PingPong {
+class PingPong : public PlainPattern<Kind> {
  public:
   PingPong(Pe& pe, const Arguments& arguments)
-      : pe_(&pe),
-        partner_(pe.id() ^ 1),
-        in_handler_(arguments.bytes <= answered_in_handler_bytes_max),
-        kind_(arguments.bytes, pe.id()),
-        sender_(pe, arguments.aggregator) {}
+      : PlainPattern<Kind>(pe, arguments), in_handler_(arguments.bytes <= answered_in_handler_bytes_max) {}
 
-  std::vector<std::size_t> sources() const { return {partner_}; }
+  std::vector<std::size_t> sources() const { return {this->partner()}; }
   template <class Take>
   void on(Take take) {
-    sender_.on([take, this](typename Kind::Received received) {
-      take(partner_, received);
+    this->handle_by([take, this](typename Kind::Received received) {
+      take(this->partner(), received);
       ++came_;
-      if (laps_.due(came_)) laps_.mark(pe_->engine().now());
+      if (laps_.due(came_)) laps_.mark(this->pe().engine().now());
       if (in_handler_ && sent_ < trips_) hit();
     });
   }
@@ -35,21 +32,18 @@ class PingPong {
   }
   void send(std::uint64_t trips) {
     trips_ = trips;
-    laps_ = {trips, pe_->engine().now()};
+    laps_ = {trips, this->pe().engine().now()};
     if (in_handler_) {
       if (begins()) hit();
-      wait_until(*pe_, [&] { return came_ == trips_; });
+      wait_until(this->pe(), [&] { return came_ == trips_; });
       return;
     }
     for (std::uint64_t trip = 0; trip < trips; ++trip) {
       if (begins()) hit();
-      wait_until(*pe_, [&] { return came_ > trip; });
+      wait_until(this->pe(), [&] { return came_ > trip; });
       if (!begins()) hit();
     }
   }
-  std::uint64_t errors(std::uint64_t /*messages*/) const { return 0; }
-  std::vector<AggregatorStatistics> statistics() const { return {sender_.statistics()}; }
-  const AggregatorOptions& options() const { return sender_.options(); }
 
   /// Collective. The mean over pairs.
   Json further_fields(Pe& pe) const {
@@ -58,14 +52,10 @@ class PingPong {
   }
 
  private:
-  bool begins() const { return pe_->id() % 2 == 0; }
-  void hit() { kind_.send(sender_, partner_, sent_++); }
+  bool begins() const { return this->pe().id() % 2 == 0; }
+  void hit() { this->send_to(this->partner(), sent_++); }
 
-  Pe* pe_;
-  std::size_t partner_;
   bool in_handler_;
-  Kind kind_;
-  typename Kind::Sender sender_;
   std::uint64_t trips_ = 0, sent_ = 0, came_ = 0;
   Laps laps_;
 };
@@ -75,12 +65,10 @@ class PingPong {
 
 int main(int argc, char** argv) {
   using namespace headway::bench;
-  Arguments arguments;
-  const About about = {.bench = "pingpong",
-                       .help = "One message to the partner and back, between pairs of PEs; verified.",
-                       .bytes = 8,
-                       .pairs = true,
-                       .messages_help = "round trips of each pair"};
-  if (const auto status = parse(argc, argv, about, arguments)) return *status;
-  return run_pattern<PingPong>(argc, argv, arguments);
+  return main_of<PingPong>(argc, argv,
+                           {.bench = "pingpong",
+                            .help = "One message to the partner and back, between pairs of PEs; verified.",
+                            .bytes = 8,
+                            .pairs = true,
+                            .messages_help = "round trips of each pair"});
 }

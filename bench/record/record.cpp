@@ -1,5 +1,6 @@
 #include "record.hpp"
 
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -115,6 +116,13 @@ Json merge_repeats(std::span<const Json> repeats) {
     merged["fill_mean"] = field_spread(repeats, Json::json_pointer("/fill_mean")).median;
   set_rates(merged);
   return merged;
+}
+
+std::string speed_of(const Json& record) {
+  if (record.contains("one_way_us")) {
+    return fmt::format("{:.3f} us one way", record["one_way_us"]["median"].get<double>());
+  }
+  return fmt::format("{:.2f} M messages/s in all", record["messages_per_second"].get<double>() / 1e6);
 }
 
 Json machine_description() {

@@ -51,6 +51,9 @@ void add_frames(Json& record, const FrameCounts& counts);
 /// empty.
 Json merge_repeats(std::span<const Json> repeats);
 
+/// A record's latency or rate, for people.
+std::string speed_of(const Json& record);
+
 /// Processor, cores, memory, kernel, compiler and build of this machine.
 Json machine_description();
 
