@@ -120,12 +120,12 @@ void refuse_sizes(const Options& options) {
   if (options.bench == "ring" && options.bytes > ring_bytes_max) {
     refuse(fmt::format("--bytes: '{}' is not allowed; allowed for ring is 8 to {}", options.bytes, ring_bytes_max));
   }
-  if (!options.table_log2) return;
+  if (options.table_log2 == 0) return;
   const auto memory = bench::machine_description()["memory_bytes"].get<std::uint64_t>();
-  if ((sizeof(std::uint64_t) << *options.table_log2) > memory / 4 * 3) {
+  if ((sizeof(std::uint64_t) << options.table_log2) > memory / 4 * 3) {
     refuse(
         fmt::format("--table-log2: '{}' is not allowed; a table of 2^{} words does not fit the {} MiB of memory here",
-                    *options.table_log2, *options.table_log2, memory >> 20));
+                    options.table_log2, options.table_log2, memory >> 20));
   }
 }
 
@@ -139,7 +139,7 @@ void complete(Arguments& arguments) {
     options.messages = std::clamp<std::uint64_t>((std::uint64_t(4) << 30) / options.bytes, 1, 100'000);
   }
   if (options.bench == "copy" && !given(arguments, "--pes")) options.pes = 1;
-  if (options.bench == "updates" && !options.table_log2) options.table_log2 = 16;
+  if (options.bench == "updates" && options.table_log2 == 0) options.table_log2 = 16;
   if (std::ranges::find(fixed_bytes, int(options.bytes)) == fixed_bytes.end()) options.variable = true;
   refuse_pes(options);
   refuse_sizes(options);
@@ -173,7 +173,7 @@ bench::Json record_of(const Options& options, const Job& job, const Outcome& out
       record["tried_messages_per_second"][job.formulations[i]] = double(outcome.tried_messages) / outcome.tried[i];
     }
   }
-  if (options.table_log2) record["table_log2"] = *options.table_log2;
+  if (options.table_log2 > 0) record["table_log2"] = options.table_log2;
   if (options.bench == "ring") {
     record["pattern"] = patterns[std::size_t(options.pattern)];
     record["options"] = {{"buffer_bytes", job.buffer_bytes[outcome.winner]}, {"variable", options.variable}};

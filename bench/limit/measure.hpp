@@ -24,8 +24,8 @@ struct Options {
   std::size_t bytes = 8;  // of a message or a copy
   bool variable = false;
   std::uint64_t messages = 1'000'000;  // of each PE that sends
-  std::optional<unsigned> table_log2 = std::nullopt;
-  std::optional<std::size_t> buffer_bytes = std::nullopt;
+  unsigned table_log2 = 0;             // 0: no table
+  std::size_t buffer_bytes = 0;        // 0: several are tried
   bool bind = true;
 };
 

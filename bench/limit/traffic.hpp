@@ -18,8 +18,8 @@ class Traffic {
       : pattern_(options.pattern),
         pes_(options.pes),
         each_(options.messages),
-        log2_(options.table_log2.value_or(32)),
-        table_(options.table_log2.has_value()) {}
+        log2_(options.table_log2 > 0 ? options.table_log2 : 32),
+        table_(options.table_log2 > 0) {}
 
   std::size_t pes() const { return pes_; }
   bool table() const { return table_; }
@@ -41,10 +41,13 @@ class Traffic {
     return all;
   }
 
+  /// From here on each sender skips its first `messages` numbers, where they are random.
+  void skip(std::uint64_t messages) { skipped_ = messages; }
+
   /// Calls body(numbers, target) with the numbers that `source` sends, and where each goes.
   template <class Body>
   void with_numbers_of(std::size_t source, Body&& body) const {
-    const Sequence sequence{randomaccess::starts(source * each_)};
+    const Sequence sequence{randomaccess::starts(source * each_ + skipped_)};
     if (pattern_ != Pattern::both_ways) {
       if (pattern_ == Pattern::pairs && !table_) return body(Indices{0}, Always{source ^ 1});
       return body(sequence, Always{source ^ 1});
@@ -53,7 +56,7 @@ class Traffic {
     return body(sequence, Scaled{mask_of(log2_), pes_, log2_});
   }
 
-  /// Calls visit(source, number) for all that `me` gets when every sender sends its first `messages`.
+  /// Calls visit(source, number) for all that `me` gets when every sender sends `messages`.
   template <class Visit>
   void for_each_to(std::size_t me, std::uint64_t messages, Visit&& visit) const {
     for (std::size_t source = 0; source < pes_; ++source) {
@@ -86,6 +89,7 @@ class Traffic {
   Pattern pattern_;
   std::size_t pes_;
   std::uint64_t each_;
+  std::uint64_t skipped_ = 0;
   unsigned log2_;  // of the numbers' bits that say where to
   bool table_;
 };

@@ -64,7 +64,7 @@ Job updates_job(const Options& options) {
   Job job;
   for (const Formulation& formulation : formulations) job.formulations.emplace_back(formulation.name);
   job.body = [options](Pe& pe, std::byte*, std::optional<std::size_t> only, Outcome& outcome) {
-    const std::uint64_t words = std::bit_floor(((std::uint64_t(1) << *options.table_log2) + pe.size() - 1) / pe.size());
+    const std::uint64_t words = std::bit_floor(((std::uint64_t(1) << options.table_log2) + pe.size() - 1) / pe.size());
     const Memory memory(Memory::Kind::own, words * word_bytes);
     Word* const table = reinterpret_cast<Word*>(memory.data());
     for (std::uint64_t i = 0; i < words; ++i) table[i] = i;
