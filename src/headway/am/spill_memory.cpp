@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <headway/am/spill_memory.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
@@ -52,14 +51,23 @@ struct alignas(alignment) SpillMemory::Prefix {
   std::byte* block() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-SpillMemory::~SpillMemory() { assert(mapped_bytes_ == 0); }
+SpillMemory::~SpillMemory() {
+  auto unmap_all = [this](Chunk* first) {
+    for (Chunk *chunk = first, *next; chunk != nullptr; chunk = next) {
+      next = chunk->next;
+      unmap(chunk);
+    }
+  };
+  unmap_all(full_);
+  for (const auto& [slot_bytes, first] : with_room_) unmap_all(first);
+}
 
 std::byte* SpillMemory::allocate(std::size_t bytes) {
   // Eight sizes between a power of two and the next.
   const std::size_t step = std::max(std::bit_floor(bytes) / 8, alignment);
   const std::size_t slot_bytes = sizeof(Prefix) + align_up(bytes, step);
   Chunk* chunk = with_room_[slot_bytes];
-  if (chunk == nullptr) link(chunk = map_chunk(slot_bytes));
+  if (chunk == nullptr) link(with_room_[slot_bytes], chunk = map_chunk(slot_bytes));
 
   Prefix* prefix = chunk->freed;
   if (prefix != nullptr) {
@@ -73,7 +81,10 @@ std::byte* SpillMemory::allocate(std::size_t bytes) {
   }
   prefix->bytes = bytes;
   ++chunk->live;
-  if (!chunk->has_room()) unlink(chunk);
+  if (!chunk->has_room()) {
+    unlink(with_room_[slot_bytes], chunk);
+    link(full_, chunk);
+  }
   std::byte* block = prefix->block();
   forbid(prefix, sizeof(Prefix));
   forbid(block + bytes, slot_bytes - sizeof(Prefix) - bytes);
@@ -85,15 +96,17 @@ std::size_t SpillMemory::free(std::byte* block) {
   allow(prefix, sizeof(Prefix));
   const std::size_t bytes = prefix->bytes;
   Chunk* chunk = prefix->chunk;
-  if (!chunk->has_room()) link(chunk);
+  Chunk*& with_room = with_room_[chunk->slot_bytes];
+  if (!chunk->has_room()) {
+    unlink(full_, chunk);
+    link(with_room, chunk);
+  }
   prefix->next = std::exchange(chunk->freed, prefix);
   forbid(prefix, chunk->slot_bytes);
-  if (--chunk->live != 0) return bytes;
-  unlink(chunk);
-  const std::size_t mapped = chunk->bytes;
-  allow(chunk, mapped);
-  munmap(chunk, mapped);
-  mapped_bytes_ -= mapped;
+  if (--chunk->live == 0) {
+    unlink(with_room, chunk);
+    unmap(chunk);
+  }
   return bytes;
 }
 
@@ -108,21 +121,23 @@ SpillMemory::Chunk* SpillMemory::map_chunk(std::size_t slot_bytes) {
   return chunk;
 }
 
-void SpillMemory::link(Chunk* chunk) {
-  Chunk*& first = with_room_[chunk->slot_bytes];
+void SpillMemory::unmap(Chunk* chunk) {
+  const std::size_t bytes = chunk->bytes;
+  allow(chunk, bytes);
+  munmap(chunk, bytes);
+  mapped_bytes_ -= bytes;
+}
+
+void SpillMemory::link(Chunk*& first, Chunk* chunk) {
   chunk->previous = nullptr;
   chunk->next = first;
   if (first != nullptr) first->previous = chunk;
   first = chunk;
 }
 
-void SpillMemory::unlink(Chunk* chunk) {
+void SpillMemory::unlink(Chunk*& first, Chunk* chunk) {
   if (chunk->next != nullptr) chunk->next->previous = chunk->previous;
-  if (chunk->previous != nullptr) {
-    chunk->previous->next = chunk->next;
-  } else {
-    with_room_[chunk->slot_bytes] = chunk->next;
-  }
+  (chunk->previous != nullptr ? chunk->previous->next : first) = chunk->next;
 }
 
 }  // namespace headway::am

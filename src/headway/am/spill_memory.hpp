@@ -32,10 +32,13 @@ class SpillMemory {
   struct Prefix;
 
   Chunk* map_chunk(std::size_t slot_bytes);
-  void link(Chunk* chunk);
-  void unlink(Chunk* chunk);
+  void unmap(Chunk* chunk);
+  static void link(Chunk*& first, Chunk* chunk);
+  static void unlink(Chunk*& first, Chunk* chunk);
 
-  std::map<std::size_t, Chunk*> with_room_;  // by bytes of a slot: chunks with a free one, a list
+  // Lists: chunks with a free slot, by its bytes, and those without.
+  std::map<std::size_t, Chunk*> with_room_;
+  Chunk* full_ = nullptr;
   std::size_t mapped_bytes_ = 0;
 };
 
