@@ -1,13 +1,12 @@
 /// How a sender makes a message in a buffer, formulated in several ways. Each writes all bytes of every message.
 #pragma once
 
-#include <emmintrin.h>
-
 #include <cstddef>
 #include <cstring>
 
 #include "deliver.hpp"
 #include "messages.hpp"
+#include "processor.hpp"
 
 namespace headway::limit {
 
@@ -23,10 +22,11 @@ inline void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) 
 
 /// Copies in pieces of 16 bytes, up to 15 bytes too many.
 inline void copy_wide(std::byte* to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
-    __m128i piece = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
-    asm("" : "+x"(piece));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), piece);
+  for (std::size_t i = 0; i < bytes; i += sizeof(Wide)) {
+    Wide piece;
+    std::memcpy(&piece, from + i, sizeof piece);
+    forget_source(piece);
+    std::memcpy(to + i, &piece, sizeof piece);
   }
 }
 

@@ -1,11 +1,14 @@
 /// Copies of one size: within a process, and out of another process's memory.
-#include <emmintrin.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 #include "build.hpp"
 #include "measure.hpp"
@@ -28,6 +31,7 @@ std::uint64_t differences(const std::byte* memory, std::size_t bytes, Word seed)
 
 // Within a process.
 
+#if defined(__x86_64__)
 void copy_string(std::byte* to, const std::byte* from, std::size_t bytes) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes)::"memory");
 }
@@ -41,13 +45,18 @@ void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
   std::memcpy(to + whole, from + whole, bytes - whole);
 }
+#endif
 
 struct CopyFormulation {
   const char* name;
   Copy copy;
 };
 constexpr CopyFormulation copies[] = {
-    {"libc", copy_libc}, {"wide", copy_wide}, {"rep movsb", copy_string}, {"streaming", copy_streaming}};
+    {"libc", copy_libc},        {"words", copy_words},         {"wide", copy_wide},
+#if defined(__x86_64__)
+    {"rep movsb", copy_string}, {"streaming", copy_streaming},
+#endif
+};
 
 // Out of another process.
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "processor.hpp"
+
 namespace headway::limit {
 
 inline constexpr std::size_t pes_max = 64;
@@ -43,7 +45,7 @@ class Waiting {
       ::sched_yield();
     } else {
       --spins_left_;
-      __builtin_ia32_pause();
+      relax();
     }
   }
 
