@@ -110,10 +110,11 @@ bool Engine::progress() {
   const bool moved = progress_round(store_.spilling() ? 1 : frames_per_round);
   const bool in_waves = scopes_.advance();
   // Waves alone are no movement: they go on for as long as something waits, perhaps for what open buffers hold.
-  if (moved) return true;
+  if (moved) return flush_due(), true;
   bool flushed = false;
-  if (open_buffers_ != 0) {
+  if (open_buffers_ != 0) {  // first those that need no look at the clock
     for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();
+    flushed |= flush_due();
   }
   // Open buffers may hold the memory that a send, or what waits here, needs.
   if (!flushed &&
@@ -125,6 +126,7 @@ bool Engine::progress() {
 
 void Engine::poll_some() {
   progress_round(store_.spilling() ? 1 : frames_per_round);
+  flush_due();
   scopes_.advance();
 }
 
@@ -137,7 +139,6 @@ bool Engine::progress_round(unsigned frames_max) {
   bool any = store_.queued() && store_.drain();
   any |= run_what_arrived(frames_max);
   enter_scope(scopes_.of_main_program());
-  any |= flush_due();
   return any;
 }
 
