@@ -398,8 +398,8 @@ bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wai
   am::FrameStore& store = engine_->store();
   if (wait == Wait::no) return false;
   if (engine_->may_block()) {
-    engine_->wait_until([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
-                        am::Phase::sending, std::uint32_t(destination));
+    engine_->wait_unrung([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
+                         am::Phase::sending, std::uint32_t(destination));
     return true;
   }
   const FrameHeader& header = message.frame.header;

@@ -32,7 +32,7 @@ constexpr unsigned eager_rounds = 128;
 constexpr unsigned yields_when_oversubscribed = 4;
 constexpr std::int64_t sleep_ns_max = 100'000'000;
 // Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
-constexpr std::int64_t sleep_ns_with_queue = 200'000;
+constexpr std::int64_t sleep_ns_unrung = 200'000;
 
 /// Never destroyed: where one PE's thread calls exit(), others may still be starting.
 std::vector<MakeExtension>& extension_makers() {
@@ -491,7 +491,7 @@ void Engine::pause() {
     case Idle::sleep: break;
   }
   if (store_.reclaim()) return;
-  std::int64_t longest = store_.queued() || paused_frames_ != 0 ? sleep_ns_with_queue : sleep_ns_max;
+  std::int64_t longest = waits_unrung_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_unrung : sleep_ns_max;
   for (const Entry& entry : handlers_) {
     if (entry.handler == nullptr) continue;
     if (const std::int64_t due = entry.handler->due(); due != never) {

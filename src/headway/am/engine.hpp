@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace headway::am {
@@ -145,6 +146,14 @@ class Engine {
         pause();
     }
     leave_wait();
+  }
+
+  /// The same for what nobody rings for, such as room in another PE's queue: it looks by itself now and then.
+  template <class Done>
+  void wait_unrung(Done done, Phase what, std::uint32_t peer) {
+    waits_unrung_ = true;
+    wait_until(std::move(done), what, peer);
+    waits_unrung_ = false;
   }
 
   /// Posts all open buffers of all handlers. Returns whether there were any.
@@ -332,6 +341,7 @@ class Engine {
   ScopeId scope_ = root_scope, handler_scope_ = root_scope;
   bool in_handler_ = false, in_continuation_ = false;
   bool failed_ = false;
+  bool waits_unrung_ = false;
   bool replay_early_ = false, replay_later_ = false;
   int deferrals_ = 0;
   int open_buffers_ = 0;
