@@ -92,7 +92,7 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
     return;
   }
   if constexpr (std::is_class_v<T> && Addressable<T>) {
-    if constexpr (field_count < T >> 1) {
+    if constexpr (1 < field_count<T>) {
       for_each_field(value, [&]<class Field>(const Field& field) {
         // an empty one may share its place with another
         if constexpr (!std::is_empty_v<Field>) {
