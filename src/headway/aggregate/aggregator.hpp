@@ -159,6 +159,7 @@ class Aggregator final : private aggregate::Core {
     const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
     if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
     const aggregate::Route::Hop& hop = route().first(destination);
+    if (passes(hop.slot, bytes)) return send_alone(destination, bytes, wait, args...);
     if constexpr (Format::fixed) {
       for (;;) {
         aggregate::Slot& slot = slots_[hop.slot];
@@ -187,25 +188,22 @@ class Aggregator final : private aggregate::Core {
   }
 
   bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
+    if (!keeps_order_by_route() && bytes <= alone_bytes_max()) return send_alone(destination, bytes, wait, args...);
+    typename Format::Pieces pieces;
+    Format::split(pieces, args...);
+    return keeps_order_by_route() ? send_in_order(destination, pieces.parts, bytes, wait)
+                                  : send_in_parts(destination, pieces.parts, bytes, wait);
+  }
+
+  /// In one frame, straight to its PE.
+  bool send_alone(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     if constexpr (may_be_small) {
-      if (bytes <= by_value_bytes_max() && !keeps_order_by_route()) {
-        return send_by_value(destination, bytes, wait, args...);
-      }
+      if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);
     }
-    if (keeps_order_by_route()) {
-      typename Format::Pieces pieces;
-      Format::split(pieces, args...);
-      return send_in_order(destination, pieces.parts, bytes, wait);
-    } else if (bytes <= alone_bytes_max()) {
-      const am::OpenFrame frame = claim_alone(destination, bytes, wait);
-      if (!frame) return false;
-      Format::pack(message_of(frame), args...);
-      post_alone(destination, frame, bytes);
-    } else {
-      typename Format::Pieces pieces;
-      Format::split(pieces, args...);
-      return send_in_parts(destination, pieces.parts, bytes, wait);
-    }
+    const am::OpenFrame frame = claim_alone(destination, bytes, wait);
+    if (!frame) return false;
+    Format::pack(message_of(frame), args...);
+    post_alone(destination, frame, bytes);
     return true;
   }
 

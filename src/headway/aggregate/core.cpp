@@ -15,7 +15,7 @@ constexpr std::size_t default_buffer_bytes_max = 64_KiB, default_buffer_bytes_mi
 constexpr std::size_t default_open_bytes = 256_KiB;
 constexpr std::size_t alone_frame_bytes_max = 256_KiB;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
-constexpr std::uint32_t posts_per_poll_direct = 32;
+constexpr std::uint32_t posts_per_poll_alone = 32;
 
 // Where a header's scope lies in its last word; its length is the low half of the first.
 static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
@@ -265,7 +265,7 @@ void Core::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
 
 void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   Slot& s = set.slots[slot];
-  const ColdSlot& cold = set.cold[slot];
+  ColdSlot& cold = set.cold[slot];
   const std::size_t tail = tail_bytes(set, slot);
   const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
   const std::size_t count = messages_in(set, slot);
@@ -274,6 +274,8 @@ void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) 
   --open_slots_;
   engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
+  // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
+  if (idle_flush_ && cold.level + 1u == route_.levels()) cold.gathering.posted(reason, count);
   engine_->count_created(count, set.scope);
   created_ += count;
   payload_bytes_ += payload_bytes - padding_;
@@ -300,12 +302,10 @@ void Core::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops
   engine_->stamp(header, id_, signature_, hops_left, scope);
 }
 
-void Core::after_post() {
-  if (!direct_ || ++posts_ % posts_per_poll_direct == 0) poll_some();
-}
-
-void Core::poll_some() {
-  if (engine_->may_block()) engine_->poll_some();
+/// After a message by itself: as often as with direct().
+void Core::poll_now_and_then() {
+  if (++posts_ % posts_per_poll_alone == 0) [[unlikely]]
+    poll_some();
 }
 
 bool Core::flush_set(SlotSet& set, am::FlushReason reason) {
@@ -374,7 +374,7 @@ void Core::count_alone(std::size_t bytes) {
 void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
   count_alone(bytes);
   post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, frame_of_one);
-  after_post();
+  poll_now_and_then();
 }
 
 bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
@@ -389,8 +389,7 @@ bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size
   engine_->count_created(1);
   ++by_value_;
   by_value_bytes_ += bytes;
-  if (++posts_ % posts_per_poll_direct == 0) [[unlikely]]
-    poll_some();
+  poll_now_and_then();
   return true;
 }
 
@@ -470,7 +469,7 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     reader.read(message_of(frame) + sizeof part, n);
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
     post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
-    after_post();
+    poll_now_and_then();
     offset += n;
   }
   return true;

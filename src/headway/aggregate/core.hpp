@@ -129,8 +129,13 @@ class Core : public am::FrameHandler {
   bool try_open_slot(std::uint32_t slot);
   void flush_slot(std::uint32_t slot, am::FlushReason reason) { flush_slot(*current_, slot, reason); }
   bool is_open(std::uint32_t slot) const { return slots_[slot].begin != nullptr; }
-  /// After posting from the main program: let handlers run.
-  void after_post();
+  /// After posting a buffer from the main program: let handlers run.
+  void after_post() { poll_some(); }
+  /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
+  /// message.
+  bool passes(std::uint32_t slot, std::size_t bytes) {
+    return !is_open(slot) && bytes <= alone_bytes_max() && current_->cold[slot].gathering.passes(engine_->times_idle());
+  }
 
   /// What must stay free behind a message besides the message itself, to stay below the threshold.
   std::size_t spare(const SlotEntry& entry) const { return kept_free_ + entry.bytes + entry_slack; }
@@ -250,7 +255,10 @@ class Core : public am::FrameHandler {
   bool flush_set(SlotSet& set, am::FlushReason reason);
   void fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
                    std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const;
-  void poll_some();
+  void poll_some() {
+    if (engine_->may_block()) engine_->poll_some();
+  }
+  void poll_now_and_then();
   void count_alone(std::size_t bytes);
   bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);

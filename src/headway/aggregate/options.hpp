@@ -44,7 +44,8 @@ struct AggregatorOptions {
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
   Topology topology = grid(1);
-  /// Open buffers are sent when the PE has nothing else to do.
+  /// Open buffers are sent when the PE has nothing else to do; and where each holds but one message, further messages
+  /// go at once, by themselves. False: messages gather until the buffer is full, too old, or flushed.
   bool flush_when_idle = true;
   /// Messages of one pair of PEs are handled in the order they were sent, whatever their size.
   bool ordered = false;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <headway/aggregate/gathering.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/am/engine.hpp>
 #include <memory>
@@ -34,6 +35,7 @@ struct ColdSlot {
   std::uint8_t level = 0;
   std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
   std::int64_t due = am::never;
+  Gathering gathering;
 };
 
 /// All slots of a route, for the messages of one scope.

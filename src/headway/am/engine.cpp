@@ -111,6 +111,7 @@ bool Engine::progress() {
   const bool in_waves = scopes_.advance();
   // Waves alone are no movement: they go on for as long as something waits, perhaps for what open buffers hold.
   if (moved) return flush_due(), true;
+  ++times_idle_;
   bool flushed = false;
   if (open_buffers_ != 0) {  // first those that need no look at the clock
     for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();

@@ -131,6 +131,9 @@ class Engine {
   /// Returns whether anything moved. UsageError inside a handler.
   bool progress();
 
+  /// How often progress() has found nothing to do, and so flushed what idle PEs flush; at least 1.
+  std::uint64_t times_idle() const { return times_idle_; }
+
   /// One round without the idle flush: for a sender that has just posted a frame.
   void poll_some();
 
@@ -351,6 +354,7 @@ class Engine {
   std::vector<Held> strange_;       // of another signature: until the sender has said what it meant
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
+  std::uint64_t times_idle_ = 1;
   std::int64_t idle_since_ = 0;
   std::uint16_t control_describe_ = 0, control_description_ = 0;
   Scopes scopes_;
