@@ -42,6 +42,13 @@ void check(const Settings& settings) {
   }
 }
 
+void check_bytes(const std::string& bytes) {
+  const std::uint64_t size = std::stoull(bytes);
+  if (size >= limit_bytes_min && size <= limit_bytes_max) return;
+  throw SettingError(fmt::format("--mode: 'limit' is not allowed with --bytes {}; allowed is {} to {}", bytes,
+                                 format_bytes(limit_bytes_min), format_bytes(limit_bytes_max)));
+}
+
 /// In another benchmark's comparison.
 BenchCase limit_mode_case(const Words& arguments, const Settings& settings) {
   BenchCase made = limit_case(limit_mode, arguments, settings.pes, settings);
@@ -107,17 +114,19 @@ BenchGroup copy_group(const std::string& bench, const std::string& title, std::s
 
 }  // namespace
 
-BenchCase limit_of_table(const std::string& log2, const std::string& updates_per_word, const Settings& settings) {
+BenchCase limit_of_table(const Request& request, const Work& work, const Settings& settings) {
   check(settings);
-  if (std::stoul(log2) > limit_log2_max) {
+  check_bytes(work.bytes);
+  if (std::stoul(work.log2) > limit_log2_max) {
     throw SettingError(
-        fmt::format("--mode: 'limit' is not allowed with --log2 {}; allowed is 1 to {}", log2, limit_log2_max));
+        fmt::format("--mode: 'limit' is not allowed with --log2 {}; allowed is 1 to {}", work.log2, limit_log2_max));
   }
-  const double updates = std::ldexp(std::stod(updates_per_word), std::stoi(log2));
+  const double updates = std::ldexp(std::stod(work.updates_per_word), std::stoi(work.log2));
   const auto each = std::max<std::uint64_t>(1, std::uint64_t(updates) / settings.pes);
-  return limit_mode_case({"--bench", "ring", "--pattern", "both-ways", "--bytes", "8", "--table-log2", log2,
-                          "--messages", std::to_string(each)},
-                         settings);
+  Words arguments = {"--bench",  "ring",         "--pattern", "both-ways",  "--bytes",
+                     work.bytes, "--table-log2", work.log2,   "--messages", std::to_string(each)};
+  if (request.type == "bytes") arguments.emplace_back("--variable");
+  return limit_mode_case(arguments, settings);
 }
 
 BenchCase limit_of_pingpong(const Request& request, const std::string& bytes, const Settings& settings) {
@@ -131,13 +140,9 @@ BenchCase limit_of_pingpong(const Request& request, const std::string& bytes, co
 
 BenchCase limit_of_messages(const Request& request, const std::string& bytes, const Settings& settings) {
   check(settings);
-  const std::uint64_t size = std::stoull(bytes);
-  if (size < limit_bytes_min || size > limit_bytes_max) {
-    throw SettingError(fmt::format("--mode: 'limit' is not allowed with --bytes {}; allowed is {} to {}", bytes,
-                                   format_bytes(limit_bytes_min), format_bytes(limit_bytes_max)));
-  }
+  check_bytes(bytes);
   Words arguments = {"--bench", "ring", "--pattern",  "pairs",
-                     "--bytes", bytes,  "--messages", messages_each(request, size)};
+                     "--bytes", bytes,  "--messages", messages_each(request, std::stoull(bytes))};
   if (request.type == "bytes") arguments.emplace_back("--variable");
   return limit_mode_case(arguments, settings);
 }

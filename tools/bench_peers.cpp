@@ -19,6 +19,7 @@ const std::string hpcc_mode = "hpcc";
 /// A peer as it is asked for: "mpi-direct" on the preferred MPI, or "mpi-direct:mpich".
 struct PeerChoice {
   std::string text, mode, mpi;
+  bool by_name;  // else as one of those that are available
 };
 
 bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
@@ -29,7 +30,12 @@ bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
 /// "available" becomes all there are, which may be none; a name that is none is refused.
 std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<Peer>& peers) {
   const std::vector<std::string>& modes = benchmark(request.bench).peers;
-  std::vector<std::string> allowed = modes, expanded;
+  std::vector<std::string> allowed = modes;
+  std::vector<PeerChoice> choices;
+  const auto add = [&](const std::string& text, bool by_name) {
+    const auto colon = std::min(text.find(':'), text.size());
+    choices.push_back({text, text.substr(0, colon), text.substr(std::min(colon + 1, text.size())), by_name});
+  };
   allowed.emplace_back("available");
   for (const Peer& peer : peers) {
     for (const std::string& mode : modes) {
@@ -38,16 +44,10 @@ std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<P
   }
   for (const std::string& text : request.peers) {
     const std::string chosen = bench::parse_choice("--peer", text, allowed);
-    if (chosen == "available") {
-      std::ranges::copy_if(modes, std::back_inserter(expanded), [&](const auto& mode) { return is_here(mode, peers); });
-    } else {
-      expanded.push_back(chosen);
+    if (chosen != "available") add(chosen, true);
+    for (const std::string& mode : modes) {
+      if (chosen == "available" && is_here(mode, peers)) add(mode, false);
     }
-  }
-  std::vector<PeerChoice> choices;
-  for (const std::string& text : expanded) {
-    const auto colon = std::min(text.find(':'), text.size());
-    choices.push_back({text, text.substr(0, colon), text.substr(std::min(colon + 1, text.size()))});
   }
   return choices;
 }
@@ -81,21 +81,24 @@ void check_peer(const PeerChoice& choice, const Peer& peer, const Request& reque
   }
 }
 
-BenchCase mpi_case(const Request& request, const std::vector<std::string>& arguments, const PeerChoice& choice,
-                   const Peer& peer, std::size_t pes) {
+BenchCase mpi_case(const Request& request, const Work& work, const PeerChoice& choice, const Peer& peer,
+                   std::size_t pes) {
   BenchCase made;
   made.role = BenchCase::Role::peer;
   made.label = choice.text;
   made.command = launch_command(peer, pes);
   append(made.command, {request.bench, "--mode", choice.mode, "--json", "-"});
-  append(made.command, arguments);
+  append(made.command, work.arguments);
   made.environment = launch_environment(peer);
   if (choice.mode == "mpi-alltoallv") made.bucket_sizes = request.peer_buffers;
   return made;
 }
 
-/// It makes four updates a word, whatever the others do.
-BenchCase hpcc_case(const std::string& log2, std::size_t pes) {
+/// It makes four updates a word of 8 bytes, whatever the others do.
+BenchCase hpcc_case(const Work& work, std::size_t pes) {
+  if (work.bytes != "8") {
+    throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is 8", hpcc_mode, work.bytes));
+  }
   const Peer hpcc = find_hpcc();
   if (!hpcc.is_complete()) {
     throw SettingError(
@@ -103,15 +106,21 @@ BenchCase hpcc_case(const std::string& log2, std::size_t pes) {
                     "install hpcc)",
                     hpcc_mode, hpcc.mpi, hpcc.program.empty() ? "the first" : "the second"));
   }
-  if (std::stoul(log2) < peers::hpcc_log2_min) {
-    throw SettingError(fmt::format("--peer: '{}' is not allowed with --log2 {}; allowed is {} or more", hpcc_mode, log2,
-                                   peers::hpcc_log2_min));
+  if (std::stoul(work.log2) < peers::hpcc_log2_min) {
+    throw SettingError(fmt::format("--peer: '{}' is not allowed with --log2 {}; allowed is {} or more", hpcc_mode,
+                                   work.log2, peers::hpcc_log2_min));
   }
   BenchCase made;
   made.role = BenchCase::Role::peer;
   made.label = hpcc_mode;
-  made.command = {
-      program_directory() + "/headway-peer-hpcc", "--log2", log2, "--pes", std::to_string(pes), "--json", "-", "--"};
+  made.command = {program_directory() + "/headway-peer-hpcc",
+                  "--log2",
+                  work.log2,
+                  "--pes",
+                  std::to_string(pes),
+                  "--json",
+                  "-",
+                  "--"};
   append(made.command, launch_command(hpcc, pes));
   made.environment = launch_environment(hpcc);
   return made;
@@ -119,18 +128,17 @@ BenchCase hpcc_case(const std::string& log2, std::size_t pes) {
 
 }  // namespace
 
-std::vector<BenchCase> peer_cases(const Request& request, const std::string& parameter,
-                                  const std::vector<std::string>& arguments, const Settings& settings) {
+std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const Settings& settings) {
   const std::vector<Peer> peers = find_peers();
   std::vector<BenchCase> cases;
   for (const PeerChoice& choice : expand_peers(request, peers)) {
     if (choice.mode == hpcc_mode) {
-      cases.push_back(hpcc_case(parameter, settings.pes));
+      if (choice.by_name || work.bytes == "8") cases.push_back(hpcc_case(work, settings.pes));
       continue;
     }
     const Peer& peer = choose_mpi(choice, peers);
     check_peer(choice, peer, request, settings);
-    cases.push_back(mpi_case(request, arguments, choice, peer, settings.pes));
+    cases.push_back(mpi_case(request, work, choice, peer, settings.pes));
   }
   return cases;
 }

@@ -10,10 +10,8 @@
 
 namespace headway::tools {
 
-/// A case for each peer asked for. `parameter` is what sets the groups apart (log2 of the words, or bytes of a
-/// message), `arguments` are the work's. Throws SettingError for a peer that is not here or cannot do it.
-std::vector<BenchCase> peer_cases(const Request& request, const std::string& parameter,
-                                  const std::vector<std::string>& arguments, const Settings& settings);
+/// A case for each peer asked for. Throws SettingError for a peer that is not here or cannot do the work.
+std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const Settings& settings);
 
 /// The peers of a benchmark that were built or are installed here, for people.
 std::vector<std::string> peers_here(const Benchmark& benchmark);

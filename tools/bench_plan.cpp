@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
@@ -32,27 +33,36 @@ void print_list() {
   std::cout << (find_peers().empty() ? "peers          no MPI was found when this was built\n" : "") << std::flush;
 }
 
-/// The part of the command line that all cases of a group share.
-struct Work {
-  std::string title;
-  std::string parameter;         // what sets the groups apart: log2 of the words, or bytes of a message
-  std::string updates_per_word;  // of a table
-  std::vector<std::string> arguments;
-};
+/// Updates a word where nobody said how many: HPC Challenge's four, more on a small table, so that it takes a while,
+/// fewer of large updates, so that it ends.
+std::string default_updates_per_word(const std::string& log2, const std::string& bytes) {
+  const double words = std::ldexp(1, std::stoi(log2)), all = std::max(4 * words, double(1 << 24));
+  const double fitting = bytes == "8" ? all : std::min(all, double(4_GiB) / std::stod(bytes));
+  return fmt::format("{}", fitting / words);
+}
 
 std::vector<Work> works_of(const Request& request) {
   std::vector<Work> works;
   if (benchmark(request.bench).has_table) {
     for (const std::string& log2 : request.log2s) {
-      std::string updates = request.updates_per_word;
-      if (updates.empty()) updates = std::to_string(std::max(4ull, (1ull << 24) >> std::min(24, std::stoi(log2))));
-      works.push_back(
-          {fmt::format("2^{} words", log2), log2, updates, {"--log2", log2, "--updates-per-word", updates}});
+      for (const std::string& bytes : request.sizes) {
+        const std::string updates =
+            request.updates_per_word.empty() ? default_updates_per_word(log2, bytes) : request.updates_per_word;
+        works.push_back({.title = fmt::format("2^{} words{}", log2, bytes == "8" ? "" : ", " + bytes + " bytes"),
+                         .log2 = log2,
+                         .updates_per_word = updates,
+                         .bytes = bytes,
+                         .arguments = {"--log2", log2, "--updates-per-word", updates, "--bytes", bytes}});
+      }
     }
     return works;
   }
   for (const std::string& bytes : request.sizes) {
-    works.push_back({fmt::format("{} bytes", bytes), bytes, "", {"--bytes", bytes}});
+    works.push_back({.title = fmt::format("{} bytes", bytes),
+                     .log2 = "",
+                     .updates_per_word = "",
+                     .bytes = bytes,
+                     .arguments = {"--bytes", bytes}});
     if (!request.messages.empty())
       works.back().arguments.insert(works.back().arguments.end(), {"--messages", request.messages});
   }
@@ -71,9 +81,9 @@ BenchCase headway_case(const Request& request, const Work& work, const std::stri
 }
 
 BenchCase limit_of(const Request& request, const Work& work, const Settings& settings) {
-  if (benchmark(request.bench).has_table) return limit_of_table(work.parameter, work.updates_per_word, settings);
-  if (request.bench == "pingpong") return limit_of_pingpong(request, work.parameter, settings);
-  return limit_of_messages(request, work.parameter, settings);
+  if (benchmark(request.bench).has_table) return limit_of_table(request, work, settings);
+  if (request.bench == "pingpong") return limit_of_pingpong(request, work.bytes, settings);
+  return limit_of_messages(request, work.bytes, settings);
 }
 
 std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {
@@ -90,7 +100,7 @@ std::vector<BenchGroup> groups_of(const Request& request, const Settings& settin
       }
       for (const std::string& buffer : buffers) group.cases.push_back(headway_case(request, work, mode, buffer));
     }
-    for (BenchCase& peer : peer_cases(request, work.parameter, work.arguments, settings)) {
+    for (BenchCase& peer : peer_cases(request, work, settings)) {
       group.cases.push_back(std::move(peer));
     }
     groups.push_back(std::move(group));

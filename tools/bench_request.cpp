@@ -90,12 +90,13 @@ void add_work_options(Adder& add, Request& request) {
     request.log2s = bench::parse_list("--log2", text);
     for (const std::string& log2 : request.log2s) bench::parse_count("--log2", log2, 1, 40);
   });
-  add.own(&Benchmark::has_table, "--updates-per-word", "N", "updates are N * 2^K [4, or more: at least 2^24 in all]",
+  add.own(&Benchmark::has_table, "--updates-per-word", "N",
+          "updates are N * 2^K [4, or more: at least 2^24 in all; of more than 8 bytes at most 4 GiB]",
           [&](const std::string& text) {
             bench::parse_number("--updates-per-word", text, 0, 1e9);
             request.updates_per_word = text;
           });
-  add.own(&Benchmark::has_messages, "--bytes", "LIST", "bytes of a message, such as 8,104,1K,1M; a comparison each",
+  add.own(&Benchmark::has_sizes, "--bytes", "LIST", "bytes of a message, such as 8,104,1K,1M; a comparison each",
           [&](const std::string& text) {
             request.sizes = bench::parse_list("--bytes", text);
             check_sizes("--bytes", request.sizes, 0, bench::message_bytes_max);
@@ -106,9 +107,9 @@ void add_work_options(Adder& add, Request& request) {
           [&](const std::string& text) {
             request.messages = std::to_string(bench::parse_count("--messages", text, 1, 1ull << 40));
           });
-  add.own(&Benchmark::has_messages, "--type", "TYPE", bench::message_types_help,
+  add.own(&Benchmark::has_sizes, "--type", "TYPE", bench::message_types_help,
           [&](const std::string& text) { request.type = bench::parse_choice("--type", text, bench::message_types); });
-  add.own_flag(&Benchmark::has_messages, "--variable", "the same as --type bytes", [&] { request.type = "bytes"; });
+  add.own_flag(&Benchmark::has_sizes, "--variable", "the same as --type bytes", [&] { request.type = "bytes"; });
   add.own_flag(&Benchmark::has_messages, "--osu", "print two columns a mode, size and value, as the OSU benchmarks do",
                [&] { request.osu = true; });
 }
@@ -183,7 +184,8 @@ void complete(Request& request, const Settings& settings) {
                                    fmt::join(names_of(&Benchmark::has_limit), ", ")));
   }
   if (request.sizes.empty()) request.sizes = {asked.bytes};
-  if (asked.has_messages) {
+  if (asked.has_sizes) {
+    check_sizes("--bytes", request.sizes, asked.bytes_min, bench::message_bytes_max);
     for (const std::string& size : request.sizes) {
       bench::check_type(request.type, std::stoull(size), request.threshold, request.cutoff);
     }

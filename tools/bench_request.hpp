@@ -39,6 +39,14 @@ struct Request {
   std::vector<OwnOption> own_options;
 };
 
+/// What all cases of one comparison do.
+struct Work {
+  std::string title;
+  std::string log2, updates_per_word;  // of a table, where there is one
+  std::string bytes;                   // of a message
+  std::vector<std::string> arguments;  // of each program, Headway's and peers'
+};
+
 /// Adds the options of the command, stored to `request`.
 void add_options(CLI::App& app, Request& request);
 

@@ -1,6 +1,7 @@
 /// The benchmarks that `headway bench` knows, and what sets them apart.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,14 @@ struct Benchmark {
   std::string help;
   std::vector<std::string> peers = {};  // what does the same work without Headway
   bool has_table = false;               // takes --log2 and --updates-per-word
-  bool has_messages = false;            // takes --bytes, --type and --osu; needs two PEs
+  bool has_sizes = false;               // takes --bytes and --type
+  bool has_messages = false;            // takes --osu; needs two PEs
   bool pairs = false;                   // needs an even number of PEs
   std::string bytes = "8";              // the size of a message where --bytes says nothing
-  bool has_count = true;                // takes --messages
-  bool has_limit = false;               // takes --mode limit
-  bool has_modes = true;                // runs on Headway, so takes --mode, --peer and the aggregator's options
+  std::uint64_t bytes_min = 0;
+  bool has_count = true;   // takes --messages
+  bool has_limit = false;  // takes --mode limit
+  bool has_modes = true;   // runs on Headway, so takes --mode, --peer and the aggregator's options
 };
 
 /// All, as they are listed.

@@ -77,7 +77,9 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "stream", "--bytes", "8,,16"}, {"--bytes", "8,,16"}},
       {{"bench", "stream", "--messages", "0"}, {"--messages", "'0'"}},
       {{"bench", "randomaccess", "--osu"}, {"--osu", "stream"}},
-      {{"bench", "randomaccess", "--type", "bytes"}, {"--type", "stream"}},
+      {{"bench", "randomaccess", "--bytes", "8,4"}, {"--bytes", "'4'", "8 B"}},
+      {{"bench", "randomaccess", "--type", "fixed", "--bytes", "100"}, {"--type", "'fixed'", "100 bytes", "104"}},
+      {{"bench", "randomaccess", "--bytes", "16", "--peer", "hpcc"}, {"--peer", "'hpcc'", "--bytes 16", "8"}},
       {{"bench", "pingpong", "--peer", "mpi-direct"}, {"--peer", "'mpi-direct'", "mpi"}},
       {{"bench", "stream", "--peer", "hpcc"}, {"--peer", "'hpcc'", "mpi-direct"}},
       {{"bench", "stream", "--bytes", "0", "--peer", "mpi-direct"}, {"--peer", "mpi-direct"}},
@@ -145,6 +147,18 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
     EXPECT_EQ(record["pes"], 3);
     EXPECT_EQ(record["processes"], 3);
   }
+  for (const std::string type : {"fixed", "bytes", "vector", "string", "struct"}) {
+    const auto larger = bench({"bench", "randomaccess", "--mode", "direct,2d", "--log2", "8", "--pes", "4",
+                               "--updates-per-word", "4", "--bytes", "8,32,1000", "--type", type});
+    ASSERT_EQ(larger["records"].size(), 6u);
+    for (const auto& record : larger["records"]) {
+      EXPECT_EQ(record["verified"], true) << record;
+      EXPECT_EQ(record["errors"], 0);
+      EXPECT_EQ(record["messages"], 4 << 8);
+      EXPECT_EQ(record["options"]["type"], type);
+    }
+    EXPECT_EQ(larger["records"][4]["message_bytes"], 1000);
+  }
   const auto stream = bench({"bench", "stream", "--mode", "1d", "--bytes", "0,8,33", "--messages", "1000", "--pes", "2",
                              "--pes-per-process", "2", "--buffer-bytes", "4K", "--variable"});
   ASSERT_EQ(stream["records"].size(), 3u);
@@ -204,6 +218,8 @@ TEST(Command, osu_prints_two_columns_a_mode) {
 TEST(Command, bench_gives_every_mode_as_a_fraction_of_the_limit) {
   const std::vector<std::vector<std::string>> lines = {
       {"bench", "randomaccess", "--mode", "1d,limit,direct", "--log2", "8", "--updates-per-word", "100"},
+      {"bench", "randomaccess", "--mode", "1d,limit,direct", "--log2", "8", "--updates-per-word", "20", "--bytes",
+       "104", "--variable"},
       {"bench", "pingpong", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "200"},
       {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "5000"},
       {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "100", "--messages", "5000", "--variable"}};
@@ -297,7 +313,8 @@ TEST(Command, bench_ends_with_the_status_of_a_program_that_cannot_run) {
 }
 
 TEST(Command, a_peer_does_the_same_work_verified_where_there_is_one) {
-  const std::vector<std::string> table = {"--log2", "10", "--updates-per-word", "4"}, messages = {"--messages", "250"};
+  const std::vector<std::string> table = {"--log2", "10", "--updates-per-word", "4", "--bytes", "8,104,1001"};
+  const std::vector<std::string> messages = {"--messages", "250"};
   for (const std::string name : {"randomaccess", "pingpong", "stream", "staggered", "synthetic"}) {
     std::vector<std::string> arguments = {
         "bench", name, "--mode", "1d", "--pes", "2", "--repeat", "1", "--peer", "available", "--peer-buffer-bytes",

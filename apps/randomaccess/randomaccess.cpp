@@ -1,11 +1,15 @@
 /// HPC Challenge RandomAccess: T[a mod 2^k] ^= a for 4 * 2^k values of one global sequence, on a table spread over all
-/// PEs. Each PE generates its part and sends every update, eight bytes, to the PE that owns the word.
+/// PEs. Each PE generates its part and sends every update, eight bytes, to the PE that owns the word. Updates may also
+/// be larger messages, by their last eight bytes instead: T[a mod 2^k] ^= ~a.
 #include <fmt/format.h>
 
 #include <headway/base/bytes.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
+#include <message/kinds.hpp>
+#include <message/payload.hpp>
+#include <message/type.hpp>
 #include <options.hpp>
 
 #include "sequence.hpp"
@@ -17,6 +21,8 @@ namespace {
 struct Arguments {
   unsigned log2 = 20;
   double updates_per_word = 4;
+  std::size_t bytes = sizeof(std::uint64_t);  // of an update
+  std::string type;                           // one of message_types
   AggregatorOptions aggregator;
   std::string json;  // a file, "-", or empty for a line on standard output
 };
@@ -40,22 +46,82 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
         arguments.updates_per_word = bench::parse_number("--updates-per-word", text, 0, 1e9);
       },
       "N", "updates in all are N * 2^K [4]");
+  bench::add_value(
+      app, "--bytes",
+      [&](const std::string& text) {
+        arguments.bytes = bench::parse_count("--bytes", text, sizeof(std::uint64_t), bench::message_bytes_max);
+      },
+      "N", "bytes of an update: the value, a pattern, and the value's complement [8]");
+  bench::add_value(
+      app, "--type",
+      [&](const std::string& text) { arguments.type = bench::parse_choice("--type", text, bench::message_types); },
+      "TYPE", bench::message_types_help);
+  app.add_flag_callback(
+      "--variable", [&] { arguments.type = "bytes"; }, "the same as --type bytes");
   bench::add_aggregator_options(app, arguments.aggregator);
   bench::add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
-  return bench::parse_command_line(app, argc, argv);
+  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
+  try {
+    bench::check_type(arguments.type, arguments.bytes, arguments.aggregator.threshold, arguments.aggregator.cutoff);
+  } catch (const SettingError& error) {
+    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
+    return exit_status::unusable_arguments;
+  }
+  arguments.type = bench::type_or_default(arguments.type, arguments.bytes);
+  return std::nullopt;
 }
 
-template <class Blocks>
+/// The update of HPC Challenge: the value alone. A Kind as those of message/kinds.hpp.
+struct ValueAlone {
+  using Sender = Aggregator<std::uint64_t>;
+  using Received = const std::uint64_t&;
+  ValueAlone(std::size_t /*bytes*/, std::size_t /*source*/) {}
+  void send(Sender& sender, std::size_t owner, std::uint64_t a) { sender.send(owner, a); }
+  static bench::Ends ends(Received a) { return {a, a}; }
+  static void check(auto& checker, Received a) { checker(reinterpret_cast<const std::byte*>(&a), sizeof a); }
+};
+
+/// Collective. Sends some updates that nobody applies; returns how many were not what they should be, byte by byte.
+template <class Kind, class Blocks>
+std::uint64_t check_payload(Pe& pe, const Arguments& arguments, const Blocks& blocks, Share share) {
+  typename Kind::Sender updates(pe, arguments.aggregator);
+  bench::PayloadChecker checker(arguments.bytes, pe.size());
+  std::uint64_t strays = 0;
+  updates.on([&](PeId source, typename Kind::Received received) {
+    const auto check = [&](const std::byte* message, std::size_t bytes) { checker(source, message, bytes); };
+    Kind::check(check, received);
+    strays += blocks.owner(Kind::ends(received).front) != pe.id();
+  });
+  Kind kind(arguments.bytes, pe.id());
+  const std::uint64_t messages = bench::checked_messages(share.size(), arguments.bytes);
+  pe.quiesce();
+  std::uint64_t a = starts(share.begin);
+  for (std::uint64_t left = messages; left > 0; --left) {
+    a = step(a);
+    kind.send(updates, blocks.owner(a), a);
+  }
+  pe.quiesce();
+  const std::uint64_t came = bench::sum_over_pes(pe, checker.count()), sent = bench::sum_over_pes(pe, messages);
+  return checker.errors() + strays + (came != sent);
+}
+
+template <class Kind, class Blocks>
 int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   const std::size_t me = pe.id();
   const auto updates_all = std::uint64_t(double(std::uint64_t(1) << arguments.log2) * arguments.updates_per_word);
   const Share share = share_of(updates_all, me, pe.size());
 
+  const bool has_payload = arguments.bytes > sizeof(std::uint64_t);
+  const std::uint64_t damaged = has_payload ? check_payload<Kind>(pe, arguments, blocks, share) : 0;
   Table table(blocks, me);
-  Aggregator<std::uint64_t> updates(pe, arguments.aggregator);
-  updates.on([words = table.data(), blocks](const std::uint64_t& a) { words[blocks.slot(a)] ^= a; });
+  Kind kind(arguments.bytes, me);
+  typename Kind::Sender updates(pe, arguments.aggregator);
+  updates.on([words = table.data(), blocks](typename Kind::Received received) {
+    const bench::Ends ends = Kind::ends(received);
+    words[blocks.slot(ends.front)] ^= ends.back;
+  });
 
   const auto pass = [&](Share part) {
     pe.quiesce();
@@ -63,7 +129,7 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
     std::uint64_t a = starts(part.begin);
     for (std::uint64_t left = part.size(); left > 0; --left) {
       a = step(a);
-      updates.send(blocks.owner(a), a);
+      kind.send(updates, blocks.owner(a), a);
     }
     pe.quiesce();
     return double(pe.engine().now() - begin) * 1e-9;
@@ -76,19 +142,33 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
 
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
   const std::uint64_t handled = bench::sum_over_pes(pe, after.handled - before.handled);
-  const std::uint64_t errors = bench::sum_over_pes(pe, table.undo_and_count_errors(blocks, me, updates_all));
+  const auto value_of = [&](std::uint64_t a) { return bench::back_of(a, arguments.bytes); };
+  const std::uint64_t errors =
+      bench::sum_over_pes(pe, damaged + table.undo_and_count_errors(blocks, me, updates_all, value_of));
   const bool verified = errors == 0 && handled == updates_all;
   if (me == 0) {
     const AggregatorOptions& effective = updates.options();
     bench::Json record = bench::make_record(
-        bench::make_case(pe, "randomaccess", effective, sizeof(std::uint64_t), updates_all), seconds, verified);
+        bench::make_case(pe, "randomaccess", effective, arguments.bytes, updates_all), seconds, verified);
     bench::add_frames(record, frames);
     record["table_log2"] = arguments.log2;
     record["errors"] = errors;
     record["options"] = bench::options_record(effective);
+    record["options"]["type"] = arguments.type;
+    record["options"]["variable"] = arguments.type != "fixed";
     bench::report(record, arguments.json);
   }
   return verified ? 0 : 1;
+}
+
+/// Measures with the kind of messages that the arguments name.
+template <class Blocks>
+int measure_any(Pe& pe, const Arguments& arguments, const Blocks& blocks) {
+  if (arguments.type == "fixed" && arguments.bytes == sizeof(std::uint64_t)) {
+    return measure<ValueAlone>(pe, arguments, blocks);
+  }
+  return bench::with_kind(arguments.type, arguments.bytes,
+                          [&]<class Kind>(std::type_identity<Kind>) { return measure<Kind>(pe, arguments, blocks); });
 }
 
 }  // namespace
@@ -100,6 +180,6 @@ int main(int argc, char** argv) {
   if (const auto status = parse(argc, argv, arguments)) return *status;
   return headway::run(argc, argv, [&](headway::Pe& pe) {
     return with_blocks(arguments.log2, pe.size(), pe.id(),
-                       [&](const auto& blocks) { return measure(pe, arguments, blocks); });
+                       [&](const auto& blocks) { return measure_any(pe, arguments, blocks); });
   });
 }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <headway/base/error.hpp>
 #include <span>
 
@@ -85,14 +86,15 @@ class Table {
   std::size_t size() const { return count_; }
 
   /// Applies this block's share of all `updates` once more, alone: every PE walks the whole sequence, nothing is
-  /// sent, so the check depends on nothing that carried the messages. Each update is its own inverse: returns how many
-  /// words are not i then.
-  template <class Blocks>
-  std::uint64_t undo_and_count_errors(const Blocks& blocks, std::size_t me, std::uint64_t updates) {
+  /// sent, so the check depends on nothing that carried the messages. Update `a` was by value_of(a). Each is its own
+  /// inverse: returns how many words are not i then.
+  template <class Blocks, class ValueOf = std::identity>
+  std::uint64_t undo_and_count_errors(const Blocks& blocks, std::size_t me, std::uint64_t updates,
+                                      ValueOf value_of = {}) {
     std::uint64_t a = starts(0);
     for (std::uint64_t j = 0; j < updates; ++j) {
       a = step(a);
-      if (blocks.owner(a) == me) words_[blocks.slot(a)] ^= a;
+      if (blocks.owner(a) == me) words_[blocks.slot(a)] ^= value_of(a);
     }
     return count_errors();
   }

@@ -4,8 +4,8 @@
 ///     using Received        what its handler gets
 ///     Kind(bytes, source)
 ///     send(sender, destination, index)   sends message `index`
-///     add(sum, received)                 both ends, to what is added up while it is timed
-///     check(checker, received)           every byte
+///     ends(received)                     what is read of it while it is timed
+///     check(checker, received)           every byte, as checker(message, bytes)
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class FixedKind {
     stamp(message(), index);
     sender.send(destination, message());
   }
-  static void add(Sum& sum, Received received) { bench::add(sum, received); }
-  static void check(Checker& checker, Received received) {
+  static Ends ends(Received received) { return ends_of(received); }
+  static void check(auto& checker, Received received) {
     checker(reinterpret_cast<const std::byte*>(&received), sizeof received);
   }
 
@@ -70,8 +70,8 @@ class RowKind {
     stamp(reinterpret_cast<std::byte*>(message_.data()), message_.size(), index);
     sender.send(destination, message_);
   }
-  static void add(Sum& sum, Received received) { bench::add(sum, bytes_of(received), received.size()); }
-  static void check(Checker& checker, Received received) { checker(bytes_of(received), received.size()); }
+  static Ends ends(Received received) { return ends_of(bytes_of(received), received.size()); }
+  static void check(auto& checker, Received received) { checker(bytes_of(received), received.size()); }
 
  private:
   static const std::byte* bytes_of(const auto& received) { return reinterpret_cast<const std::byte*>(received.data()); }
@@ -112,20 +112,18 @@ class PartsKind {
     }
     sender.send(destination, message_);
   }
-  static void add(Sum& sum, Received received) {
+  static Ends ends(Received received) {
     const std::size_t bytes = received.front.size() + received.back.size();
     if (bytes < 16) [[unlikely]] {
       const Bytes whole = joined(received);
-      return bench::add(sum, whole.data(), bytes);
+      return ends_of(whole.data(), bytes);
     }
-    std::uint64_t front, back;
-    std::memcpy(&front, received.front.data(), 8);
-    std::memcpy(&back, received.back.data() + received.back.size() - 8, 8);
-    ++sum.count;
-    sum.front += front;
-    sum.back += back;
+    Ends ends;
+    std::memcpy(&ends.front, received.front.data(), 8);
+    std::memcpy(&ends.back, received.back.data() + received.back.size() - 8, 8);
+    return ends;
   }
-  static void check(Checker& checker, Received received) {
+  static void check(auto& checker, Received received) {
     const Bytes whole = joined(received);
     checker(whole.data(), whole.size());
   }

@@ -67,7 +67,7 @@ int measure(Pe& pe, const Arguments& arguments) {
 
   Pattern pattern(pe, arguments);
   Sum sum;
-  pattern.on([&sum](std::size_t /*source*/, typename Kind::Received received) { Kind::add(sum, received); });
+  pattern.on([&sum](std::size_t /*source*/, typename Kind::Received received) { add(sum, Kind::ends(received)); });
   timed_pass(pe, pattern, checked_messages(arguments.messages, arguments.bytes));  // warms its frames
   sum = {};
   const std::vector<AggregatorStatistics> before = pattern.statistics();

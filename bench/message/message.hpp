@@ -79,6 +79,31 @@ void stamp(std::array<std::uint64_t, Words>& message, std::uint64_t index) {
   if constexpr (Words >= 2) message[Words - 1] = ~index;
 }
 
+/// The first and the last eight bytes of a message, or what there is of them; with less than 16 both are the first.
+struct Ends {
+  std::uint64_t front = 0, back = 0;
+};
+
+template <std::size_t Words>
+Ends ends_of(const std::array<std::uint64_t, Words>& message) {
+  return {message[0], message[Words - 1]};
+}
+
+inline Ends ends_of(const std::byte* message, std::size_t bytes) {
+  Ends ends;
+  if (bytes >= 16) [[likely]] {
+    std::memcpy(&ends.front, message, 8);
+    std::memcpy(&ends.back, message + bytes - 8, 8);
+  } else {
+    std::memcpy(&ends.front, message, bytes < 8 ? bytes : 8);
+    ends.back = ends.front;
+  }
+  return ends;
+}
+
+/// The last eight bytes of message `index`, of at least eight.
+constexpr std::uint64_t back_of(std::uint64_t index, std::size_t bytes) { return bytes >= 16 ? ~index : index; }
+
 /// What a receiver adds up while it is timed.
 struct Sum {
   std::uint64_t count = 0, front = 0, back = 0;
@@ -86,25 +111,10 @@ struct Sum {
   Sum operator*(std::uint64_t times) const { return {count * times, front * times, back * times}; }
 };
 
-template <std::size_t Words>
-void add(Sum& sum, const std::array<std::uint64_t, Words>& message) {
+inline void add(Sum& sum, Ends ends) {
   ++sum.count;
-  sum.front += message[0];
-  sum.back += message[Words - 1];
-}
-
-inline void add(Sum& sum, const std::byte* message, std::size_t bytes) {
-  std::uint64_t front = 0, back = 0;
-  if (bytes >= 16) [[likely]] {
-    std::memcpy(&front, message, 8);
-    std::memcpy(&back, message + bytes - 8, 8);
-  } else {
-    std::memcpy(&front, message, bytes < 8 ? bytes : 8);
-    back = front;
-  }
-  ++sum.count;
-  sum.front += front;
-  sum.back += back;
+  sum.front += ends.front;
+  sum.back += ends.back;
 }
 
 /// The sum of messages 0 to `messages`-1 of `bytes` each, whoever sent them.
@@ -114,7 +124,7 @@ inline Sum expected_sum(std::uint64_t messages, std::size_t bytes) {
   const std::size_t shown = bytes < 8 ? bytes : bytes < 16 ? 8 : 16;
   for (std::uint64_t i = 0; i < messages; ++i) {
     stamp(ends.data(), shown, i);
-    add(sum, ends.data(), shown);
+    add(sum, ends_of(ends.data(), shown));
   }
   return sum;
 }

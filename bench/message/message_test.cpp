@@ -2,6 +2,7 @@
 
 #include <message/laps.hpp>
 #include <message/message.hpp>
+#include <message/payload.hpp>
 
 namespace headway::bench {
 namespace {
@@ -23,7 +24,7 @@ TEST(Message, what_was_sent_once_each_is_accepted) {
     for (std::uint64_t i = 0; i < messages; ++i) {
       const auto message = message_of(bytes, messages - 1 - i);
       checker(message.data(), bytes);
-      add(sum, message.data(), bytes);
+      add(sum, ends_of(message.data(), bytes));
     }
     EXPECT_EQ(checker.errors(), 0u) << bytes << " bytes";
     EXPECT_EQ(sum, expected_sum(messages, bytes)) << bytes << " bytes";
@@ -76,6 +77,24 @@ TEST(Message, a_lost_a_doubled_and_a_changed_one_are_errors) {
       checker(message.data(), 104);
     }
     EXPECT_GT(checker.errors(), 0u) << "fault " << fault;
+  }
+}
+
+TEST(Payload, of_any_number_is_accepted_and_each_fault_is_an_error) {
+  const std::uint64_t number = 0x8badf00d12345678;
+  for (const std::size_t bytes : {8, 16, 17, 104}) {
+    PayloadChecker checker(bytes, source + 1);
+    auto message = message_of(bytes, number);
+    checker(source, message.data(), bytes);
+    EXPECT_EQ(checker.errors(), 0u) << bytes << " bytes";
+    checker(source, message.data(), bytes - 1);
+    EXPECT_EQ(checker.errors(), 1u) << bytes << " bytes";
+    checker(source - 1, message.data(), bytes);
+    EXPECT_EQ(checker.errors(), bytes > 16 ? 2u : 1u) << bytes << " bytes, of another source";
+    const std::uint64_t before = checker.errors();
+    message.back() ^= std::byte(1);
+    checker(source, message.data(), bytes);
+    EXPECT_EQ(checker.errors(), before + (bytes > 8)) << bytes << " bytes";
   }
 }
 

@@ -17,6 +17,7 @@ using Bytes = std::vector<std::byte>;
 template <class Message>
 class Items {
  public:
+  using Word = std::byte;  // what a bucket is made of
   Items(std::size_t bytes, std::size_t source) : bytes_(bytes) {
     if constexpr (any_size) pattern_.resize(bytes);
     bench::fill_pattern(std::as_writable_bytes(std::span(pattern_)), source);
@@ -28,12 +29,13 @@ class Items {
     std::memcpy(to, pattern_.data(), bytes());
     bench::stamp(to, bytes(), index);
   }
-  void add(bench::Sum& sum, const std::byte* item) const {
+  bench::Ends ends(const std::byte* item) const {
     if constexpr (any_size)
-      bench::add(sum, item, bytes());
+      return bench::ends_of(item, bytes());
     else
-      bench::add(sum, *reinterpret_cast<const Message*>(item));
+      return bench::ends_of(*reinterpret_cast<const Message*>(item));
   }
+  std::size_t words() const { return bytes(); }
   std::size_t bytes() const {
     if constexpr (any_size)
       return pattern_.size();

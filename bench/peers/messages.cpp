@@ -121,8 +121,9 @@ bench::Json measure(const Arguments& arguments, const Items<Item>& items, const 
   pass(some, [&](const std::byte* item, std::size_t source) { checkers.at(source)(item, arguments.bytes); });
   for (const auto& [source, checker] : checkers) errors += checker.errors();
   bench::Sum sum;
-  const double seconds =
-      pass(arguments.messages, [&sum, &items](const std::byte* item, std::size_t /*source*/) { items.add(sum, item); });
+  const double seconds = pass(arguments.messages, [&sum, &items](const std::byte* item, std::size_t /*source*/) {
+    bench::add(sum, items.ends(item));
+  });
   errors += sum != bench::expected_sum(arguments.messages, arguments.bytes) * pattern.others.size();
   return make_peer_record(arguments, arguments.bytes, total(arguments.messages * pattern.others.size()), seconds,
                           total(errors));

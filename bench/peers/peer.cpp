@@ -46,16 +46,16 @@ struct Bench {
   std::vector<std::string> modes;
   bool pairs;  // it needs an even number of ranks
   std::size_t ranks_min;
-  std::size_t bytes;  // of a message where --bytes says nothing
+  std::size_t bytes, bytes_min;  // of a message: where --bytes says nothing, and at least
   bench::Json (*run)(const Arguments&);
 };
 
 const std::vector<std::string> exchanges = {"mpi-alltoallv", "mpi-direct"};
-const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, run_randomaccess},
-                                    {"pingpong", {"mpi"}, true, 2, 8, run_pingpong},
-                                    {"stream", exchanges, true, 2, 8, run_messages},
-                                    {"staggered", exchanges, true, 2, 8, run_messages},
-                                    {"synthetic", exchanges, false, 2, 100, run_messages}};
+const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, run_randomaccess},
+                                    {"pingpong", {"mpi"}, true, 2, 8, 1, run_pingpong},
+                                    {"stream", exchanges, true, 2, 8, 1, run_messages},
+                                    {"staggered", exchanges, true, 2, 8, 1, run_messages},
+                                    {"synthetic", exchanges, false, 2, 100, 1, run_messages}};
 
 const Bench& bench_of(const Arguments& arguments) { return *std::ranges::find(benches, arguments.bench, &Bench::name); }
 
@@ -71,6 +71,10 @@ void complete(Arguments& arguments) {
   if (arguments.mode.empty()) arguments.mode = chosen.modes.front();
   bench::parse_choice("--mode", arguments.mode, chosen.modes);
   if (arguments.bytes == 0) arguments.bytes = chosen.bytes;
+  if (chosen.bytes_min > arguments.bytes) {
+    throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed for {} is {} or more", arguments.bytes,
+                                   chosen.name, chosen.bytes_min));
+  }
   if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
 }
 
@@ -92,7 +96,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   });
   add("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]",
       [&](const std::string& t) { arguments.updates_per_word = bench::parse_number("--updates-per-word", t, 0, 1e9); });
-  add("--bytes", "N", "not randomaccess: bytes of a message [8; synthetic 100]",
+  add("--bytes", "N", "bytes of a message, of randomaccess 8 or more [8; synthetic 100]",
       [&](const std::string& t) { arguments.bytes = bench::parse_count("--bytes", t, 1, bench::peer_bytes_max); });
   add("--messages", "M", "not randomaccess: messages from each rank to each, or round trips [by size]",
       [&](const std::string& t) { arguments.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });

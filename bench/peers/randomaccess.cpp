@@ -1,8 +1,10 @@
+#include <message/payload.hpp>
 #include <randomaccess/sequence.hpp>
 #include <randomaccess/table.hpp>
 
 #include "buckets.hpp"
 #include "direct.hpp"
+#include "item.hpp"
 #include "peer.hpp"
 
 namespace headway::peers {
@@ -12,28 +14,43 @@ using randomaccess::Share;
 using randomaccess::step;
 using randomaccess::Table;
 
-template <class Blocks>
-void apply_all(std::uint64_t* __restrict table, const Blocks blocks, const std::uint64_t* __restrict items,
-               std::size_t count) {
-  std::size_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const std::uint64_t a = items[i], b = items[i + 1], c = items[i + 2], d = items[i + 3];
-    table[blocks.slot(a)] ^= a;
-    table[blocks.slot(b)] ^= b;
-    table[blocks.slot(c)] ^= c;
-    table[blocks.slot(d)] ^= d;
+/// The update of HPC Challenge: the value alone, in a bucket of values. Otherwise as Items.
+struct Values {
+  using Word = std::uint64_t;
+  static constexpr std::size_t words() { return 1; }
+  static constexpr std::size_t bytes() { return sizeof(Word); }
+  static void write(Word* to, std::uint64_t a) { *to = a; }
+  static void write(std::byte* to, std::uint64_t a) { std::memcpy(to, &a, sizeof a); }
+  static bench::Ends ends(const Word* item) { return {*item, *item}; }
+  static bench::Ends ends(const std::byte* item) { return bench::ends_of(item, bytes()); }
+};
+
+template <class Blocks, class Updates>
+void apply_all(std::uint64_t* __restrict table, const Blocks blocks, const Updates& updates,
+               const typename Updates::Word* __restrict item, std::size_t count) {
+  const std::size_t words = updates.words();
+  for (; count >= 4; count -= 4, item += 4 * words) {
+    const bench::Ends a = updates.ends(item), b = updates.ends(item + words);
+    const bench::Ends c = updates.ends(item + 2 * words), d = updates.ends(item + 3 * words);
+    table[blocks.slot(a.front)] ^= a.back;
+    table[blocks.slot(b.front)] ^= b.back;
+    table[blocks.slot(c.front)] ^= c.back;
+    table[blocks.slot(d.front)] ^= d.back;
   }
-  for (; i < count; ++i) table[blocks.slot(items[i])] ^= items[i];
+  for (; count > 0; --count, item += words) {
+    const bench::Ends ends = updates.ends(item);
+    table[blocks.slot(ends.front)] ^= ends.back;
+  }
 }
 
-template <class Blocks>
-void update_by_buckets(Table& table, const Blocks blocks, Share share, std::size_t bucket_bytes) {
-  Buckets<std::uint64_t> buckets(MPI_COMM_WORLD, 1, bucket_bytes);
-  std::uint64_t** const cursors = buckets.cursors();
+/// apply(items, count, rank) for what comes from each rank.
+template <class Blocks, class Updates, class Apply>
+void update_by_buckets(const Blocks blocks, const Updates& updates, Share share, std::size_t bucket_bytes,
+                       Apply apply) {
+  using Word = typename Updates::Word;
+  Buckets<Word> buckets(MPI_COMM_WORLD, updates.words(), bucket_bytes);
+  Word** const cursors = buckets.cursors();
   const std::size_t few = std::max<std::size_t>(1, buckets.capacity() / 32);
-  const auto apply = [&](const std::uint64_t* items, std::size_t count, std::size_t /*rank*/) {
-    apply_all(table.data(), blocks, items, count);
-  };
   std::uint64_t a = randomaccess::starts(share.begin), left = share.size();
   do {
     // As many as fit wherever they go need no test each; a round ends when only few would.
@@ -42,29 +59,27 @@ void update_by_buckets(Table& table, const Blocks blocks, Share share, std::size
       left -= now;
       for (std::size_t i = 0; i < now; ++i) {
         a = step(a);
-        *cursors[blocks.owner(a)]++ = a;
+        Word*& cursor = cursors[blocks.owner(a)];
+        Word* const at = cursor;
+        cursor = at + updates.words();
+        updates.write(at, a);
       }
     }
   } while (!buckets.exchange(left == 0, apply));
 }
 
-template <class Blocks>
-void update_directly(Table& table, const Blocks blocks, std::size_t me, Share share) {
-  std::uint64_t* const words = table.data();
-  const auto handle = [words, blocks](const std::byte* item) {
-    std::uint64_t a;
-    std::memcpy(&a, item, sizeof a);
-    words[blocks.slot(a)] ^= a;
-  };
-  DirectMessages messages(MPI_COMM_WORLD, sizeof(std::uint64_t), handle);
+/// handle(item, rank) for what comes from other ranks, own(a) for this one's.
+template <class Blocks, class Updates, class Handle, class Own>
+void update_directly(const Blocks blocks, const Updates& updates, std::size_t me, Share share, Handle handle, Own own) {
+  DirectMessages messages(MPI_COMM_WORLD, updates.bytes(), handle);
   std::uint64_t a = randomaccess::starts(share.begin);
   for (std::uint64_t left = share.size(); left > 0; --left) {
     a = step(a);
     const std::size_t owner = blocks.owner(a);
     if (owner == me) {
-      words[blocks.slot(a)] ^= a;
+      own(a);
     } else {
-      std::memcpy(messages.next(), &a, sizeof a);
+      updates.write(messages.next(), a);
       messages.send(owner);
     }
   }
@@ -72,28 +87,75 @@ void update_directly(Table& table, const Blocks blocks, std::size_t me, Share sh
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-template <class Blocks>
-bench::Json measure(const Arguments& arguments, const Blocks blocks, std::size_t me, std::size_t pes) {
+/// Every byte of some updates, which nobody applies. Returns errors.
+template <class Blocks, class Updates>
+std::uint64_t check_payload(const Arguments& arguments, const Blocks blocks, const Updates& updates, std::size_t me,
+                            std::size_t pes, Share share) {
+  bench::PayloadChecker checker(arguments.bytes, pes);
+  const auto check = [&](const auto* item, std::size_t rank) {
+    checker(rank, reinterpret_cast<const std::byte*>(item), arguments.bytes);
+  };
+  const std::uint64_t messages = bench::checked_messages(share.size(), arguments.bytes);
+  share.end = share.begin + messages;
+  if (arguments.mode == "mpi-direct") {
+    const auto own = [&](std::uint64_t a) {
+      std::vector<std::byte> item(arguments.bytes);
+      updates.write(item.data(), a);
+      check(item.data(), me);
+    };
+    update_directly(blocks, updates, me, share, check, own);
+  } else {
+    const auto check_all = [&](const auto* item, std::size_t count, std::size_t rank) {
+      for (; count > 0; --count, item += updates.words()) check(item, rank);
+    };
+    update_by_buckets(blocks, updates, share, arguments.buffer_bytes, check_all);
+  }
+  return checker.errors() + (total(checker.count()) != total(messages));
+}
+
+template <class Blocks, class Updates>
+void update(const Arguments& arguments, Table& table, const Blocks blocks, const Updates& updates, std::size_t me,
+            Share share) {
+  std::uint64_t* const words = table.data();
+  if (arguments.mode == "mpi-direct") {
+    const auto handle = [words, blocks, &updates](const std::byte* item) {
+      const bench::Ends ends = updates.ends(item);
+      words[blocks.slot(ends.front)] ^= ends.back;
+    };
+    const auto own = [words, blocks, bytes = updates.bytes()](std::uint64_t a) {
+      words[blocks.slot(a)] ^= bench::back_of(a, bytes);
+    };
+    update_directly(blocks, updates, me, share, handle, own);
+  } else {
+    const auto apply = [&](const auto* items, std::size_t count, std::size_t /*rank*/) {
+      apply_all(words, blocks, updates, items, count);
+    };
+    update_by_buckets(blocks, updates, share, arguments.buffer_bytes, apply);
+  }
+}
+
+template <class Blocks, class Updates>
+bench::Json measure(const Arguments& arguments, const Blocks blocks, const Updates& updates, std::size_t me,
+                    std::size_t pes) {
   const auto words = std::uint64_t(1) << arguments.log2;
-  const auto updates = std::uint64_t(double(words) * arguments.updates_per_word);
-  const Share share = randomaccess::share_of(updates, me, pes);
+  const auto updates_all = std::uint64_t(double(words) * arguments.updates_per_word);
+  const Share share = randomaccess::share_of(updates_all, me, pes);
+  const bool has_payload = arguments.bytes > sizeof(std::uint64_t);
+  const std::uint64_t damaged = has_payload ? check_payload(arguments, blocks, updates, me, pes, share) : 0;
   Table table(blocks, me);
   const auto pass = [&](Share part) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
-    if (arguments.mode == "mpi-direct") {
-      update_directly(table, blocks, me, part);
-    } else {
-      update_by_buckets(table, blocks, part, arguments.buffer_bytes);
-    }
+    update(arguments, table, blocks, updates, me, part);
     return slowest(MPI_Wtime() - begin);
   };
   pass({share.begin,
         share.begin + std::min<std::uint64_t>(share.size() / 4, 1 << 18)});  // warms caches and MPI's memory
   table.reset();
   const double seconds = pass(share);
-  const std::uint64_t errors = total(table.undo_and_count_errors(blocks, me, updates));
-  bench::Json record = make_peer_record(arguments, sizeof(std::uint64_t), updates, seconds, errors);
+  const auto value_of = [&](std::uint64_t a) { return bench::back_of(a, arguments.bytes); };
+  const std::uint64_t errors = total(damaged + table.undo_and_count_errors(blocks, me, updates_all, value_of));
+  bench::Json record = make_peer_record(arguments, arguments.bytes, updates_all, seconds, errors);
   record["table_log2"] = arguments.log2;
   record["errors"] = errors;
   return record;
@@ -106,7 +168,10 @@ bench::Json run_randomaccess(const Arguments& arguments) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &pes);
   return randomaccess::with_blocks(arguments.log2, std::size_t(pes), std::size_t(me), [&](const auto& blocks) {
-    return measure(arguments, blocks, std::size_t(me), std::size_t(pes));
+    const auto with = [&](const auto& updates) {
+      return measure(arguments, blocks, updates, std::size_t(me), std::size_t(pes));
+    };
+    return arguments.bytes == Values::bytes() ? with(Values()) : with_items(arguments.bytes, std::size_t(me), with);
   });
 }
 
