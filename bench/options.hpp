@@ -20,7 +20,7 @@ namespace headway::bench {
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
-      "direct (a frame per message), 1d, 2d, 3d, ... [1d]");
+      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps, wps-2d, ... [1d]");
   add_value(
       app, "--buffer-bytes",
       [&](const std::string& text) {
@@ -48,6 +48,7 @@ inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
 inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorStatistics& after) {
   FrameCounts counts;
   counts.frames = after.frames - before.frames;
+  counts.frames_between_processes = after.frames_between_processes - before.frames_between_processes;
   counts.wire_bytes = after.wire_bytes - before.wire_bytes;
   if (counts.frames > 0) {
     const double filled = after.fill_mean * double(after.frames) - before.fill_mean * double(before.frames);
@@ -65,6 +66,7 @@ inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorSt
 inline FrameCounts joined(const FrameCounts& a, const FrameCounts& b) {
   FrameCounts sum;
   sum.frames = a.frames + b.frames;
+  sum.frames_between_processes = a.frames_between_processes + b.frames_between_processes;
   sum.wire_bytes = a.wire_bytes + b.wire_bytes;
   if (sum.frames > 0) {
     sum.fill_mean = (a.fill_mean * double(a.frames) + b.fill_mean * double(b.frames)) / double(sum.frames);

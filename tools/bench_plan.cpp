@@ -24,7 +24,8 @@ const char* const command_name = "headway bench";
 void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
   std::cout << fmt::format(
-      "\nmodes          direct (a frame per message), 1d, 2d, 3d, ...; of {} also limit, the hand-written loop\n",
+      "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ...; of {} also "
+      "limit, the hand-written loop\n",
       fmt::join(names_of(&Benchmark::has_limit), ", "));
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);

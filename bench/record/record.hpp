@@ -25,7 +25,7 @@ struct Case {
 
 /// How the frames of a run went, summed over all PEs.
 struct FrameCounts {
-  std::uint64_t frames = 0;
+  std::uint64_t frames = 0, frames_between_processes = 0;
   std::uint64_t wire_bytes = 0;
   double fill_mean = 0;  // bytes used over buffer_bytes when a frame was posted
   std::uint64_t full = 0, timeout = 0, idle = 0, explicitly = 0;  // reasons of flush

@@ -2,7 +2,8 @@
 /// at the limits of every option, with handlers that send on. Both ends write down what they sent and handled per pair
 /// of PEs in memory that the starting process compares afterwards.
 ///
-///     exactly_once [--mode direct,1d,2d,3d] [--messages N] [--large N] [--case NAME] [--seed N] [--seconds N]
+///     exactly_once [--mode direct,1d,2d,3d,wps,wps-2d] [--messages N] [--large N] [--case NAME] [--seed N] [--seconds
+///     N]
 ///     [--verbose]
 ///
 /// N messages of 0 to 4 KB and N of up to 1 MB in each mode, spread over all cases. PEs as HEADWAY_PES says, and so on.
@@ -107,8 +108,8 @@ struct Plan {
   double seconds = 0;                     // 0: `rounds` rounds
 };
 
-/// Memory of all PEs together, looked at about a hundred times in a soak. After the first quarter of a long one it must not
-/// grow; in a short one queues and spills still come to what they need at most.
+/// Memory of all PEs together, looked at about a hundred times in a soak. After the first quarter of a long one it must
+/// not grow; in a short one queues and spills still come to what they need at most.
 class Growth {
  public:
   void look(Pe& pe, double part_of_the_time) {
@@ -181,7 +182,8 @@ class Participant {
       }
     }
     if (pe_.id() == 0) {
-      if (const std::string growth = growth_.report(plan_.seconds >= seconds_of_a_long_soak); !growth.empty()) report(growth);
+      if (const std::string growth = growth_.report(plan_.seconds >= seconds_of_a_long_soak); !growth.empty())
+        report(growth);
     }
     return errors_ == 0 ? 0 : 1;
   }
@@ -376,7 +378,7 @@ int run_case(const Plan& plan, char* program, bool verbose) {
 }
 
 int run_all(int argc, char** argv) {
-  std::string modes = "direct,1d,2d,3d", only;
+  std::string modes = "direct,1d,2d,3d,wps", only;
   std::uint64_t messages = 50'000, large = 500, seed = 1;
   double seconds = 0;
   bool verbose = false;

@@ -39,10 +39,10 @@ bool allreduce_is_right(Pe& pe, const Round& round) {
 }
 
 /// A quarter of the budget, and one frame more for each number of hops that may be left.
-std::size_t target_bytes_max(const Program& program) {
+std::size_t target_bytes_max(const Program& program, std::size_t pes_per_process) {
   std::size_t hops_max = 1, frame_max = std::max(program.budget_bytes / 16, headway::buffer_bytes_min);
   auto add = [&](const headway::AggregatorOptions& options) {
-    const auto extents = headway::aggregate::grid_extents(program.pes, options.topology.dimensions);
+    const auto extents = headway::aggregate::route_extents(program.pes, options.topology, pes_per_process);
     const std::size_t peers = std::accumulate(extents.begin(), extents.end(), std::size_t(0));
     frame_max = std::max(frame_max, std::min(options.buffer_bytes, program.budget_bytes / (2 * peers)));
     hops_max = std::max(hops_max, extents.size());
@@ -62,7 +62,7 @@ Participant::Participant(Pe& pe, const Program& program, const Expectation& expe
       expectation_(expectation),
       ledger_(ledger),
       random_(mix(program.seed, 0xbe00 + pe.id())),
-      target_bytes_max_(target_bytes_max(program)),
+      target_bytes_max_(target_bytes_max(program, pe.engine().endpoint().pes_per_process())),
       begun_(program.rounds.size()) {
   set_receiver(pe, this);
 }

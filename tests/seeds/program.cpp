@@ -49,6 +49,20 @@ ChannelPlan draw_channel(Random& random) {
   return plan;
 }
 
+/// Some PEs pretend to be threads of one process, and some aggregators care.
+void draw_processes(Random random, Program& program) {
+  constexpr headway::Scheme schemes[] = {headway::Scheme::wps};
+  if (random.one_in(2)) program.conditions.pes_per_process = random.between(2, 6);
+  for (Stage& stage : program.stages) {
+    for (ChannelPlan& plan : stage.channels) {
+      headway::Topology& topology = plan.options.topology;
+      const headway::Scheme scheme = schemes[random.below(std::size(schemes))];
+      const bool possible = topology.dimensions > 0 && topology.dimensions < headway::dimensions_max;
+      if (random.one_in(2) && possible && plan.kind != Kind::default_calls) topology.scheme = scheme;
+    }
+  }
+}
+
 /// Whether what lies in its buffers leaves without a flush.
 bool delivers_unaided(const ChannelPlan& plan) {
   return plan.options.flush_when_idle || plan.options.timeout != headway::no_timeout;
@@ -198,6 +212,7 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
       program.phases += round.quiesces;
     }
   }
+  draw_processes(Random(mix(seed, 0x9e05)), program);
   for (Stage& stage : program.stages) {
     for (Round& round : stage.rounds) {
       round.number = program.rounds.size();
@@ -256,7 +271,8 @@ const ChannelPlan& Program::channel(const Draft& draft) const {
 }
 
 std::string Program::describe() const {
-  std::string text = fmt::format("{} PEs, budget {}", pes, headway::format_bytes(budget_bytes));
+  std::string text = fmt::format("{} PEs, {} in a process, budget {}", pes, conditions.pes_per_process,
+                                 headway::format_bytes(budget_bytes));
   for (const Stage& stage : stages) {
     text += "; ";
     for (const ChannelPlan& channel : stage.channels) {

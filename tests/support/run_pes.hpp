@@ -113,7 +113,7 @@ inline constexpr Shape shapes[] = {{1, 1},
                                    {8, 4},
                                    {13, 1},
 #if defined(HEADWAY_SIM)
-                                   {13, 13, "delay=30us,jitter=3,refuse=0.1,inbox=16,slow=2:20"}
+                                   {13, 13, "delay=30us,jitter=3,refuse=0.1,inbox=16,per-process=4,slow=2:20"}
 #endif
 };
 

@@ -35,13 +35,15 @@ std::uint16_t hash16(const std::string& text) {
 
 Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
     : engine_(&pe.engine()),
+      process_first_(engine_->id() - engine_->id() % engine_->endpoint().pes_per_process()),
+      process_pes_(engine_->endpoint().pes_per_process()),
       options_(options),
       shape_(std::move(shape)),
       name_(options.name),
-      route_((require(options.topology.dimensions <= dimensions_max, "topology", options.topology.dimensions,
-                      "direct() or grid(1) to grid(8)"),
+      route_((require(is_allowed(options.topology), "topology", options.topology.dimensions,
+                      "direct(), grid(1) to grid(8), or one of processes from grid(1) to grid(7)"),
               engine_->id()),
-             engine_->size(), options.topology),
+             engine_->size(), options.topology, process_pes_),
       direct_(options.topology.dimensions == 0) {
   resolve_options(options);
   enter_scope(engine_->scope());
@@ -57,7 +59,7 @@ Core::~Core() {
 
 void Core::resolve_options(const AggregatorOptions& given) {
   options_.name = name_;
-  const std::vector<std::size_t> extents = grid_extents(engine_->size(), given.topology.dimensions);
+  const std::vector<std::size_t> extents = route_extents(engine_->size(), given.topology, process_pes_);
   std::size_t peers = 0;  // of the PE with the most: all PEs must come to the same sizes
   for (const std::size_t extent : extents) peers += extent;
 
@@ -289,6 +291,7 @@ void Core::post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeI
                       std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) {
   fill_header(frame.frame->header, scope, frame.hops_left, payload_bytes, tail_bytes, count, flags);
   ++frames_;
+  frames_between_processes_ += leaves_process(target);
   wire_bytes_ += sizeof(FrameHeader) + payload_bytes + tail_bytes;
   engine_->store().post(target, frame, frame.end);
 }
@@ -388,6 +391,7 @@ bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size
   }
   engine_->count_created(1);
   ++by_value_;
+  frames_between_processes_ += leaves_process(destination);
   by_value_bytes_ += bytes;
   poll_now_and_then();
   return true;
@@ -565,6 +569,7 @@ AggregatorStatistics Core::statistics() const {
   result.forwarded = forwarded_;
   result.payload_bytes = payload_bytes_ + by_value_bytes_ + open_bytes;
   result.frames = frames_ + by_value_;
+  result.frames_between_processes = frames_between_processes_;
   result.wire_bytes = wire_bytes_ + by_value_ * sizeof(FrameHeader) + by_value_bytes_;
   result.alone = alone_ + by_value_;
   result.flush_full = flushes_[std::size_t(am::FlushReason::full)] + by_value_;

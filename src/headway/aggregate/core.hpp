@@ -262,11 +262,13 @@ class Core : public am::FrameHandler {
   void count_alone(std::size_t bytes);
   bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
+  bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
 
   am::Engine* engine_;
+  std::size_t process_first_, process_pes_;  // this PE's process: its first PE, and how many one has
   AggregatorOptions options_;
   MessageShape shape_;
   std::string name_;
@@ -297,6 +299,7 @@ class Core : public am::FrameHandler {
 
   // statistics
   std::uint64_t by_value_ = 0, by_value_bytes_ = 0;  // not in those below
+  std::uint64_t frames_between_processes_ = 0;
   std::uint64_t created_ = 0, payload_bytes_ = 0, frames_ = 0, wire_bytes_ = 0, alone_ = 0;
   std::uint64_t flushes_[am::flush_reasons] = {};
   std::uint64_t used_bytes_ = 0, buffered_frames_ = 0, peak_target_bytes_ = 0;

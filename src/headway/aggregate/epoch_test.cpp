@@ -25,7 +25,7 @@ using testing::shapes;
 using testing::Shared;
 using namespace std::chrono_literals;
 
-constexpr Topology topologies[] = {direct(), grid(1), grid(2), grid(3)};
+constexpr Topology topologies[] = {direct(), grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(2, Scheme::wps)};
 
 /// Options with which a buffer is sent only when it is full, or for the end of its scope.
 AggregatorOptions patient(Topology topology = grid(1)) {

@@ -9,17 +9,26 @@
 
 namespace headway {
 
+/// Who has buffers for whom where processes have several PEs. ("Shared-memory-aware latency-sensitive message
+/// aggregation for fine-grained communication", 2024, whose workers are our PEs.)
+enum class Scheme : std::uint8_t {
+  ww,   // each PE for PEs: the grid is one of PEs
+  wps,  // each PE for processes: the grid is one of processes; who receives a frame passes it on within its process
+};
+
 /// The virtual grid that messages hop over; any number of PEs, primes and incomplete last rows included.
 struct Topology {
-  unsigned dimensions = 1;  // 0: direct, each message in a frame of its own; n: an n-dimensional grid
+  unsigned dimensions = 1;     // 0: direct, each message in a frame of its own; n: an n-dimensional grid
+  Scheme scheme = Scheme::ww;  // others: the grid is one of processes, and the hop within a process is the last
   bool operator==(const Topology&) const = default;
 };
-inline constexpr unsigned dimensions_max = 8;
+inline constexpr unsigned dimensions_max = 8;  // the hop within a process included
 
 constexpr Topology direct() { return {0}; }
-constexpr Topology grid(unsigned dimensions) { return {dimensions}; }
+constexpr Topology grid(unsigned dimensions, Scheme scheme = Scheme::ww) { return {dimensions, scheme}; }
 
-/// "direct", "1d", "2d", ... "8d". Throws SettingError that names the text and what is allowed.
+/// "direct", "1d", "2d", ... "8d"; "ww", which is "1d"; "wps", "wps-2d", ... "wps-7d". Throws SettingError that names
+/// the text and what is allowed.
 Topology parse_topology(std::string_view text);
 std::string to_string(Topology topology);
 
@@ -63,6 +72,7 @@ struct AggregatorStatistics {
   std::uint64_t wire_bytes = 0;     // of those frames: header, payload, tail
   std::uint64_t alone = 0;          // messages that travelled by themselves
   std::uint64_t flush_full = 0, flush_timeout = 0, flush_idle = 0, flush_explicit = 0;  // frames by reason
+  std::uint64_t frames_between_processes = 0;  // of all frames
   std::uint64_t spilled_frames = 0;       // frames that waited outside the budget (of all aggregators of the PE)
   std::uint64_t spilled_bytes_peak = 0;   // at most this much at once (of all aggregators of the PE)
   std::uint64_t peak_buffer_bytes = 0;    // of open buffers, at most this much at once

@@ -7,16 +7,41 @@
 
 namespace headway {
 
+namespace {
+
+constexpr std::pair<std::string_view, Scheme> node_aware[] = {{"wps", Scheme::wps}};
+
+/// "2d" is 2. 0 for what is none.
+unsigned parse_dimensions(std::string_view text) {
+  const bool good = text.size() == 2 && text[0] >= '1' && text[0] <= '9' && (text[1] == 'd' || text[1] == 'D');
+  return good ? unsigned(text[0] - '0') : 0;
+}
+
+}  // namespace
+
 Topology parse_topology(std::string_view text) {
   if (text == "direct") return direct();
-  if (text.size() == 2 && text[0] >= '1' && text[0] <= '0' + int(dimensions_max) && (text[1] == 'd' || text[1] == 'D')) {
-    return grid(unsigned(text[0] - '0'));
+  if (text == "ww") return grid(1);
+  Topology topology = grid(parse_dimensions(text));
+  for (const auto& [name, scheme] : node_aware) {
+    if (text == name) topology = grid(1, scheme);
+    if (text.starts_with(name) && text.substr(name.size()).starts_with('-')) {
+      topology = grid(parse_dimensions(text.substr(name.size() + 1)), scheme);
+    }
   }
-  throw SettingError(fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d", text, dimensions_max));
+  if (topology.dimensions != 0 && aggregate::is_allowed(topology)) return topology;
+  throw SettingError(fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d, ww, wps, wps-2d, ... wps-{}d", text,
+                                 dimensions_max, dimensions_max - 1));
 }
 
 std::string to_string(Topology topology) {
-  return topology.dimensions == 0 ? "direct" : fmt::format("{}d", topology.dimensions);
+  if (topology.scheme == Scheme::ww) {
+    return topology.dimensions == 0 ? "direct" : fmt::format("{}d", topology.dimensions);
+  }
+  const auto* const named =
+      std::ranges::find(node_aware, topology.scheme, [](const auto& pair) { return pair.second; });
+  return topology.dimensions == 1 ? std::string(named->first)
+                                  : fmt::format("{}-{}d", named->first, topology.dimensions);
 }
 
 }  // namespace headway
@@ -42,8 +67,22 @@ std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions) {
   return extents;
 }
 
-Route::Route(std::size_t me, std::size_t pes, Topology topology) {
-  const std::vector<std::size_t> extents = grid_extents(pes, topology.dimensions);
+std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::size_t pes_per_process) {
+  if (topology.scheme == Scheme::ww || pes_per_process == 1) return grid_extents(pes, topology.dimensions);
+  const std::size_t processes = (pes + pes_per_process - 1) / pes_per_process;
+  if (processes == 1) return {pes};
+  std::vector<std::size_t> extents = grid_extents(processes, topology.dimensions);
+  extents.push_back(pes_per_process);
+  return extents;
+}
+
+bool is_allowed(Topology topology) {
+  if (topology.scheme == Scheme::ww) return topology.dimensions <= dimensions_max;
+  return topology.dimensions > 0 && topology.dimensions < dimensions_max;
+}
+
+Route::Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process) {
+  const std::vector<std::size_t> extents = route_extents(pes, topology, pes_per_process);
   const std::size_t levels = extents.size();
   levels_.resize(levels);
 

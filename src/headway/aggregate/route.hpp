@@ -10,10 +10,10 @@ namespace headway::aggregate {
 
 /// The routes of one PE over an n-dimensional grid of `pes` PEs, for any number.
 ///
-/// Level 0 divides the PEs into blocks of equal size, the last one perhaps smaller; level 1 divides each block again; at
-/// the last level a block is one PE. A message first hops to the block of its destination, to the PE that lies where its
-/// sender lies in its own block (wrapped around in a smaller one), and then on within that block. So it takes at most n
-/// hops, each in a level above the last, and needs no PE that does not exist.
+/// Level 0 divides the PEs into blocks of equal size, the last one perhaps smaller; level 1 divides each block again;
+/// at the last level a block is one PE. A message first hops to the block of its destination, to the PE that lies where
+/// its sender lies in its own block (wrapped around in a smaller one), and then on within that block. So it takes at
+/// most n hops, each in a level above the last, and needs no PE that does not exist.
 ///
 ///   2D, 7 PEs, rows of 3:     0 1 2        2 -> 4: to row 1, where 2 would be 5: 2 -> 5 -> 4
 ///                             3 4 5        1 -> 6: to row 2, which is short: column 1 wraps to 0: 1 -> 6
@@ -21,6 +21,9 @@ namespace headway::aggregate {
 ///
 /// A frame of level l carries for each message its destination's index within the receiver's block of level l + 1: the
 /// key, in as few bytes as hold it. At the last level there is none.
+///
+/// Where the topology knows of processes, the blocks of the last level but one are processes (of consecutive PEs, the
+/// last one perhaps smaller), and the levels above it a grid of these.
 class Route {
  public:
   struct Hop {
@@ -29,7 +32,7 @@ class Route {
   };
   static constexpr std::uint32_t deliver_here = 0xffffffff;
 
-  Route(std::size_t me, std::size_t pes, Topology topology);
+  Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process = 1);
 
   unsigned levels() const { return unsigned(levels_.size()); }
   std::size_t slots() const { return targets_.size(); }
@@ -57,5 +60,11 @@ class Route {
 
 /// The extents of the grid, level 0 first; their product is at least `pes`.
 std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions);
+
+/// Those of a route. Where there is one process, or each has one PE, processes make no difference.
+std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::size_t pes_per_process);
+
+/// Whether a topology can be: its dimensions are not too many.
+bool is_allowed(Topology topology);
 
 }  // namespace headway::aggregate

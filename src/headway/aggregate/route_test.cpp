@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t pes_most = 130;
 
-std::vector<Route> routes(std::size_t pes, Topology topology) {
+std::vector<Route> routes(std::size_t pes, Topology topology, std::size_t pes_per_process = 1) {
   std::vector<Route> all;
-  for (std::size_t me = 0; me < pes; ++me) all.emplace_back(me, pes, topology);
+  for (std::size_t me = 0; me < pes; ++me) all.emplace_back(me, pes, topology, pes_per_process);
   return all;
 }
 
@@ -54,6 +54,49 @@ TEST(Route, every_message_arrives_by_hops_of_rising_levels) {
         }
       }
     }
+  }
+}
+
+TEST(Route, every_message_arrives_by_hops_of_rising_levels_over_processes) {
+  for (unsigned dimensions = 1; dimensions < dimensions_max; ++dimensions) {
+    for (std::size_t pes = 1; pes <= 40; ++pes) {
+      for (const std::size_t pes_per_process : {1, 2, 3, 4, 7, 16, 40}) {
+        const std::vector<Route> all = routes(pes, grid(dimensions, Scheme::wps), pes_per_process);
+        for (std::size_t source = 0; source < pes; ++source) {
+          for (std::size_t destination = 0; destination < pes; ++destination) {
+            ASSERT_EQ(follow(all, source, destination), "")
+                << pes << " PEs, " << pes_per_process << " in a process, " << dimensions << "D";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Route, over_processes_all_hops_but_the_last_lead_to_other_processes_and_the_last_one_to_none) {
+  for (const unsigned dimensions : {1u, 2u, 3u}) {
+    for (const std::size_t pes : {9, 12, 30, 64}) {
+      for (const std::size_t pes_per_process : {2, 4, 5}) {
+        const std::vector<Route> all = routes(pes, grid(dimensions, Scheme::wps), pes_per_process);
+        for (std::size_t me = 0; me < pes; ++me) {
+          ASSERT_EQ(all[me].levels(), dimensions + 1);
+          for (std::size_t destination = 0; destination < pes; ++destination) {
+            const std::uint32_t slot = all[me].first(destination).slot;
+            const bool is_last = all[me].level(slot) == dimensions;
+            const bool stays = all[me].target(slot) / pes_per_process == me / pes_per_process;
+            ASSERT_EQ(is_last, stays) << me << " -> " << destination << " of " << pes;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Route, processes_make_no_difference_where_there_is_one_or_each_has_one_pe) {
+  for (const unsigned dimensions : {1u, 2u, 3u}) {
+    EXPECT_EQ(route_extents(13, grid(dimensions, Scheme::wps), 1), grid_extents(13, dimensions));
+    EXPECT_EQ(route_extents(13, grid(dimensions, Scheme::wps), 13), grid_extents(13, 1));
+    EXPECT_EQ(route_extents(13, grid(dimensions), 4), grid_extents(13, dimensions));
   }
 }
 
@@ -145,10 +188,19 @@ TEST(Topology, its_name_is_what_is_parsed) {
     EXPECT_EQ(parse_topology(to_string(grid(dimensions))), grid(dimensions));
   }
   EXPECT_EQ(parse_topology("2D"), grid(2));
+  EXPECT_EQ(parse_topology("ww"), grid(1));
+  EXPECT_EQ(to_string(grid(1, Scheme::wps)), "wps");
+  EXPECT_EQ(to_string(grid(3, Scheme::wps)), "wps-3d");
+  EXPECT_EQ(parse_topology("wps-1d"), grid(1, Scheme::wps));
+  for (unsigned dimensions = 1; dimensions < dimensions_max; ++dimensions) {
+    const Topology topology = grid(dimensions, Scheme::wps);
+    EXPECT_EQ(parse_topology(to_string(topology)), topology);
+  }
 }
 
 TEST(Topology, other_texts_are_refused_with_the_text_and_what_is_allowed) {
-  for (const char* text : {"", "0d", "9d", "d", "2", "2dd", "12d", "-1d", "Direct ", "grid"}) {
+  for (const char* text : {"", "0d", "9d", "d", "2", "2dd", "12d", "-1d", "Direct ", "grid", "wps-", "wps2d", "wps-8d",
+                           "wps-0d", "wps-2", "ww-2d", "pps"}) {
     try {
       (void)parse_topology(text);
       ADD_FAILURE() << "taken: " << text;

@@ -32,6 +32,9 @@ class Endpoint {
   virtual std::size_t id() const = 0;
   virtual std::size_t size() const = 0;
 
+  /// PEs p * k to p * k + k - 1 are those of process p, where k is this; the last process may have fewer.
+  virtual std::size_t pes_per_process() const { return 1; }
+
   /// Claims memory for a frame of `frame_bytes` in all (frame_overhead included). Refuses when the PE's frame memory is
   /// spent. `tag` is the caller's, and comes back with reclaim().
   [[nodiscard]] virtual Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) = 0;

@@ -42,6 +42,7 @@ class LocalEndpoint final : public Endpoint {
 
   std::size_t id() const override { return pe_; }
   std::size_t size() const override { return peers_.size(); }
+  std::size_t pes_per_process() const override { return segment_->header().pes_per_process; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override {
     return std::size_t(1) << Arena::order_for(frame_bytes);

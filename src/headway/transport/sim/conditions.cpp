@@ -28,8 +28,8 @@ std::optional<double> parse_time(std::string_view text) {
 }
 
 constexpr std::string_view allowed =
-    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, jitter=FACTOR, inbox=FRAMES, slow=PE:FACTOR, "
-    "stop=PE@TIME[+TIME]";
+    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, jitter=FACTOR, inbox=FRAMES, per-process=PES, "
+    "slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
  public:
@@ -65,6 +65,8 @@ class Parser {
       conditions_->jitter = number(value, 0, 1e6);
     } else if (key == "inbox") {
       conditions_->inbox_frames = std::size_t(number(value, 1, 1e9));
+    } else if (key == "per-process") {
+      conditions_->pes_per_process = std::size_t(number(value, 1, 1e9));
     } else if (key == "slow") {
       const auto [pe, factor] = split(value, ':');
       conditions_->slow.push_back({pe_number(pe), number(factor, 1, 1e6)});

@@ -61,6 +61,7 @@ class SimEndpoint final : public Endpoint {
 
   std::size_t id() const override { return id_; }
   std::size_t size() const override { return world_->size(); }
+  std::size_t pes_per_process() const override { return conditions().pes_per_process; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
   void drop(Frame* frame) override { memory_.drop(frame); }

@@ -1,0 +1,120 @@
+// How many frames the routes cost, exactly: grids against one dimension, and schemes that know of processes against
+// those that do not. On simulated time, and nothing is sent because of time or idleness.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/am/simulation.hpp>
+#include <headway/base/bytes.hpp>
+
+namespace headway {
+namespace {
+
+using namespace literals;
+
+constexpr std::uint64_t messages_per_pair = 10;
+constexpr std::int64_t longer_than_any_hop_ns = 100'000;
+
+struct Frames {
+  std::uint64_t all = 0, between_processes = 0;
+};
+
+/// Runs send(pe, words) on every PE, and counts the frames until all messages are handled, which are `messages` in all.
+template <class Send>
+Frames frames_of(std::size_t pes, std::size_t pes_per_process, Topology topology, std::uint64_t messages, Send send) {
+  Frames frames;
+  am::SimulateOptions simulated{.pes = pes, .budget_bytes = 16_MiB};
+  simulated.conditions.pes_per_process = pes_per_process;
+  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+    Aggregator<std::uint64_t> words(
+        pe, {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = topology, .flush_when_idle = false});
+    words.on([&](std::uint64_t) {});
+    send(pe, words);
+    EXPECT_EQ(pe.quiesce(), messages);
+    const AggregatorStatistics statistics = words.statistics();
+    frames.all += statistics.frames;
+    frames.between_processes += statistics.frames_between_processes;
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+  return frames;
+}
+
+void send_some(Aggregator<std::uint64_t>& words, std::size_t to) {
+  for (std::uint64_t i = 0; i < messages_per_pair; ++i) words.send(to, i);
+}
+
+/// Every PE sends to all others, first to those beyond its row, and to those in its row when what it has to forward to
+/// them is there.
+Frames frames_on_a_square(std::size_t side, Topology topology) {
+  const std::size_t pes = side * side;
+  return frames_of(pes, 1, topology, messages_per_pair * pes * (pes - 1), [&](Pe& pe, auto& words) {
+    const std::size_t row = pe.id() / side;
+    for (std::size_t to = 0; to < pes; ++to) {
+      if (to / side != row) send_some(words, to);
+    }
+    words.flush();
+    for (const std::int64_t begin = pe.engine().now(); pe.engine().now() < begin + longer_than_any_hop_ns;)
+      pe.progress();
+    for (std::size_t to = row * side; to < (row + 1) * side; ++to) {
+      if (to != pe.id()) send_some(words, to);
+    }
+  });
+}
+
+TEST(FramesOfRoutes, two_dimensions_take_frames_to_rows_and_columns_alone_where_few_messages_go_to_each_pair) {
+  for (const std::size_t side : {4, 8}) {
+    const std::size_t pes = side * side;
+    const std::uint64_t straight = frames_on_a_square(side, grid(1)).all,
+                        over_rows = frames_on_a_square(side, grid(2)).all;
+    EXPECT_EQ(straight, pes * (pes - 1));
+    EXPECT_EQ(over_rows, pes * 2 * (side - 1));
+    EXPECT_LE(double(over_rows) / double(straight), side == 4 ? 0.42 : 0.24);
+  }
+}
+
+/// Every PE sends to all PEs of other processes.
+Frames frames_between(std::size_t pes, std::size_t pes_per_process, Topology topology) {
+  std::uint64_t pairs = 0;
+  for (std::size_t pe = 0; pe < pes; ++pe) {
+    for (std::size_t to = 0; to < pes; ++to) pairs += pe / pes_per_process != to / pes_per_process;
+  }
+  return frames_of(pes, pes_per_process, topology, messages_per_pair * pairs, [&](Pe& pe, auto& words) {
+    for (std::size_t to = 0; to < pes; ++to) {
+      if (pe.id() / pes_per_process != to / pes_per_process) send_some(words, to);
+    }
+  });
+}
+
+TEST(FramesOfRoutes, a_pe_that_sends_to_processes_posts_a_frame_for_each_of_them) {
+  const Frames ww = frames_between(16, 4, grid(1)), wps = frames_between(16, 4, grid(1, Scheme::wps));
+  EXPECT_EQ(ww.all, 16u * 12);
+  EXPECT_EQ(ww.between_processes, ww.all);
+  EXPECT_EQ(wps.between_processes, 16u * 3);
+  EXPECT_LE(wps.all, 16u * (3 + 9));  // what comes from three processes is passed on to three PEs, at once or together
+  // A last process of one PE, which passes on nothing.
+  EXPECT_EQ(frames_between(13, 4, grid(1, Scheme::wps)).between_processes, 13u * 3);
+}
+
+TEST(FramesOfRoutes, a_grid_of_processes_takes_frames_to_its_rows_and_columns) {
+  const Frames straight = frames_between(32, 2, grid(1, Scheme::wps));
+  const Frames over_rows = frames_between(32, 2, grid(2, Scheme::wps));
+  EXPECT_EQ(straight.between_processes, 32u * 15);
+  EXPECT_LE(over_rows.between_processes, 32u * (3 + 3 + 3 * 3));
+}
+
+TEST(FramesOfRoutes, messages_within_a_process_do_not_leave_it) {
+  for (const unsigned dimensions : {1u, 2u}) {
+    const Frames frames =
+        frames_of(12, 4, grid(dimensions, Scheme::wps), messages_per_pair * 48, [](Pe& pe, auto& words) {
+          for (std::size_t i = 0; i < 4; ++i) send_some(words, pe.id() / 4 * 4 + i);
+        });
+    EXPECT_EQ(frames.between_processes, 0u);
+    EXPECT_EQ(frames.all, 48u);
+  }
+}
+
+}  // namespace
+}  // namespace headway
