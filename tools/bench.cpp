@@ -6,6 +6,7 @@
 #include <headway/base/error.hpp>
 #include <iostream>
 #include <map>
+#include <record/pairs.hpp>
 #include <record/record.hpp>
 
 #include "bench_plan.hpp"
@@ -109,16 +110,16 @@ void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& p
 }
 
 /// Ratios of case `of` to case `to`, each of one round.
-bench::Spread ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
+Json ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
   std::vector<double> each;
   for (std::size_t round = 0; round < of.size(); ++round) {
     if (rate_of(to[round]) > 0) each.push_back(rate_of(of[round]) / rate_of(to[round]));
   }
-  return bench::spread_of(std::move(each));
+  return bench::ratios_to_json(std::move(each));
 }
 
-/// Runs all rounds of a group. The records come with the ratios of each case to the first and to the best peer, and as
-/// fractions of the limit.
+/// Runs all rounds of a group. The records come with the ratios of each case to the first, with their bounds, and to
+/// the best peer, and as fractions of the limit.
 std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Progress& progress) {
   using Role = BenchCase::Role;
   for (BenchCase& started : group.cases) choose_bucket_size(started, plan.limit, progress);
@@ -147,11 +148,17 @@ std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Pr
       group.cases.size();
   for (std::size_t i = 0; i < measured.size(); ++i) {
     Json ratio_to = Json::object();
-    ratio_to[measured[first].label] = ratios(rounds[i], rounds[first]).median;
-    if (best_peer < measured.size()) ratio_to[measured[best_peer].label] = ratios(rounds[i], rounds[best_peer]).median;
+    Json in_pairs = ratios(rounds[i], rounds[first]);
+    ratio_to[measured[first].label] = in_pairs["median"];
+    if (best_peer < measured.size()) {
+      ratio_to[measured[best_peer].label] = ratios(rounds[i], rounds[best_peer])["median"];
+    }
+    measured[i].record["label"] = measured[i].label;
     measured[i].record["ratio_to"] = std::move(ratio_to);
+    in_pairs["to"] = measured[first].label;
+    measured[i].record["in_pairs"] = std::move(in_pairs);
     if (limit < measured.size() && i != limit) {
-      measured[i].record["of_limit"] = bench::to_json(ratios(rounds[i], rounds[limit]));
+      measured[i].record["of_limit"] = ratios(rounds[i], rounds[limit]);
     }
   }
   return measured;

@@ -32,6 +32,13 @@ std::string ratio_cell(const Json& record, const std::string& label) {
   return ratios.contains(label) ? short_number(ratios[label].get<double>()) : "";
 }
 
+/// "0.93-1.04": between which bounds the median of the ratios to the first is known.
+std::string bounds_cell(const Json& record) {
+  const Json& pairs = record["in_pairs"];
+  if (pairs["low"].is_null()) return "";
+  return fmt::format("{}-{}", short_number(pairs["low"].get<double>()), short_number(pairs["high"].get<double>()));
+}
+
 std::string of_limit_cell(const Json& record) {
   const Json::json_pointer pointer("/of_limit/median");
   return record.contains(pointer) ? short_number(record.at(pointer).get<double>()) : "";
@@ -88,10 +95,12 @@ std::string table_of(const std::string& bench, const std::string& title, const s
 
   std::vector<std::string> compared;  // the first, and the best peer
   for (const auto& [label, ratio] : first["ratio_to"].items()) compared.push_back(label);
+  const bool bounded = cases.size() > 1 && !first["in_pairs"]["low"].is_null();
   std::vector<std::vector<std::string>> rows = {speed_head(first)};
   rows[0].insert(rows[0].end(), {"median ms", "buffer", "frames", "fill %"});
   if (cases.size() > 1) {
     for (const std::string& label : compared) rows[0].push_back("x " + label);
+    if (bounded) rows[0].insert(rows[0].begin() + std::ptrdiff_t(rows[0].size() - compared.size() + 1), "95 %");
   }
   const bool limited = std::ranges::any_of(cases, [](const auto& one) { return one.record.contains("of_limit"); });
   if (limited) rows[0].emplace_back("of limit");
@@ -104,6 +113,7 @@ std::string table_of(const std::string& bench, const std::string& title, const s
                            record.contains("fill_mean") ? short_number(record["fill_mean"].get<double>() * 100) : ""});
     if (cases.size() > 1) {
       for (const std::string& label : compared) row.push_back(ratio_cell(record, label));
+      if (bounded) row.insert(row.end() - std::ptrdiff_t(compared.size() - 1), bounds_cell(record));
     }
     if (limited) row.push_back(of_limit_cell(record));
     row.emplace_back(record["verified"].get<bool>() ? "yes" : "NO");

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <headway/base/error.hpp>
 
 #include "command_line.hpp"
+#include "pairs.hpp"
 
 namespace headway::bench {
 namespace {
@@ -84,6 +87,27 @@ TEST(CommandLine, times_need_a_unit) {
   for (const char* text : {"", "100", "us", "-1us", "1e30s", "1h"}) {
     EXPECT_THROW(parse_time("--timeout", text), SettingError) << text;
   }
+}
+
+TEST(Pairs, the_median_lies_between_values_as_far_in_as_the_sign_test_allows) {
+  for (const std::size_t few : {0, 1, 5}) EXPECT_FALSE(median_bounds(few).has_value()) << few;
+  const std::vector<std::array<std::size_t, 3>> known = {{6, 0, 5}, {8, 0, 7}, {9, 1, 7}, {15, 3, 11}, {100, 39, 60}};
+  for (const auto& [count, low, high] : known) EXPECT_EQ(median_bounds(count), std::pair(low, high)) << count;
+  const auto many = median_bounds(100'000);
+  ASSERT_TRUE(many.has_value());
+  EXPECT_NEAR(double(many->first), 50'000 - 0.98 * std::sqrt(100'000), 2);
+}
+
+TEST(Pairs, bounds_are_of_the_sorted_ratios_and_missing_for_few) {
+  std::vector<double> ratios;
+  for (int i = 0; i < 15; ++i) ratios.push_back(1 + (i * 7 % 15) * 0.01);
+  const Json fifteen = ratios_to_json(ratios);
+  EXPECT_DOUBLE_EQ(fifteen["median"].get<double>(), 1.07);
+  EXPECT_DOUBLE_EQ(fifteen["low"].get<double>(), 1.03);
+  EXPECT_DOUBLE_EQ(fifteen["high"].get<double>(), 1.11);
+  EXPECT_EQ(fifteen["pairs"], 15);
+  ratios.resize(5);
+  EXPECT_TRUE(ratios_to_json(ratios)["low"].is_null());
 }
 
 TEST(CommandLine, lists_have_no_empty_parts) {
