@@ -56,12 +56,6 @@ BenchCase limit_mode_case(const Words& arguments, const Settings& settings) {
   return made;
 }
 
-/// As many as the benchmark's own programs send.
-std::string messages_each(const Request& request, std::uint64_t bytes) {
-  if (!request.messages.empty()) return request.messages;
-  return std::to_string(bench::default_messages(request.bench, bytes));
-}
-
 /// Messages of a case of the benchmark `limit`, so that a pass takes some milliseconds.
 std::uint64_t messages_of(const Request& request, std::uint64_t bytes, std::uint64_t most, std::uint64_t bytes_in_all) {
   const std::uint64_t fitting = std::clamp<std::uint64_t>(bytes_in_all / bytes, 10, most);
@@ -129,20 +123,21 @@ BenchCase limit_of_table(const Request& request, const Work& work, const Setting
   return limit_mode_case(arguments, settings);
 }
 
-BenchCase limit_of_pingpong(const Request& request, const std::string& bytes, const Settings& settings) {
+BenchCase limit_of_messages(const Request& request, const Work& work, const Settings& settings) {
   check(settings);
-  if (bytes != "8" || settings.pes != 2) {
-    throw SettingError(fmt::format(
-        "--mode: 'limit' is not allowed for pingpong of {} bytes on {} PEs; allowed is 8 on 2", bytes, settings.pes));
+  check_bytes(work.bytes);
+  const std::uint64_t each = request.messages.empty() ? bench::default_messages(request.bench, std::stoull(work.bytes))
+                                                      : std::stoull(request.messages);
+  if (request.bench == "pingpong") {
+    if (settings.pes != 2) {
+      throw SettingError(
+          fmt::format("--mode: 'limit' is not allowed for pingpong on {} PEs; allowed is 2", settings.pes));
+    }
+    return limit_mode_case({"--bench", "latency", "--bytes", work.bytes, "--messages", std::to_string(each)}, settings);
   }
-  return limit_mode_case({"--bench", "latency", "--messages", messages_each(request, 8)}, settings);
-}
-
-BenchCase limit_of_messages(const Request& request, const std::string& bytes, const Settings& settings) {
-  check(settings);
-  check_bytes(bytes);
-  Words arguments = {"--bench", "ring", "--pattern",  "pairs",
-                     "--bytes", bytes,  "--messages", messages_each(request, std::stoull(bytes))};
+  const bool to_all = request.bench == "synthetic";  // `each` to each of the others
+  Words arguments = {"--bench", "ring",     "--pattern",  to_all ? "others" : "pairs",
+                     "--bytes", work.bytes, "--messages", std::to_string(to_all ? each * (settings.pes - 1) : each)};
   if (request.type == "bytes") arguments.emplace_back("--variable");
   return limit_mode_case(arguments, settings);
 }

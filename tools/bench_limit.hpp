@@ -14,8 +14,7 @@ namespace headway::tools {
 /// What `limit` does for one benchmark's comparison. Throws SettingError, in the name of --mode, where headway-limit
 /// cannot do the like.
 BenchCase limit_of_table(const Request& request, const Work& work, const Settings& settings);
-BenchCase limit_of_pingpong(const Request& request, const std::string& bytes, const Settings& settings);
-BenchCase limit_of_messages(const Request& request, const std::string& bytes, const Settings& settings);
+BenchCase limit_of_messages(const Request& request, const Work& work, const Settings& settings);
 
 /// All cases of `headway bench limit`.
 std::vector<BenchGroup> limit_groups(const Request& request, const Settings& settings);

@@ -23,10 +23,9 @@ const char* const command_name = "headway bench";
 
 void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
-  std::cout << fmt::format(
-      "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ...; of {} also "
-      "limit, the hand-written loop\n",
-      fmt::join(names_of(&Benchmark::has_limit), ", "));
+  std::cout
+      << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ..., limit (the "
+         "hand-written loop)\n";
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));
@@ -83,8 +82,7 @@ BenchCase headway_case(const Request& request, const Work& work, const std::stri
 
 BenchCase limit_of(const Request& request, const Work& work, const Settings& settings) {
   if (benchmark(request.bench).has_table) return limit_of_table(request, work, settings);
-  if (request.bench == "pingpong") return limit_of_pingpong(request, work.bytes, settings);
-  return limit_of_messages(request, work.bytes, settings);
+  return limit_of_messages(request, work, settings);
 }
 
 std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {

@@ -179,10 +179,6 @@ void complete(Request& request, const Settings& settings) {
                                      fmt::join(names_of(given.of), ", "), request.bench));
     }
   }
-  if (!asked.has_limit && std::ranges::find(request.modes, limit_mode) != request.modes.end()) {
-    throw SettingError(fmt::format("--mode: '{}' is not allowed for {}; it is there for {}", limit_mode, request.bench,
-                                   fmt::join(names_of(&Benchmark::has_limit), ", ")));
-  }
   if (request.sizes.empty()) request.sizes = {asked.bytes};
   if (asked.has_sizes) {
     check_sizes("--bytes", request.sizes, asked.bytes_min, bench::message_bytes_max);

@@ -21,9 +21,8 @@ struct Benchmark {
   bool pairs = false;                   // needs an even number of PEs
   std::string bytes = "8";              // the size of a message where --bytes says nothing
   std::uint64_t bytes_min = 0;
-  bool has_count = true;   // takes --messages
-  bool has_limit = false;  // takes --mode limit
-  bool has_modes = true;   // runs on Headway, so takes --mode, --peer and the aggregator's options
+  bool has_count = true;  // takes --messages
+  bool has_modes = true;  // runs on Headway, so takes --mode, also limit, --peer and the aggregator's options
 };
 
 /// All, as they are listed.

@@ -64,8 +64,8 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "randomaccess", "--mode", "limits"}, {"--mode", "limits", "direct, 1d", "limit"}},
       {{"bench", "stream", "--mode", "limit,1d", "--bytes", "4"}, {"--mode", "limit", "--bytes 4", "8 B"}},
       {{"bench", "stream", "--mode", "limit,1d", "--pes", "66"}, {"--mode", "limit", "66 PEs", "64"}},
-      {{"bench", "pingpong", "--mode", "limit,1d", "--bytes", "16"}, {"--mode", "limit", "16 bytes", "8 on 2"}},
-      {{"bench", "staggered", "--mode", "limit,1d"}, {"--mode", "limit", "staggered", "stream"}},
+      {{"bench", "pingpong", "--mode", "limit,1d", "--pes", "4"}, {"--mode", "limit", "4 PEs", "allowed is 2"}},
+      {{"bench", "staggered", "--mode", "limit,1d", "--bytes", "5M"}, {"--mode", "limit", "5242880", "4 MiB"}},
       {{"bench", "limit", "--mode", "1d"}, {"--mode", "randomaccess, pingpong, stream", "limit"}},
       {{"bench", "limit", "--bytes", "8"}, {"--bytes", "stream", "limit"}},
       {{"bench", "limit", "--buffer-bytes", "4K"}, {"--buffer-bytes", "limit"}},
@@ -221,10 +221,14 @@ TEST(Command, bench_gives_every_mode_as_a_fraction_of_the_limit) {
       {"bench", "randomaccess", "--mode", "1d,limit,direct", "--log2", "8", "--updates-per-word", "20", "--bytes",
        "104", "--variable"},
       {"bench", "pingpong", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "200"},
+      {"bench", "pingpong", "--mode", "1d,limit,direct", "--bytes", "1000", "--messages", "200", "--variable"},
+      {"bench", "staggered", "--mode", "1d,limit,direct", "--bytes", "32", "--messages", "5000"},
+      {"bench", "synthetic", "--mode", "1d,limit,direct", "--messages", "500", "--pes", "3"},
       {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "8", "--messages", "5000"},
       {"bench", "stream", "--mode", "1d,limit,direct", "--bytes", "100", "--messages", "5000", "--variable"}};
   for (std::vector<std::string> line : lines) {
-    line.insert(line.end(), {"--pes", "2", "--repeat", "3", "--json", "-"});
+    if (std::ranges::find(line, "--pes") == line.end()) line.insert(line.end(), {"--pes", "2"});
+    line.insert(line.end(), {"--repeat", "3", "--json", "-"});
     const ChildResult result = headway(line);
     ASSERT_EQ(result.status, 0) << result.errors;
     const auto file = bench::Json::parse(result.output);
@@ -243,6 +247,29 @@ TEST(Command, bench_gives_every_mode_as_a_fraction_of_the_limit) {
     }
     line.resize(line.size() - 2);
     EXPECT_NE(headway(line).output.find("of limit"), std::string::npos);
+  }
+}
+
+TEST(Command, bench_says_between_which_bounds_the_median_of_its_pairs_is_known) {
+  for (const char* rounds : {"5", "6"}) {
+    const bool enough = rounds == std::string("6");
+    std::vector<std::string> line = {"bench", "stream", "--mode", "1d,limit,direct", "--messages",
+                                     "500",   "--pes",  "2",      "--repeat",        rounds};
+    EXPECT_EQ(headway(line).output.find("95 %") != std::string::npos, enough);
+    line.insert(line.end(), {"--json", "-"});
+    const auto records = bench::Json::parse(headway(line).output)["records"];
+    ASSERT_EQ(records.size(), 3u);
+    for (const auto& record : records) {
+      const auto& pairs = record["in_pairs"];
+      EXPECT_EQ(pairs["to"], "1d");
+      EXPECT_EQ(std::to_string(pairs["pairs"].get<int>()), rounds);
+      EXPECT_EQ(pairs["median"], record["ratio_to"]["1d"]);
+      EXPECT_EQ(pairs["low"].is_null(), !enough);
+      if (!enough) continue;
+      EXPECT_LE(pairs["low"], pairs["median"]);
+      EXPECT_LE(pairs["median"], pairs["high"]);
+    }
+    EXPECT_EQ(records[2]["of_limit"]["low"].is_null(), !enough);
   }
 }
 

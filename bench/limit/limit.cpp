@@ -15,7 +15,7 @@ namespace headway::limit {
 namespace {
 
 const std::vector<std::string> benches = {"updates", "ring", "latency", "copy", "cma"};
-const std::vector<std::string> patterns = {"one-way", "both-ways", "pairs"};  // in the order of Pattern
+const std::vector<std::string> patterns = {"one-way", "both-ways", "pairs", "others"};  // in the order of Pattern
 constexpr std::array fixed_bytes = {8, 16, 32, 64, 104, 256, 1000};
 constexpr std::size_t bytes_max = std::size_t(64) << 20, ring_bytes_max = std::size_t(4) << 20;
 
@@ -45,13 +45,13 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   option("--pes", "N", "processes [2; copy: 1]",
          [&](const std::string& text) { options.pes = bench::parse_count("--pes", text, 1, pes_max); });
   option("--pattern", "NAME",
-         "ring: one-way (PE 0 to 1, 2 to 3, ...), both-ways (all to all and to themselves), pairs (0 with 1, ...) "
-         "[both-ways]",
+         "ring: one-way (PE 0 to 1, 2 to 3, ...), both-ways (all to all and to themselves), pairs (0 with 1, ...), "
+         "others (all to all others, in turn) [both-ways]",
          [&](const std::string& text) {
            const auto chosen = std::ranges::find(patterns, bench::parse_choice("--pattern", text, patterns));
            options.pattern = Pattern(chosen - patterns.begin());
          });
-  option("--bytes", "N", "ring: bytes of a message [8]; copy, cma: of a copy [1 MiB]",
+  option("--bytes", "N", "ring, latency: bytes of a message [8]; copy, cma: of a copy [1 MiB]",
          [&](const std::string& text) { options.bytes = bench::parse_count("--bytes", text, 8, bytes_max); });
   app.add_flag_callback(
       "--variable",
@@ -98,7 +98,7 @@ void refuse_options_of_others(const Arguments& arguments) {
                                     {"--variable", {"ring"}},
                                     {"--buffer-bytes", {"ring"}},
                                     {"--table-log2", {"ring", "updates"}},
-                                    {"--bytes", {"ring", "copy", "cma"}}};
+                                    {"--bytes", {"ring", "latency", "copy", "cma"}}};
   const std::string& bench = arguments.options.bench;
   for (const Owned& one : owned) {
     if (!given(arguments, one.option) || std::ranges::find(one.benches, bench) != one.benches.end()) continue;
@@ -110,7 +110,10 @@ void refuse_pes(const Options& options) {
   if ((options.bench == "latency" || options.bench == "cma") && options.pes != 2) {
     refuse(fmt::format("--pes: '{}' is not allowed; allowed for {} is 2", options.pes, options.bench));
   }
-  if (options.bench == "ring" && options.pattern != Pattern::both_ways && options.pes % 2 != 0) {
+  if (options.bench != "ring" || options.pattern == Pattern::both_ways) return;
+  if (options.pattern == Pattern::others) {
+    if (options.pes == 1) refuse("--pes: '1' is not allowed; allowed for --pattern others are 2 or more");
+  } else if (options.pes % 2 != 0) {
     refuse(fmt::format("--pes: '{}' is not allowed; allowed for --pattern {} is an even number", options.pes,
                        patterns[std::size_t(options.pattern)]));
   }
@@ -147,15 +150,13 @@ void complete(Arguments& arguments) {
 
 Job job_of(const Options& options) {
   if (options.bench == "updates") return updates_job(options);
-  if (options.bench == "latency") return latency_job(options);
+  if (options.bench == "latency") return options.bytes == 8 ? latency_job(options) : pingpong_job(options);
   if (options.bench == "copy") return copy_job(options);
   if (options.bench == "cma") return cma_job(options);
   return ring_job(options);
 }
 
-std::size_t message_bytes(const Options& options) {
-  return options.bench == "updates" || options.bench == "latency" ? 8 : options.bytes;
-}
+std::size_t message_bytes(const Options& options) { return options.bench == "updates" ? 8 : options.bytes; }
 
 bench::Json record_of(const Options& options, const Job& job, const Outcome& outcome) {
   const bool verified = outcome.errors == 0;

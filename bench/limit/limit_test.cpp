@@ -92,7 +92,7 @@ void expect_verified(const Arguments& arguments, std::uint64_t messages, std::si
 }
 
 TEST(Limit, rings_deliver_every_size_in_every_pattern_and_formulation) {
-  for (const char* pattern : {"one-way", "both-ways", "pairs"}) {
+  for (const char* pattern : {"one-way", "both-ways", "pairs", "others"}) {
     const std::uint64_t messages = pattern == std::string("one-way") ? 3000 : 6000;
     for (const char* bytes : {"8", "16", "32", "64", "104", "256", "1000"}) {
       for (const Arguments& further : {Arguments{}, {"--variable"}, {"--table-log2", "10"}}) {
@@ -112,6 +112,10 @@ TEST(Limit, rings_deliver_among_any_number_of_pes_and_with_any_buffer) {
         {"--pes", pes, "--messages", "2000", "--table-log2", "12", "--bytes", "104", "--buffer-bytes", "256"}, messages,
         3);
     expect_verified({"--pes", pes, "--messages", "2000", "--bytes", "77", "--buffer-bytes", "1000"}, messages, 3);
+    if (pes == std::string("1")) continue;
+    expect_verified({"--pes", pes, "--messages", "2000", "--pattern", "others"}, messages, 3);
+    expect_verified({"--pes", pes, "--messages", "2000", "--pattern", "others", "--bytes", "100"}, messages, 3);
+    expect_verified({"--pes", pes, "--messages", "2000", "--pattern", "others", "--table-log2", "12"}, messages, 3);
   }
   expect_verified({"--bytes", "300000", "--messages", "20"}, 40, 3);  // larger than any buffer it would choose
 }
@@ -120,6 +124,9 @@ TEST(Limit, updates_latency_copies_and_reads_are_verified) {
   expect_verified({"--bench", "updates", "--messages", "10001", "--table-log2", "12"}, 20002, 3);
   expect_verified({"--bench", "updates", "--messages", "10001", "--pes", "3"}, 30003, 3);
   expect_verified({"--bench", "latency", "--messages", "500"}, 1000, 3);
+  for (const char* bytes : {"9", "16", "77", "1000", "100000"}) {
+    expect_verified({"--bench", "latency", "--messages", "50", "--bytes", bytes}, 100, 3);
+  }
   EXPECT_GT(record_of({"--bench", "latency", "--messages", "500"})["one_way_us"]["median"].get<double>(), 0);
   for (const char* bytes : {"1024", "4097", "1000000"}) {
     expect_verified({"--bench", "copy", "--bytes", bytes, "--messages", "10"}, 10, 3);
@@ -147,8 +154,9 @@ TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
       {{"--bench", "rings"}, {"--bench", "'rings'", "updates, ring, latency, copy, cma"}},
       {{"--pes", "0"}, {"--pes", "'0'", "1 to 64"}},
       {{"--pes", "65"}, {"--pes", "'65'", "1 to 64"}},
-      {{"--pattern", "both"}, {"--pattern", "'both'", "one-way, both-ways, pairs"}},
+      {{"--pattern", "both"}, {"--pattern", "'both'", "one-way, both-ways, pairs, others"}},
       {{"--pattern", "pairs", "--pes", "3"}, {"--pes", "'3'", "even"}},
+      {{"--pattern", "others", "--pes", "1"}, {"--pes", "'1'", "2 or more"}},
       {{"--bench", "latency", "--pes", "3"}, {"--pes", "'3'", "2"}},
       {{"--bytes", "7"}, {"--bytes", "'7'", "8 to"}},
       {{"--bytes", "5000000"}, {"--bytes", "'5000000'", "4194304"}},
@@ -207,7 +215,8 @@ struct Endless {
 
 const std::vector<Arguments> endless = {{"--bench", "ring", "--messages", "2^40"},
                                         {"--bench", "ring", "--pattern", "one-way", "--messages", "2^40"},
-                                        {"--bench", "latency", "--messages", "2^40"}};
+                                        {"--bench", "latency", "--messages", "2^40"},
+                                        {"--bench", "latency", "--messages", "2^40", "--bytes", "100"}};
 
 TEST(Limit, a_killed_process_ends_the_run_and_is_named) {
   for (const Arguments& arguments : endless) {

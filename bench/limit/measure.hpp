@@ -14,7 +14,7 @@
 
 namespace headway::limit {
 
-enum class Pattern { one_way, both_ways, pairs };
+enum class Pattern { one_way, both_ways, pairs, others };
 
 /// What was asked for. Sizes are in range, and fit each other.
 struct Options {
@@ -53,7 +53,8 @@ struct Job {
 
 Job updates_job(const Options& options);
 Job ring_job(const Options& options);
-Job latency_job(const Options& options);
+Job latency_job(const Options& options);   // of 8 bytes
+Job pingpong_job(const Options& options);  // of more
 Job copy_job(const Options& options);
 Job cma_job(const Options& options);
 

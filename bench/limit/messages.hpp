@@ -65,6 +65,15 @@ struct Always {
   std::size_t pe;
   std::size_t operator()(Word /*number*/) const { return pe; }
 };
+/// All PEs but the sender, one after the other, the next one first.
+struct InTurn {
+  std::size_t source, pes, last;
+  std::size_t operator()(Word /*number*/) {
+    last = last + 1 == pes ? 0 : last + 1;
+    if (last == source) last = last + 1 == pes ? 0 : last + 1;
+    return last;
+  }
+};
 /// For a power of two of PEs, at most one per word: the high bits of the low `log2`.
 struct HighBits {
   unsigned shift;

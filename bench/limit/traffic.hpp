@@ -15,7 +15,7 @@ namespace headway::limit {
 class Traffic {
  public:
   explicit Traffic(const Options& options)
-      : pattern_(options.pattern),
+      : pattern_(options.pattern == Pattern::others && options.pes == 2 ? Pattern::pairs : options.pattern),
         pes_(options.pes),
         each_(options.messages),
         log2_(options.table_log2 > 0 ? options.table_log2 : 32),
@@ -26,10 +26,11 @@ class Traffic {
   bool sends(std::size_t pe) const { return pattern_ != Pattern::one_way || pe % 2 == 0; }
   bool receives_from(std::size_t me, std::size_t source) const {
     if (pattern_ == Pattern::both_ways) return true;
+    if (pattern_ == Pattern::others) return source != me;
     return source == (me ^ 1) && sends(source);
   }
   /// Whether each sender has but one.
-  bool one_target() const { return pattern_ != Pattern::both_ways; }
+  bool one_target() const { return pattern_ == Pattern::one_way || pattern_ == Pattern::pairs; }
   std::uint64_t senders() const { return pattern_ == Pattern::one_way ? pes_ / 2 : pes_; }
 
   /// Whom `pe` may send to.
@@ -48,6 +49,10 @@ class Traffic {
   template <class Body>
   void with_numbers_of(std::size_t source, Body&& body) const {
     const Sequence sequence{randomaccess::starts(source * each_ + skipped_)};
+    if (pattern_ == Pattern::others) {
+      if (table_) return body(sequence, InTurn{source, pes_, source});
+      return body(Indices{0}, InTurn{source, pes_, source});
+    }
     if (pattern_ != Pattern::both_ways) {
       if (pattern_ == Pattern::pairs && !table_) return body(Indices{0}, Always{source ^ 1});
       return body(sequence, Always{source ^ 1});
