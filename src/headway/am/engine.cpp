@@ -11,8 +11,6 @@
 
 namespace headway {
 
-PeId Pe::id() const { return engine_->id(); }
-std::size_t Pe::size() const { return engine_->size(); }
 bool Pe::progress() { return engine_->progress(); }
 std::uint64_t Pe::quiesce() { return engine_->quiesce(); }
 
@@ -67,13 +65,11 @@ std::size_t register_extension(MakeExtension make) {
 }
 
 Engine::Engine(Endpoint& endpoint, EngineOptions options)
-    : pe_(*this),
+    : pe_(*this, endpoint.id(), endpoint.size()),
       endpoint_(&endpoint),
-      id_(endpoint.id()),
-      size_(endpoint.size()),
       options_(std::move(options)),
       store_(endpoint, options_.budget_bytes, options_.spill_bytes),
-      board_(&board_of(endpoint, id_)),
+      board_(&board_of(endpoint, id())),
       scopes_(*this) {
   control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint16_t)));
@@ -84,7 +80,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     fail(FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
                      "the same order, with the same types, topologies and buffers, on every PE",
-                     handler, mine.handler ? mine.handler->description() : mine.description, id_, theirs, source));
+                     handler, mine.handler ? mine.handler->description() : mine.description, id(), theirs, source));
   });
   control_describe_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const Entry& mine = known_handler(control_value<std::uint16_t>(bytes));
@@ -217,7 +213,7 @@ void Engine::flush_scope(ScopeId scope, FlushReason reason) {
 
 void Engine::check_header(const Arrival& arrival) {
   const FrameHeader& header = arrival.header;
-  if (header.source >= size_) refuse(arrival, "its source is no PE of this run");
+  if (header.source >= size()) refuse(arrival, "its source is no PE of this run");
   if (header.kind > std::uint8_t(FrameKind::control)) refuse(arrival, "it is of no known kind");
   if (scope_of_tag(header.scope) == root_scope && header.scope > 1) refuse(arrival, "it is of no known scope");
   // It may have to wait for a further hop, longer than memory lasts that is not its own.
@@ -248,7 +244,7 @@ bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
       handler.handle(arrival, next);
       if (arrival.owned != 0) endpoint_->release(arrival);
       further = poll(frames);
-    } while (further && way_of(arrival.header) == way && arrival.header.source < size_);
+    } while (further && way_of(arrival.header) == way && arrival.header.source < size());
   };
   run_as_handler(scope_of_tag(arrival.header.scope), run, [&] { return describe_handling(handler, arrival); });
   note_activity();
@@ -285,7 +281,7 @@ void Engine::dispatch_messages(Held held) {
     fail(FailureKind::undelivered,
          fmt::format("{} messages from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before "
                      "destroying an aggregator",
-                     header.count, header.source, id_, entry.description));
+                     header.count, header.source, this->id(), entry.description));
   }
   if (header.signature != entry.handler->signature()) {
     send_control(header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
@@ -560,7 +556,7 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
     frame.header = {};
     frame.header.payload_bytes = std::uint32_t(bytes.size());
     frame.header.count = 1;
-    frame.header.source = std::uint32_t(id_);
+    frame.header.source = std::uint32_t(id());
     frame.header.handler = control;
     frame.header.kind = std::uint8_t(FrameKind::control);
     if (!bytes.empty()) std::memcpy(frame.payload(), bytes.data(), bytes.size());
@@ -608,7 +604,7 @@ void Engine::refuse(const Arrival& arrival, const char* what) {
                                                     : entry->description);
   }
   fail(FailureKind::failed,
-       fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id_, what));
+       fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id(), what));
 }
 
 }  // namespace headway::am

@@ -112,8 +112,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  std::size_t id() const { return id_; }
-  std::size_t size() const { return size_; }
+  std::size_t id() const { return pe_.id(); }
+  std::size_t size() const { return pe_.size(); }
   Pe& pe() { return pe_; }
   Endpoint& endpoint() { return *endpoint_; }
   FrameStore& store() { return store_; }
@@ -190,7 +190,7 @@ class Engine {
   /// Fills the fields of a message frame's header that do not depend on its content.
   void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left,
              ScopeId scope) const {
-    header.source = std::uint32_t(id_);
+    header.source = std::uint32_t(id());
     header.handler = handler;
     header.signature = signature;
     header.kind = std::uint8_t(FrameKind::messages);
@@ -333,7 +333,6 @@ class Engine {
 
   Pe pe_;
   Endpoint* endpoint_;
-  std::size_t id_, size_;
   EngineOptions options_;
   FrameStore store_;
   PeBoard* board_;

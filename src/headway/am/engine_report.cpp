@@ -59,7 +59,7 @@ std::string Engine::undelivered(ScopeId scope) const {
   for (const auto& [key, messages] : by_handler_and_source) {
     const auto& [handler, source] = key;
     text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: ", text.empty() ? "" : "\n", messages, source,
-                        id_);
+                        id());
     if (handler >= handlers_.size()) {
       text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
     } else if (const Entry& entry = handlers_[handler]; !entry.is_or_was_ready()) {
@@ -73,7 +73,7 @@ std::string Engine::undelivered(ScopeId scope) const {
     const std::uint64_t waiting = entry.handler == nullptr ? 0 : entry.handler->waiting_messages(scope);
     if (waiting == 0) continue;
     text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
-                        text.empty() ? "" : "\n", waiting, id_, entry.handler->description());
+                        text.empty() ? "" : "\n", waiting, id(), entry.handler->description());
   }
   std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
   for (const Held& held : later_) {
@@ -84,7 +84,7 @@ std::string Engine::undelivered(ScopeId scope) const {
   for (const auto& [source, messages] : awaiting_epoch_by_source) {
     text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that has not begun "
                         "there; make epochs on every PE, in the same order",
-                        text.empty() ? "" : "\n", messages, source, id_);
+                        text.empty() ? "" : "\n", messages, source, id());
   }
   return text;
 }
@@ -115,7 +115,7 @@ std::vector<std::uint32_t> Engine::waits_for() const {
     for (const auto& extension : extensions_) extension->add_waits_for(pes);
     if (peer != no_pe) add_once(pes, peer);
   }
-  std::erase(pes, std::uint32_t(id_));
+  std::erase(pes, std::uint32_t(id()));
   std::ranges::sort(pes);
   pes.erase(std::unique(pes.begin(), pes.end()), pes.end());
   return pes;
@@ -123,7 +123,7 @@ std::vector<std::uint32_t> Engine::waits_for() const {
 
 std::size_t Engine::holder_of_most() const {
   std::size_t most = 0;
-  for (std::size_t pe = 0; pe < size_; ++pe) {
+  for (std::size_t pe = 0; pe < size(); ++pe) {
     if (store_.outstanding_bytes(pe) > store_.outstanding_bytes(most)) most = pe;
   }
   return most;
@@ -131,7 +131,7 @@ std::size_t Engine::holder_of_most() const {
 
 std::uint64_t Engine::outstanding_bytes() const {
   std::uint64_t bytes = 0;
-  for (std::size_t pe = 0; pe < size_; ++pe) bytes += store_.outstanding_bytes(pe);
+  for (std::size_t pe = 0; pe < size(); ++pe) bytes += store_.outstanding_bytes(pe);
   return bytes;
 }
 

@@ -14,12 +14,12 @@ class Engine;
 /// One thread that runs handlers, one at a time. Made by run(); touched by its own thread only.
 class Pe {
  public:
-  explicit Pe(am::Engine& engine) : engine_(&engine) {}
+  Pe(am::Engine& engine, PeId id, std::size_t size) : engine_(&engine), id_(id), size_(size) {}
   Pe(const Pe&) = delete;
   Pe& operator=(const Pe&) = delete;
 
-  PeId id() const;
-  std::size_t size() const;
+  PeId id() const { return id_; }
+  std::size_t size() const { return size_; }
 
   /// Runs handlers for what has arrived and posts what is due. Returns whether anything moved. Never blocks.
   /// UsageError inside a handler.
@@ -27,7 +27,8 @@ class Pe {
 
   /// Collective: flushes everything and returns once no message is queued, buffered, in flight or being handled
   /// anywhere; runs handlers meanwhile. What another PE sends after it returned there is not handled here before it
-  /// returned here. Returns how many messages all PEs together handled since the last time. UsageError inside a handler.
+  /// returned here. Returns how many messages all PEs together handled since the last time. UsageError inside a
+  /// handler.
   std::uint64_t quiesce();
 
   /// For the layers of the library.
@@ -35,6 +36,8 @@ class Pe {
 
  private:
   am::Engine* engine_;
+  PeId id_;
+  std::size_t size_;
 };
 
 /// While one is alive, no handler runs on this PE: for loops over what handlers change. Sends meanwhile never wait;
