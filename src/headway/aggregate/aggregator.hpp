@@ -217,7 +217,7 @@ class Aggregator final : private aggregate::Core {
 
   /// Calls deliver(invoke), which runs the handler for messages by invoke(at, bytes, source).
   template <class Handler, class Deliver>
-  static inline __attribute__((always_inline)) Result with_handler(Aggregator& self, Deliver deliver) {
+  static inline __attribute__((always_inline)) auto with_handler(Aggregator& self, Deliver deliver) {
     // A copy of a handler that only reads its captures may stay in registers; one that changes them must be the one.
     using Call = aggregate::Call<Handler, Args...>;
     auto& stored = *static_cast<Handler*>(self.handler_.get());
@@ -236,34 +236,47 @@ class Aggregator final : private aggregate::Core {
   template <class Handler>
   __attribute__((noinline)) static Result deliver_buffer(Aggregator& self, const Arrival& arrival,
                                                          std::uint32_t& next) {
+    if constexpr (Format::fixed) {
+      if (arrival.header.hops_left == 0) return deliver_fixed<Handler>(self, arrival);
+    }
     return with_handler<Handler>(self, [&](const auto& invoke) {
-      if (arrival.header.hops_left != 0) return self.deliver_and_forward(invoke, arrival, next);
-      if constexpr (Format::fixed)
-        return self.deliver_fixed(invoke, arrival);
-      else
-        return self.deliver_variable(invoke, arrival);
+      if constexpr (!Format::fixed) {
+        if (arrival.header.hops_left == 0) return self.deliver_variable(invoke, arrival);
+      }
+      return self.deliver_and_forward(invoke, arrival, next);
     });
   }
 
-  template <class Invoke>
-  Result deliver_fixed(const Invoke& invoke, const Arrival& arrival) {
-    const std::size_t count = arrival.header.count;
-    const aggregate::Entry& form = entry(route().levels() - 1);
-    check_lengths(arrival, form);
-    const std::byte* at = arrival.payload + padding();
+  template <class Handler>
+  static Result deliver_fixed(Aggregator& self, const Arrival& arrival) {
+    const aggregate::Entry& form = self.entry(self.route().levels() - 1);
+    self.check_lengths(arrival, form);
+    const std::byte* at = arrival.payload + self.padding();
     if (form.source_bytes == 0) {
-      const PeId source = arrival.header.source;
+      deliver_row<Handler>(self, at, arrival.header.count, arrival.header.source);
+    } else {
+      with_handler<Handler>(self, [&](const auto& invoke) {
+        const std::byte* entry_end = arrival.tail_end;
+        for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= form.bytes()) {
+          invoke(at, Format::fixed_bytes, self.source_in(arrival, form, read_entry(entry_end, form)));
+          at += Format::fixed_bytes;
+        }
+      });
+    }
+    self.count_handled(arrival.header.count);
+    return Result::done;
+  }
+
+  /// Fixed-size messages without entries. Nothing that a handler changes lies among them: `__restrict`, which the
+  /// compiler heeds only for parameters, lets what handlers add up stay in registers.
+  template <class Handler>
+  __attribute__((noinline)) static void deliver_row(Aggregator& self, const std::byte* __restrict at, std::size_t count,
+                                                    PeId source) {
+    with_handler<Handler>(self, [&](const auto& invoke) {
       const std::byte* const end = at + count * Format::fixed_bytes;
 #pragma GCC unroll 4
       for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
-    } else {
-      const std::byte* entry_end = arrival.tail_end;
-      for (std::size_t i = 0; i < count; ++i, at += Format::fixed_bytes, entry_end -= form.bytes()) {
-        invoke(at, Format::fixed_bytes, source_in(arrival, form, read_entry(entry_end, form)));
-      }
-    }
-    count_handled(count);
-    return Result::done;
+    });
   }
 
   template <class Invoke>

@@ -11,6 +11,7 @@
 #include <headway/base/reflect.hpp>
 #include <headway/base/sendable.hpp>
 #include <headway/base/serialize.hpp>
+#include <new>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -83,12 +84,27 @@ constexpr bool require_argument() {
   }
 }
 
+template <class T>
+inline constexpr bool is_word_array = false;  // a short one of words
+template <class T, std::size_t n>
+inline constexpr bool is_word_array<std::array<T, n>> = std::is_scalar_v<T> && sizeof(T) == 8 && n <= 32;
+
 /// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack: a
-/// struct written in small pieces and read in large ones stalls the processor.
+/// struct written in small pieces and read in large ones stalls the processor. Scalars are stored as what they are, so
+/// that the compiler knows that the aggregator's own pointers are not changed by it.
 template <class T>
 inline __attribute__((always_inline)) void store(std::byte* at, const T& value) {
   if constexpr (std::is_empty_v<T>) {
     *at = std::byte(0);
+    return;
+  }
+  if constexpr (std::is_scalar_v<T>) {
+    ::new (at) T(value);
+    return;
+  }
+  if constexpr (is_word_array<T>) {
+#pragma GCC unroll 32
+    for (std::size_t i = 0; i < value.size(); ++i) store(at + i * sizeof value[0], value[i]);
     return;
   }
   if constexpr (std::is_class_v<T> && Addressable<T>) {
