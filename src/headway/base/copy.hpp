@@ -24,9 +24,12 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
     }
     if constexpr (n % 8 != 0) std::memcpy(to + n / 8 * 8, from + n / 8 * 8, n % 8);
   } else {
-    std::size_t bytes = n;
-    asm("" : "+r"(bytes));  // a size the compiler does not know: call libc
-    std::memcpy(to, from, bytes);
+    // Its ends are what was set last: read in large pieces they would wait until they have left the store buffer.
+    copy_fixed<16>(to, from);
+    std::size_t middle = n - 24;
+    asm("" : "+r"(middle));  // a size the compiler does not know: call libc
+    std::memcpy(to + 16, from + 16, middle);
+    copy_fixed<8>(to + n - 8, from + n - 8);
   }
 }
 
