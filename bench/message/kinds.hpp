@@ -31,8 +31,14 @@ class FixedKind {
     fill_pattern(std::as_writable_bytes(std::span(message())), source);
   }
   void send(Sender& sender, std::size_t destination, std::uint64_t index) {
-    stamp(message(), index);
-    sender.send(destination, message());
+    if constexpr (sizeof(Message) <= 2 * sizeof(std::uint64_t)) {
+      Message message = message_;  // in registers
+      stamp(message, index);
+      sender.send(destination, message);
+    } else {
+      stamp(message(), index);
+      sender.send(destination, message());
+    }
   }
   static Ends ends(Received received) { return ends_of(received); }
   static void check(auto& checker, Received received) {
