@@ -119,7 +119,7 @@ Job latency_job(const Options& options) {
       return now() - begin;
     };
     const std::uint64_t tried = std::min<std::uint64_t>(options.messages, 10'000);
-    measure_best(pe, std::size(formulations), only, tried, options.messages, outcome, pass);
+    measure_best(pe, std::size(formulations), only, tried, options.messages, outcome, pass, trip_parts);
     const std::uint64_t errors = pe.sum_of_all(wrong);
     if (pe.id() != 0) return;
     outcome.messages = 2 * options.messages;

@@ -31,6 +31,9 @@ struct Options {
 
 inline constexpr std::size_t formulations_max = 128;
 
+/// Of a run of round trips, whose time is the median part's, as headway-pingpong's and its peers' is.
+inline constexpr std::uint64_t trip_parts = 20;
+
 /// What the processes found; lies in shared memory, PE 0 writes it.
 struct Outcome {
   std::size_t winner;              // of the formulations
@@ -58,12 +61,27 @@ Job pingpong_job(const Options& options);  // of more
 Job copy_job(const Options& options);
 Job cma_job(const Options& options);
 
+/// Collective. Passes over `messages` in at most `parts` parts; the seconds of all of them, had each message taken what
+/// one of the median part took.
+template <class Pass>
+double seconds_in_parts(Pe& pe, std::uint64_t messages, std::uint64_t parts, Pass pass) {
+  std::vector<double> seconds_a_message;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    const std::uint64_t some = messages * (part + 1) / parts - messages * part / parts;
+    if (some > 0) seconds_a_message.push_back(pe.largest_of_all(pass(some)) / double(some));
+  }
+  const auto middle = seconds_a_message.begin() + std::ptrdiff_t(seconds_a_message.size() / 2);
+  std::ranges::nth_element(seconds_a_message, middle);
+  return *middle * double(messages);
+}
+
 /// Collective. Short passes of all formulations, interleaved, say which is the fastest; another pass of that one alone
 /// is the measurement, so that it is no luckier than what it is compared with. pass(formulation, messages), called
-/// alike on every PE between meetings of all, does the PE's share and returns its seconds.
+/// alike on every PE between meetings of all, does the PE's share and returns its seconds. The measurement is in
+/// `parts` where what it is compared with is.
 template <class Pass>
 void measure_best(Pe& pe, std::size_t formulations, std::optional<std::size_t> only, std::uint64_t tried,
-                  std::uint64_t messages, Outcome& outcome, Pass pass) {
+                  std::uint64_t messages, Outcome& outcome, Pass pass, std::uint64_t parts = 1) {
   constexpr int rounds = 4;
   const double never = std::numeric_limits<double>::infinity();
   std::vector<double> best(formulations, never);
@@ -74,7 +92,7 @@ void measure_best(Pe& pe, std::size_t formulations, std::optional<std::size_t> o
     }
   }
   const auto winner = std::size_t(std::ranges::min_element(best) - best.begin());
-  const double seconds = pe.largest_of_all(pass(winner, messages));
+  const double seconds = seconds_in_parts(pe, messages, parts, [&](std::uint64_t some) { return pass(winner, some); });
   if (pe.id() != 0) return;
   outcome.winner = winner;
   outcome.seconds = seconds;

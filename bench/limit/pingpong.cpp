@@ -124,7 +124,7 @@ Job pingpong_job(const Options& options) {
     }
     player.every_byte = false;
     const std::uint64_t tried = std::min<std::uint64_t>(some(16 << 20), 10'000);
-    measure_best(pe, std::size(formulations), only, tried, options.messages, outcome, pass);
+    measure_best(pe, std::size(formulations), only, tried, options.messages, outcome, pass, trip_parts);
     const std::uint64_t errors = pe.sum_of_all(player.wrong);
     if (pe.id() != 0) return;
     outcome.messages = 2 * options.messages;
