@@ -109,7 +109,7 @@ class Aggregator final : private aggregate::Core {
     slot.cursor = end;
     const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
     std::byte* const limit = slot.limit;
-    std::memcpy(limit + entry_at_, &entry, 8);
+    std::memcpy(limit + slot.entry_at, &entry, 8);
     slot.limit = limit - entry_bytes_;
     return true;
   }
@@ -170,7 +170,7 @@ class Aggregator final : private aggregate::Core {
         if (is_open(hop.slot)) {
           flush_slot(hop.slot, am::FlushReason::full);
           after_post();
-        } else if (!open_slot(hop.slot, wait)) {
+        } else if (!open_slot(hop.slot, Format::fixed_bytes, wait)) {
           return false;
         }
       }
@@ -459,15 +459,14 @@ class Aggregator final : private aggregate::Core {
     const std::size_t padded = align_up(bytes, Format::alignment);
     aggregate::Slot& slot = slots_[hop.slot];
     for (;;) {
-      const bool fits = Format::fixed
-                            ? slot.cursor != slot.limit
-                            : is_open(hop.slot) && padded + form.bytes + aggregate::entry_slack <= room(slot, form);
+      const bool fits = Format::fixed ? slot.cursor != slot.limit
+                                      : is_open(hop.slot) && padded + form.bytes + aggregate::entry_slack <= room(slot);
       if (fits) break;
       if (is_open(hop.slot)) {
-        if (slot.cursor == slot.begin) refuse_frame(arrival, "a message is longer than any that is forwarded");
+        if (is_empty(hop.slot)) refuse_frame(arrival, "a message is longer than any that is forwarded");
         flush_slot(hop.slot, am::FlushReason::full);
       }
-      if (!try_open_slot(hop.slot)) return false;
+      if (!try_open_slot(hop.slot, padded)) return false;
     }
     if constexpr (Format::fixed) {
       copy_fixed<Format::fixed_bytes>(slot.cursor, at);
@@ -477,7 +476,7 @@ class Aggregator final : private aggregate::Core {
       const bool beyond_threshold = slot.cursor + padded >= slot.limit;
       copy_short(slot.cursor, at, bytes);
       slot.cursor += padded;
-      write_entry(slot.limit - 1 + spare(form), form, form.encode(length, hop.key, source));
+      write_entry(tail_of(slot), form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;
       if (beyond_threshold) flush_slot(hop.slot, am::FlushReason::full);
     }

@@ -13,16 +13,17 @@ namespace {
 // Larger buffers have fewer frames, but all open ones of a PE should stay in its cache. Measured: docs/performance.md.
 constexpr std::size_t default_buffer_bytes_max = 64_KiB, default_buffer_bytes_min = 4_KiB;
 constexpr std::size_t default_open_bytes = 256_KiB;
+// Those whose size adapts start with this, and are at least that large, if one may be.
+constexpr std::size_t first_buffer_bytes = 4_KiB, least_buffer_bytes = 1_KiB;
 constexpr std::size_t alone_frame_bytes_max = 256_KiB;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
-constexpr std::uint32_t posts_per_poll_alone = 32;
-
-// Where a header's scope lies in its last word; its length is the low half of the first.
-static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
-constexpr unsigned scope_shift = 8 * (offsetof(FrameHeader, scope) - 16);
 
 void require(bool holds, const char* option, double value, const char* allowed) {
   if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
+}
+
+std::size_t bytes_of(const am::OpenFrame& frame) {
+  return std::size_t(frame.end - reinterpret_cast<const std::byte*>(frame.frame));
 }
 
 std::uint16_t hash16(const std::string& text) {
@@ -70,6 +71,8 @@ void Core::resolve_options(const AggregatorOptions& given) {
     require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
             double(given.buffer_bytes), "256 B to 256 MiB");
   }
+  adapts_sizes_ = given.buffer_bytes == derived_bytes;
+  capacity_wanted_ = given.cutoff == derived_fraction ? 2 : 1;  // one alone gains nothing from a buffer
   const std::size_t share = engine_->store().budget_bytes() / (2 * peers);
   options_.buffer_bytes = std::max(std::min(options_.buffer_bytes, share), buffer_bytes_min);
 
@@ -81,7 +84,7 @@ void Core::resolve_options(const AggregatorOptions& given) {
   if (given.threshold == derived_fraction) {
     options_.threshold = !variable ? 1 : given.cutoff == derived_fraction ? 0.9 : std::min(0.9, 1 - given.cutoff);
   }
-  if (given.cutoff == derived_fraction) options_.cutoff = !variable ? 1 : std::min(0.1, 1 - options_.threshold);
+  if (given.cutoff == derived_fraction) options_.cutoff = !variable ? 0.5 : std::min(0.1, 1 - options_.threshold);
   if (variable && options_.threshold + options_.cutoff > 1 + 1e-9) {
     throw SettingError(
         fmt::format("aggregator options threshold = {} and cutoff = {}: for messages of variable size "
@@ -111,22 +114,14 @@ void Core::lay_out(bool ready) {
   const bool needs_source = shape_.wants_source || (options_.ordered && variable);
   const unsigned source_bytes = needs_source && levels > 1 ? bytes_for_values(engine_->size()) : 0;
   entries_.clear();
-  capacity_.clear();
   unsigned entry_bytes_most = 0;
-  const auto filled = std::size_t(options_.threshold * double(frame_bytes_));
+  std::size_t capacity_least = frame_bytes_;
   for (unsigned level = 0; level < levels; ++level) {
     entries_.push_back({length_bytes, route_.key_bytes(level), source_bytes});
-    const unsigned bytes = entries_.back().bytes();
-    entry_bytes_most = std::max(entry_bytes_most, bytes);
-    if (variable) continue;
-    const std::size_t outside = frame_overhead + padding_ + (bytes != 0 ? entry_slack : 0);
-    const std::size_t usable = std::max(filled, outside) - outside;
-    const std::size_t most = content < (bytes ? entry_slack : 0) ? 0 : content - (bytes ? entry_slack : 0);
-    // the threshold may leave no room for even one message: then each is sent as it comes
-    const std::size_t per_message = shape_.fixed_bytes + bytes;
-    capacity_.push_back(std::max(usable / per_message, std::min<std::size_t>(most / per_message, 1)));
+    entry_bytes_most = std::max(entry_bytes_most, entries_.back().bytes());
+    if (!variable) capacity_least = std::min(capacity_least, capacity(level, frame_bytes_));
   }
-  kept_free_ = frame_bytes_ - std::min(filled, frame_bytes_);
+  limit_sizes(shape_.fixed_bytes + entry_bytes_most);
 
   if (direct_) {
     alone_from_ = 0;
@@ -134,7 +129,7 @@ void Core::lay_out(bool ready) {
     const std::size_t outside = entry_bytes_most + entry_slack + shape_.alignment;
     alone_from_ = content <= outside ? 0 : std::min(cutoff_bytes, content - outside) + 1;
   } else {
-    const bool fits = *std::ranges::min_element(capacity_) > 0 && shape_.fixed_bytes <= cutoff_bytes;
+    const bool fits = capacity_least >= capacity_wanted_ && shape_.fixed_bytes <= cutoff_bytes;
     alone_from_ = fits ? ~std::size_t(0) : 0;
   }
   slot_entries_.clear();
@@ -147,13 +142,34 @@ void Core::lay_out(bool ready) {
   routed_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
   fast_size_ = levels == 1 ? routed_size_ : 0;
   direct_size_ = ready && direct_ && !variable && shape_.fixed_bytes <= by_value_bytes_max_ ? engine_->size() : 0;
-  entry_at_ = spare(slot_entries_[0]) - 1 - 8;
   length_shift_ = slot_entries_[0].shift;
   entry_bytes_ = slot_entries_[0].bytes;
   // Sizes too: what one PE buffers, another must be able to forward.
-  signature_ =
-      hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology), shape_.fixed_bytes,
-                         length_bytes, source_bytes, options_.ordered, name_, frame_bytes_, alone_from_, kept_free_));
+  signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
+                                  shape_.fixed_bytes, length_bytes, source_bytes, options_.ordered, name_, frame_bytes_,
+                                  alone_from_, filled(frame_bytes_)));
+}
+
+/// Messages of fixed size in a frame.
+std::size_t Core::capacity(unsigned level, std::size_t frame_bytes) const {
+  const unsigned entry_bytes = entries_[level].bytes();
+  const std::size_t outside = frame_overhead + padding_ + (entry_bytes != 0 ? entry_slack : 0);
+  const std::size_t usable = std::max(filled(frame_bytes), outside) - outside;
+  const std::size_t most = std::max(frame_bytes, outside) - outside;
+  // the threshold may leave no room for even one message: then each is sent as it comes
+  const std::size_t per_message = shape_.fixed_bytes + entry_bytes;
+  return std::max(usable / per_message, std::min<std::size_t>(most / per_message, 1));
+}
+
+/// A given size is the size of every buffer.
+void Core::limit_sizes(std::size_t per_message_most) {
+  sizes_ = {frame_bytes_, frame_bytes_, frame_bytes_};
+  if (!adapts_sizes_) return;
+  constexpr std::size_t messages_least = 4;
+  const std::size_t outside = frame_overhead + padding_ + entry_slack;
+  const std::size_t least = std::bit_ceil(outside + messages_least * per_message_most);
+  sizes_.least = std::min(std::max(least, least_buffer_bytes), frame_bytes_);
+  sizes_.first = std::clamp(first_buffer_bytes, sizes_.least, frame_bytes_);
 }
 
 void Core::mark_ready(bool wants_source) {
@@ -203,15 +219,21 @@ void Core::enter_scope(am::ScopeId scope) {
   slots_ = current_->slots.data();
 }
 
-bool Core::open_slot(std::uint32_t slot, Wait wait) {
+std::size_t Core::next_frame_bytes(std::uint32_t slot, std::size_t padded) {
+  BufferSize& size = current_->cold[slot].size;
+  size.hold(sizes_, frame_overhead + padding_ + padded + slot_entries_[slot].bytes + entry_slack);
+  return size.next(sizes_);
+}
+
+bool Core::open_slot(std::uint32_t slot, std::size_t padded, Wait wait) {
   const std::uint32_t target = current_->cold[slot].target;
-  const auto hops_left = std::uint8_t(route_.levels() - 1 - current_->cold[slot].level);
-  if (wait == Wait::no) return try_open_slot(slot);
+  if (wait == Wait::no) return try_open_slot(slot, padded);
+  const std::size_t bytes = next_frame_bytes(slot, padded);
   if (!engine_->may_block()) {
-    start_frame(slot, engine_->store().claim_or_spill(target, frame_bytes_, hops_left));
+    start_frame(slot, engine_->store().claim_or_spill(target, bytes, hops_left(slot)));
     return true;
   }
-  const am::OpenFrame frame = claim_waiting(target, frame_bytes_, hops_left);
+  const am::OpenFrame frame = claim_waiting(target, bytes, hops_left(slot));
   if (is_open(slot)) {
     engine_->store().drop(target, frame);  // a handler has opened it meanwhile
   } else {
@@ -220,11 +242,10 @@ bool Core::open_slot(std::uint32_t slot, Wait wait) {
   return true;
 }
 
-bool Core::try_open_slot(std::uint32_t slot) {
+bool Core::try_open_slot(std::uint32_t slot, std::size_t padded) {
   const std::uint32_t target = current_->cold[slot].target;
-  const auto hops_left = std::uint8_t(route_.levels() - 1 - current_->cold[slot].level);
-  if (engine_->store().queued(target, hops_left)) return false;
-  const am::OpenFrame frame = engine_->store().try_claim(target, frame_bytes_, hops_left);
+  if (engine_->store().queued(target, hops_left(slot))) return false;
+  const am::OpenFrame frame = engine_->store().try_claim(target, next_frame_bytes(slot, padded), hops_left(slot));
   if (!frame) return false;
   start_frame(slot, frame);
   return true;
@@ -235,19 +256,27 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   ColdSlot& cold = current_->cold[slot];
   cold.frame = frame;
   s.begin = s.cursor = frame.frame->payload() + padding_;
-  s.tail = frame.end;
-  s.limit = shape_.fixed_bytes == 0 ? frame.end - spare(slot_entries_[slot]) + 1
-                                    : s.begin + capacity_[cold.level] * shape_.fixed_bytes;
+  const std::size_t bytes = bytes_of(frame);
+  if (shape_.fixed_bytes == 0) {
+    const std::size_t kept_free = bytes - std::min(filled(bytes), bytes);
+    const std::size_t spare = kept_free + slot_entries_[slot].bytes + entry_slack;
+    s.limit = frame.end - spare + 1;
+    s.entry_at = spare - 1 - 8;
+  } else {
+    s.tail = frame.end;
+    s.limit = s.begin + capacity(cold.level, bytes) * shape_.fixed_bytes;
+  }
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
   current_->link(slot);
-  open_slots_peak_ = std::max(open_slots_peak_, ++open_slots_);
+  open_bytes_ += bytes;
+  open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_);
   engine_->count_open_buffers(1);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(cold.target));
 }
 
 std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
   const Slot& s = set.slots[slot];
-  const std::byte* tail = shape_.fixed_bytes == 0 ? s.limit - 1 + spare(slot_entries_[slot]) : s.tail;
+  const std::byte* tail = shape_.fixed_bytes == 0 ? tail_of(s) : s.tail;
   return std::size_t(set.cold[slot].frame.end - tail);
 }
 
@@ -273,17 +302,19 @@ void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) 
   const std::size_t count = messages_in(set, slot);
   s = {};
   set.unlink(slot);
-  --open_slots_;
+  open_bytes_ -= bytes_of(cold.frame);
   engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
   if (idle_flush_ && cold.level + 1u == route_.levels()) cold.gathering.posted(reason, count);
+  const std::size_t used = frame_overhead + payload_bytes + tail;
+  cold.size.posted(sizes_, reason, used);
   engine_->count_created(count, set.scope);
   created_ += count;
   payload_bytes_ += payload_bytes - padding_;
   ++flushes_[std::size_t(reason)];
   ++buffered_frames_;
-  used_bytes_ += frame_overhead + payload_bytes + tail;
+  fills_ += double(used) / double(bytes_of(cold.frame));
   post_frame(cold.target, cold.frame, set.scope, payload_bytes, tail, std::uint32_t(count), 0);
 }
 
@@ -303,12 +334,6 @@ void Core::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops
   header.count = count;
   header.flags = flags;
   engine_->stamp(header, id_, signature_, hops_left, scope);
-}
-
-/// After a message by itself: as often as with direct().
-void Core::poll_now_and_then() {
-  if (++posts_ % posts_per_poll_alone == 0) [[unlikely]]
-    poll_some();
 }
 
 bool Core::flush_set(SlotSet& set, am::FlushReason reason) {
@@ -354,205 +379,6 @@ std::uint64_t Core::waiting_messages(am::ScopeId scope) const {
   return messages;
 }
 
-// --- messages by themselves
-
-am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait wait) {
-  am::FrameStore& store = engine_->store();
-  const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
-  if (wait == Wait::no) {
-    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
-  }
-  return engine_->may_block() ? claim_waiting(destination, frame_bytes, 0)
-                              : store.claim_or_spill(destination, frame_bytes, 0);
-}
-
-void Core::count_alone(std::size_t bytes) {
-  engine_->count_created(1);
-  ++created_;
-  ++alone_;
-  payload_bytes_ += bytes;
-  ++flushes_[std::size_t(am::FlushReason::full)];
-}
-
-void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
-  count_alone(bytes);
-  post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, frame_of_one);
-  poll_now_and_then();
-}
-
-bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
-  am::FrameStore& store = engine_->store();
-  // In words, as it is read again at once: what is put together from pieces in memory would stall that.
-  const std::uint64_t header[3] = {alone_header_[0] | bytes, alone_header_[1],
-                                   alone_header_[2] | std::uint64_t(engine_->scope_tag()) << scope_shift};
-  std::memcpy(&message.frame.header, header, sizeof header);
-  if (store.spilling() || !store.try_post_by_value(destination, message.frame)) [[unlikely]] {
-    if (!post_by_value_later(destination, message, wait)) return false;
-  }
-  engine_->count_created(1);
-  ++by_value_;
-  frames_between_processes_ += leaves_process(destination);
-  by_value_bytes_ += bytes;
-  poll_now_and_then();
-  return true;
-}
-
-bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait) {
-  am::FrameStore& store = engine_->store();
-  if (wait == Wait::no) return false;
-  if (engine_->may_block()) {
-    engine_->wait_unrung([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
-                         am::Phase::sending, std::uint32_t(destination));
-    return true;
-  }
-  const FrameHeader& header = message.frame.header;
-  const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + header.payload_bytes, 0);
-  spilled.frame->header = header;
-  std::memcpy(spilled.frame->payload(), message.message, header.payload_bytes);
-  store.post(destination, spilled, spilled.end);
-  return true;
-}
-
-namespace {
-
-/// Reads the bytes of several pieces one after the other.
-class PieceReader {
- public:
-  explicit PieceReader(std::span<const std::span<const std::byte>> pieces) : pieces_(pieces) {}
-
-  void read(std::byte* to, std::size_t bytes) {
-    while (bytes > 0) {
-      const std::span<const std::byte> piece = pieces_.front().subspan(at_);
-      const std::size_t n = std::min(bytes, piece.size());
-      if (n != 0) std::memcpy(to, piece.data(), n);
-      to += n;
-      bytes -= n;
-      at_ += n;
-      if (at_ == pieces_.front().size()) {
-        pieces_ = pieces_.subspan(1);
-        at_ = 0;
-      }
-    }
-  }
-
- private:
-  std::span<const std::span<const std::byte>> pieces_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace
-
-bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {
-  am::FrameStore& store = engine_->store();
-  if (store.queued(target, hops_left)) return false;
-  std::vector<am::OpenFrame> claimed;
-  while (claimed.size() < frames) {
-    const am::OpenFrame frame = store.try_claim(target, frame_bytes, hops_left);
-    if (!frame) break;
-    claimed.push_back(frame);
-  }
-  for (const am::OpenFrame& frame : claimed) store.drop(target, frame);
-  return claimed.size() == frames;
-}
-
-bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
-  const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
-  if (wait == Wait::no) {
-    if (!room_for(destination, 0, alone_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
-    const DeferHandlers nobody_takes_it(engine_->pe());
-    return send_in_parts(destination, pieces, bytes, Wait::yes);
-  }
-  count_alone(bytes);
-  PieceReader reader(pieces);
-  const std::uint64_t message = next_message_++;
-  for (std::size_t offset = 0; offset < bytes;) {
-    const std::size_t n = std::min(part_max, bytes - offset);
-    const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
-    const PartHeader part{message, bytes, offset, n};
-    std::memcpy(message_of(frame), &part, sizeof part);
-    reader.read(message_of(frame) + sizeof part, n);
-    if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
-    post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
-    poll_now_and_then();
-    offset += n;
-  }
-  return true;
-}
-
-bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
-  const Route::Hop& hop = route_.first(destination);
-  const std::size_t outside = frame_overhead + padding_ + 8 + entry_slack + shape_.alignment + sizeof(PartHeader);
-  const std::size_t part_max = std::max<std::size_t>((frame_bytes_ - outside) / 2, 1);
-  if (wait == Wait::no) {
-    const auto hops_left = std::uint8_t(route_.levels() - 1 - route_.level(hop.slot));
-    if (!room_for(route_.target(hop.slot), hops_left, frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
-    const DeferHandlers nobody_takes_it(engine_->pe());
-    return send_in_order(destination, pieces, bytes, Wait::yes);
-  }
-  ++alone_;
-  PieceReader reader(pieces);
-  const std::uint64_t message = next_message_++;
-  const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark(), hop.key, engine_->id());
-  for (std::size_t offset = 0; offset < bytes;) {
-    const std::size_t n = std::min(part_max, bytes - offset);
-    // Frames count their entries; of the parts of one message only one may count, the one that completes it.
-    if (offset + n < bytes) {
-      engine_->count_created(~std::uint64_t(0));
-      --created_;
-    }
-    payload_bytes_ -= align_up(sizeof(PartHeader) + n, shape_.alignment) - n;  // counts the message alone
-    put(
-        hop.slot, sizeof(PartHeader) + n, value,
-        [&](std::byte* at) {
-          const PartHeader part{message, bytes, offset, n};
-          std::memcpy(at, &part, sizeof part);
-          reader.read(at + sizeof part, n);
-        },
-        Wait::yes);
-    offset += n;
-  }
-  return true;
-}
-
-/// What has come justifies a few times as much: copying on costs little then, whatever a first part promises.
-void Core::make_room(Partial& partial, std::uint64_t bytes) {
-  constexpr std::uint64_t growth = 8, alignment = 64;
-  if (bytes <= partial.capacity) return;
-  partial.capacity = std::min(partial.total, bytes * growth);
-  std::unique_ptr<std::byte[]> memory(new std::byte[partial.capacity + alignment]);
-  const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
-  std::byte* const message = memory.get() + (align_up(address, alignment) - address);
-  if (partial.received != 0) std::memcpy(message, partial.message, partial.received);
-  partial.memory = std::move(memory);
-  partial.message = message;
-}
-
-std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {
-  PartHeader header;
-  if (bytes < sizeof header) throw FormatError("a part of a message is shorter than its header");
-  std::memcpy(&header, part, sizeof header);
-  if (header.bytes != bytes - sizeof header || header.bytes == 0) {
-    throw FormatError("a part of a message does not have the length that it states");
-  }
-  const auto key = std::pair(source, header.message);
-  const auto found = partial_.find(key);
-  const std::uint64_t received = found == partial_.end() ? 0 : found->second.received;
-  if (header.total > ~std::uint64_t(0) / 2) throw FormatError("a message is said to be longer than 2^63 bytes");
-  if (header.offset != received || header.bytes > header.total - received ||
-      (received != 0 && header.total != found->second.total)) {
-    throw FormatError("a part of a message does not continue what came before");
-  }
-  Partial& partial = found == partial_.end() ? partial_[key] : found->second;
-  partial.total = header.total;
-  make_room(partial, received + header.bytes);
-  std::memcpy(partial.message + header.offset, part + sizeof header, header.bytes);
-  partial.received += header.bytes;
-  if (partial.received != partial.total) return {};
-  whole_ = std::move(partial);
-  partial_.erase(key);
-  return {whole_.message, whole_.total};
-}
-
 AggregatorStatistics Core::statistics() const {
   AggregatorStatistics result;
   // What lies in open buffers counts as sent.
@@ -578,10 +404,9 @@ AggregatorStatistics Core::statistics() const {
   result.flush_explicit = flushes_[std::size_t(am::FlushReason::requested)];
   result.spilled_frames = engine_->store().spilled_frames();
   result.spilled_bytes_peak = engine_->store().spill_bytes_peak();
-  result.peak_buffer_bytes = open_slots_peak_ * frame_bytes_;
+  result.peak_buffer_bytes = open_bytes_peak_;
   result.peak_target_bytes = peak_target_bytes_;
-  result.fill_mean =
-      buffered_frames_ == 0 ? 0 : double(used_bytes_) / (double(buffered_frames_) * double(frame_bytes_));
+  result.fill_mean = buffered_frames_ == 0 ? 0 : fills_ / double(buffered_frames_);
   return result;
 }
 

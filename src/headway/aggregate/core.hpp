@@ -102,7 +102,6 @@ class Core : public am::FrameHandler {
   /// current scope.
   std::size_t fast_size_ = 0;
   Slot* slots_ = nullptr;
-  std::size_t entry_at_ = 0;     // 1D, variable: from limit to the word that holds the next entry
   std::size_t routed_size_ = 0;  // the number of PEs if messages are buffered on a route, else 0
   std::size_t direct_size_ = 0;  // the number of PEs if each message goes by itself and by value, else 0
   std::size_t alone_from_ = 0;   // messages of this length and more travel by themselves
@@ -122,13 +121,16 @@ class Core : public am::FrameHandler {
   void check_send(std::size_t destination) const;
 
   enum class Wait { yes, no };
-  /// Gives a closed slot a frame. The main program waits for one if it must (handlers run; the slot may then be open,
-  /// or closed again), a handler spills. False if it did not wait and there was none.
-  bool open_slot(std::uint32_t slot, Wait wait);
+  /// Gives a closed slot a frame with room for a message of `padded` bytes, if any buffer has. The main program waits
+  /// for one if it must (handlers run; the slot may then be open, or closed again), a handler spills. False if it did
+  /// not wait and there was none.
+  bool open_slot(std::uint32_t slot, std::size_t padded, Wait wait);
   /// For forwarding: a frame within the budget or nothing.
-  bool try_open_slot(std::uint32_t slot);
+  bool try_open_slot(std::uint32_t slot, std::size_t padded);
   void flush_slot(std::uint32_t slot, am::FlushReason reason) { flush_slot(*current_, slot, reason); }
   bool is_open(std::uint32_t slot) const { return slots_[slot].begin != nullptr; }
+  /// An open one without messages; some may have no bytes.
+  bool is_empty(std::uint32_t slot) const { return messages_in(*current_, slot) == 0; }
   /// After posting a buffer from the main program: let handlers run.
   void after_post() { poll_some(); }
   /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
@@ -137,12 +139,9 @@ class Core : public am::FrameHandler {
     return !is_open(slot) && bytes <= alone_bytes_max() && current_->cold[slot].gathering.passes(engine_->times_idle());
   }
 
-  /// What must stay free behind a message besides the message itself, to stay below the threshold.
-  std::size_t spare(const SlotEntry& entry) const { return kept_free_ + entry.bytes + entry_slack; }
-  /// Variable-size messages: bytes between cursor and tail.
-  std::size_t room(const Slot& slot, const SlotEntry& entry) const {
-    return std::size_t(slot.limit - 1 + spare(entry) - slot.cursor);
-  }
+  /// Variable-size messages: the lowest entry's begin, and bytes between cursor and tail.
+  static std::byte* tail_of(const Slot& slot) { return slot.limit + slot.entry_at + 8; }
+  static std::size_t room(const Slot& slot) { return std::size_t(tail_of(slot) - slot.cursor); }
 
   static void write_entry(std::byte* tail, const SlotEntry& entry, std::uint64_t value) {
     const std::uint64_t word = value << entry.shift;
@@ -170,11 +169,11 @@ class Core : public am::FrameHandler {
     for (;;) {
       Slot& s = slots_[slot];
       if (is_open(slot)) {
-        if (padded + entry.bytes + entry_slack <= room(s, entry)) {
+        if (padded + entry.bytes + entry_slack <= room(s)) {
           const bool beyond_threshold = s.cursor + padded >= s.limit;
           fill(s.cursor);
           s.cursor += padded;
-          write_entry(s.limit - 1 + spare(entry), entry, entry_value);
+          write_entry(tail_of(s), entry, entry_value);
           s.limit -= entry.bytes;
           if (beyond_threshold) {
             flush_slot(slot, am::FlushReason::full);
@@ -184,7 +183,7 @@ class Core : public am::FrameHandler {
         }
         flush_slot(slot, am::FlushReason::full);
         after_post();
-      } else if (!open_slot(slot, wait)) {
+      } else if (!open_slot(slot, padded, wait)) {
         return false;
       }
     }
@@ -248,6 +247,11 @@ class Core : public am::FrameHandler {
   static void make_room(Partial& partial, std::uint64_t bytes);
   void resolve_options(const AggregatorOptions& options);
   void lay_out(bool ready);
+  void limit_sizes(std::size_t per_message_most);
+  std::size_t filled(std::size_t frame_bytes) const { return std::size_t(options_.threshold * double(frame_bytes)); }
+  std::size_t capacity(unsigned level, std::size_t frame_bytes) const;
+  std::size_t next_frame_bytes(std::uint32_t slot, std::size_t padded);
+  std::uint8_t hops_left(std::uint32_t slot) const { return std::uint8_t(route_.levels() - 1 - route_.level(slot)); }
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
   std::size_t tail_bytes(const SlotSet& set, std::uint32_t slot) const;
   std::size_t messages_in(const SlotSet& set, std::uint32_t slot) const;
@@ -275,21 +279,22 @@ class Core : public am::FrameHandler {
   Route route_;
   bool direct_;
   bool idle_flush_ = true;
+  bool adapts_sizes_ = false;
+  std::size_t capacity_wanted_ = 1;  // of a buffer, so that messages of fixed size gather at all
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;
-  std::size_t frame_bytes_ = 0;  // of a buffer, what is used of it
-  std::size_t padding_ = 0;      // before the first message, for its alignment
-  std::size_t kept_free_ = 0;    // by the threshold
+  std::size_t frame_bytes_ = 0;  // of the largest buffer
+  SizeLimits sizes_;
+  std::size_t padding_ = 0;  // before the first message, for its alignment
   std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::int64_t timeout_ns_ = am::never;
   std::vector<Entry> entries_;  // by level
   std::vector<SlotEntry> slot_entries_;
-  std::vector<std::size_t> capacity_;  // by level: messages of fixed size in a frame
   SlotSets sets_;
   SlotSet* current_ = nullptr;  // of the current scope
-  std::uint64_t open_slots_ = 0, open_slots_peak_ = 0;
+  std::uint64_t open_bytes_ = 0, open_bytes_peak_ = 0;
   std::uint32_t posts_ = 0;
   std::map<am::ScopeId, std::uint64_t> waiting_messages_;
   std::uint64_t next_message_ = 0;
@@ -302,7 +307,8 @@ class Core : public am::FrameHandler {
   std::uint64_t frames_between_processes_ = 0;
   std::uint64_t created_ = 0, payload_bytes_ = 0, frames_ = 0, wire_bytes_ = 0, alone_ = 0;
   std::uint64_t flushes_[am::flush_reasons] = {};
-  std::uint64_t used_bytes_ = 0, buffered_frames_ = 0, peak_target_bytes_ = 0;
+  std::uint64_t buffered_frames_ = 0, peak_target_bytes_ = 0;
+  double fills_ = 0;  // of buffered frames, added up
   std::uint64_t handled_ = 0, forwarded_ = 0;
 };
 

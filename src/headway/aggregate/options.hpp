@@ -43,12 +43,13 @@ inline constexpr std::size_t buffer_bytes_max = std::size_t(1) << 28;
 
 /// Options of an aggregator; all PEs give the same. See "Aggregation (variable-size TRAM, 2020)" for the fractions.
 struct AggregatorOptions {
-  /// Size of a frame with all in it, 256 B to 256 MiB. What is used is at most budget / (2 * peers).
+  /// Size of a frame with all in it, 256 B to 256 MiB. What is used is at most budget / (2 * peers). Given: of every
+  /// buffer. Derived: of the largest; each destination's grow and shrink with what gathers for it.
   std::size_t buffer_bytes = derived_bytes;
   /// A buffer is sent when more than this fraction of it is filled; in (0, 1].
   double threshold = derived_fraction;
   /// A message larger than this fraction of the buffer travels by itself; in [0, 1]. For messages of variable size
-  /// threshold + cutoff <= 1; those of fixed size fill the buffer unless told otherwise.
+  /// threshold + cutoff <= 1; those of fixed size gather unless told otherwise where the largest buffer holds two.
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
@@ -77,7 +78,7 @@ struct AggregatorStatistics {
   std::uint64_t spilled_bytes_peak = 0;   // at most this much at once (of all aggregators of the PE)
   std::uint64_t peak_buffer_bytes = 0;    // of open buffers, at most this much at once
   std::uint64_t peak_target_bytes = 0;    // claimed or lent for one hop, at most this much at once
-  double fill_mean = 0;                   // bytes used over buffer_bytes when a buffered frame was posted
+  double fill_mean = 0;                   // of buffered frames when posted: bytes used over the buffer's size
 };
 
 }  // namespace headway

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <headway/aggregate/buffer_size.hpp>
 #include <headway/aggregate/gathering.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/am/engine.hpp>
@@ -18,12 +19,15 @@ inline constexpr std::uint32_t none = 0xffffffff;
 ///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
 ///
 /// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes < limit, where limit is one
-/// past what lies `spare` below the tail: the message's entry and the rest that the threshold keeps free; so it moves
-/// with the tail, which is not stored. A closed slot has only null pointers: there is no room for anything.
+/// past what lies below the tail: the message's entry and the rest that the threshold keeps free; so it moves with the
+/// tail, which is not stored. A closed slot has only null pointers: there is no room for anything.
 struct Slot {
   std::byte* cursor = nullptr;
   std::byte* limit = nullptr;
-  std::byte* tail = nullptr;   // fixed-size messages with entries: begin of the lowest one
+  union {
+    std::byte* tail = nullptr;  // fixed-size messages with entries: begin of the lowest one
+    std::size_t entry_at;       // others: from limit to the word that holds the next entry, which ends at the tail
+  };
   std::byte* begin = nullptr;  // of the first message
 };
 static_assert(sizeof(Slot) == 32);
@@ -36,6 +40,7 @@ struct ColdSlot {
   std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
   std::int64_t due = am::never;
   Gathering gathering;
+  BufferSize size;
 };
 
 /// All slots of a route, for the messages of one scope.

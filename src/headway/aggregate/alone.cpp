@@ -1,0 +1,220 @@
+// Messages by themselves: by value, in a frame, or in parts.
+#include <algorithm>
+#include <bit>
+#include <headway/aggregate/core.hpp>
+
+namespace headway::aggregate {
+namespace {
+
+constexpr std::uint32_t posts_per_poll_alone = 32;
+
+// Where a header's scope lies in its last word; its length is the low half of the first.
+static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
+constexpr unsigned scope_shift = 8 * (offsetof(FrameHeader, scope) - 16);
+
+}  // namespace
+
+am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
+  if (wait == Wait::no) {
+    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
+  }
+  return engine_->may_block() ? claim_waiting(destination, frame_bytes, 0)
+                              : store.claim_or_spill(destination, frame_bytes, 0);
+}
+
+/// After a message by itself: as often as with direct().
+void Core::poll_now_and_then() {
+  if (++posts_ % posts_per_poll_alone == 0) [[unlikely]]
+    poll_some();
+}
+
+void Core::count_alone(std::size_t bytes) {
+  engine_->count_created(1);
+  ++created_;
+  ++alone_;
+  payload_bytes_ += bytes;
+  ++flushes_[std::size_t(am::FlushReason::full)];
+}
+
+void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
+  count_alone(bytes);
+  post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, frame_of_one);
+  poll_now_and_then();
+}
+
+bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  // In words, as it is read again at once: what is put together from pieces in memory would stall that.
+  const std::uint64_t header[3] = {alone_header_[0] | bytes, alone_header_[1],
+                                   alone_header_[2] | std::uint64_t(engine_->scope_tag()) << scope_shift};
+  std::memcpy(&message.frame.header, header, sizeof header);
+  if (store.spilling() || !store.try_post_by_value(destination, message.frame)) [[unlikely]] {
+    if (!post_by_value_later(destination, message, wait)) return false;
+  }
+  engine_->count_created(1);
+  ++by_value_;
+  frames_between_processes_ += leaves_process(destination);
+  by_value_bytes_ += bytes;
+  poll_now_and_then();
+  return true;
+}
+
+bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  if (wait == Wait::no) return false;
+  if (engine_->may_block()) {
+    engine_->wait_unrung([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
+                         am::Phase::sending, std::uint32_t(destination));
+    return true;
+  }
+  const FrameHeader& header = message.frame.header;
+  const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + header.payload_bytes, 0);
+  spilled.frame->header = header;
+  std::memcpy(spilled.frame->payload(), message.message, header.payload_bytes);
+  store.post(destination, spilled, spilled.end);
+  return true;
+}
+
+namespace {
+
+/// Reads the bytes of several pieces one after the other.
+class PieceReader {
+ public:
+  explicit PieceReader(std::span<const std::span<const std::byte>> pieces) : pieces_(pieces) {}
+
+  void read(std::byte* to, std::size_t bytes) {
+    while (bytes > 0) {
+      const std::span<const std::byte> piece = pieces_.front().subspan(at_);
+      const std::size_t n = std::min(bytes, piece.size());
+      if (n != 0) std::memcpy(to, piece.data(), n);
+      to += n;
+      bytes -= n;
+      at_ += n;
+      if (at_ == pieces_.front().size()) {
+        pieces_ = pieces_.subspan(1);
+        at_ = 0;
+      }
+    }
+  }
+
+ private:
+  std::span<const std::span<const std::byte>> pieces_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {
+  am::FrameStore& store = engine_->store();
+  if (store.queued(target, hops_left)) return false;
+  std::vector<am::OpenFrame> claimed;
+  while (claimed.size() < frames) {
+    const am::OpenFrame frame = store.try_claim(target, frame_bytes, hops_left);
+    if (!frame) break;
+    claimed.push_back(frame);
+  }
+  for (const am::OpenFrame& frame : claimed) store.drop(target, frame);
+  return claimed.size() == frames;
+}
+
+bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
+  const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
+  if (wait == Wait::no) {
+    if (!room_for(destination, 0, alone_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
+    const DeferHandlers nobody_takes_it(engine_->pe());
+    return send_in_parts(destination, pieces, bytes, Wait::yes);
+  }
+  count_alone(bytes);
+  PieceReader reader(pieces);
+  const std::uint64_t message = next_message_++;
+  for (std::size_t offset = 0; offset < bytes;) {
+    const std::size_t n = std::min(part_max, bytes - offset);
+    const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
+    const PartHeader part{message, bytes, offset, n};
+    std::memcpy(message_of(frame), &part, sizeof part);
+    reader.read(message_of(frame) + sizeof part, n);
+    if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
+    post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
+    poll_now_and_then();
+    offset += n;
+  }
+  return true;
+}
+
+bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
+  const Route::Hop& hop = route_.first(destination);
+  const std::size_t outside = frame_overhead + padding_ + 8 + entry_slack + shape_.alignment + sizeof(PartHeader);
+  const std::size_t part_max = std::max<std::size_t>((frame_bytes_ - outside) / 2, 1);
+  if (wait == Wait::no) {
+    const std::size_t frames = (bytes + part_max - 1) / part_max;
+    if (!room_for(route_.target(hop.slot), hops_left(hop.slot), frame_bytes_, frames)) return false;
+    const DeferHandlers nobody_takes_it(engine_->pe());
+    return send_in_order(destination, pieces, bytes, Wait::yes);
+  }
+  ++alone_;
+  PieceReader reader(pieces);
+  const std::uint64_t message = next_message_++;
+  const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark(), hop.key, engine_->id());
+  for (std::size_t offset = 0; offset < bytes;) {
+    const std::size_t n = std::min(part_max, bytes - offset);
+    // Frames count their entries; of the parts of one message only one may count, the one that completes it.
+    if (offset + n < bytes) {
+      engine_->count_created(~std::uint64_t(0));
+      --created_;
+    }
+    payload_bytes_ -= align_up(sizeof(PartHeader) + n, shape_.alignment) - n;  // counts the message alone
+    put(
+        hop.slot, sizeof(PartHeader) + n, value,
+        [&](std::byte* at) {
+          const PartHeader part{message, bytes, offset, n};
+          std::memcpy(at, &part, sizeof part);
+          reader.read(at + sizeof part, n);
+        },
+        Wait::yes);
+    offset += n;
+  }
+  return true;
+}
+
+/// What has come justifies a few times as much: copying on costs little then, whatever a first part promises.
+void Core::make_room(Partial& partial, std::uint64_t bytes) {
+  constexpr std::uint64_t growth = 8, alignment = 64;
+  if (bytes <= partial.capacity) return;
+  partial.capacity = std::min(partial.total, bytes * growth);
+  std::unique_ptr<std::byte[]> memory(new std::byte[partial.capacity + alignment]);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
+  std::byte* const message = memory.get() + (align_up(address, alignment) - address);
+  if (partial.received != 0) std::memcpy(message, partial.message, partial.received);
+  partial.memory = std::move(memory);
+  partial.message = message;
+}
+
+std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {
+  PartHeader header;
+  if (bytes < sizeof header) throw FormatError("a part of a message is shorter than its header");
+  std::memcpy(&header, part, sizeof header);
+  if (header.bytes != bytes - sizeof header || header.bytes == 0) {
+    throw FormatError("a part of a message does not have the length that it states");
+  }
+  const auto key = std::pair(source, header.message);
+  const auto found = partial_.find(key);
+  const std::uint64_t received = found == partial_.end() ? 0 : found->second.received;
+  if (header.total > ~std::uint64_t(0) / 2) throw FormatError("a message is said to be longer than 2^63 bytes");
+  if (header.offset != received || header.bytes > header.total - received ||
+      (received != 0 && header.total != found->second.total)) {
+    throw FormatError("a part of a message does not continue what came before");
+  }
+  Partial& partial = found == partial_.end() ? partial_[key] : found->second;
+  partial.total = header.total;
+  make_room(partial, received + header.bytes);
+  std::memcpy(partial.message + header.offset, part + sizeof header, header.bytes);
+  partial.received += header.bytes;
+  if (partial.received != partial.total) return {};
+  whole_ = std::move(partial);
+  partial_.erase(key);
+  return {whole_.message, whole_.total};
+}
+
+}  // namespace headway::aggregate
