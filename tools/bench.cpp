@@ -1,6 +1,5 @@
 /// `headway bench`: starts every case once per round, A B C A B C, and compares neighbours in time.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <headway/base/error.hpp>
@@ -13,6 +12,8 @@
 #include "bench_table.hpp"
 #include "benchmarks.hpp"
 #include "commands.hpp"
+#include "outcome.hpp"
+#include "progress.hpp"
 
 namespace headway::tools {
 namespace {
@@ -24,48 +25,6 @@ struct CaseFailed : std::runtime_error {
   CaseFailed(const std::string& message, int case_status) : std::runtime_error(message), status(case_status) {}
   int status;
 };
-
-/// One line on a terminal that says what is running; nothing in a pipe.
-class Progress {
- public:
-  explicit Progress(std::size_t steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}
-  ~Progress() { clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void step(const std::string& what) {
-    ++step_;
-    show(fmt::format("[{}/{}] {}", step_, steps_, what));
-  }
-  void clear() { show(""); }
-
- private:
-  void show(const std::string& text) {
-    if (shown_) std::cerr << "\r\033[K" << text << std::flush;
-  }
-  std::size_t steps_, step_ = 0;
-  bool shown_;
-};
-
-const char* meaning(int status) {
-  switch (status) {
-    case exit_status::unusable_arguments: return "unusable arguments";
-    case exit_status::unusable_settings: return "unusable settings";
-    case exit_status::failed: return "a PE died or a handler threw";
-    case exit_status::stalled: return "stalled";
-    case exit_status::undelivered: return "messages left undelivered";
-    case 127: return "it could not be started";
-    default: return status > 128 ? "ended by a signal" : "failed";
-  }
-}
-
-/// The last lines of what a program said, at most `lines_max`.
-std::string tail(const std::string& text, std::size_t lines_max) {
-  std::size_t begin = text.size();
-  for (std::size_t lines = 0; begin > 0; --begin) {
-    if (text[begin - 1] == '\n' && begin < text.size() && ++lines >= lines_max) break;
-  }
-  return text.substr(begin);
-}
 
 /// Starts one case once; its record, or CaseFailed.
 Json run_case(const BenchCase& started, const std::vector<std::string>& further, std::chrono::seconds limit) {

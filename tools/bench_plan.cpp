@@ -114,7 +114,7 @@ PlanOrStatus make_plan(int argc, char** argv) {
   CLI::App app("Runs a benchmark: one start of its program per case and repeat, interleaved; every run is verified.",
                command_name);
   add_options(app, request);
-  const SettingsOptions settings_options(app);
+  const SettingsOptions settings_options(app, false);
   if (const auto status = bench::parse_command_line(app, argc, argv)) return {{}, *status};
   if (request.list) return print_list(), PlanOrStatus{};
   const auto unusable = [](const std::string& message) {

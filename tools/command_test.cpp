@@ -29,7 +29,7 @@ struct Refusal {
 TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_is_allowed) {
   const std::vector<Refusal> refusals = {
       {{}, {"--help"}},
-      {{"bnech"}, {"'bnech'", "'bench'", "run, bench, doctor, info"}},
+      {{"bnech"}, {"'bnech'", "'bench'", "run, bench, tune, doctor, info"}},
       {{"run"}, {"program"}},
       {{"run", "-n", "0", "true"}, {"--pes", "0", "1 to 4096"}},
       {{"run", "-n", "-1", "true"}, {"--pes", "-1"}},
@@ -86,6 +86,14 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "pingpong", "--pes", "3"}, {"--pes", "3", "even", "pingpong"}},
       {{"bench", "synthetic", "--pes", "1"}, {"--pes", "'1'", "2 or more"}},
       {{"bench", "synthetic", "--log2", "5"}, {"--log2", "randomaccess", "synthetic"}},
+      {{"run", "--buffer-bytes", "1", "true"}, {"--buffer-bytes", "1", "256 B"}},
+      {{"run", "--topology", "ring", "true"}, {"--topology", "ring", "direct, 1d"}},
+      {{"run", "--threshold", "2", "true"}, {"--threshold", "2", "0 to 1"}},
+      {{"tune"}, {"program"}},
+      {{"tune", "./no-such-program"}, {"./no-such-program", "no such file"}},
+      {{"tune", "--repeat", "0", "true"}, {"--repeat", "'0'"}},
+      {{"tune", "--repaet", "1", "true"}, {"'--repaet'", "'--repeat'"}},
+      {{"tune", "-n", "0", "true"}, {"--pes", "0"}},
       {{"doctor", "--now"}, {"'--now'", "--help"}},
       {{"info", "more"}, {"'more'"}},
   };
@@ -113,10 +121,51 @@ TEST(Command, a_bad_variable_of_the_environment_is_the_settings_fault) {
 TEST(Command, help_lists_the_commands_and_each_has_its_own) {
   const ChildResult result = headway({"--help"});
   EXPECT_EQ(result.status, 0);
-  for (const std::string name : {"run", "bench", "doctor", "info"}) {
+  for (const std::string name : {"run", "bench", "tune", "doctor", "info"}) {
     EXPECT_NE(result.output.find("headway " + name), std::string::npos) << name;
     EXPECT_EQ(headway({name, "--help"}).status, 0) << name;
   }
+}
+
+std::string beside_command(const std::string& name) {
+  return (std::filesystem::path(HEADWAY_COMMAND).parent_path() / name).string();
+}
+
+TEST(Tune, a_program_is_run_with_other_settings_and_the_best_again_beside_the_defaults) {
+  const ChildResult result =
+      headway({"tune", "-n", "2", "--repeat", "3", "--json", "-", beside_command("headway-stream"), "--messages", "1000"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.errors, "");  // no progress in a pipe
+  const bench::Json file = bench::Json::parse(result.output);
+  std::set<std::string> buffers;
+  for (const bench::Json& record : file["records"]) {
+    EXPECT_EQ(record["bench"], "tune");
+    EXPECT_FALSE(record["failed"]);
+    if (record["settings"].contains("HEADWAY_BUFFER_BYTES")) buffers.insert(record["settings"]["HEADWAY_BUFFER_BYTES"]);
+  }
+  EXPECT_TRUE(file["records"][0]["settings"].empty());
+  EXPECT_EQ(file["records"][0]["repeat"], 3);
+  EXPECT_EQ(buffers, (std::set<std::string>{"1K", "4K", "16K", "64K", "256K"}));
+  EXPECT_GT(file["tune"]["ratio"]["median"].get<double>(), 0);
+}
+
+TEST(Tune, a_program_that_fails_is_not_tuned_and_its_status_kept) {
+  const ChildResult result = headway({"tune", beside_command("headway-stream"), "--bytes", "nonsense"});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_NE(result.errors.find("nothing to tune"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("nonsense"), std::string::npos) << result.errors;
+}
+
+TEST(Tune, a_program_that_does_not_end_is_ended) {
+  const ChildResult result = headway({"tune", "--time-limit", "1", "sleep", "50"});
+  EXPECT_NE(result.status, 0);
+  EXPECT_NE(result.errors.find("--time-limit"), std::string::npos) << result.errors;
+}
+
+TEST(Tune, where_settings_make_no_difference_it_says_so) {
+  const ChildResult result = headway({"tune", "--repeat", "5", "true"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_NE(result.output.find("the defaults"), std::string::npos) << result.output;
 }
 
 TEST(Command, doctor_and_info_end_well_here) {

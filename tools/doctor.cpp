@@ -106,6 +106,26 @@ Finding settings() {
   }
 }
 
+Finding aggregation() {
+  Finding found{"aggregation", Grade::ok, "options that programs do not give are derived", ""};
+  try {
+    const AggregationSettings s = AggregationSettings::from_environment();
+    std::string set;
+    auto add = [&](const char* name, bool given) {
+      if (given) set += fmt::format("{}{}", set.empty() ? "" : ", ", name);
+    };
+    add("HEADWAY_BUFFER_BYTES", s.buffer_bytes.has_value());
+    add("HEADWAY_TOPOLOGY", s.topology.has_value());
+    add("HEADWAY_THRESHOLD", s.threshold.has_value());
+    add("HEADWAY_CUTOFF", s.cutoff.has_value());
+    add("HEADWAY_TIMEOUT", s.timeout.has_value());
+    if (!set.empty()) found.text += "; but for " + set;
+  } catch (const SettingError&) {  // said above
+    found.text = "not known";
+  }
+  return found;
+}
+
 Finding shared_memory() {
   const std::string failure = probe_shared_memory();
   if (failure.empty()) return {"shared memory", Grade::ok, "memfd works between processes", ""};
@@ -184,9 +204,9 @@ int doctor_command(int argc, char** argv) {
       "What this machine offers and what is wrong with it, with the cure. Ends with 1 where programs cannot run.",
       "headway doctor");
   if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
-  const std::vector<Finding> findings = {cores(),      load(),          clock_speed(),   memory(),
-                                         settings(),   shared_memory(), process_watch(), cross_memory(),
-                                         open_files(), huge_pages(),    mpis(),          debugger()};
+  const std::vector<Finding> findings = {cores(),       load(),          clock_speed(),   memory(),       settings(),
+                                         aggregation(), shared_memory(), process_watch(), cross_memory(), open_files(),
+                                         huge_pages(),  mpis(),          debugger()};
   std::size_t warnings = 0, errors = 0;
   for (const Finding& found : findings) {
     const char* grade = found.grade == Grade::ok ? "ok" : found.grade == Grade::warning ? "warning" : "ERROR";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <headway/base/error.hpp>
@@ -19,7 +20,7 @@ struct Option {
   const char* help;
 };
 
-constexpr std::array options = {
+constexpr std::array run_options = {
     Option{"-n,--pes", "--pes", "HEADWAY_PES", "N", "PEs in all [the cores this process may use]"},
     Option{"--pes-per-process", "--pes-per-process", "HEADWAY_PES_PER_PROCESS", "K",
            "PEs as threads of one process [1]"},
@@ -35,33 +36,49 @@ constexpr std::array options = {
            "the simulated network and its troubles, such as L=2us,o=200ns,delay=50us,refuse=0.01,slow=3:100,stop=5@1ms"},
 };
 
+constexpr std::array aggregation_options = {
+    Option{"--buffer-bytes", "--buffer-bytes", "HEADWAY_BUFFER_BYTES", "SIZE",
+           "buffers of aggregators whose program does not fix them [derived, and adapted]"},
+    Option{"--topology", "--topology", "HEADWAY_TOPOLOGY", "NAME", "their topology: direct, 1d, 2d, ... [derived]"},
+    Option{"--threshold", "--threshold", "HEADWAY_THRESHOLD", "FRACTION",
+           "they send a buffer filled beyond this fraction [derived]"},
+    Option{"--cutoff", "--cutoff", "HEADWAY_CUTOFF", "FRACTION",
+           "they send a message above this fraction of a buffer by itself [derived]"},
+    Option{"--timeout", "--timeout", "HEADWAY_TIMEOUT", "TIME",
+           "they send a buffer whose oldest message is older, such as 100us; or none [derived]"},
+};
+
 }  // namespace
 
-SettingsOptions::SettingsOptions(CLI::App& app) {
-  for (const Option& option : options) {
+SettingsOptions::SettingsOptions(CLI::App& app, bool with_aggregation) {
+  auto add = [&](const Option& option) {
     bench::add_value(
         app, option.names, [this, variable = option.variable](const std::string& text) { given_[variable] = text; },
         option.value, option.help);
-  }
+  };
+  std::ranges::for_each(run_options, add);
+  if (with_aggregation) std::ranges::for_each(aggregation_options, add);
 }
 
 std::optional<Settings> SettingsOptions::apply(const std::string& command) const {
   for (const auto& [variable, text] : given_) ::unsetenv(variable.c_str());
   Settings settings = Settings::from_environment();
-  for (const Option& option : options) {
+  auto use = [&](const Option& option) {
     const auto found = given_.find(option.variable);
-    if (found == given_.end()) continue;
+    if (found == given_.end()) return true;
     ::setenv(option.variable, found->second.c_str(), 1);
     try {
       settings = Settings::from_environment();
+      return true;
     } catch (const SettingError& error) {
       std::string message = error.what();  // "VARIABLE=VALUE: allowed is ..."
       if (message.starts_with(option.variable))
         message = option.shown + message.substr(std::string(option.variable).size());
       std::cerr << fmt::format("{}: {}\n", command, message);
-      return std::nullopt;
+      return false;
     }
-  }
+  };
+  if (!std::ranges::all_of(run_options, use) || !std::ranges::all_of(aggregation_options, use)) return std::nullopt;
   return settings;
 }
 

@@ -11,8 +11,9 @@ namespace headway::tools {
 
 class SettingsOptions {
  public:
-  /// Adds an option for each setting that the library reads.
-  explicit SettingsOptions(CLI::App& app);
+  /// Adds an option for each setting that the library reads; without those of AggregationSettings where the command has
+  /// options of its own for them.
+  explicit SettingsOptions(CLI::App& app, bool with_aggregation = true);
 
   /// Sets this process's HEADWAY_ variables from the options given, for the programs that it starts, and returns the
   /// settings that result. Where an option cannot be used: one line on standard error in the option's name, and

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <headway/aggregate/defaults.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/collective/allreduce.hpp>
-#include <numeric>
 
 namespace seeds {
 namespace {
@@ -42,9 +42,11 @@ bool allreduce_is_right(Pe& pe, const Round& round) {
 std::size_t target_bytes_max(const Program& program, std::size_t pes_per_process) {
   std::size_t hops_max = 1, frame_max = std::max(program.budget_bytes / 16, headway::buffer_bytes_min);
   auto add = [&](const headway::AggregatorOptions& options) {
-    const auto extents = headway::aggregate::route_extents(program.pes, options.topology, pes_per_process);
-    const std::size_t peers = std::accumulate(extents.begin(), extents.end(), std::size_t(0));
-    frame_max = std::max(frame_max, std::min(options.buffer_bytes, program.budget_bytes / (2 * peers)));
+    const headway::AggregatorOptions effective = headway::aggregate::resolve(
+        {.buffer_bytes = options.buffer_bytes, .topology = options.topology},
+        {.pes = program.pes, .pes_per_process = pes_per_process, .budget_bytes = program.budget_bytes});
+    const auto extents = headway::aggregate::route_extents(program.pes, effective.topology, pes_per_process);
+    frame_max = std::max(frame_max, effective.buffer_bytes);
     hops_max = std::max(hops_max, extents.size());
   };
   add({});  // the PE's aggregator of calls

@@ -4,23 +4,16 @@
 #include <bit>
 #include <cmath>
 #include <headway/aggregate/core.hpp>
+#include <headway/aggregate/defaults.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 
 namespace headway::aggregate {
 namespace {
 
-// Larger buffers have fewer frames, but all open ones of a PE should stay in its cache. Measured: docs/performance.md.
-constexpr std::size_t default_buffer_bytes_max = 64_KiB, default_buffer_bytes_min = 4_KiB;
-constexpr std::size_t default_open_bytes = 256_KiB;
 // Those whose size adapts start with this, and are at least that large, if one may be.
 constexpr std::size_t first_buffer_bytes = 4_KiB, least_buffer_bytes = 1_KiB;
 constexpr std::size_t alone_frame_bytes_max = 256_KiB;
-constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
-
-void require(bool holds, const char* option, double value, const char* allowed) {
-  if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
-}
 
 std::size_t bytes_of(const am::OpenFrame& frame) {
   return std::size_t(frame.end - reinterpret_cast<const std::byte*>(frame.frame));
@@ -38,15 +31,21 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
     : engine_(&pe.engine()),
       process_first_(engine_->id() - engine_->id() % engine_->endpoint().pes_per_process()),
       process_pes_(engine_->endpoint().pes_per_process()),
-      options_(options),
       shape_(std::move(shape)),
       name_(options.name),
-      route_((require(is_allowed(options.topology), "topology", options.topology.dimensions,
-                      "direct(), grid(1) to grid(8), or one of processes from grid(1) to grid(7)"),
-              engine_->id()),
-             engine_->size(), options.topology, process_pes_),
-      direct_(options.topology.dimensions == 0) {
-  resolve_options(options);
+      options_(resolve(options, {.pes = engine_->size(),
+                                 .pes_per_process = process_pes_,
+                                 .budget_bytes = engine_->store().budget_bytes(),
+                                 .message_bytes = shape_.fixed_bytes,
+                                 .settings = engine_->aggregation_settings()})),
+      route_(engine_->id(), engine_->size(), options_.topology, process_pes_),
+      direct_(options_.topology.dimensions == 0),
+      idle_flush_(options_.flush_when_idle),
+      adapts_sizes_(options.buffer_bytes == derived_bytes && !engine_->aggregation_settings().buffer_bytes),
+      // one alone gains nothing from a buffer
+      capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
+      timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()) {  // centuries
+  options_.name = name_;
   enter_scope(engine_->scope());
   lay_out(false);
   id_ = engine_->add_handler(*this);
@@ -56,45 +55,6 @@ Core::~Core() {
   if (engine_->has_failed()) return;
   flush_open(am::FlushReason::requested);  // never blocks; what finds no room waits with the PE
   engine_->remove_handler(id_);
-}
-
-void Core::resolve_options(const AggregatorOptions& given) {
-  options_.name = name_;
-  const std::vector<std::size_t> extents = route_extents(engine_->size(), given.topology, process_pes_);
-  std::size_t peers = 0;  // of the PE with the most: all PEs must come to the same sizes
-  for (const std::size_t extent : extents) peers += extent;
-
-  if (given.buffer_bytes == derived_bytes) {
-    options_.buffer_bytes =
-        std::clamp(std::bit_floor(default_open_bytes / peers), default_buffer_bytes_min, default_buffer_bytes_max);
-  } else {
-    require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
-            double(given.buffer_bytes), "256 B to 256 MiB");
-  }
-  adapts_sizes_ = given.buffer_bytes == derived_bytes;
-  capacity_wanted_ = given.cutoff == derived_fraction ? 2 : 1;  // one alone gains nothing from a buffer
-  const std::size_t share = engine_->store().budget_bytes() / (2 * peers);
-  options_.buffer_bytes = std::max(std::min(options_.buffer_bytes, share), buffer_bytes_min);
-
-  const bool variable = shape_.fixed_bytes == 0;
-  auto is_fraction = [](double f) { return f >= 0 && f <= 1; };
-  if (given.threshold != derived_fraction)
-    require(is_fraction(given.threshold), "threshold", given.threshold, "0 to 1");
-  if (given.cutoff != derived_fraction) require(is_fraction(given.cutoff), "cutoff", given.cutoff, "0 to 1");
-  if (given.threshold == derived_fraction) {
-    options_.threshold = !variable ? 1 : given.cutoff == derived_fraction ? 0.9 : std::min(0.9, 1 - given.cutoff);
-  }
-  if (given.cutoff == derived_fraction) options_.cutoff = !variable ? 0.5 : std::min(0.1, 1 - options_.threshold);
-  if (variable && options_.threshold + options_.cutoff > 1 + 1e-9) {
-    throw SettingError(
-        fmt::format("aggregator options threshold = {} and cutoff = {}: for messages of variable size "
-                    "their sum must be at most 1",
-                    options_.threshold, options_.cutoff));
-  }
-  if (given.timeout == derived_timeout) options_.timeout = default_timeout;
-  require(options_.timeout.count() >= 0, "timeout", double(options_.timeout.count()) * 1e-9, "0 or more (seconds)");
-  timeout_ns_ = options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count();  // centuries
-  idle_flush_ = options_.flush_when_idle;
 }
 
 void Core::lay_out(bool ready) {

@@ -245,7 +245,6 @@ class Core : public am::FrameHandler {
   };
 
   static void make_room(Partial& partial, std::uint64_t bytes);
-  void resolve_options(const AggregatorOptions& options);
   void lay_out(bool ready);
   void limit_sizes(std::size_t per_message_most);
   std::size_t filled(std::size_t frame_bytes) const { return std::size_t(options_.threshold * double(frame_bytes)); }
@@ -273,14 +272,15 @@ class Core : public am::FrameHandler {
 
   am::Engine* engine_;
   std::size_t process_first_, process_pes_;  // this PE's process: its first PE, and how many one has
-  AggregatorOptions options_;
   MessageShape shape_;
   std::string name_;
+  AggregatorOptions options_;  // in effect
   Route route_;
   bool direct_;
-  bool idle_flush_ = true;
-  bool adapts_sizes_ = false;
-  std::size_t capacity_wanted_ = 1;  // of a buffer, so that messages of fixed size gather at all
+  bool idle_flush_;
+  bool adapts_sizes_;
+  std::size_t capacity_wanted_;  // of a buffer, so that messages of fixed size gather at all
+  std::int64_t timeout_ns_;
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;
@@ -289,7 +289,6 @@ class Core : public am::FrameHandler {
   std::size_t padding_ = 0;  // before the first message, for its alignment
   std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
-  std::int64_t timeout_ns_ = am::never;
   std::vector<Entry> entries_;  // by level
   std::vector<SlotEntry> slot_entries_;
   SlotSets sets_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <headway/base/settings.hpp>
 #include <string>
 #include <string_view>
 
@@ -32,14 +33,12 @@ constexpr Topology grid(unsigned dimensions, Scheme scheme = Scheme::ww) { retur
 Topology parse_topology(std::string_view text);
 std::string to_string(Topology topology);
 
-/// Values that stand for "derive it".
+/// Values that stand for "derive it", from the HEADWAY_ settings where these say it.
+inline constexpr Topology derived_topology{~0u - 1};
 inline constexpr std::size_t derived_bytes = ~std::size_t(0);
 inline constexpr double derived_fraction = -1;
 inline constexpr std::chrono::nanoseconds derived_timeout{-1};
 inline constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
-
-inline constexpr std::size_t buffer_bytes_min = 256;
-inline constexpr std::size_t buffer_bytes_max = std::size_t(1) << 28;
 
 /// Options of an aggregator; all PEs give the same. See "Aggregation (variable-size TRAM, 2020)" for the fractions.
 struct AggregatorOptions {
@@ -53,7 +52,8 @@ struct AggregatorOptions {
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
-  Topology topology = grid(1);
+  /// Derived: 1d, or more dimensions where the budget's share of each buffer would be below 4 KiB.
+  Topology topology = derived_topology;
   /// Open buffers are sent when the PE has nothing else to do; and where each holds but one message, further messages
   /// go at once, by themselves. False: messages gather until the buffer is full, too old, or flushed.
   bool flush_when_idle = true;

@@ -13,6 +13,7 @@
 #include <headway/am/scopes.hpp>
 #include <headway/am/stall_page.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/base/settings.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
 #include <map>
@@ -97,6 +98,7 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
+  AggregationSettings aggregation = {};  // for the layer above
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
   // Set while the engine lives, for those that share its thread: what the PE would report now.
   std::function<PeReport()>* reporter = nullptr;
@@ -118,6 +120,7 @@ class Engine {
   Endpoint& endpoint() { return *endpoint_; }
   FrameStore& store() { return store_; }
   PeBoard& board() { return *board_; }
+  const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
   /// Whether what runs is a continuation of an epoch; it is a handler as well.

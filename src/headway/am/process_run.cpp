@@ -342,6 +342,7 @@ void ProcessRun::run_pe(Endpoint& endpoint, EngineOptions options) noexcept {
   try {
     options.budget_bytes = header.arena_bytes;
     options.spill_bytes = header.spill_bytes;
+    options.aggregation = aggregation_;
     options.still_wanted = [this] { check_lifeline(); };
     options.give_report = GiveReport{&report_area_of(segment_, pe), &board(pe)};
     Engine engine(endpoint, std::move(options));

@@ -66,6 +66,7 @@ class ProcessRun {
   pid_t pid_;
   std::uint64_t lifeline_inode_ = 0;
   std::vector<int> processors_;  // those allowed before any PE was bound
+  AggregationSettings aggregation_ = AggregationSettings::from_environment();
   std::optional<ReportSignals> signals_;
 };
 

@@ -19,8 +19,9 @@ namespace headway {
 namespace {
 
 constexpr std::array variables = {
-    "HEADWAY_PES",  "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_BUDGET", "HEADWAY_SPILL",
-    "HEADWAY_BIND", "HEADWAY_STALL",           "HEADWAY_SEED",      "HEADWAY_SIM"};
+    "HEADWAY_PES",      "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_BUDGET", "HEADWAY_SPILL",
+    "HEADWAY_BIND",     "HEADWAY_STALL",           "HEADWAY_SEED",      "HEADWAY_SIM",    "HEADWAY_BUFFER_BYTES",
+    "HEADWAY_TOPOLOGY", "HEADWAY_THRESHOLD",       "HEADWAY_CUTOFF",    "HEADWAY_TIMEOUT"};
 
 constexpr const char* transports =
     has_simulation ? "local or sim (this build has no other transport)"
@@ -58,8 +59,26 @@ std::size_t count_variable(const char* name, std::size_t fallback, std::size_t m
   return *number;
 }
 
+/// A number from 0 to 1.
+std::optional<double> fraction_variable(const char* name) {
+  const auto text = variable(name);
+  if (!text) return std::nullopt;
+  const auto number = parse_number<double>(*text);
+  if (!number || !(*number >= 0 && *number <= 1)) refuse(name, *text, "a number from 0 to 1");
+  return number;
+}
+
+/// "direct", "1d" to "8d", "ww", "wps", "wps-1d" to "wps-7d".
+bool is_topology(std::string_view text) {
+  if (text == "direct" || text == "ww" || text == "wps") return true;
+  const bool of_processes = text.starts_with("wps-");
+  if (of_processes) text.remove_prefix(4);
+  return text.size() == 2 && text[1] == 'd' && text[0] >= '1' && text[0] <= (of_processes ? '7' : '8');
+}
+
 /// "30s", "500ms", "2min" or a bare number of seconds.
-std::chrono::nanoseconds parse_duration(const char* name, const std::string& text) {
+std::chrono::nanoseconds parse_duration(const char* name, const std::string& text,
+                                        const char* allowed = "a time such as 30s, 500ms or 2min, or 0 for never") {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view unit(end, text.data() + text.size());
@@ -69,7 +88,7 @@ std::chrono::nanoseconds parse_duration(const char* name, const std::string& tex
   if (unit == "us") scale = 1e3;
   if (unit == "min") scale = 60e9;
   if (error != std::errc() || scale == 0 || !(number >= 0) || number * scale > 1e18) {
-    refuse(name, text, "a time such as 30s, 500ms or 2min, or 0 for never");
+    refuse(name, text, allowed);
   }
   return std::chrono::nanoseconds(std::int64_t(std::ceil(number * scale)));  // only 0 itself is 0
 }
@@ -150,6 +169,29 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+AggregationSettings AggregationSettings::from_environment() {
+  AggregationSettings settings;
+  if (const auto text = variable("HEADWAY_BUFFER_BYTES")) {
+    settings.buffer_bytes = parse_bytes("HEADWAY_BUFFER_BYTES", *text);
+    if (*settings.buffer_bytes < buffer_bytes_min || *settings.buffer_bytes > buffer_bytes_max) {
+      refuse("HEADWAY_BUFFER_BYTES", *text,
+             fmt::format("{} to {}", format_bytes(buffer_bytes_min), format_bytes(buffer_bytes_max)));
+    }
+  }
+  settings.topology = variable("HEADWAY_TOPOLOGY");
+  if (settings.topology && !is_topology(*settings.topology)) {
+    refuse("HEADWAY_TOPOLOGY", *settings.topology, "direct, 1d, 2d, ... 8d, ww, wps, wps-2d, ... wps-7d");
+  }
+  settings.threshold = fraction_variable("HEADWAY_THRESHOLD");
+  settings.cutoff = fraction_variable("HEADWAY_CUTOFF");
+  if (const auto text = variable("HEADWAY_TIMEOUT")) {
+    settings.timeout = *text == "none"
+                           ? std::chrono::nanoseconds::max()
+                           : parse_duration("HEADWAY_TIMEOUT", *text, "a time such as 100us or 1ms, or none");
+  }
+  return settings;
+}
+
 Settings Settings::from_environment() {
   refuse_unknown_variables();
   Settings settings;
@@ -183,6 +225,7 @@ Settings Settings::from_environment() {
     if (!number) refuse("HEADWAY_SEED", *text, "a whole number from 0 to 2^64-1");
     settings.seed = *number;
   }
+  settings.aggregation = AggregationSettings::from_environment();
   settings.sim = variable("HEADWAY_SIM").value_or("");
   if (settings.simulated()) {
     const std::string given = variable("HEADWAY_PES_PER_PROCESS").value_or("");

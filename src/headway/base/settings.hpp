@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace headway {
@@ -12,6 +13,8 @@ namespace headway {
 inline constexpr std::size_t pes_max = 4096;
 inline constexpr std::size_t budget_bytes_min = std::size_t(1) << 20;
 inline constexpr std::size_t budget_bytes_max = std::size_t(1) << 38;
+inline constexpr std::size_t buffer_bytes_min = 256;
+inline constexpr std::size_t buffer_bytes_max = std::size_t(1) << 28;
 
 /// Whether this build has the sim transport.
 #if defined(HEADWAY_SIM)
@@ -21,6 +24,17 @@ inline constexpr bool has_simulation = false;
 #endif
 
 enum class Bind { core, none };
+
+/// Replaces what aggregators derive, not what the program gives them. What is not set is derived.
+struct AggregationSettings {
+  std::optional<std::size_t> buffer_bytes = {};
+  std::optional<std::string> topology = {};  // as aggregators read it
+  std::optional<double> threshold = {}, cutoff = {};
+  std::optional<std::chrono::nanoseconds> timeout = {};  // max(): none
+
+  /// HEADWAY_BUFFER_BYTES, _TOPOLOGY, _THRESHOLD, _CUTOFF, _TIMEOUT. Throws SettingError for a value that is not allowed.
+  static AggregationSettings from_environment();
+};
 
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
@@ -32,12 +46,13 @@ struct Settings {
   Bind bind = Bind::core;
   std::chrono::nanoseconds stall = std::chrono::seconds(60);  // nothing moved for this long: report and end; 0: never
   std::uint64_t seed = 1;
+  AggregationSettings aggregation;
 
   bool simulated() const { return transport == "sim"; }
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
-  /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM, with derived values for
-  /// what is not set. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not
+  /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
+  /// AggregationSettings, with derived values for what is not set. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not
   /// exist.
   static Settings from_environment();
 };

@@ -1,0 +1,23 @@
+/// What an aggregator's options are where the program does not give them.
+#pragma once
+
+#include <cstddef>
+#include <headway/aggregate/options.hpp>
+#include <headway/base/settings.hpp>
+
+namespace headway::aggregate {
+
+/// What the defaults depend on; the same on all PEs.
+struct Surroundings {
+  std::size_t pes = 1;
+  std::size_t pes_per_process = 1;
+  std::size_t budget_bytes = 0;   // of one PE
+  std::size_t message_bytes = 0;  // of every message, padding included; 0: they differ
+  AggregationSettings settings = {};
+};
+
+/// The options in effect: what is given, else what the settings say, else what is derived. Throws SettingError for what
+/// cannot be.
+AggregatorOptions resolve(const AggregatorOptions& given, const Surroundings& surroundings);
+
+}  // namespace headway::aggregate

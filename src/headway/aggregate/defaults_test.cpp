@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/defaults.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <string>
+#include <string_view>
+#include <support/run_pes.hpp>
+
+namespace headway {
+namespace {
+
+using aggregate::resolve;
+using aggregate::Surroundings;
+using testing::expect_run;
+using namespace std::chrono_literals;
+
+TEST(Defaults, one_dimension_while_each_buffer_may_be_as_large_as_pays) {
+  for (const std::size_t pes : {1, 2, 8, 64, 1000}) {
+    EXPECT_EQ(resolve({}, {.pes = pes, .budget_bytes = 16_MiB}).topology, grid(1)) << pes;
+  }
+  EXPECT_EQ(resolve({}, {.pes = 128, .budget_bytes = 1_MiB}).topology, grid(1));
+}
+
+TEST(Defaults, more_dimensions_where_the_budget_would_leave_too_little_to_each_buffer) {
+  EXPECT_EQ(resolve({}, {.pes = 129, .budget_bytes = 1_MiB}).topology, grid(2));
+  EXPECT_EQ(resolve({}, {.pes = 4096, .budget_bytes = 16_MiB}).topology, grid(2));
+  EXPECT_EQ(resolve({}, {.pes = 4096, .budget_bytes = 1_MiB}).topology, grid(2));
+  EXPECT_EQ(resolve({}, {.pes = 4097, .budget_bytes = 1_MiB}).topology, grid(3));
+}
+
+TEST(Defaults, buffers_share_half_the_budget_and_what_stays_in_cache) {
+  auto bytes = [](std::size_t pes, std::size_t budget) {
+    return resolve({}, {.pes = pes, .budget_bytes = budget}).buffer_bytes;
+  };
+  EXPECT_EQ(bytes(2, 16_MiB), 64_KiB);
+  EXPECT_EQ(bytes(4, 16_MiB), 64_KiB);
+  EXPECT_EQ(bytes(16, 16_MiB), 16_KiB);
+  EXPECT_EQ(bytes(1000, 16_MiB), 4_KiB);
+  EXPECT_EQ(bytes(16, 256_KiB), 8_KiB);
+}
+
+TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
+  const AggregationSettings settings{
+      .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us};
+  for (const std::size_t message_bytes : {0, 8}) {
+    const Surroundings s{.pes = 8, .budget_bytes = 1_MiB, .message_bytes = message_bytes, .settings = settings};
+    const AggregatorOptions all = resolve({}, s);
+    EXPECT_EQ(all.buffer_bytes, 2_KiB);
+    EXPECT_EQ(all.topology, grid(3));
+    EXPECT_EQ(all.threshold, 0.5);
+    EXPECT_EQ(all.cutoff, 0.25);
+    EXPECT_EQ(all.timeout, 7us);
+    const AggregatorOptions given{
+        .buffer_bytes = 1_KiB, .threshold = 0.6, .cutoff = 0.1, .timeout = 5us, .topology = grid(1)};
+    const AggregatorOptions kept = resolve(given, s);
+    EXPECT_EQ(kept.buffer_bytes, 1_KiB);
+    EXPECT_EQ(kept.topology, grid(1));
+    EXPECT_EQ(kept.threshold, 0.6);
+    EXPECT_EQ(kept.cutoff, 0.1);
+    EXPECT_EQ(kept.timeout, 5us);
+  }
+}
+
+TEST(Defaults, settings_yield_where_they_cannot_be_together_with_what_is_given) {
+  Surroundings s{.pes = 2, .budget_bytes = 1_MiB, .settings = {.threshold = 0.9, .cutoff = 0.5}};
+  EXPECT_LE(resolve({}, s).threshold + resolve({}, s).cutoff, 1);
+  EXPECT_LE(resolve({.cutoff = 0.4}, s).threshold, 0.6);
+  EXPECT_LE(resolve({.threshold = 1}, s).cutoff, 0);
+  s.message_bytes = 8;  // of fixed size: they go together
+  EXPECT_EQ(resolve({}, s).threshold, 0.9);
+  EXPECT_EQ(resolve({}, s).cutoff, 0.5);
+}
+
+TEST(Defaults, an_aggregator_takes_the_settings_of_the_environment) {
+  expect_run({3, 1},
+             [](Pe& pe) {
+               Aggregator<std::string_view> texts(pe);
+               Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 1_KiB, .topology = grid(1)});
+               std::size_t handled = 0;
+               texts.on([&](std::string_view) { ++handled; });
+               words.on([&](std::uint64_t) { ++handled; });
+               EXPECT_EQ(texts.options().buffer_bytes, 2_KiB);
+               EXPECT_EQ(texts.options().topology, grid(2));
+               EXPECT_EQ(texts.options().timeout, no_timeout);
+               EXPECT_EQ(words.options().buffer_bytes, 1_KiB);
+               EXPECT_EQ(words.options().topology, grid(1));
+               for (std::size_t i = 0; i < 30; ++i) {
+                 texts.send(i % pe.size(), "text");
+                 words.send(i % pe.size(), i);
+               }
+               pe.quiesce();
+               EXPECT_EQ(handled, 60u);
+               EXPECT_EQ(texts.statistics().peak_buffer_bytes % 2_KiB, 0u);  // a size that is set does not adapt
+             },
+             {{"HEADWAY_BUFFER_BYTES", "2K"}, {"HEADWAY_TOPOLOGY", "2d"}, {"HEADWAY_TIMEOUT", "none"}});
+}
+
+TEST(Defaults, settings_that_cannot_be_are_refused_by_name) {
+  for (const auto& [name, value] : {std::pair("HEADWAY_BUFFER_BYTES", "255"),
+                                    {"HEADWAY_BUFFER_BYTES", "1T"},
+                                    {"HEADWAY_TOPOLOGY", "9d"},
+                                    {"HEADWAY_TOPOLOGY", "torus"},
+                                    {"HEADWAY_THRESHOLD", "1.5"},
+                                    {"HEADWAY_CUTOFF", "-0.1"},
+                                    {"HEADWAY_CUTOFF", "nan"},
+                                    {"HEADWAY_TIMEOUT", "soon"}}) {
+    ::setenv(name, value, 1);
+    try {
+      Settings::from_environment();
+      ADD_FAILURE() << "taken: " << name << "=" << value;
+    } catch (const SettingError& error) {
+      EXPECT_NE(std::string(error.what()).find(std::string(name) + "=" + value + ": allowed is"), std::string::npos)
+          << error.what();
+    }
+    ::unsetenv(name);
+  }
+}
+
+TEST(Defaults, every_topology_that_is_a_setting_is_one_for_aggregators) {
+  for (const char* name : {"direct", "1d", "2d", "8d", "ww", "wps", "wps-1d", "wps-7d"}) {
+    ::setenv("HEADWAY_TOPOLOGY", name, 1);
+    EXPECT_EQ(AggregationSettings::from_environment().topology, name);
+    EXPECT_NO_THROW(parse_topology(name)) << name;
+    ::unsetenv("HEADWAY_TOPOLOGY");
+  }
+}
+
+}  // namespace
+}  // namespace headway

@@ -1,0 +1,34 @@
+/// Long work on a terminal.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <iostream>
+#include <string>
+
+namespace headway::tools {
+
+/// One line on a terminal that says what is running; nothing in a pipe.
+class Progress {
+ public:
+  explicit Progress(std::size_t steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void step(const std::string& what) {
+    ++step_;
+    show(fmt::format("[{}/{}] {}", step_, steps_, what));
+  }
+  void clear() { show(""); }
+
+ private:
+  void show(const std::string& text) {
+    if (shown_) std::cerr << "\r\033[K" << text << std::flush;
+  }
+  std::size_t steps_, step_ = 0;
+  bool shown_;
+};
+
+}  // namespace headway::tools

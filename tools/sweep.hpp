@@ -1,0 +1,46 @@
+/// A search for the fastest of some settings, by runs that take turns.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <record/record.hpp>
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+
+namespace headway::tools {
+
+/// One way to run the program. The first of a sweep is without settings: what is derived.
+struct Candidate {
+  std::vector<Variable> settings;
+  std::vector<double> seconds = {};  // of its runs
+  bool failed = false;
+
+  /// "HEADWAY_BUFFER_BYTES=4096 HEADWAY_TOPOLOGY=2d", or "the defaults".
+  std::string name() const;
+};
+
+/// Buffers of 1 to 256 KiB by topology by threshold, and the defaults first. Grids of two dimensions where they
+/// have fewer buffers than one of one.
+std::vector<Candidate> candidates(std::size_t pes);
+
+/// Runs one candidate once: its seconds, or nothing where it failed.
+using Measure = std::function<std::optional<double>(const Candidate& candidate)>;
+
+struct Sweep {
+  std::vector<Candidate> candidates;  // of all, with their runs
+  std::size_t best = 0;               // 0: no other was faster when they were measured side by side
+  bench::Spread ratio{1, 1, 1};       // of the best one's time to the defaults' time, in neighbouring runs
+};
+
+/// Each round runs those that are left once, in turns, and leaves the faster half; the last one is then measured
+/// `pairs` times beside the defaults. A candidate that fails is left out. `candidates` starts with the defaults, and
+/// these must not fail.
+Sweep find_fastest(std::vector<Candidate> candidates, std::size_t pairs, const Measure& measure);
+
+/// So many runs that takes.
+std::size_t runs_of_sweep(std::size_t candidates, std::size_t pairs);
+
+}  // namespace headway::tools

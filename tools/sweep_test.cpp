@@ -1,0 +1,82 @@
+#include "sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace headway::tools {
+namespace {
+
+Candidate named(const std::string& name) { return {{{"NAME", name}}}; }
+
+/// Candidates whose runs take a constant time each, by name; "" is the defaults.
+struct Fixed {
+  std::map<std::string, double> seconds;
+  std::map<std::string, unsigned> runs = {};
+
+  std::vector<Candidate> candidates() const {
+    std::vector<Candidate> all(1);
+    for (const auto& [name, unused] : seconds) {
+      if (!name.empty()) all.push_back(named(name));
+    }
+    return all;
+  }
+  Sweep sweep(std::size_t pairs) {
+    return find_fastest(candidates(), pairs, [this](const Candidate& candidate) -> std::optional<double> {
+      const std::string name = candidate.settings.empty() ? "" : candidate.settings[0].value;
+      ++runs[name];
+      return seconds[name] < 0 ? std::nullopt : std::optional(seconds[name]);
+    });
+  }
+};
+
+TEST(Sweep, the_fastest_is_found_and_compared_with_the_defaults) {
+  Fixed fixed{{{"", 2}, {"a", 3}, {"b", 1}, {"c", 5}, {"d", 1.5}, {"e", 4}}};
+  const Sweep sweep = fixed.sweep(7);
+  ASSERT_NE(sweep.best, 0u);
+  EXPECT_EQ(sweep.candidates[sweep.best].name(), "NAME=b");
+  EXPECT_DOUBLE_EQ(sweep.ratio.median, 0.5);
+  EXPECT_EQ(fixed.runs[""], 7u);
+  EXPECT_EQ(fixed.runs["c"], 1u);  // left out after the first round
+}
+
+TEST(Sweep, the_defaults_stay_where_nothing_is_faster) {
+  Fixed fixed{{{"", 1}, {"a", 1}, {"b", 2}}};
+  const Sweep sweep = fixed.sweep(3);
+  EXPECT_EQ(sweep.best, 0u);
+  EXPECT_DOUBLE_EQ(sweep.ratio.median, 1);
+}
+
+TEST(Sweep, settings_with_which_the_program_fails_are_left_out) {
+  Fixed fixed{{{"", 2}, {"a", -1}, {"b", 1}, {"c", -1}}};
+  const Sweep sweep = fixed.sweep(3);
+  ASSERT_NE(sweep.best, 0u);
+  EXPECT_EQ(sweep.candidates[sweep.best].name(), "NAME=b");
+  EXPECT_TRUE(sweep.candidates[1].failed);
+}
+
+TEST(Sweep, where_all_fail_the_defaults_stay) {
+  Fixed fixed{{{"", 2}, {"a", -1}, {"b", -1}}};
+  EXPECT_EQ(fixed.sweep(3).best, 0u);
+}
+
+TEST(Sweep, it_takes_as_many_runs_as_it_says) {
+  for (unsigned count = 1; count < 40; ++count) {
+    Fixed fixed{{{"", 1}}};
+    for (unsigned i = 0; i < count; ++i) fixed.seconds["c" + std::to_string(i)] = 1 + 0.1 * i;
+    fixed.sweep(5);
+    std::size_t runs = 0;
+    for (const auto& [name, times] : fixed.runs) runs += times;
+    EXPECT_EQ(runs, runs_of_sweep(count + 1, 5)) << count;
+  }
+}
+
+TEST(Sweep, candidates_are_the_defaults_and_buffers_by_threshold_and_topology) {
+  EXPECT_EQ(candidates(2).size(), 1u + 5 * 2);
+  EXPECT_EQ(candidates(16).size(), 1u + 5 * 2 * 2);
+  EXPECT_EQ(candidates(2).front().name(), "the defaults");
+  EXPECT_EQ(candidates(2)[1].name(), "HEADWAY_BUFFER_BYTES=1K HEADWAY_TOPOLOGY=1d HEADWAY_THRESHOLD=0.5");
+}
+
+}  // namespace
+}  // namespace headway::tools

@@ -1,0 +1,169 @@
+/// `headway tune`: the program with other settings of its aggregators, and what these would gain.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <headway/base/clock.hpp>
+#include <headway/base/error.hpp>
+#include <iostream>
+#include <record/command_line.hpp>
+#include <record/record.hpp>
+
+#include "child.hpp"
+#include "commands.hpp"
+#include "outcome.hpp"
+#include "program.hpp"
+#include "progress.hpp"
+#include "settings_options.hpp"
+#include "sweep.hpp"
+
+namespace headway::tools {
+namespace {
+
+using bench::Json;
+
+// A gain below this is no reason to set anything, however sure it is.
+constexpr double gain_min = 0.03;
+
+struct Request {
+  std::vector<std::string> command;
+  std::size_t pes = 1;
+  std::size_t pairs = 9;
+  std::chrono::seconds limit{120};  // of one run
+  std::string json;
+};
+
+/// Runs the program once; what ended it goes to `ended`.
+std::optional<double> run_timed(const Request& request, const Candidate& candidate, ChildResult& ended) {
+  const std::int64_t begin = monotonic_ns();
+  ended = run_child(request.command, candidate.settings, request.limit);
+  const double seconds = double(monotonic_ns() - begin) * 1e-9;
+  if (ended.status != 0 || ended.timed_out) return std::nullopt;
+  return seconds;
+}
+
+bool is_sure(const Sweep& sweep) {
+  return sweep.best != 0 && sweep.ratio.median <= 1 - gain_min && sweep.ratio.max < 1;
+}
+
+std::string verdict(const Sweep& sweep) {
+  const std::string ratio =
+      fmt::format("{:.2f} times the time of the defaults ({:.2f} to {:.2f}, {} pairs of runs)", sweep.ratio.median,
+                  sweep.ratio.min, sweep.ratio.max, sweep.candidates.front().seconds.size());
+  if (is_sure(sweep)) {
+    return fmt::format("gains {:.0f} %: {}\n{}\n", (1 - sweep.ratio.median) * 100, sweep.candidates[sweep.best].name(),
+                       ratio);
+  }
+  return fmt::format(
+      "keep the defaults: no settings gain {:.0f} % in every pair of runs\nthe fastest took {}\nwhere the program "
+      "gives its "
+      "aggregators their options, or spends its time elsewhere, no setting can\n",
+      gain_min * 100, ratio);
+}
+
+void print(const Sweep& sweep) {
+  std::string table = fmt::format("{:>10}  {:>4}  {}\n", "seconds", "runs", "settings");
+  for (const Candidate& candidate : sweep.candidates) {
+    const std::string seconds =
+        candidate.failed ? "failed" : fmt::format("{:.4f}", bench::spread_of(candidate.seconds).median);
+    table += fmt::format("{:>10}  {:>4}  {}\n", seconds, candidate.seconds.size(), candidate.name());
+  }
+  std::cout << table << verdict(sweep) << std::flush;
+}
+
+Json to_json(const std::vector<Variable>& settings) {
+  Json object = Json::object();
+  for (const Variable& setting : settings) object[setting.name] = setting.value;
+  return object;
+}
+
+Json result(const Request& request, const Sweep& sweep) {
+  std::vector<Json> records;
+  for (const Candidate& candidate : sweep.candidates) {
+    records.push_back({{"bench", "tune"},
+                       {"settings", to_json(candidate.settings)},
+                       {"failed", candidate.failed},
+                       {"repeat", candidate.seconds.size()},
+                       {"seconds", bench::to_json(bench::spread_of(candidate.seconds))}});
+  }
+  Json file = bench::result_file(request.command, records);
+  file["tune"] = {
+      {"settings", to_json(is_sure(sweep) ? sweep.candidates[sweep.best].settings : std::vector<Variable>())},
+      {"ratio", bench::to_json(sweep.ratio)}};
+  return file;
+}
+
+int tune(const Request& request) {
+  ChildResult ended;
+  std::vector<Candidate> all = candidates(request.pes);
+  Progress progress(2 + runs_of_sweep(all.size(), request.pairs));
+  // Whether it runs at all, and its files are in memory.
+  progress.step("the program as it is");
+  if (!run_timed(request, all.front(), ended)) {
+    progress.clear();
+    const std::string why = ended.timed_out
+                                ? fmt::format("it did not end within {} s (--time-limit)", request.limit.count())
+                                : fmt::format("it ended with {} ({})", ended.status, meaning(ended.status));
+    std::cerr << fmt::format("headway tune: nothing to tune, {} as it is:\n{}", why, tail(ended.errors, 10));
+    return ended.status != 0 ? ended.status : 1;
+  }
+  const Sweep sweep = find_fastest(std::move(all), request.pairs, [&](const Candidate& candidate) {
+    progress.step(candidate.name());
+    return run_timed(request, candidate, ended);
+  });
+  progress.clear();
+  const bool kept = !sweep.candidates.front().failed;
+  if (!kept) std::cerr << "headway tune: the program failed with its defaults, which it had not done before\n";
+  if (request.json.empty())
+    print(sweep);
+  else
+    bench::write_json(request.json, result(request, sweep));
+  return kept ? 0 : 1;
+}
+
+}  // namespace
+
+int tune_command(int argc, char** argv) {
+  const std::string name = "headway tune";
+  CLI::App app(
+      "Runs PROGRAM with other settings of its aggregators, in turns, and measures the fastest again beside the "
+      "defaults. What a "
+      "program gives its aggregators itself stays. Its whole run is timed, so it should last a second or so.",
+      name);
+  Request request;
+  std::string ignored;  // the parser sees the options alone; these stand in its help
+  app.add_option("PROGRAM", ignored, "the program; its output is not shown");
+  app.add_option("ARGS", ignored, "its arguments; options after PROGRAM are the program's");
+  const SettingsOptions settings(app, false);
+  bench::add_value(
+      app, "--repeat", [&](const std::string& text) { request.pairs = bench::parse_count("--repeat", text, 1, 1000); },
+      "R", "pairs of runs of the fastest and the defaults [9]");
+  bench::add_value(
+      app, "--time-limit",
+      [&](const std::string& text) {
+        request.limit = std::chrono::seconds(bench::parse_count("--time-limit", text, 1, 86'400));
+      },
+      "S", "seconds that one run may take [120]");
+  bench::add_value(
+      app, "--json", [&](const std::string& text) { request.json = text; }, "FILE",
+      "write the result to FILE, or - for standard output, instead of a table");
+
+  const int position = program_position(app, argc, argv);
+  const bool dashes = position <= argc && position > 1 && std::string(argv[position - 1]) == "--";
+  if (const auto status = bench::parse_command_line(app, position - (dashes ? 1 : 0), argv)) return *status;
+  const auto effective = settings.apply(name);
+  if (!effective) return exit_status::unusable_arguments;
+  const auto refuse = [&](const std::string& text) {
+    std::cerr << fmt::format("{}: {}\n", name, text);
+    return exit_status::unusable_arguments;
+  };
+  if (position >= argc) return refuse("a program is needed: headway tune [options] PROGRAM [ARGS]");
+  request.command.assign(argv + position, argv + argc);
+  if (const std::string reason = why_not(request.command.front()); !reason.empty()) {
+    return refuse(fmt::format("cannot start '{}': {}", request.command.front(), reason));
+  }
+  request.pes = effective->pes;
+  return tune(request);
+}
+
+}  // namespace headway::tools
