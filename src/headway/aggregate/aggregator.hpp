@@ -42,14 +42,20 @@ class Aggregator final : private aggregate::Core {
   /// Sets the handler, called as handler(args...), handler(PeId source, args...), handler(Pe&, args...) or
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
-  template <class Handler>
-  void on(Handler handler) {
+  ///
+  /// `ahead`, if given, is called like the handler for some messages of a frame before these are handled: to prefetch
+  /// what the handler will touch, where that is larger than the cache. It may be left out for any message.
+  ///
+  ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; }, [&](std::uint64_t a) { prefetch(&table[slot(a)]);
+  ///     });
+  template <class Handler, class Ahead = aggregate::NothingAhead>
+  void on(Handler handler, Ahead ahead = {}) {
     if constexpr (good_arguments) {
       using Call = aggregate::Call<Handler, Args...>;
-      if constexpr (Call::check()) {
+      if constexpr (Call::check() && aggregate::check_ahead<Ahead, Args...>()) {
         mark_ready(Call::wants_source);
-        handler_ = std::make_shared<Handler>(std::move(handler));
-        deliver_ = &Aggregator::deliver<Handler>;
+        handler_ = std::make_shared<aggregate::Handlers<Handler, Ahead>>(std::move(handler), std::move(ahead));
+        deliver_ = &Aggregator::deliver<aggregate::Handlers<Handler, Ahead>>;
       }
     }
   }
@@ -209,18 +215,34 @@ class Aggregator final : private aggregate::Core {
 
   // --- delivery: one instance per handler type, with the user's code inlined in its loops
 
-  template <class Handler>
+  template <class Handlers>
   static Result deliver(Aggregator& self, const Arrival& arrival, std::uint32_t& next) {
-    if (arrival.header.flags != 0) return deliver_single<Handler>(self, arrival);
-    return deliver_buffer<Handler>(self, arrival, next);
+    if (arrival.header.flags != 0) return deliver_single<Handlers>(self, arrival);
+    return deliver_buffer<Handlers>(self, arrival, next);
   }
 
   /// Calls deliver(invoke), which runs the handler for messages by invoke(at, bytes, source).
-  template <class Handler, class Deliver>
+  template <class Handlers, class Deliver>
   static inline __attribute__((always_inline)) auto with_handler(Aggregator& self, Deliver deliver) {
+    return with(self, static_cast<Handlers*>(self.handler_.get())->handler, deliver);
+  }
+
+  /// Calls deliver(invoke, ahead): the second like the first, where on() was given something to look ahead with.
+  template <class Handlers, class Deliver>
+  static inline __attribute__((always_inline)) void with_handlers(Aggregator& self, Deliver deliver) {
+    with_handler<Handlers>(self, [&](const auto& invoke) {
+      auto& stored = *static_cast<Handlers*>(self.handler_.get());
+      if constexpr (Handlers::looks_ahead)
+        with(self, stored.ahead, [&](const auto& ahead) { deliver(invoke, ahead); });
+      else
+        deliver(invoke, stored.ahead);
+    });
+  }
+
+  template <class Callable, class Deliver>
+  static inline __attribute__((always_inline)) auto with(Aggregator& self, Callable& stored, Deliver deliver) {
     // A copy of a handler that only reads its captures may stay in registers; one that changes them must be the one.
-    using Call = aggregate::Call<Handler, Args...>;
-    auto& stored = *static_cast<Handler*>(self.handler_.get());
+    using Call = aggregate::Call<Callable, Args...>;
     typename Call::Local handler(stored);
     typename Format::Scratch scratch;
     const aggregate::Invoker<Call, Format> invoke{handler, self.engine().pe(), scratch};
@@ -228,34 +250,33 @@ class Aggregator final : private aggregate::Core {
   }
 
   /// Apart from the next one, whose many cases would have it save all registers.
-  template <class Handler>
+  template <class Handlers>
   __attribute__((noinline)) static Result deliver_single(Aggregator& self, const Arrival& arrival) {
-    return with_handler<Handler>(self, [&](const auto& invoke) { return self.deliver_alone(invoke, arrival); });
+    return with_handler<Handlers>(self, [&](const auto& invoke) { return self.deliver_alone(invoke, arrival); });
   }
 
-  template <class Handler>
+  template <class Handlers>
   __attribute__((noinline)) static Result deliver_buffer(Aggregator& self, const Arrival& arrival,
                                                          std::uint32_t& next) {
-    if constexpr (Format::fixed) {
-      if (arrival.header.hops_left == 0) return deliver_fixed<Handler>(self, arrival);
+    if (arrival.header.hops_left != 0) {
+      return with_handler<Handlers>(
+          self, [&](const auto& invoke) { return self.deliver_and_forward(invoke, arrival, next); });
     }
-    return with_handler<Handler>(self, [&](const auto& invoke) {
-      if constexpr (!Format::fixed) {
-        if (arrival.header.hops_left == 0) return self.deliver_variable(invoke, arrival);
-      }
-      return self.deliver_and_forward(invoke, arrival, next);
-    });
+    if constexpr (Format::fixed)
+      return deliver_fixed<Handlers>(self, arrival);
+    else
+      return deliver_variable<Handlers>(self, arrival);
   }
 
-  template <class Handler>
+  template <class Handlers>
   static Result deliver_fixed(Aggregator& self, const Arrival& arrival) {
     const aggregate::Entry& form = self.entry(self.route().levels() - 1);
     self.check_lengths(arrival, form);
     const std::byte* at = arrival.payload + self.padding();
     if (form.source_bytes == 0) {
-      deliver_row<Handler>(self, at, arrival.header.count, arrival.header.source);
+      deliver_row<Handlers>(self, at, arrival.header.count, arrival.header.source);
     } else {
-      with_handler<Handler>(self, [&](const auto& invoke) {
+      with_handler<Handlers>(self, [&](const auto& invoke) {
         const std::byte* entry_end = arrival.tail_end;
         for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= form.bytes()) {
           invoke(at, Format::fixed_bytes, self.source_in(arrival, form, read_entry(entry_end, form)));
@@ -269,57 +290,100 @@ class Aggregator final : private aggregate::Core {
 
   /// Fixed-size messages without entries. Nothing that a handler changes lies among them: `__restrict`, which the
   /// compiler heeds only for parameters, lets what handlers add up stay in registers.
-  template <class Handler>
+  template <class Handlers>
   __attribute__((noinline)) static void deliver_row(Aggregator& self, const std::byte* __restrict at, std::size_t count,
                                                     PeId source) {
-    with_handler<Handler>(self, [&](const auto& invoke) {
-      const std::byte* const end = at + count * Format::fixed_bytes;
+    const std::byte* const end = at + count * Format::fixed_bytes;
+    with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
+      if constexpr (Handlers::looks_ahead) {
+        constexpr std::size_t block_bytes = aggregate::messages_ahead * Format::fixed_bytes;
+        while (at != end) {
+          const std::byte* const stop = std::size_t(end - at) > block_bytes ? at + block_bytes : end;
+          for (const std::byte* m = at; m != stop; m += Format::fixed_bytes) ahead(m, Format::fixed_bytes, source);
+          for (; at != stop; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
+        }
+      } else {
 #pragma GCC unroll 4
-      for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
+        for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
+      }
     });
   }
 
+  template <class Handlers>
+  static Result deliver_variable(Aggregator& self, const Arrival& arrival) {
+    const aggregate::Entry& form = self.entry(self.route().levels() - 1);
+    self.check_lengths(arrival, form);
+    if (form.source_bytes == 0 && !self.keeps_order_by_route()) {
+      with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
+        self.template deliver_row_of_lengths<Handlers::looks_ahead>(invoke, ahead, arrival, form);
+      });
+      return Result::done;
+    }
+    return with_handler<Handlers>(self,
+                                  [&](const auto& invoke) { return self.deliver_with_sources(invoke, arrival, form); });
+  }
+
+  /// Where entries are lengths alone.
+  template <bool looks_ahead, class Invoke, class Ahead>
+  void deliver_row_of_lengths(const Invoke& invoke, const Ahead& ahead, const Arrival& arrival,
+                              const aggregate::Entry& form) {
+    const PeId source = arrival.header.source;
+    const std::size_t count = arrival.header.count;
+    const unsigned shift = form.shift();
+    const std::size_t entry_bytes = form.bytes();
+    // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose
+    // length would leave the next one unaligned, and a frame that no buffer ever was.
+    constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
+    struct Place {
+      const std::byte* at;
+      const std::byte* entry_end;
+      std::int64_t left;
+    };
+    const auto pass = [&](Place & place, std::size_t messages, const auto& call) __attribute__((always_inline)) {
+      for (std::size_t i = 0; i < messages; ++i) {
+        std::uint64_t bytes;
+        std::memcpy(&bytes, place.entry_end - 8, 8);
+        bytes >>= shift;
+        place.entry_end -= entry_bytes;
+        place.left -= std::int64_t(Format::padded(bytes));
+        if ((place.left & no_rest) != 0) [[unlikely]]
+          refuse_frame(arrival, "a message does not fit the frame");
+        call(place.at, bytes, source);
+        place.at += Format::padded(bytes);
+      }
+    };
+    const std::byte* const begin = arrival.payload + padding();
+    Place place{begin, arrival.tail_end, arrival.payload + arrival.header.payload_bytes - begin};
+    if constexpr (looks_ahead) {
+      for (std::size_t left = count; left != 0;) {
+        const std::size_t block = left < aggregate::messages_ahead ? left : aggregate::messages_ahead;
+        Place ahead_of_it = place;
+        pass(ahead_of_it, block, ahead);
+        pass(place, block, invoke);
+        left -= block;
+      }
+    } else {
+      pass(place, count, invoke);
+    }
+    if (place.left != 0) refuse_frame(arrival, "it is longer than its messages");
+    count_handled(count);
+  }
+
   template <class Invoke>
-  Result deliver_variable(const Invoke& invoke, const Arrival& arrival) {
-    const aggregate::Entry form = entry(route().levels() - 1);
+  Result deliver_with_sources(const Invoke& invoke, const Arrival& arrival, const aggregate::Entry& form) {
     const std::byte* at = arrival.payload + padding();
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
-    const std::size_t count = arrival.header.count;
-    check_lengths(arrival, form);
-    if (form.source_bytes == 0 && !keeps_order_by_route()) {
-      const PeId source = arrival.header.source;
-      const unsigned shift = form.shift();
-      const std::size_t entry_bytes = form.bytes();
-      // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose
-      // length would leave the next one unaligned, and a frame that no buffer ever was.
-      constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
-      std::int64_t left = end - at;
-      for (std::size_t i = 0; i < count; ++i) {
-        std::uint64_t bytes;
-        std::memcpy(&bytes, entry_end - 8, 8);
-        bytes >>= shift;
-        entry_end -= entry_bytes;
-        left -= std::int64_t(Format::padded(bytes));
-        if ((left & no_rest) != 0) [[unlikely]]
-          refuse_frame(arrival, "a message does not fit the frame");
-        invoke(at, bytes, source);
-        at += Format::padded(bytes);
-      }
-      if (left != 0) refuse_frame(arrival, "it is longer than its messages");
-      count_handled(count);
-    } else {
-      std::uint64_t handled = 0;
-      for (std::size_t i = 0; i < count; ++i, entry_end -= form.bytes()) {
-        const std::uint64_t value = read_entry(entry_end, form);
-        const PeId source = source_in(arrival, form, value);
-        const std::size_t bytes = length_of(arrival, at, end, form.length(value));
-        handled += deliver_one(invoke, at, bytes, source, form.length(value));
-        at += align_up(bytes, Format::alignment);  // parts have any length
-      }
-      if (at != end) refuse_frame(arrival, "it is longer than its messages");
-      count_handled(handled);
+    std::uint64_t handled = 0;
+    for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= form.bytes()) {
+      const std::uint64_t value = read_entry(entry_end, form);
+      const PeId source = source_in(arrival, form, value);
+      const std::size_t bytes = length_of(arrival, at, end, form.length(value));
+      handled += deliver_one(invoke, at, bytes, source, form.length(value));
+      at += align_up(bytes, Format::alignment);  // parts have any length
     }
+    if (at != end) refuse_frame(arrival, "it is longer than its messages");
+    count_handled(handled);
     return Result::done;
   }
 

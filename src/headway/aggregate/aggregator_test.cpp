@@ -384,6 +384,43 @@ TEST(Aggregator, handlers_that_send_two_for_each_one_end) {
              {{"HEADWAY_BUDGET", "1M"}});
 }
 
+TEST(Aggregator, what_looks_ahead_sees_messages_of_a_frame_in_order_before_they_are_handled) {
+  expect_run({3}, [](Pe& pe) {
+    constexpr std::uint64_t messages = 5000;  // several blocks in a frame
+    Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 16_KiB});
+    Aggregator<std::uint64_t, std::span<const std::uint64_t>> rows(pe, {.buffer_bytes = 16_KiB});
+    std::vector<std::uint64_t> words_ahead(pe.size()), words_handled(pe.size());
+    std::vector<std::uint64_t> rows_ahead(pe.size()), rows_handled(pe.size());
+    words.on(
+        [&](PeId source, std::uint64_t i) {
+          EXPECT_EQ(i, words_handled[source]++);
+          EXPECT_GE(words_ahead[source], words_handled[source]);
+        },
+        [&](PeId source, std::uint64_t i) { EXPECT_EQ(i, words_ahead[source]++); });
+    rows.on(
+        [&](PeId source, std::uint64_t i, std::span<const std::uint64_t> row) {
+          EXPECT_EQ(i, rows_handled[source]++);
+          EXPECT_EQ(row.size(), i % 5);
+          EXPECT_GE(rows_ahead[source], rows_handled[source]);
+        },
+        [&](PeId source, std::uint64_t i, std::span<const std::uint64_t> row) {
+          EXPECT_EQ(i, rows_ahead[source]++);
+          EXPECT_EQ(row.size(), i % 5);
+        });
+    const std::uint64_t row[5] = {};
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      for (std::size_t target = 0; target < pe.size(); ++target) {
+        words.send(target, i);
+        rows.send(target, i, std::span(row, i % 5));
+      }
+    }
+    pe.quiesce();
+    EXPECT_EQ(words_handled, std::vector<std::uint64_t>(pe.size(), messages));
+    EXPECT_EQ(rows_handled, std::vector<std::uint64_t>(pe.size(), messages));
+    return 0;
+  });
+}
+
 TEST(Aggregator, several_aggregators_and_topologies_at_once_do_not_disturb_each_other) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {

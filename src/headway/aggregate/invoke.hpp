@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace headway::aggregate {
 
@@ -59,7 +60,8 @@ struct Call {
                   "headway: a handler is called as handler(args...), optionally with Pe& and then PeId source before "
                   "them, where a view arrives by value and all else as a const reference");
     if constexpr (callable) {
-      static_assert(returns_void(), "headway: a handler returns nothing (one that is a coroutine is not supported yet)");
+      static_assert(returns_void(),
+                    "headway: a handler returns nothing (one that is a coroutine is not supported yet)");
       return returns_void();
     }
     return false;
@@ -68,19 +70,49 @@ struct Call {
   template <class H>
   static inline __attribute__((always_inline)) decltype(auto) call(H& handler, Pe& pe, PeId source,
                                                                    Parameter<Args>... args) {
-    if constexpr (plain) return handler(args...);
-    else if constexpr (with_source) return handler(source, args...);
-    else if constexpr (with_pe) return handler(pe, args...);
-    else return handler(pe, source, args...);
+    if constexpr (plain)
+      return handler(args...);
+    else if constexpr (with_source)
+      return handler(source, args...);
+    else if constexpr (with_pe)
+      return handler(pe, args...);
+    else
+      return handler(pe, source, args...);
   }
 
  private:
   static constexpr bool returns_void() {
-    using Result = decltype(call(std::declval<Handler&>(), std::declval<Pe&>(), PeId(),
-                                 std::declval<Parameter<Args>>()...));
+    using Result =
+        decltype(call(std::declval<Handler&>(), std::declval<Pe&>(), PeId(), std::declval<Parameter<Args>>()...));
     return std::is_void_v<Result>;
   }
 };
+
+/// Stands for no second argument of on().
+struct NothingAhead {};
+
+/// How many messages are looked at before the first of them is handled: enough cache misses at a time.
+inline constexpr std::size_t messages_ahead = 256;
+
+/// What on() was given.
+template <class HandlerType, class AheadType>
+struct Handlers {
+  using Handler = HandlerType;
+  using Ahead = AheadType;
+  static constexpr bool looks_ahead = !std::is_same_v<Ahead, NothingAhead>;
+
+  Handlers(Handler h, Ahead a) : handler(std::move(h)), ahead(std::move(a)) {}
+  Handler handler;
+  [[no_unique_address]] Ahead ahead;
+};
+
+template <class Ahead, class... Args>
+constexpr bool check_ahead() {
+  if constexpr (std::is_same_v<Ahead, NothingAhead>)
+    return true;
+  else
+    return Call<Ahead, Args...>::check();
+}
 
 /// Calls a handler with the message that lies somewhere.
 template <class Call, class Format>
@@ -90,8 +122,9 @@ struct Invoker {
   typename Format::Scratch& scratch;
 
   inline __attribute__((always_inline)) void operator()(const std::byte* at, std::size_t bytes, PeId source) const {
-    Format::apply(at, bytes, scratch,
-                  [&](auto&&... args) __attribute__((always_inline)) { Call::call(handler, pe, source, args...); });
+    Format::apply(
+        at, bytes,
+        scratch, [&](auto&&... args) __attribute__((always_inline)) { Call::call(handler, pe, source, args...); });
   }
 };
 
