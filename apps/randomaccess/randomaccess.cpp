@@ -75,6 +75,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 
 /// The update of HPC Challenge: the value alone. A Kind as those of message/kinds.hpp.
 struct ValueAlone {
+  static constexpr bool in_place = true;
   using Sender = Aggregator<std::uint64_t>;
   using Received = const std::uint64_t&;
   ValueAlone(std::size_t /*bytes*/, std::size_t /*source*/) {}
@@ -118,10 +119,18 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   Table table(blocks, me);
   Kind kind(arguments.bytes, me);
   typename Kind::Sender updates(pe, arguments.aggregator);
-  updates.on([words = table.data(), blocks](typename Kind::Received received) {
+  const auto apply = [words = table.data(), blocks](typename Kind::Received received) {
     const bench::Ends ends = Kind::ends(received);
     words[blocks.slot(ends.front)] ^= ends.back;
-  });
+  };
+  const auto fetch = [words = table.data(), blocks](typename Kind::Received received) {
+    __builtin_prefetch(&words[blocks.slot(Kind::ends(received).front)], 1);
+  };
+  const bool cached = table.size() <= words_cached;
+  if constexpr (Kind::in_place) {
+    if (!cached) updates.on(apply, fetch);
+  }
+  if (cached || !Kind::in_place) updates.on(apply);
 
   const auto pass = [&](Share part) {
     pe.quiesce();

@@ -57,6 +57,10 @@ decltype(auto) with_blocks(unsigned log2, std::size_t pes, std::size_t me, Body&
   return body(AnyBlocks(log2, pes, me));
 }
 
+/// A block of more words misses the cache closest to a core so often that it pays to ask for the words of some updates
+/// before any of them is applied: of so many.
+inline constexpr std::size_t words_cached = std::size_t(1) << 17, updates_ahead = 256;
+
 /// One PE's block of words, in memory of its own with huge pages where the kernel has them. T[i] = i at first.
 class Table {
  public:

@@ -1,5 +1,6 @@
 /// How a message of each `--type` is made, sent and read. A Kind has
 ///
+///     in_place              whether it is read where it lies in its frame
 ///     using Sender          the aggregator
 ///     using Received        what its handler gets
 ///     Kind(bytes, source)
@@ -24,6 +25,7 @@ namespace headway::bench {
 template <class Message>
 class FixedKind {
  public:
+  static constexpr bool in_place = true;
   using Sender = Aggregator<Message>;
   using Received = const Message&;
 
@@ -66,6 +68,7 @@ class FixedKind {
 template <class Argument, class Owner, class Given>
 class RowKind {
  public:
+  static constexpr bool in_place = aggregate::is_view<Argument>;
   using Sender = Aggregator<Argument>;
   using Received = Given;
 
@@ -97,6 +100,7 @@ struct Parts {
 
 class PartsKind {
  public:
+  static constexpr bool in_place = false;
   using Sender = Aggregator<Parts>;
   using Received = const Parts&;
 

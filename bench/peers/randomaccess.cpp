@@ -43,6 +43,21 @@ void apply_all(std::uint64_t* __restrict table, const Blocks blocks, const Updat
   }
 }
 
+/// The same for a table larger than the cache: asks for the words of some updates before these are applied.
+template <class Blocks, class Updates>
+void apply_all_ahead(std::uint64_t* __restrict table, const Blocks blocks, const Updates& updates,
+                     const typename Updates::Word* __restrict item, std::size_t count) {
+  while (count > 0) {
+    const std::size_t now = std::min(count, randomaccess::updates_ahead);
+    for (std::size_t i = 0; i < now; ++i) {
+      __builtin_prefetch(&table[blocks.slot(updates.ends(item + i * updates.words()).front)], 1);
+    }
+    apply_all(table, blocks, updates, item, now);
+    item += now * updates.words();
+    count -= now;
+  }
+}
+
 /// apply(items, count, rank) for what comes from each rank.
 template <class Blocks, class Updates, class Apply>
 void update_by_buckets(const Blocks blocks, const Updates& updates, Share share, std::size_t bucket_bytes,
@@ -128,7 +143,10 @@ void update(const Arguments& arguments, Table& table, const Blocks blocks, const
     update_directly(blocks, updates, me, share, handle, own);
   } else {
     const auto apply = [&](const auto* items, std::size_t count, std::size_t /*rank*/) {
-      apply_all(words, blocks, updates, items, count);
+      if (table.size() > randomaccess::words_cached)
+        apply_all_ahead(words, blocks, updates, items, count);
+      else
+        apply_all(words, blocks, updates, items, count);
     };
     update_by_buckets(blocks, updates, share, arguments.buffer_bytes, apply);
   }
