@@ -191,9 +191,15 @@ class CallAggregator {
       Format::pack(at + sizeof header, args...);
     };
     if (aggregator_.send_packed(destination, padded, fill)) return;
-    std::vector<std::uint64_t> words(padded / sizeof(std::uint64_t));
-    fill(reinterpret_cast<std::byte*>(words.data()));
-    aggregator_.send(destination, Words(words));
+    std::uint64_t few[8];  // a small call that goes by itself costs no allocation
+    std::vector<std::uint64_t> many;
+    std::uint64_t* words = few;
+    if (padded > sizeof few) {
+      many.resize(padded / sizeof(std::uint64_t));
+      words = many.data();
+    }
+    fill(reinterpret_cast<std::byte*>(words));
+    aggregator_.send(destination, Words(words, padded / sizeof(std::uint64_t)));
   }
 
   template <class F, class... W>
