@@ -2,7 +2,7 @@
 /// at the limits of every option, with handlers that send on. Both ends write down what they sent and handled per pair
 /// of PEs in memory that the starting process compares afterwards.
 ///
-///     exactly_once [--mode direct,1d,2d,3d,wps,wps-2d] [--messages N] [--large N] [--case NAME] [--seed N] [--seconds
+///     exactly_once [--mode direct,1d,2d,3d,wps,pp,pp-2d] [--messages N] [--large N] [--case NAME] [--seed N] [--seconds
 ///     N]
 ///     [--verbose]
 ///
@@ -378,7 +378,7 @@ int run_case(const Plan& plan, char* program, bool verbose) {
 }
 
 int run_all(int argc, char** argv) {
-  std::string modes = "direct,1d,2d,3d,wps", only;
+  std::string modes = "direct,1d,2d,3d,wps,pp", only;
   std::uint64_t messages = 50'000, large = 500, seed = 1;
   double seconds = 0;
   bool verbose = false;

@@ -51,7 +51,7 @@ ChannelPlan draw_channel(Random& random) {
 
 /// Some PEs pretend to be threads of one process, and some aggregators care.
 void draw_processes(Random random, Program& program) {
-  constexpr headway::Scheme schemes[] = {headway::Scheme::wps};
+  constexpr headway::Scheme schemes[] = {headway::Scheme::wps, headway::Scheme::wsp, headway::Scheme::pp};
   if (random.one_in(2)) program.conditions.pes_per_process = random.between(2, 6);
   for (Stage& stage : program.stages) {
     for (ChannelPlan& plan : stage.channels) {

@@ -97,7 +97,7 @@ class Aggregator final : private aggregate::Core {
   using Core::statistics;
 
   /// Posts what is in open buffers. Never waits.
-  void flush() { flush_open(am::FlushReason::requested); }
+  void flush() { flush_now(); }
 
  private:
   friend class CallAggregator;
@@ -489,6 +489,19 @@ class Aggregator final : private aggregate::Core {
         refuse_frame(arrival, "a key is out of range");
       const std::size_t bytes = message_bytes(arrival, at, end, form, value);
       const aggregate::Route::Hop& hop = route().next(level, std::uint32_t(key));
+      if (level == sorted_level() && hop.slot != aggregate::Route::deliver_here) {
+        const Run run = repack_run(arrival, level, hop, at, entry_end, count - next);
+        if (run.messages == 0) {
+          result = Result::paused;
+          break;
+        }
+        forwarded += run.messages;
+        forwarded_bytes += run.bytes;
+        at += run.bytes;
+        next += std::uint32_t(run.messages - 1);
+        entry_end -= (run.messages - 1) * form.bytes();
+        continue;
+      }
       const PeId source = source_in(arrival, form, value);
       if (hop.slot == aggregate::Route::deliver_here) {
         handled += deliver_one(invoke, at, bytes, source, form.length(value));

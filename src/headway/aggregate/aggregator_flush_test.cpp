@@ -38,6 +38,7 @@ AggregatorStatistics sum_of(const Shared<AggregatorStatistics>& all) {
     sum.forwarded += one.forwarded;
     sum.payload_bytes += one.payload_bytes;
     sum.frames += one.frames;
+    sum.frames_between_processes += one.frames_between_processes;
     sum.wire_bytes += one.wire_bytes;
     sum.alone += one.alone;
   }
@@ -367,7 +368,7 @@ TEST(Flush, an_idle_pe_sends_what_it_has) {
 // --- statistics and options in effect
 
 TEST(Statistics, every_message_byte_and_frame_is_counted_once) {
-  for (const Topology topology : {direct(), grid(1), grid(2), grid(3)}) {
+  for (const Topology topology : {direct(), grid(1), grid(2), grid(3), grid(1, Scheme::wsp), grid(1, Scheme::pp)}) {
     for (const bool ordered : {false, true}) {
       Shared<AggregatorStatistics> all(8);
       Shared<std::uint64_t> messages(8), bytes(8), handled(8);
@@ -403,7 +404,9 @@ TEST(Statistics, every_message_byte_and_frame_is_counted_once) {
       const AggregatorStatistics sum = sum_of(all);
       EXPECT_EQ(sum.messages, sum.handled);
       EXPECT_GE(sum.wire_bytes, std::accumulate(bytes.begin(), bytes.end(), std::uint64_t(0)));
-      EXPECT_EQ(sum.forwarded != 0, topology.dimensions > 1);
+      EXPECT_EQ(sum.forwarded != 0, topology.dimensions > 1 || topology.scheme != Scheme::ww);
+      EXPECT_LT(sum.frames_between_processes, sum.frames);
+      EXPECT_GT(sum.frames_between_processes, 0u);
     }
   }
 }

@@ -94,8 +94,20 @@ TEST(FramesOfRoutes, a_pe_that_sends_to_processes_posts_a_frame_for_each_of_them
   EXPECT_EQ(ww.between_processes, ww.all);
   EXPECT_EQ(wps.between_processes, 16u * 3);
   EXPECT_LE(wps.all, 16u * (3 + 9));  // what comes from three processes is passed on to three PEs, at once or together
+  EXPECT_EQ(frames_between(16, 4, grid(1, Scheme::wsp)).all, wps.all);  // the same frames, in another order inside
   // A last process of one PE, which passes on nothing.
   EXPECT_EQ(frames_between(13, 4, grid(1, Scheme::wps)).between_processes, 13u * 3);
+}
+
+TEST(FramesOfRoutes, processes_that_fill_buffers_together_post_one_for_each_process_and_a_third_of_the_frames_in_all) {
+  for (const std::size_t pes : {16, 32, 64}) {
+    const std::size_t processes = pes / 4;
+    const Frames ww = frames_between(pes, 4, grid(1)), pp = frames_between(pes, 4, grid(1, Scheme::pp));
+    EXPECT_EQ(ww.all, pes * (pes - 4));
+    EXPECT_EQ(pp.between_processes, processes * (processes - 1));
+    EXPECT_LE(3 * pp.all, ww.all) << pes << " PEs";
+  }
+  EXPECT_EQ(frames_between(13, 4, grid(1, Scheme::pp)).between_processes, 4u * 3);
 }
 
 TEST(FramesOfRoutes, a_grid_of_processes_takes_frames_to_its_rows_and_columns) {
@@ -106,11 +118,10 @@ TEST(FramesOfRoutes, a_grid_of_processes_takes_frames_to_its_rows_and_columns) {
 }
 
 TEST(FramesOfRoutes, messages_within_a_process_do_not_leave_it) {
-  for (const unsigned dimensions : {1u, 2u}) {
-    const Frames frames =
-        frames_of(12, 4, grid(dimensions, Scheme::wps), messages_per_pair * 48, [](Pe& pe, auto& words) {
-          for (std::size_t i = 0; i < 4; ++i) send_some(words, pe.id() / 4 * 4 + i);
-        });
+  for (const Topology topology : {grid(1, Scheme::wps), grid(2, Scheme::wps), grid(1, Scheme::pp)}) {
+    const Frames frames = frames_of(12, 4, topology, messages_per_pair * 48, [](Pe& pe, auto& words) {
+      for (std::size_t i = 0; i < 4; ++i) send_some(words, pe.id() / 4 * 4 + i);
+    });
     EXPECT_EQ(frames.between_processes, 0u);
     EXPECT_EQ(frames.all, 48u);
   }

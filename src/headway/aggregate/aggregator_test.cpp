@@ -22,7 +22,9 @@ using testing::Shape;
 using testing::shapes;
 using testing::Shared;
 
-constexpr Topology topologies[] = {direct(), grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(2, Scheme::wps)};
+constexpr Topology topologies[] = {
+    direct(),           grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::wsp), grid(1, Scheme::pp),
+    grid(2, Scheme::pp)};
 constexpr std::size_t pes_most = 13;
 
 /// What went from one PE to another, as one side saw it: sums that loss, repetition and change alter.

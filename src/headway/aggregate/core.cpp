@@ -33,11 +33,11 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       process_pes_(engine_->endpoint().pes_per_process()),
       shape_(std::move(shape)),
       name_(options.name),
-      options_(resolve(options, {.pes = engine_->size(),
-                                 .pes_per_process = process_pes_,
-                                 .budget_bytes = engine_->store().budget_bytes(),
-                                 .message_bytes = shape_.fixed_bytes,
-                                 .settings = engine_->aggregation_settings()})),
+      options_(options_possible(resolve(options, {.pes = engine_->size(),
+                                                  .pes_per_process = process_pes_,
+                                                  .budget_bytes = engine_->store().budget_bytes(),
+                                                  .message_bytes = shape_.fixed_bytes,
+                                                  .settings = engine_->aggregation_settings()}))),
       route_(engine_->id(), engine_->size(), options_.topology, process_pes_),
       direct_(options_.topology.dimensions == 0),
       idle_flush_(options_.flush_when_idle),
@@ -53,7 +53,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
 
 Core::~Core() {
   if (engine_->has_failed()) return;
-  flush_open(am::FlushReason::requested);  // never blocks; what finds no room waits with the PE
+  flush_now();  // never blocks; what finds no room waits with the PE
   engine_->remove_handler(id_);
 }
 
@@ -62,6 +62,10 @@ void Core::lay_out(bool ready) {
   const bool variable = shape_.fixed_bytes == 0;
   padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
   frame_bytes_ = options_.buffer_bytes;
+  if (options_.topology.scheme == Scheme::pp && route_.is_over_processes()) {
+    frame_bytes_ = std::max(frame_bytes_ / process_pes_, buffer_bytes_min);
+  }
+  if (options_.topology.scheme == Scheme::wsp && route_.is_over_processes()) sorted_level_ = levels - 2;
   by_value_bytes_max_ = padding_ == 0 ? std::min<std::size_t>(engine_->endpoint().by_value_bytes_max(), 32) : 0;
   alone_frame_bytes_ =
       std::max(std::min(alone_frame_bytes_max, engine_->store().budget_bytes() / 16), std::size_t(buffer_bytes_min));
@@ -137,6 +141,7 @@ void Core::mark_ready(bool wants_source) {
   shape_.wants_source = wants_source;
   lay_out(true);
   ready_ = true;
+  if (options_.topology.scheme == Scheme::pp && route_.is_over_processes()) make_merger();
   FrameHeader header;
   fill_header(header, engine_->scope(), 0, 0, 0, 1, frame_of_one);
   header.scope = 0;
@@ -252,6 +257,7 @@ void Core::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
       if (const std::size_t messages = messages_in(*set, slot)) by_target[set->cold[slot].target] += messages;
     }
   }
+  if (merger_ != nullptr) merger_->count_open(by_target);
 }
 
 void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
@@ -272,18 +278,24 @@ void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) 
   engine_->count_created(count, set.scope);
   created_ += count;
   payload_bytes_ += payload_bytes - padding_;
+  if (cold.level == sorted_level_) sort(set, slot, payload_bytes, count);
+  if (merger_ != nullptr && merge(set, slot, payload_bytes, tail, count, reason)) {
+    return engine_->store().drop(cold.target, cold.frame);
+  }
+  count_buffered(reason, used, bytes_of(cold.frame));
+  post_frame(cold.target, cold.frame, set.scope, payload_bytes, tail, std::uint32_t(count), 0);
+}
+
+void Core::count_buffered(am::FlushReason reason, std::size_t used_bytes, std::size_t frame_bytes) {
   ++flushes_[std::size_t(reason)];
   ++buffered_frames_;
-  fills_ += double(used) / double(bytes_of(cold.frame));
-  post_frame(cold.target, cold.frame, set.scope, payload_bytes, tail, std::uint32_t(count), 0);
+  fills_ += double(used_bytes) / double(frame_bytes);
 }
 
 void Core::post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                       std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) {
   fill_header(frame.frame->header, scope, frame.hops_left, payload_bytes, tail_bytes, count, flags);
-  ++frames_;
-  frames_between_processes_ += leaves_process(target);
-  wire_bytes_ += sizeof(FrameHeader) + payload_bytes + tail_bytes;
+  count_frame(target, payload_bytes + tail_bytes);
   engine_->store().post(target, frame, frame.end);
 }
 
@@ -305,12 +317,15 @@ bool Core::flush_set(SlotSet& set, am::FlushReason reason) {
 bool Core::flush_open(am::FlushReason reason) {
   bool any = false;
   for (const auto& set : sets_) any |= flush_set(*set, reason);
+  if (merger_ != nullptr) any |= merger_->flush(reason);
   return any;
 }
 
 bool Core::flush_scope(am::ScopeId scope, am::FlushReason reason) {
   SlotSet* set = sets_.find(scope);
-  return set != nullptr && flush_set(*set, reason);
+  const bool any = set != nullptr && flush_set(*set, reason);
+  if (merger_ != nullptr) merger_->flush_scope_soon(scope, reason);
+  return any;
 }
 
 std::int64_t Core::due() const {
@@ -318,7 +333,7 @@ std::int64_t Core::due() const {
   for (const auto& set : sets_) {
     if (!set->empty()) due = std::min(due, set->cold[set->first_open].due);
   }
-  return due;
+  return merger_ == nullptr ? due : std::min(due, merger_->due());
 }
 
 bool Core::flush_due(std::int64_t now) {
@@ -328,6 +343,7 @@ bool Core::flush_due(std::int64_t now) {
       flush_slot(*set, set->first_open, am::FlushReason::timeout);
     }
   }
+  if (merger_ != nullptr) any |= merger_->flush_due(now);
   return any;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/aggregate/slots.hpp>
@@ -81,6 +82,8 @@ class Core : public am::FrameHandler {
   ~Core() override;
 
   bool flush_open(am::FlushReason reason) override;
+  /// The same, and what this PE has in buffers of its process does not wait for others.
+  void flush_now();
   bool flush_idle() override { return idle_flush_ && flush_open(am::FlushReason::idle); }
   std::int64_t due() const override;
   bool flush_due(std::int64_t now) override;
@@ -220,6 +223,17 @@ class Core : public am::FrameHandler {
 
   std::size_t padding() const { return padding_; }
 
+  /// The level whose frames are sorted by the PE of the receiving process; none if there is no such level.
+  unsigned sorted_level() const { return sorted_level_; }
+  /// Messages for one PE that lie behind one another in a frame of that level, and their bytes.
+  struct Run {
+    std::size_t messages = 0, bytes = 0;
+  };
+  /// Appends as many as find room, and at most `messages`, to the buffer of their next hop: in one copy. None where
+  /// there is no room. FormatError for those that cannot be.
+  Run repack_run(const Arrival& arrival, unsigned level, const Route::Hop& hop, const std::byte* at,
+                 const std::byte* entry_end, std::size_t messages);
+
   /// Messages of a scope that now wait for what does not exist here yet, or (negative) no longer.
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
@@ -265,6 +279,20 @@ class Core : public am::FrameHandler {
   void count_alone(std::size_t bytes);
   bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
+  std::size_t bytes_at(const std::byte* at, std::size_t left, std::uint64_t length) const;
+  void sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t count);
+  void append_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value);
+  AggregatorOptions options_possible(AggregatorOptions options) const;
+  void make_merger();
+  bool merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,
+             std::size_t count, am::FlushReason reason);
+  void post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason);
+  void count_frame(std::size_t target, std::size_t bytes) {
+    ++frames_;
+    frames_between_processes_ += leaves_process(target);
+    wire_bytes_ += sizeof(FrameHeader) + bytes;
+  }
+  void count_buffered(am::FlushReason reason, std::size_t used_bytes, std::size_t frame_bytes);
   bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
@@ -289,10 +317,14 @@ class Core : public am::FrameHandler {
   std::size_t padding_ = 0;  // before the first message, for its alignment
   std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
-  std::vector<Entry> entries_;  // by level
+  std::vector<Entry> entries_;         // by level
   std::vector<SlotEntry> slot_entries_;
   SlotSets sets_;
   SlotSet* current_ = nullptr;  // of the current scope
+  unsigned sorted_level_ = none;
+  std::vector<std::byte> unsorted_;                                             // for sort()
+  std::vector<std::uint64_t> unsorted_entries_, sorted_entries_, run_entries_;  // likewise, and for repack_run()
+  std::unique_ptr<Merger> merger_;  // where the PEs of a process have buffers together
   std::uint64_t open_bytes_ = 0, open_bytes_peak_ = 0;
   std::uint32_t posts_ = 0;
   std::map<am::ScopeId, std::uint64_t> waiting_messages_;

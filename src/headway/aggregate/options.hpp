@@ -15,6 +15,8 @@ namespace headway {
 enum class Scheme : std::uint8_t {
   ww,   // each PE for PEs: the grid is one of PEs
   wps,  // each PE for processes: the grid is one of processes; who receives a frame passes it on within its process
+  wsp,  // the same, and messages are sorted by PE before they leave, so that they are passed on many at a time
+  pp,   // each process for processes: the same, and the PEs of a process fill buffers together
 };
 
 /// The virtual grid that messages hop over; any number of PEs, primes and incomplete last rows included.
@@ -28,8 +30,8 @@ inline constexpr unsigned dimensions_max = 8;  // the hop within a process inclu
 constexpr Topology direct() { return {0}; }
 constexpr Topology grid(unsigned dimensions, Scheme scheme = Scheme::ww) { return {dimensions, scheme}; }
 
-/// "direct", "1d", "2d", ... "8d"; "ww", which is "1d"; "wps", "wps-2d", ... "wps-7d". Throws SettingError that names
-/// the text and what is allowed.
+/// "direct", "1d", "2d", ... "8d"; "ww", which is "1d"; "wps", "wps-2d", ... "wps-7d", "wsp", ..., "pp", ... Throws
+/// SettingError that names the text and what is allowed.
 Topology parse_topology(std::string_view text);
 std::string to_string(Topology topology);
 

@@ -9,7 +9,8 @@ namespace headway {
 
 namespace {
 
-constexpr std::pair<std::string_view, Scheme> node_aware[] = {{"wps", Scheme::wps}};
+constexpr std::pair<std::string_view, Scheme> node_aware[] = {
+    {"wps", Scheme::wps}, {"wsp", Scheme::wsp}, {"pp", Scheme::pp}};
 
 /// "2d" is 2. 0 for what is none.
 unsigned parse_dimensions(std::string_view text) {
@@ -30,8 +31,9 @@ Topology parse_topology(std::string_view text) {
     }
   }
   if (topology.dimensions != 0 && aggregate::is_allowed(topology)) return topology;
-  throw SettingError(fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d, ww, wps, wps-2d, ... wps-{}d", text,
-                                 dimensions_max, dimensions_max - 1));
+  throw SettingError(
+      fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d, ww, wps, wps-2d, ... wps-{}d, wsp, ..., pp, ...",
+                  text, dimensions_max, dimensions_max - 1));
 }
 
 std::string to_string(Topology topology) {
@@ -84,6 +86,7 @@ bool is_allowed(Topology topology) {
 Route::Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process) {
   const std::vector<std::size_t> extents = route_extents(pes, topology, pes_per_process);
   const std::size_t levels = extents.size();
+  over_processes_ = topology.scheme != Scheme::ww && levels > topology.dimensions;
   levels_.resize(levels);
 
   struct Place {
@@ -101,9 +104,13 @@ Route::Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes
     }() : place.block / extents[level]);
     place.slot = targets_.size();
     places.push_back(place);
+    // where PEs of a process send together, they do so to the same PE
+    const bool together = over_processes_ && topology.scheme == Scheme::pp && level + 1 < levels;
+    const std::size_t index =
+        together ? place.index - me % pes_per_process + me / pes_per_process % pes_per_process : place.index;
     for (std::size_t first = 0; first < place.size; first += place.block) {
       const std::size_t size = std::min(place.block, place.size - first);
-      targets_.push_back(std::uint32_t(place.first + first + (place.index % place.block) % size));
+      targets_.push_back(std::uint32_t(place.first + first + (index % place.block) % size));
       slot_levels_.push_back(std::uint8_t(level));
     }
     levels_[level].key_bytes = bytes_for_values(place.block);

@@ -35,6 +35,8 @@ class Route {
   Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process = 1);
 
   unsigned levels() const { return unsigned(levels_.size()); }
+  /// Whether the last level is one within processes.
+  bool is_over_processes() const { return over_processes_; }
   std::size_t slots() const { return targets_.size(); }
   std::size_t target(std::size_t slot) const { return targets_[slot]; }
   unsigned level(std::size_t slot) const { return slot_levels_[slot]; }
@@ -53,6 +55,7 @@ class Route {
     unsigned key_bytes = 0;
     std::vector<Hop> hops;  // by the destination's index in this PE's block of the level
   };
+  bool over_processes_ = false;
   std::vector<Level> levels_;
   std::vector<std::uint32_t> targets_;
   std::vector<std::uint8_t> slot_levels_;

@@ -61,11 +61,13 @@ TEST(Route, every_message_arrives_by_hops_of_rising_levels_over_processes) {
   for (unsigned dimensions = 1; dimensions < dimensions_max; ++dimensions) {
     for (std::size_t pes = 1; pes <= 40; ++pes) {
       for (const std::size_t pes_per_process : {1, 2, 3, 4, 7, 16, 40}) {
-        const std::vector<Route> all = routes(pes, grid(dimensions, Scheme::wps), pes_per_process);
-        for (std::size_t source = 0; source < pes; ++source) {
-          for (std::size_t destination = 0; destination < pes; ++destination) {
-            ASSERT_EQ(follow(all, source, destination), "")
-                << pes << " PEs, " << pes_per_process << " in a process, " << dimensions << "D";
+        for (const Scheme scheme : {Scheme::wps, Scheme::pp}) {
+          const std::vector<Route> all = routes(pes, grid(dimensions, scheme), pes_per_process);
+          for (std::size_t source = 0; source < pes; ++source) {
+            for (std::size_t destination = 0; destination < pes; ++destination) {
+              ASSERT_EQ(follow(all, source, destination), "")
+                  << pes << " PEs, " << pes_per_process << " in a process, " << dimensions << "D";
+            }
           }
         }
       }
@@ -86,6 +88,25 @@ TEST(Route, over_processes_all_hops_but_the_last_lead_to_other_processes_and_the
             const bool stays = all[me].target(slot) / pes_per_process == me / pes_per_process;
             ASSERT_EQ(is_last, stays) << me << " -> " << destination << " of " << pes;
           }
+        }
+      }
+    }
+  }
+}
+
+TEST(Route, pes_that_fill_buffers_together_send_them_to_the_same_pes) {
+  for (const unsigned dimensions : {1u, 2u, 3u}) {
+    for (const std::size_t pes : {9, 13, 64}) {
+      const std::vector<Route> all = routes(pes, grid(dimensions, Scheme::pp), 4);
+      for (std::size_t me = 0; me < pes; ++me) {
+        const Route& first = all[me / 4 * 4];
+        for (std::size_t slot = 0; slot < all[me].slots() && all[me].level(slot) < dimensions; ++slot) {
+          ASSERT_EQ(all[me].target(slot), first.target(slot)) << me << " of " << pes;
+        }
+        for (std::size_t destination = 0; destination < pes; ++destination) {
+          if (destination / 4 == me / 4) continue;
+          ASSERT_EQ(all[me].first(destination).slot, first.first(destination).slot);
+          ASSERT_EQ(all[me].first(destination).key, first.first(destination).key);
         }
       }
     }
@@ -191,10 +212,12 @@ TEST(Topology, its_name_is_what_is_parsed) {
   EXPECT_EQ(parse_topology("ww"), grid(1));
   EXPECT_EQ(to_string(grid(1, Scheme::wps)), "wps");
   EXPECT_EQ(to_string(grid(3, Scheme::wps)), "wps-3d");
+  EXPECT_EQ(to_string(grid(1, Scheme::pp)), "pp");
   EXPECT_EQ(parse_topology("wps-1d"), grid(1, Scheme::wps));
   for (unsigned dimensions = 1; dimensions < dimensions_max; ++dimensions) {
-    const Topology topology = grid(dimensions, Scheme::wps);
-    EXPECT_EQ(parse_topology(to_string(topology)), topology);
+    for (const Scheme scheme : {Scheme::wps, Scheme::wsp, Scheme::pp}) {
+      EXPECT_EQ(parse_topology(to_string(grid(dimensions, scheme))), grid(dimensions, scheme));
+    }
   }
 }
 

@@ -105,6 +105,7 @@ void FrameStore::drop(std::size_t target, const OpenFrame& frame) {
 }
 
 bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
+  if (frame.of_another) return post_of_another(target, frame, tail_end);
   const std::size_t index = queue_index(target, frame.hops_left);
   Queue& queue = queues_[index];
   if (queue.empty()) {
@@ -115,6 +116,26 @@ bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byt
   ++queued_frames_;
   ++queued_in_[scope_of_tag(frame.frame->header.scope)];
   return false;
+}
+
+bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
+  if (endpoint_->try_post(target, frame.frame, tail_end, true) == Endpoint::Posted::lent) return true;
+  of_others_.push_back({target, {frame, tail_end}});
+  ++queued_frames_;
+  ++queued_in_[scope_of_tag(frame.frame->header.scope)];
+  return false;
+}
+
+bool FrameStore::drain_of_others() {
+  return std::erase_if(of_others_, [this](const auto& waiting) {
+           const auto& [target, queued] = waiting;
+           const ScopeId scope = scope_of_tag(queued.frame.frame->header.scope);
+           if (endpoint_->try_post(target, queued.frame.frame, queued.tail_end, true) != Endpoint::Posted::lent)
+             return false;
+           --queued_frames_;
+           --queued_in_[scope];
+           return true;
+         }) != 0;
 }
 
 FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
@@ -162,7 +183,7 @@ bool FrameStore::demote_one_behind(std::size_t target, Queue& queue) {
 }
 
 bool FrameStore::drain() {
-  bool any = false;
+  bool any = !of_others_.empty() && drain_of_others();
   for (std::size_t i = 0; i < waiting_queues_.size();) {
     Queue& queue = queues_[waiting_queues_[i]];
     const std::size_t target = waiting_queues_[i] / classes;

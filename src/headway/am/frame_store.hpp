@@ -8,6 +8,7 @@
 #include <headway/am/spill_memory.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace headway::am {
@@ -17,7 +18,8 @@ struct OpenFrame {
   Frame* frame = nullptr;
   std::byte* end = nullptr;
   std::uint8_t hops_left = 0;
-  bool spilled = false;  // in the PE's own memory instead of frame memory
+  bool spilled = false;     // in the PE's own memory instead of frame memory
+  bool of_another = false;  // claimed by another PE of the process, to which it comes back; only to be posted
 
   explicit operator bool() const { return frame != nullptr; }
 };
@@ -29,7 +31,8 @@ struct OpenFrame {
 /// forwarding cannot deadlock.
 ///
 /// Frames that the transport refuses wait, in order, in a queue per target and number of hops left: one with many never
-/// stands before one with few. Spilled frames wait there too.
+/// stands before one with few. Spilled frames wait there too. Frames of other PEs wait apart, for nothing but the
+/// transport: were they to wait behind spilled ones, PEs could wait for each other's memory.
 class FrameStore {
  public:
   FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max);
@@ -89,7 +92,7 @@ class FrameStore {
   bool queued(std::size_t target, std::uint8_t hops_left) const {
     return !queues_[queue_index(target, hops_left)].empty();
   }
-  bool queued() const { return !waiting_queues_.empty(); }
+  bool queued() const { return !waiting_queues_.empty() || !of_others_.empty(); }
   std::size_t queued_frames() const { return queued_frames_; }
   bool queued(ScopeId scope) const { return queued_in_[scope] != 0; }
   bool spilling() const { return spill_bytes_ != 0; }
@@ -114,6 +117,7 @@ class FrameStore {
         visit(index / classes, queue.frames[i].frame.frame->header, queue.frames[i].frame.spilled);
       }
     }
+    for (const auto& [target, queued] : of_others_) visit(target, queued.frame.frame->header, false);
   }
 
  private:
@@ -136,6 +140,8 @@ class FrameStore {
 
   enum class Outcome { posted, queue_full, no_memory };
   Outcome try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
+  bool post_of_another(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
+  bool drain_of_others();
   bool demote_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
   bool within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const;
@@ -147,8 +153,9 @@ class FrameStore {
   std::size_t spill_bytes_max_;
   std::vector<ByHops> to_target_;
   ByHops used_{};
-  std::vector<Queue> queues_;                // by queue_index
-  std::vector<std::size_t> waiting_queues_;  // those that are not empty
+  std::vector<Queue> queues_;                              // by queue_index
+  std::vector<std::size_t> waiting_queues_;                // those that are not empty
+  std::vector<std::pair<std::size_t, Queued>> of_others_;  // target, frame
   std::size_t queued_frames_ = 0;
   std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope
   SpillMemory spill_memory_;

@@ -328,7 +328,7 @@ void ProcessRun::run_pe(std::size_t pe) noexcept {
     const bool has_core = segment_.header().pes <= available_cores();
     bind(pe);
     const ThreadOfPe this_thread(board(pe), report_area_of(segment_, pe));
-    const std::unique_ptr<Endpoint> endpoint = local::make_endpoint(segment_, pe);
+    const std::unique_ptr<Endpoint> endpoint = local::make_endpoint(segment_, pe, &shared_);
     return run_pe(*endpoint, {.idle = has_core ? Idle::spin : Idle::yield});
   } catch (const std::exception& error) {
     fail(pe, FailureKind::failed, setting_up, error.what());

@@ -62,6 +62,7 @@ class ProcessRun {
   Attachment attachment_;
   local::Segment segment_;
   const std::function<int(Pe&)>* body_;
+  SharedByProcess shared_;
   std::size_t first_ = 0, last_ = 0;
   pid_t pid_;
   std::uint64_t lifeline_inode_ = 0;

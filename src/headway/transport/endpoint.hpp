@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <headway/base/format_error.hpp>
 #include <headway/transport/frame.hpp>
+#include <headway/transport/shared_by_process.hpp>
 #include <span>
 
 namespace headway {
@@ -35,6 +36,9 @@ class Endpoint {
   /// PEs p * k to p * k + k - 1 are those of process p, where k is this; the last process may have fewer.
   virtual std::size_t pes_per_process() const { return 1; }
 
+  /// What this PE has in common with the others of its process; nullptr if nothing.
+  virtual SharedByProcess* shared_by_process() { return nullptr; }
+
   /// Claims memory for a frame of `frame_bytes` in all (frame_overhead included). Refuses when the PE's frame memory is
   /// spent. `tag` is the caller's, and comes back with reclaim().
   [[nodiscard]] virtual Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) = 0;
@@ -52,7 +56,9 @@ class Endpoint {
   };
 
   /// Posts a frame whose header and payload are filled; the tail lies at [tail_end - tail_bytes, tail_end).
-  /// `claimed` says whether the frame is memory of try_claim(); one that is not can only go by value.
+  /// `claimed` says whether the frame is memory of try_claim(); one that is not can only go by value. The header's
+  /// source is the PE that claimed it: this one, or another of its process, to which the memory comes back, and which
+  /// may have ended its part of the run by then.
   [[nodiscard]] virtual Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) = 0;
 
   /// The largest payload and tail together that go by value; only frames without hops left do.

@@ -27,9 +27,14 @@ void before_giving_back(const Segment& segment, std::size_t pe, std::size_t owne
 void after_arrival(const Segment& segment, std::size_t pe, std::size_t owner) {
   if (in_another_process(segment, pe, owner)) __tsan_acquire(&segment.control(owner).returned);
 }
+// Likewise where one of our PEs posts a frame of another of ours, which comes back to that one from another process.
+void before_posting(const Segment& segment, std::size_t pe, std::size_t owner) {
+  if (pe != owner) __tsan_release(&segment.control(owner).returned);
+}
 #else
 void before_giving_back(const Segment&, std::size_t, std::size_t) {}
 void after_arrival(const Segment&, std::size_t, std::size_t) {}
+void before_posting(const Segment&, std::size_t, std::size_t) {}
 #endif
 
 Fences fences_of(const Segment& segment) {
@@ -38,8 +43,8 @@ Fences fences_of(const Segment& segment) {
 
 }  // namespace
 
-std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe) {
-  return std::make_unique<LocalEndpoint>(segment, pe);
+std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe, SharedByProcess* shared) {
+  return std::make_unique<LocalEndpoint>(segment, pe, shared);
 }
 
 void reset(Segment& segment, std::size_t pe) {
@@ -50,8 +55,9 @@ void reset(Segment& segment, std::size_t pe) {
   for (std::size_t i = 0; i < inbox_cells; ++i) segment.inbox(pe)[i].sequence.store(0, std::memory_order_relaxed);
 }
 
-LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe)
+LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared)
     : segment_(&segment),
+      shared_(shared),
       pe_(pe),
       arena_bytes_(segment.header().arena_bytes),
       arena_(segment.arena(pe), arena_bytes_),
@@ -113,7 +119,10 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
     return pushed ? Posted::copied : Posted::refused;
   }
   if (!claimed) return Posted::refused;
-  const bool pushed = push(target, [&](Cell& cell) { fill_by_reference(cell, *frame, tail_end); });
+  const bool pushed = push(target, [&](Cell& cell) {
+    fill_by_reference(cell, *frame, tail_end);
+    before_posting(*segment_, pe_, cell.header.source);
+  });
   return pushed ? Posted::lent : Posted::refused;
 }
 

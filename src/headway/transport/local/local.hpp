@@ -14,7 +14,8 @@
 namespace headway::local {
 
 /// The endpoint of PE `pe`. The segment outlives it. Collective only in that every PE makes one.
-std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe);
+/// PEs of one process are given the same `shared`, which outlives them.
+std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
 /// Brings a PE's part of the segment back to its first state. Only while nobody sends.
 void reset(Segment& segment, std::size_t pe);
@@ -38,11 +39,12 @@ void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
 
 class LocalEndpoint final : public Endpoint {
  public:
-  LocalEndpoint(Segment& segment, std::size_t pe);
+  LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
   std::size_t id() const override { return pe_; }
   std::size_t size() const override { return peers_.size(); }
   std::size_t pes_per_process() const override { return segment_->header().pes_per_process; }
+  SharedByProcess* shared_by_process() override { return shared_; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override {
     return std::size_t(1) << Arena::order_for(frame_bytes);
@@ -91,6 +93,7 @@ class LocalEndpoint final : public Endpoint {
   void let_go();
 
   Segment* segment_;
+  SharedByProcess* shared_;
   std::size_t pe_;
   std::size_t arena_bytes_;  // of one PE
   Arena arena_;

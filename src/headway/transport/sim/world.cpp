@@ -62,6 +62,7 @@ class SimEndpoint final : public Endpoint {
   std::size_t id() const override { return id_; }
   std::size_t size() const override { return world_->size(); }
   std::size_t pes_per_process() const override { return conditions().pes_per_process; }
+  SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / pes_per_process()]; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
   void drop(Frame* frame) override { memory_.drop(frame); }
@@ -149,14 +150,16 @@ Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const s
     world_->advance(*pe_, claim_ns);
     return Posted::refused;
   }
-  if (header.source != id_) throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
+  if (header.source >= size() || header.source / pes_per_process() != id_ / pes_per_process()) {
+    throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
+  }
 
   Letter letter{0, ++world_->sequence_, header, nullptr, tail_end, {}};
   if (by_value) {
     std::memcpy(letter.bytes, frame->payload(), header.payload_bytes);
     std::memcpy(letter.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
   } else {
-    letter.block = &memory_.post(frame, tail_end);
+    letter.block = &world_->pes_[header.source]->endpoint.memory_.post(frame, tail_end);
   }
   ++world_->frames_;
   if (last_arrival_.empty()) last_arrival_.resize(world_->size());
@@ -241,7 +244,7 @@ std::span<std::byte> SimEndpoint::board(std::size_t pe) {
 
 // --- world
 
-World::World(WorldOptions options) : options_(std::move(options)), random_(options_.seed) {
+World::World(WorldOptions options) : options_(std::move(options)), random_(options_.seed), processes_(options_.pes) {
   if (!options_.board) boards_.resize(options_.pes * options_.board_bytes);
   for (std::size_t pe = 0; pe < options_.pes; ++pe) pes_.push_back(std::make_unique<SimPe>(*this, pe));
   for (const Conditions::Slow& slow : options_.conditions.slow) pes_[slow.pe]->factor *= slow.factor;

@@ -1,0 +1,59 @@
+// The part of Core that has to do with buffers that the PEs of a process fill together.
+#include <algorithm>
+#include <headway/aggregate/core.hpp>
+
+namespace headway::aggregate {
+
+/// Buffers that PEs fill together keep no order, and are needed only where processes have several PEs.
+AggregatorOptions Core::options_possible(AggregatorOptions options) const {
+  const bool together = engine_->endpoint().shared_by_process() != nullptr && process_pes_ <= SharedBuffer::writers_max;
+  if (options.topology.scheme == Scheme::pp && (options.ordered || !together)) options.topology.scheme = Scheme::wps;
+  return options;
+}
+
+void Core::flush_now() {
+  flush_open(am::FlushReason::requested);
+  if (merger_ != nullptr) merger_->flush_now(am::FlushReason::requested);
+}
+
+void Core::make_merger() {
+  std::vector<std::size_t> entry_bytes;
+  for (const Entry& entry : entries_) entry_bytes.push_back(entry.bytes());
+  const std::size_t outside = frame_overhead + padding_;
+  const std::size_t frame_bytes = std::min(options_.buffer_bytes, outside + SharedBuffer::payload_bytes_max);
+  SharedByProcess& shared = *engine_->endpoint().shared_by_process();
+  // All PEs of the process make it the same: their numbers and signatures of it agree.
+  auto buffers = shared.find_or_make<ProcessBuffers>(std::uint64_t(id_) << 16 | signature_, [&] {
+    return std::make_shared<ProcessBuffers>(route_, frame_bytes - outside, entry_bytes);
+  });
+  merger_ = std::make_unique<Merger>(*engine_, route_, std::move(buffers), frame_bytes, padding_,
+                                     [this](std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
+                                       post_merged(slot, merged, reason);
+                                     });
+}
+
+bool Core::merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,
+                 std::size_t count, am::FlushReason reason) {
+  const ColdSlot& cold = set.cold[slot];
+  return merger_->merge({slot, set.scope, cold.frame.frame->payload() + padding_, cold.frame.end,
+                         payload_bytes - padding_, tail_bytes, count, cold.due},
+                        reason);
+}
+
+void Core::post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
+  const std::size_t target = route_.target(slot);
+  const std::size_t payload_bytes = padding_ + merged.content.payload_bytes;
+  const std::size_t tail_bytes = merged.content.count * entries_[route_.level(slot)].bytes();
+  am::OpenFrame frame = merged.frame;
+  frame.of_another = merged.owner != engine_->id();
+  count_buffered(reason, frame_overhead + payload_bytes + tail_bytes,
+                 std::size_t(frame.end - reinterpret_cast<std::byte*>(frame.frame)));
+  count_frame(target, payload_bytes + tail_bytes);
+  FrameHeader& header = frame.frame->header;
+  fill_header(header, am::root_scope, frame.hops_left, payload_bytes, tail_bytes, merged.content.count, 0);
+  header.source = std::uint32_t(merged.owner);
+  header.scope = merged.content.tag;
+  engine_->store().post(target, frame, frame.end);
+}
+
+}  // namespace headway::aggregate

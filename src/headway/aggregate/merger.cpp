@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <cstring>
+#include <headway/aggregate/merger.hpp>
+#include <utility>
+
+namespace headway::aggregate {
+namespace {
+
+// What an idle PE has merged waits so long for the other PEs of its process: about as long as a wake of one takes.
+constexpr std::int64_t linger_ns = 20'000;
+
+}  // namespace
+
+ProcessBuffers::ProcessBuffers(const Route& route, std::size_t content_bytes,
+                               const std::vector<std::size_t>& entry_bytes) {
+  for (std::uint32_t slot = 0; slot < route.slots() && route.level(slot) + 1 < route.levels(); ++slot) {
+    places_.push_back(std::make_unique<Place>(SharedBuffer::Room{content_bytes, entry_bytes[route.level(slot)]}));
+  }
+}
+
+Merger::Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t frame_bytes,
+               std::size_t padding, Post post)
+    : engine_(&engine),
+      route_(&route),
+      buffers_(std::move(buffers)),
+      frame_bytes_(frame_bytes),
+      padding_(padding),
+      post_(std::move(post)) {}
+
+bool Merger::merge(const Stage& stage, am::FlushReason reason) {
+  if (stage.slot >= buffers_->size()) return false;
+  ProcessBuffers::Place& place = (*buffers_)[stage.slot];
+  if (!place.buffer.fits(stage.payload_bytes, stage.count)) return false;
+  const std::uint8_t tag = engine_->scopes().tag(stage.scope);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto [outcome, before] = place.buffer.try_reserve(tag, stage.payload_bytes, stage.count);
+    switch (outcome) {
+      case SharedBuffer::Outcome::busy: return false;
+      case SharedBuffer::Outcome::empty:
+        if (open(stage, reason)) return true;
+        break;  // another PE may have opened it meanwhile
+      case SharedBuffer::Outcome::full: close(stage.slot, before.generation, am::FlushReason::full); break;
+      case SharedBuffer::Outcome::reserved:
+        write(place, before, stage);
+        note(stage, before.generation, reason);
+        if (const auto content = place.buffer.finish()) post(stage.slot, *content, reason);
+        // one more like this would not fit
+        if (!place.buffer.fits(before.payload_bytes + 2 * stage.payload_bytes, before.count + 2 * stage.count)) {
+          close(stage.slot, before.generation, am::FlushReason::full);
+        }
+        return true;
+    }
+  }
+  return false;
+}
+
+/// Opens a buffer of the process with the stage's content. It lies in this PE's memory and counts towards its budget.
+bool Merger::open(const Stage& stage, am::FlushReason reason) {
+  if (reason == am::FlushReason::timeout) return false;  // it waits for nobody
+  const std::size_t target = route_->target(stage.slot);
+  const auto hops_left = std::uint8_t(route_->levels() - 1 - route_->level(stage.slot));
+  am::FrameStore& store = engine_->store();
+  if (store.queued(target, hops_left)) return false;
+  const am::OpenFrame frame = store.try_claim(target, frame_bytes_, hops_left);
+  if (!frame) return false;
+  ProcessBuffers::Place& place = (*buffers_)[stage.slot];
+  if (!place.buffer.try_begin()) {
+    store.drop(target, frame);
+    return false;
+  }
+  place.frame = frame;
+  place.owner = engine_->id();
+  write(place, {}, stage);
+  const std::uint8_t generation = place.buffer.open(
+      {std::uint32_t(stage.payload_bytes), std::uint32_t(stage.count), engine_->scopes().tag(stage.scope), 0});
+  note(stage, generation, reason);
+  if (!place.buffer.fits(2 * stage.payload_bytes, 2 * stage.count)) close(stage.slot, generation, reason);
+  return true;
+}
+
+void Merger::write(const ProcessBuffers::Place& place, const SharedBuffer::Content& before, const Stage& stage) {
+  const am::OpenFrame& frame = place.frame;
+  std::memcpy(frame.frame->payload() + padding_ + before.payload_bytes, stage.payload, stage.payload_bytes);
+  const std::size_t entry_bytes = stage.tail_bytes / stage.count;
+  std::memcpy(frame.end - before.count * entry_bytes - stage.tail_bytes, stage.tail_end - stage.tail_bytes,
+              stage.tail_bytes);
+}
+
+void Merger::note(const Stage& stage, std::uint8_t generation, am::FlushReason reason) {
+  auto known = std::ranges::find(pending_, stage.slot, &Pending::slot);
+  if (known == pending_.end()) {
+    engine_->count_open_buffers(1);
+    known = pending_.insert(pending_.end(), {stage.slot, generation, stage.scope, reason, 0, am::never});
+  } else if (known->generation != generation) {  // what was in that one has gone
+    *known = {stage.slot, generation, stage.scope, reason, 0, am::never};
+  }
+  known->messages += stage.count;
+  known->due = std::min(known->due, stage.due);
+  due_ = std::min(due_, known->due);
+}
+
+void Merger::close(std::uint32_t slot, std::uint8_t generation, am::FlushReason reason) {
+  if (const auto content = (*buffers_)[slot].buffer.try_close(generation)) post(slot, *content, reason);
+}
+
+void Merger::post(std::uint32_t slot, const SharedBuffer::Content& content, am::FlushReason reason) {
+  ProcessBuffers::Place& place = (*buffers_)[slot];
+  const MergedFrame merged{place.frame, place.owner, content};
+  place.buffer.take();
+  post_(slot, merged, reason);
+}
+
+template <class Which>
+bool Merger::close_those(Which which) {
+  bool any = false;
+  due_ = am::never;
+  for (std::size_t i = 0; i < pending_.size();) {
+    const Pending pending = pending_[i];
+    const bool open = (*buffers_)[pending.slot].buffer.is_open(pending.generation);
+    if (open && !which(pending)) {
+      due_ = std::min(due_, pending.due);
+      ++i;
+      continue;
+    }
+    pending_[i] = pending_.back();
+    pending_.pop_back();
+    engine_->count_open_buffers(-1);
+    if (open) close(pending.slot, pending.generation, pending.reason);
+    any |= open;
+  }
+  return any;
+}
+
+bool Merger::flush(am::FlushReason reason) {
+  if (reason == am::FlushReason::full) return flush_now(reason);  // what is in it is needed, or its memory
+  const std::int64_t until = pending_.empty() ? 0 : engine_->now() + linger_ns;
+  for (Pending& pending : pending_) linger(pending, reason, until);
+  return false;
+}
+
+bool Merger::flush_now(am::FlushReason reason) {
+  for (Pending& pending : pending_) pending.reason = reason;
+  return close_those([](const Pending&) { return true; });
+}
+
+void Merger::flush_scope_soon(am::ScopeId scope, am::FlushReason reason) {
+  const std::int64_t until = pending_.empty() ? 0 : engine_->now() + linger_ns;
+  for (Pending& pending : pending_) {
+    if (pending.scope == scope) linger(pending, reason, until);
+  }
+}
+
+void Merger::linger(Pending& pending, am::FlushReason reason, std::int64_t until) {
+  if (pending.due <= until) return;
+  pending.due = until;
+  pending.reason = reason;
+  due_ = std::min(due_, until);
+}
+
+bool Merger::flush_due(std::int64_t now) {
+  if (due_ > now) return false;
+  return close_those([now](const Pending& pending) { return pending.due <= now; });
+}
+
+void Merger::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
+  for (const Pending& pending : pending_) {
+    if ((*buffers_)[pending.slot].buffer.is_open(pending.generation)) {
+      by_target[std::uint32_t(route_->target(pending.slot))] += pending.messages;
+    }
+  }
+}
+
+}  // namespace headway::aggregate

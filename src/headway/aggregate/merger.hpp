@@ -1,0 +1,113 @@
+/// What a PE has to send to other processes, merged with what the other PEs of its process have.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <headway/aggregate/route.hpp>
+#include <headway/aggregate/shared_buffer.hpp>
+#include <headway/am/engine.hpp>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace headway::aggregate {
+
+/// A frame that PEs of one process have filled together, without its header.
+struct MergedFrame {
+  am::OpenFrame frame;
+  std::size_t owner = 0;  // the PE in whose memory it lies
+  SharedBuffer::Content content;
+};
+
+/// One of an aggregator that several PEs of the process have: for each slot that leads to other processes a buffer.
+class ProcessBuffers {
+ public:
+  struct alignas(64) Place {
+    explicit Place(SharedBuffer::Room room) : buffer(word, room) {}
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    std::atomic<std::uint64_t> word{0};
+    SharedBuffer buffer;
+    am::OpenFrame frame;  // as buffer says: of who opens it, then of writers, then of who posts it
+    std::size_t owner = 0;
+  };
+
+  /// Slots of all levels but the last, whose entries take entry_bytes[level].
+  ProcessBuffers(const Route& route, std::size_t content_bytes, const std::vector<std::size_t>& entry_bytes);
+
+  Place& operator[](std::uint32_t slot) { return *places_[slot]; }
+  std::size_t size() const { return places_.size(); }
+
+ private:
+  std::vector<std::unique_ptr<Place>> places_;
+};
+
+/// A PE's own buffers are its stages: small, and filled without a thought of others. When one would be posted, its
+/// content is appended to the process's buffer for that hop instead, where there is one that takes it at once. Whoever
+/// finds the process's buffer full posts it; what is not full is posted, a little later than a buffer of the PE's own
+/// would be, by any of the PEs that have something in it. For the PE's thread alone, as is the engine.
+class Merger {
+ public:
+  struct Stage {
+    std::uint32_t slot;
+    am::ScopeId scope;
+    const std::byte* payload;
+    const std::byte* tail_end;
+    std::size_t payload_bytes, tail_bytes, count;
+    std::int64_t due;
+  };
+  using Post = std::function<void(std::uint32_t slot, const MergedFrame&, am::FlushReason)>;
+
+  /// `padding` bytes lie before the first message of a frame of `frame_bytes`. post() sends a merged frame.
+  Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t frame_bytes,
+         std::size_t padding, Post post);
+  Merger(const Merger&) = delete;
+  Merger& operator=(const Merger&) = delete;
+
+  /// Whether the stage's content has been copied to a buffer of the process: its messages will go from there.
+  bool merge(const Stage& stage, am::FlushReason reason);
+
+  /// Posts what holds messages of this PE: at once for `full`, and else when others have had the time to join.
+  bool flush(am::FlushReason reason);
+  bool flush_now(am::FlushReason reason);
+  void flush_scope_soon(am::ScopeId scope, am::FlushReason reason);
+
+  std::int64_t due() const { return due_; }
+  bool flush_due(std::int64_t now);
+
+  /// Adds this PE's messages in buffers of the process to the counts of the PEs that these go to.
+  void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const;
+
+ private:
+  /// Messages of this PE in a buffer of the process.
+  struct Pending {
+    std::uint32_t slot;
+    std::uint8_t generation;  // of the buffer
+    am::ScopeId scope;
+    am::FlushReason reason;
+    std::uint64_t messages;
+    std::int64_t due;
+  };
+
+  bool open(const Stage& stage, am::FlushReason reason);
+  void write(const ProcessBuffers::Place& place, const SharedBuffer::Content& before, const Stage& stage);
+  void note(const Stage& stage, std::uint8_t generation, am::FlushReason reason);
+  void close(std::uint32_t slot, std::uint8_t generation, am::FlushReason reason);
+  void post(std::uint32_t slot, const SharedBuffer::Content& content, am::FlushReason reason);
+  void linger(Pending& pending, am::FlushReason reason, std::int64_t until);
+  template <class Which>
+  bool close_those(Which which);
+
+  am::Engine* engine_;
+  const Route* route_;
+  std::shared_ptr<ProcessBuffers> buffers_;
+  std::size_t frame_bytes_, padding_;
+  Post post_;
+  std::vector<Pending> pending_;  // at most one for each slot
+  std::int64_t due_ = am::never;  // no later than that of any pending one
+};
+
+}  // namespace headway::aggregate

@@ -1,0 +1,157 @@
+/// A buffer that the PEs of one process fill together: who may write where, and who posts it. No lock, and nobody
+/// waits.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace headway::aggregate {
+
+/// One word says all that decides, so that each step is one exchange that holds whatever happened in between:
+///
+///     bit   0         22      42        50    58      60           64
+///           | payload | count | writers | tag | state | generation |
+///
+///     empty --try_begin--> opening --open--> open --try_close--> closed --the last writer--> empty, next generation
+///                                             | ^
+///                          try_reserve: one writer more, finish: one less
+///
+/// A closed buffer without writers belongs to whoever made it so, until take(). What the buffer lies in (its frame) is
+/// written by the one who opens it and may be read by writers and by that last one.
+///
+/// A template over the word, so that tests explore this very code with one of their own.
+template <class Word>
+class BasicSharedBuffer {
+ public:
+  static constexpr std::size_t payload_bytes_max = (std::size_t(1) << 22) - 1;
+  static constexpr std::size_t count_max = (std::size_t(1) << 20) - 1;
+  static constexpr std::size_t writers_max = (std::size_t(1) << 8) - 1;
+  static constexpr unsigned generations = 16;
+
+  /// What lies in it.
+  struct Content {
+    std::uint32_t payload_bytes = 0;
+    std::uint32_t count = 0;
+    std::uint8_t tag = 0;  // of all its messages
+    std::uint8_t generation = 0;
+  };
+
+  enum class Outcome {
+    reserved,  // the caller writes behind what was there, and then calls finish()
+    full,      // too little room; it may be closed
+    empty,     // it may be opened
+    busy,      // another tag, or somebody is just opening or posting it
+  };
+  struct Reservation {
+    Outcome outcome;
+    Content before;  // what lies in front, where it is reserved; its generation, where it is full
+  };
+
+  /// For payload and entries together; at most payload_bytes_max.
+  struct Room {
+    std::size_t bytes;
+    std::size_t entry_bytes;  // of each message
+  };
+  /// `word` is 0 at first.
+  BasicSharedBuffer(Word& word, Room room) : word_(&word), room_(room) {}
+
+  bool fits(std::size_t payload_bytes, std::size_t count) const {
+    return payload_bytes + count * room_.entry_bytes <= room_.bytes && count <= count_max;
+  }
+
+  Reservation try_reserve(std::uint8_t tag, std::size_t payload_bytes, std::size_t count) {
+    std::uint64_t word = word_->load(std::memory_order_relaxed);
+    for (;;) {
+      const Content before = content_of(word);
+      if (state_of(word) == empty) return {Outcome::empty, before};
+      if (state_of(word) != open_ || before.tag != tag || writers_of(word) == writers_max)
+        return {Outcome::busy, before};
+      if (!fits(before.payload_bytes + payload_bytes, before.count + count)) return {Outcome::full, before};
+      // acquire: the frame, which the opener wrote
+      if (word_->compare_exchange_weak(word, word + payload_bytes + (count << count_at) + one_writer,
+                                       std::memory_order_acquire, std::memory_order_relaxed)) {
+        return {Outcome::reserved, before};
+      }
+    }
+  }
+
+  /// What was reserved is written. The content, if the caller must post it.
+  std::optional<Content> finish() {
+    // release: what was written; acquire, for the last one: what the others wrote
+    const std::uint64_t word = word_->fetch_sub(one_writer, std::memory_order_acq_rel) - one_writer;
+    return to_post(word);
+  }
+
+  /// Closes it unless its generation is another. The content, if the caller must post it; else writers will, or it is
+  /// closed already.
+  std::optional<Content> try_close(std::uint8_t generation) {
+    std::uint64_t word = word_->load(std::memory_order_relaxed);
+    while (state_of(word) == open_ && content_of(word).generation == generation) {
+      const std::uint64_t after = word + (closed - open_) * one_state;
+      // acquire: what writers that have finished wrote
+      if (word_->compare_exchange_weak(word, after, std::memory_order_acquire, std::memory_order_relaxed)) {
+        return to_post(after);
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Whether it has been neither closed nor posted since it had that generation.
+  bool is_open(std::uint8_t generation) const {
+    const std::uint64_t word = word_->load(std::memory_order_relaxed);
+    return state_of(word) == open_ && content_of(word).generation == generation;
+  }
+
+  /// An empty one is the caller's to open. False if it is not empty.
+  bool try_begin() {
+    std::uint64_t word = word_->load(std::memory_order_relaxed);
+    while (state_of(word) == empty) {
+      // acquire: the reads of the frame that was posted last are over
+      if (word_->compare_exchange_weak(word, word + (opening - empty) * one_state, std::memory_order_acquire,
+                                       std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The frame is there, with `content` in it. Returns its generation.
+  std::uint8_t open(const Content& content) {
+    const std::uint64_t generation = word_->load(std::memory_order_relaxed) >> generation_at;
+    word_->store(content.payload_bytes | std::uint64_t(content.count) << count_at |
+                     std::uint64_t(content.tag) << tag_at | open_ * one_state | generation << generation_at,
+                 std::memory_order_release);
+    return std::uint8_t(generation);
+  }
+
+  /// Whoever must post it has read what it lies in: it is empty again.
+  void take() {
+    const std::uint64_t generation = (word_->load(std::memory_order_relaxed) >> generation_at) + 1;
+    word_->store(generation << generation_at, std::memory_order_release);
+  }
+
+ private:
+  enum State : std::uint64_t { empty, opening, open_, closed };
+  static constexpr unsigned count_at = 22, writers_at = 42, tag_at = 50, state_at = 58, generation_at = 60;
+  static constexpr std::uint64_t one_writer = std::uint64_t(1) << writers_at, one_state = std::uint64_t(1) << state_at;
+
+  static std::uint64_t state_of(std::uint64_t word) { return word >> state_at & 3; }
+  static std::uint64_t writers_of(std::uint64_t word) { return word >> writers_at & writers_max; }
+  static Content content_of(std::uint64_t word) {
+    return {std::uint32_t(word & payload_bytes_max), std::uint32_t(word >> count_at & count_max),
+            std::uint8_t(word >> tag_at), std::uint8_t(word >> generation_at)};
+  }
+  static std::optional<Content> to_post(std::uint64_t word) {
+    if (state_of(word) != closed || writers_of(word) != 0) return std::nullopt;
+    return content_of(word);
+  }
+
+  Word* word_;
+  Room room_;
+};
+
+using SharedBuffer = BasicSharedBuffer<std::atomic<std::uint64_t>>;
+
+}  // namespace headway::aggregate
