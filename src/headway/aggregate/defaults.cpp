@@ -11,11 +11,16 @@
 namespace headway::aggregate {
 namespace {
 
-// Larger buffers have fewer frames, but all open ones of a PE should stay in its cache. Measured: docs/performance.md.
-constexpr std::size_t default_buffer_bytes_max = 64_KiB, default_buffer_bytes_min = 4_KiB;
-constexpr std::size_t default_open_bytes = 256_KiB;
+// Larger buffers have fewer frames, and what is read has left the cache next to its writer's core; but all open ones of
+// a PE should stay in its cache. Measured: docs/performance.md.
+struct BufferBytes {
+  std::size_t most, open;  // of one, and of all that may be open
+};
+constexpr BufferBytes default_buffers = {256_KiB, 512_KiB}, default_buffers_of_small = {64_KiB, 256_KiB};
+constexpr std::size_t small_message_bytes = 16, default_buffer_bytes_min = 4_KiB;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
 constexpr double default_threshold = 0.9, default_cutoff = 0.1, default_fixed_cutoff = 0.5;
+constexpr double packed_bytes_max = 32_KiB;  // larger messages of fixed size gain nothing by being packed
 
 void require(bool holds, const char* option, double value, const char* allowed) {
   if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
@@ -50,8 +55,10 @@ Topology topology_of(const AggregatorOptions& given, const Surroundings& s) {
 }
 
 std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
-  std::size_t bytes = std::clamp(std::bit_floor(default_open_bytes / peers(s, topology)), default_buffer_bytes_min,
-                                 default_buffer_bytes_max);
+  const bool small = s.message_bytes != 0 && s.message_bytes <= small_message_bytes;
+  const BufferBytes& defaults = small ? default_buffers_of_small : default_buffers;
+  std::size_t bytes =
+      std::clamp(std::bit_floor(defaults.open / peers(s, topology)), default_buffer_bytes_min, defaults.most);
   if (given.buffer_bytes != derived_bytes) {
     require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
             double(given.buffer_bytes), "256 B to 256 MiB");
@@ -75,7 +82,8 @@ void set_fractions(AggregatorOptions& options, const AggregatorOptions& given, c
     options.threshold = std::min(s.settings.threshold.value_or(variable ? default_threshold : 1), threshold_most);
   }
   if (given.cutoff == derived_fraction) {
-    const double cutoff = s.settings.cutoff.value_or(variable ? default_cutoff : default_fixed_cutoff);
+    const double fixed_cutoff = std::min(default_fixed_cutoff, packed_bytes_max / double(options.buffer_bytes));
+    const double cutoff = s.settings.cutoff.value_or(variable ? default_cutoff : fixed_cutoff);
     options.cutoff = variable ? std::min(cutoff, 1 - options.threshold) : cutoff;
   }
   if (variable && options.threshold + options.cutoff > 1 + 1e-9) {

@@ -32,14 +32,31 @@ TEST(Defaults, more_dimensions_where_the_budget_would_leave_too_little_to_each_b
 }
 
 TEST(Defaults, buffers_share_half_the_budget_and_what_stays_in_cache) {
-  auto bytes = [](std::size_t pes, std::size_t budget) {
-    return resolve({}, {.pes = pes, .budget_bytes = budget}).buffer_bytes;
+  auto bytes = [](std::size_t pes, std::size_t budget, std::size_t message_bytes) {
+    return resolve({}, {.pes = pes, .budget_bytes = budget, .message_bytes = message_bytes}).buffer_bytes;
   };
-  EXPECT_EQ(bytes(2, 16_MiB), 64_KiB);
-  EXPECT_EQ(bytes(4, 16_MiB), 64_KiB);
-  EXPECT_EQ(bytes(16, 16_MiB), 16_KiB);
-  EXPECT_EQ(bytes(1000, 16_MiB), 4_KiB);
-  EXPECT_EQ(bytes(16, 256_KiB), 8_KiB);
+  for (const std::size_t small : {1, 8, 16}) {
+    EXPECT_EQ(bytes(2, 16_MiB, small), 64_KiB);
+    EXPECT_EQ(bytes(4, 16_MiB, small), 64_KiB);
+    EXPECT_EQ(bytes(16, 16_MiB, small), 16_KiB);
+  }
+  for (const std::size_t larger_or_variable : {17, 1000, 0}) {
+    EXPECT_EQ(bytes(1, 16_MiB, larger_or_variable), 256_KiB);
+    EXPECT_EQ(bytes(2, 16_MiB, larger_or_variable), 256_KiB);
+    EXPECT_EQ(bytes(16, 16_MiB, larger_or_variable), 32_KiB);
+    EXPECT_EQ(bytes(1000, 16_MiB, larger_or_variable), 4_KiB);
+    EXPECT_EQ(bytes(16, 256_KiB, larger_or_variable), 8_KiB);
+  }
+}
+
+TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themselves) {
+  auto cutoff_bytes = [](std::size_t pes, std::size_t message_bytes) {
+    const AggregatorOptions options = resolve({}, {.pes = pes, .budget_bytes = 16_MiB, .message_bytes = message_bytes});
+    return std::size_t(options.cutoff * double(options.buffer_bytes));
+  };
+  EXPECT_EQ(cutoff_bytes(2, 8), 32_KiB);
+  EXPECT_EQ(cutoff_bytes(2, 1000), 32_KiB);
+  EXPECT_EQ(cutoff_bytes(16, 1000), 16_KiB);
 }
 
 TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
