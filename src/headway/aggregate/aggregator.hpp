@@ -43,17 +43,18 @@ class Aggregator final : private aggregate::Core {
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
   ///
-  /// `ahead`, if given, is called like the handler for some messages of a frame before these are handled: to prefetch
-  /// what the handler will touch, where that is larger than the cache. It may be left out for any message.
+  /// `ahead`, if given, is called like the handler for up to 256 messages of a frame before the first of them is
+  /// handled: to prefetch what the handler will touch, where that is larger than the cache. It is not called for
+  /// messages by themselves, nor where messages carry their source or are yet to be forwarded.
   ///
-  ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; }, [&](std::uint64_t a) { prefetch(&table[slot(a)]);
-  ///     });
+  ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
+  ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
   template <class Handler, class Ahead = aggregate::NothingAhead>
   void on(Handler handler, Ahead ahead = {}) {
     if constexpr (good_arguments) {
       using Call = aggregate::Call<Handler, Args...>;
       if constexpr (Call::check() && aggregate::check_ahead<Ahead, Args...>()) {
-        mark_ready(Call::wants_source);
+        mark_ready(Call::wants_source || aggregate::wants_source<Ahead, Args...>());
         handler_ = std::make_shared<aggregate::Handlers<Handler, Ahead>>(std::move(handler), std::move(ahead));
         deliver_ = &Aggregator::deliver<aggregate::Handlers<Handler, Ahead>>;
       }
@@ -156,16 +157,38 @@ class Aggregator final : private aggregate::Core {
   }
 
   /// The slot says which destination it was, so that it need not be kept for this case.
-  __attribute__((noinline, cold)) void send_to_full(aggregate::Slot& slot, aggregate::Kept<Args>... args) {
-    send_otherwise(std::size_t(&slot - slots_), Wait::yes, args...);
+  __attribute__((noinline)) void send_to_full(aggregate::Slot& slot, aggregate::Kept<Args>... args) {
+    const auto destination = std::size_t(&slot - slots_);
+    const bool alone = passes(std::uint32_t(destination), Format::fixed_bytes);
+    if constexpr (may_be_small) {
+      if (alone && Format::fixed_bytes <= by_value_bytes_max()) {
+        send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
+        return;
+      }
+    }
+    send_larger_or_gather(destination, alone, args...);
+  }
+
+  /// Apart, so that the case above need not save registers for it.
+  __attribute__((noinline, cold)) void send_larger_or_gather(std::size_t destination, bool alone,
+                                                             aggregate::Kept<Args>... args) {
+    if (alone)
+      send_alone(destination, Format::fixed_bytes, Wait::yes, args...);
+    else
+      send_and_gather(destination, Format::fixed_bytes, Wait::yes, args...);
   }
 
   bool send_otherwise(std::size_t destination, Wait wait, const Args&... args) {
     check_send(destination);
     const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
     if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
+    if (passes(route().first(destination).slot, bytes)) return send_alone(destination, bytes, wait, args...);
+    return send_and_gather(destination, bytes, wait, args...);
+  }
+
+  /// In a buffer, which is opened where none is.
+  bool send_and_gather(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     const aggregate::Route::Hop& hop = route().first(destination);
-    if (passes(hop.slot, bytes)) return send_alone(destination, bytes, wait, args...);
     if constexpr (Format::fixed) {
       for (;;) {
         aggregate::Slot& slot = slots_[hop.slot];

@@ -386,8 +386,23 @@ TEST(Aggregator, handlers_that_send_two_for_each_one_end) {
              {{"HEADWAY_BUDGET", "1M"}});
 }
 
+TEST(Aggregator, what_looks_ahead_gets_the_source_on_every_route_or_is_not_called) {
+  for (const Topology topology : topologies) {
+    expect_run({5, 1}, [topology](Pe& pe) {
+      Aggregator<std::uint64_t> words(pe, {.topology = topology});
+      std::uint64_t handled = 0;
+      words.on([&](std::uint64_t) { ++handled; },
+               [](PeId source, std::uint64_t word) { EXPECT_EQ(std::uint64_t(source), word); });
+      for (std::size_t i = 0; i < 1000; ++i) words.send(i % pe.size(), std::uint64_t(pe.id()));
+      pe.quiesce();
+      EXPECT_EQ(handled, 1000u);
+      return 0;
+    });
+  }
+}
+
 TEST(Aggregator, what_looks_ahead_sees_messages_of_a_frame_in_order_before_they_are_handled) {
-  expect_run({3}, [](Pe& pe) {
+  expect_run({3, 1}, [](Pe& pe) {
     constexpr std::uint64_t messages = 5000;  // several blocks in a frame
     Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 16_KiB});
     Aggregator<std::uint64_t, std::span<const std::uint64_t>> rows(pe, {.buffer_bytes = 16_KiB});

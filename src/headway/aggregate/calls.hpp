@@ -191,7 +191,7 @@ class CallAggregator {
       Format::pack(at + sizeof header, args...);
     };
     if (aggregator_.send_packed(destination, padded, fill)) return;
-    std::uint64_t few[8];  // a small call that goes by itself costs no allocation
+    std::uint64_t few[8]{};  // a small call that goes by itself costs no allocation
     std::vector<std::uint64_t> many;
     std::uint64_t* words = few;
     if (padded > sizeof few) {

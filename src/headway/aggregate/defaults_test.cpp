@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <cstdlib>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/defaults.hpp>
 #include <headway/base/bytes.hpp>
@@ -8,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <support/run_pes.hpp>
+#include <vector>
 
 namespace headway {
 namespace {
@@ -136,13 +140,25 @@ TEST(Defaults, settings_that_cannot_be_are_refused_by_name) {
   }
 }
 
-TEST(Defaults, every_topology_that_is_a_setting_is_one_for_aggregators) {
-  for (const char* name : {"direct", "1d", "2d", "8d", "ww", "wps", "wps-1d", "wps-7d"}) {
-    ::setenv("HEADWAY_TOPOLOGY", name, 1);
+TEST(Defaults, a_topology_of_aggregators_is_a_setting_and_nothing_else_is) {
+  std::vector<std::string> names = {"direct", "ww", "wps", "wsp", "pp", "2D"};
+  for (unsigned dimensions = 1; dimensions <= dimensions_max; ++dimensions) {
+    names.push_back(to_string(grid(dimensions)));
+    for (const char* scheme : {"wps", "wsp", "pp"}) {
+      if (dimensions < dimensions_max) names.push_back(fmt::format("{}-{}d", scheme, dimensions));
+    }
+  }
+  for (const std::string& name : names) {
+    ::setenv("HEADWAY_TOPOLOGY", name.c_str(), 1);
     EXPECT_EQ(AggregationSettings::from_environment().topology, name);
     EXPECT_NO_THROW(parse_topology(name)) << name;
-    ::unsetenv("HEADWAY_TOPOLOGY");
   }
+  for (const char* name : {"", "0d", "9d", "d", "3", "ww-2d", "wps-8d", "pp-", "wsp2d", "2d-wps"}) {
+    ::setenv("HEADWAY_TOPOLOGY", name, 1);
+    EXPECT_THROW(AggregationSettings::from_environment(), SettingError) << name;
+    EXPECT_THROW(parse_topology(name), SettingError) << name;
+  }
+  ::unsetenv("HEADWAY_TOPOLOGY");
 }
 
 }  // namespace

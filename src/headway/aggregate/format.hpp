@@ -84,10 +84,13 @@ constexpr bool require_argument() {
   }
 }
 
+/// Numbers, all of whose bytes are their value, whatever it is.
+template <class T>
+inline constexpr bool is_plain_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
 template <class T>
 inline constexpr bool is_word_array = false;  // a short one of words
 template <class T, std::size_t n>
-inline constexpr bool is_word_array<std::array<T, n>> = std::is_scalar_v<T> && sizeof(T) == 8 && n <= 32;
+inline constexpr bool is_word_array<std::array<T, n>> = is_plain_number<T> && sizeof(T) == 8 && n <= 32;
 
 /// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack: a
 /// struct written in small pieces and read in large ones stalls the processor. Scalars are stored as what they are, so
@@ -98,7 +101,7 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
     *at = std::byte(0);
     return;
   }
-  if constexpr (std::is_scalar_v<T>) {
+  if constexpr (is_plain_number<T>) {
     ::new (at) T(value);
     return;
   }

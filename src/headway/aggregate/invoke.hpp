@@ -114,6 +114,14 @@ constexpr bool check_ahead() {
     return Call<Ahead, Args...>::check();
 }
 
+template <class Ahead, class... Args>
+constexpr bool wants_source() {
+  if constexpr (std::is_same_v<Ahead, NothingAhead>)
+    return false;
+  else
+    return Call<Ahead, Args...>::wants_source;
+}
+
 /// Calls a handler with the message that lies somewhere.
 template <class Call, class Format>
 struct Invoker {

@@ -68,12 +68,18 @@ std::optional<double> fraction_variable(const char* name) {
   return number;
 }
 
-/// "direct", "1d" to "8d", "ww", "wps", "wps-1d" to "wps-7d".
+/// "direct", "1d" to "8d", "ww"; "wps", "wps-1d" to "wps-7d", and the same with wsp and pp.
 bool is_topology(std::string_view text) {
-  if (text == "direct" || text == "ww" || text == "wps") return true;
-  const bool of_processes = text.starts_with("wps-");
-  if (of_processes) text.remove_prefix(4);
-  return text.size() == 2 && text[1] == 'd' && text[0] >= '1' && text[0] <= (of_processes ? '7' : '8');
+  if (text == "direct" || text == "ww") return true;
+  char dimensions_max = '8';
+  for (const std::string_view scheme : {"wps", "wsp", "pp"}) {
+    if (text == scheme) return true;
+    if (!text.starts_with(scheme) || !text.substr(scheme.size()).starts_with('-')) continue;
+    text.remove_prefix(scheme.size() + 1);
+    dimensions_max = '7';
+    break;
+  }
+  return text.size() == 2 && (text[1] == 'd' || text[1] == 'D') && text[0] >= '1' && text[0] <= dimensions_max;
 }
 
 /// "30s", "500ms", "2min" or a bare number of seconds.
