@@ -125,35 +125,38 @@ class Aggregator final : private aggregate::Core {
 
   // --- sending, off the fast path
 
-  /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory.
+  /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory. What is
+  /// not for every message is apart, so that no registers need be saved for it.
   __attribute__((noinline)) void send_off_path(std::size_t destination, aggregate::Kept<Args>... args) {
-    if constexpr (Format::fixed && may_be_small) {
-      if (destination < direct_size_) {
-        send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
-        return;
-      }
-    }
-    send_routed(destination, aggregate::keep_in_register(args)...);
-  }
-
-  __attribute__((noinline)) void send_routed(std::size_t destination, aggregate::Kept<Args>... args) {
     if constexpr (Format::fixed) {
       if (destination < routed_size_) [[likely]] {
-        const aggregate::Route::Hop hop = route().first(destination);
+        const aggregate::Route::Hop& hop = route().first(destination);
         aggregate::Slot& slot = slots_[hop.slot];
         if (slot.cursor != slot.limit) [[likely]]
           return put_fixed(slot, hop, engine().id(), args...);
+      } else if constexpr (may_be_small) {
+        if (destination < direct_size_) return send_directly(destination, args...);
       }
     }
+    send_in_other_ways(destination, args...);
+  }
+
+  __attribute__((noinline)) void send_directly(std::size_t destination,
+                                               aggregate::Kept<Args>... args) requires may_be_small {
+    send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
+  }
+
+  __attribute__((noinline)) void send_in_other_ways(std::size_t destination, aggregate::Kept<Args>... args) {
     send_otherwise(destination, Wait::yes, args...);
   }
 
   /// Where there is room.
   void put_fixed(aggregate::Slot& slot, const aggregate::Route::Hop& hop, std::uint64_t source, const Args&... args) {
-    Format::pack(slot.cursor, args...);
-    slot.cursor += Format::fixed_bytes;
+    std::byte* const at = slot.cursor;
+    slot.cursor = at + Format::fixed_bytes;
+    Format::pack(at, args...);
     const aggregate::SlotEntry& form = slot_entry(hop.slot);
-    push_entry(slot, form, form.encode(0, hop.key, source));
+    if (form.bytes != 0) push_entry(slot, form, form.encode(0, hop.key, source));  // most have none at the last hop
   }
 
   /// The slot says which destination it was, so that it need not be kept for this case.
