@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -38,8 +40,46 @@ struct Pipe {
   }
 };
 
+/// The signals that end this process, and that of an ended child, held back and taken one by one. Those that this
+/// process ignores, as under nohup, stay ignored.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::sigemptyset(&held_);
+    ::sigaddset(&held_, SIGCHLD);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action {};
+      ::sigaction(signal, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) ::sigaddset(&held_, signal);
+    }
+    descriptor_ = ::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (descriptor_ < 0) throw_errno("signalfd");
+    ::signal(SIGCHLD, SIG_DFL);  // ignored, as it may be inherited, it would not come
+    ::sigprocmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() {
+    release();
+    ::close(descriptor_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  void release() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  int descriptor() const { return descriptor_; }
+  /// The next one that has come, or 0.
+  int next() const {
+    signalfd_siginfo signal;
+    return ::read(descriptor_, &signal, sizeof signal) == sizeof signal ? int(signal.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t held_{}, before_{};
+  int descriptor_ = -1;
+};
+
 [[noreturn]] void become(const std::vector<std::string>& command, const std::vector<Variable>& environment,
                          const Pipe& output, const Pipe& errors) {
+  ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
@@ -54,51 +94,113 @@ struct Pipe {
   ::_exit(127);
 }
 
-/// Reads both pipes until both are closed. Ends the child by `first`, then by `last` five seconds later.
-void collect(pid_t child, Pipe& output, Pipe& errors, std::chrono::seconds limit, ChildResult& result) {
-  std::int64_t deadline = monotonic_ns() + std::chrono::nanoseconds(limit).count();
-  std::array<pollfd, 2> polled = {pollfd{output.read, POLLIN, 0}, pollfd{errors.read, POLLIN, 0}};
-  std::array<std::string*, 2> texts = {&result.output, &result.errors};
-  while (polled[0].fd >= 0 || polled[1].fd >= 0) {
-    const std::int64_t left_ms = (deadline - monotonic_ns()) / 1'000'000;
-    if (left_ms <= 0) {
-      ::kill(child, result.timed_out ? SIGKILL : SIGTERM);
-      if (result.timed_out) return;
-      result.timed_out = true;
-      deadline = monotonic_ns() + 5'000'000'000;
-      continue;
+/// Reads what a child prints and ends its group when it must; the child itself stays to be waited for, so that no other
+/// process gets the group's number meanwhile.
+class Watch {
+ public:
+  Watch(pid_t child, const HeldSignals& signals, const Pipe& output, const Pipe& errors, std::size_t kept_bytes_max,
+        ChildResult& result)
+      : child_(child), signals_(&signals), kept_bytes_max_(kept_bytes_max), result_(&result) {
+    polled_ = {pollfd{output.read, POLLIN, 0}, pollfd{errors.read, POLLIN, 0}, pollfd{signals.descriptor(), POLLIN, 0}};
+  }
+
+  /// Returns when the child has ended and nobody can print any more, or all of the group was killed.
+  void wait(std::chrono::seconds limit) {
+    deadline_ns_ = monotonic_ns() + std::chrono::nanoseconds(limit).count();
+    while (!child_ended_ || polled_[0].fd >= 0 || polled_[1].fd >= 0) {
+      const std::int64_t left_ms = (deadline_ns_ - monotonic_ns()) / 1'000'000;
+      if (left_ms <= 0) {
+        if (ending_) break;
+        result_->timed_out = true;
+        end_group(SIGTERM);
+        continue;
+      }
+      if (::poll(polled_.data(), polled_.size(), int(std::min<std::int64_t>(left_ms + 1, 1'000'000))) < 0 &&
+          errno != EINTR) {
+        throw_errno("poll");
+      }
+      read_piece(polled_[0], result_->output);
+      read_piece(polled_[1], result_->errors);
+      take_signals();
     }
-    if (::poll(polled.data(), polled.size(), int(std::min<std::int64_t>(left_ms + 1, 1'000'000))) < 0 &&
-        errno != EINTR) {
-      throw_errno("poll");
-    }
-    for (std::size_t i = 0; i < polled.size(); ++i) {
-      if (polled[i].fd < 0 || polled[i].revents == 0) continue;
-      std::array<char, 65536> piece;
-      const ssize_t bytes = ::read(polled[i].fd, piece.data(), piece.size());
-      if (bytes > 0) texts[i]->append(piece.data(), std::size_t(bytes));
-      if (bytes == 0 || (bytes < 0 && errno != EINTR)) polled[i].fd = -1;
+    if (ending_) ::kill(-child_, SIGKILL);
+    keep_last(result_->output, kept_bytes_max_);
+    keep_last(result_->errors, kept_bytes_max_);
+  }
+
+  /// The signal that this process was sent, or 0.
+  int ended_by() const { return ended_by_; }
+
+ private:
+  /// What is left of it in five seconds is killed.
+  void end_group(int signal) {
+    ::kill(-child_, signal);
+    if (!ending_) deadline_ns_ = monotonic_ns() + 5'000'000'000;
+    ending_ = true;
+  }
+
+  void take_signals() {
+    while (const int signal = signals_->next()) {
+      if (signal == SIGCHLD) {
+        siginfo_t ended{};
+        child_ended_ = ::waitid(P_PID, id_t(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+      } else {
+        ended_by_ = signal;
+        end_group(signal);
+      }
     }
   }
-}
+
+  void read_piece(pollfd& polled, std::string& text) const {
+    if (polled.fd < 0 || polled.revents == 0) return;
+    std::array<char, 65536> piece;
+    const ssize_t bytes = ::read(polled.fd, piece.data(), piece.size());
+    if (bytes > 0) text.append(piece.data(), std::size_t(bytes));
+    if (text.size() / 2 >= kept_bytes_max_) keep_last(text, kept_bytes_max_);
+    if (bytes == 0 || (bytes < 0 && errno != EINTR)) polled.fd = -1;
+  }
+
+  static void keep_last(std::string& text, std::size_t bytes_max) {
+    if (text.size() > bytes_max) text.erase(0, text.size() - bytes_max);
+  }
+
+  pid_t child_;
+  const HeldSignals* signals_;
+  std::size_t kept_bytes_max_;
+  ChildResult* result_;
+  std::array<pollfd, 3> polled_;
+  std::int64_t deadline_ns_ = 0;
+  bool child_ended_ = false, ending_ = false;
+  int ended_by_ = 0;
+};
 
 }  // namespace
 
 ChildResult run_child(const std::vector<std::string>& command, const std::vector<Variable>& environment,
-                      std::chrono::seconds limit) {
+                      std::chrono::seconds limit, std::size_t kept_bytes_max) {
+  HeldSignals signals;
   Pipe output, errors;
   const pid_t child = ::fork();
   if (child < 0) throw_errno("fork");
-  if (child == 0) become(command, environment, output, errors);
+  if (child == 0) {
+    signals.release();
+    become(command, environment, output, errors);
+  }
+  ::setpgid(child, child);  // as the child does, whoever is first
   output.close_write();
   errors.close_write();
   ChildResult result;
-  collect(child, output, errors, limit, result);
+  Watch watch(child, signals, output, errors, kept_bytes_max, result);
+  watch.wait(limit);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) throw_errno("waitpid");
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (watch.ended_by() != 0) {
+    signals.release();
+    ::raise(watch.ended_by());
+  }
   return result;
 }
 

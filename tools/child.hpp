@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,17 @@ struct ChildResult {
   std::string errors;  // standard error
 };
 
+inline constexpr std::size_t kept_whole = ~std::size_t(0);
+
 struct Variable {
   std::string name, value;
 };
 
-/// Starts `command` with `environment` added to this process's and waits for its end; after `limit` it is ended. Ends
-/// with this process. Throws SystemError where no process can be made; a program that cannot be executed ends with 127.
+/// Starts `command` with `environment` added to this process's and waits for its end; after `limit` it is ended. It is
+/// a process group of its own, which is ended as one: with what a shell started. SIGINT, SIGTERM and SIGHUP, where this
+/// process does not ignore them, end the group first and then this process. Of each stream the last `kept_bytes_max`
+/// are kept. Throws SystemError where no process can be made; a program that cannot be executed ends with 127.
 ChildResult run_child(const std::vector<std::string>& command, const std::vector<Variable>& environment,
-                      std::chrono::seconds limit);
+                      std::chrono::seconds limit, std::size_t kept_bytes_max = kept_whole);
 
 }  // namespace headway::tools

@@ -1,0 +1,82 @@
+#include "child.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+namespace headway::tools {
+namespace {
+
+using std::chrono::seconds;
+
+/// A shell that starts a process which outlives it, and says which.
+struct Orphan {
+  std::string file = ::testing::TempDir() + "headway-orphan-" + std::to_string(::getpid());
+  std::vector<std::string> command = {"sh", "-c", "sleep 300 & echo $! > " + file + "; wait"};
+  Orphan() { std::remove(file.c_str()); }
+  ~Orphan() { std::remove(file.c_str()); }
+  Orphan(const Orphan&) = delete;
+  Orphan& operator=(const Orphan&) = delete;
+
+  /// Running, not only waited for by nobody.
+  bool is_running() const {
+    std::string pid;
+    if (!(std::ifstream(file) >> pid)) ADD_FAILURE() << "nothing was started";
+    std::ifstream in("/proc/" + pid + "/stat");
+    const std::string stat{std::istreambuf_iterator<char>(in), {}};
+    const std::size_t name_end = stat.rfind(')');
+    return name_end != stat.npos && stat.substr(name_end + 2, 1) != "Z";
+  }
+  bool ends() const {
+    for (int i = 0; i < 600 && is_running(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return !is_running();
+  }
+};
+
+std::vector<std::string> tuned(const Orphan& orphan) {
+  std::vector<std::string> command = {HEADWAY_COMMAND, "tune"};
+  command.insert(command.end(), orphan.command.begin(), orphan.command.end());
+  return command;
+}
+
+TEST(Child, a_time_limit_ends_what_a_shell_started_too) {
+  const Orphan orphan;
+  const ChildResult result = run_child(orphan.command, {}, seconds(1));
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_EQ(result.status, 128 + SIGTERM);
+  EXPECT_TRUE(orphan.ends());
+}
+
+TEST(Child, a_signal_to_the_command_ends_all_that_it_started) {
+  const Orphan orphan;
+  const ChildResult result = run_child(tuned(orphan), {}, seconds(1));  // which are two groups
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_EQ(result.status, 128 + SIGTERM);
+  EXPECT_TRUE(orphan.ends());
+}
+
+TEST(Child, a_program_that_closed_its_output_is_ended_as_well) {
+  const ChildResult result = run_child({"sh", "-c", "exec sleep 300 > /dev/null 2>&1"}, {}, seconds(1));
+  EXPECT_TRUE(result.timed_out);
+  EXPECT_EQ(result.status, 128 + SIGTERM);
+}
+
+TEST(Child, the_end_of_what_it_prints_is_kept_where_not_all_is) {
+  const std::vector<std::string> command = {"sh", "-c", "yes | head -c 1000000; echo end; echo why >&2; exit 3"};
+  const ChildResult some = run_child(command, {}, seconds(60), 1000), all = run_child(command, {}, seconds(60));
+  EXPECT_EQ(some.status, 3);
+  EXPECT_EQ(some.output.size(), 1000u);
+  EXPECT_TRUE(some.output.ends_with("y\nend\n"));
+  EXPECT_EQ(some.errors, "why\n");
+  EXPECT_EQ(all.output.size(), 1'000'004u);
+}
+
+}  // namespace
+}  // namespace headway::tools
