@@ -88,7 +88,7 @@ class Adder {
 void add_work_options(Adder& add, Request& request) {
   add.own(&Benchmark::has_table, "--log2", "LIST", "2^K words in all [20]", [&](const std::string& text) {
     request.log2s = bench::parse_list("--log2", text);
-    for (const std::string& log2 : request.log2s) bench::parse_count("--log2", log2, 1, 40);
+    for (std::string& log2 : request.log2s) log2 = std::to_string(bench::parse_count("--log2", log2, 1, 40));
   });
   add.own(&Benchmark::has_table, "--updates-per-word", "N",
           "updates are N * 2^K [4, or more: at least 2^24 in all; of more than 8 bytes at most 4 GiB]",
@@ -116,7 +116,7 @@ void add_work_options(Adder& add, Request& request) {
 
 void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
   add.of_headway("--mode", "LIST",
-                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., pp, pp-2d, ..., limit; side by side [direct,1d]",
+                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., limit; side by side [direct,1d]",
                  [&](const std::string& text) {
                    request.modes = bench::parse_list("--mode", text);
                    for (const std::string& mode : request.modes) check_mode(mode);

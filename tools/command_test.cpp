@@ -132,8 +132,8 @@ std::string beside_command(const std::string& name) {
 }
 
 TEST(Tune, a_program_is_run_with_other_settings_and_the_best_again_beside_the_defaults) {
-  const ChildResult result =
-      headway({"tune", "-n", "2", "--repeat", "3", "--json", "-", beside_command("headway-stream"), "--messages", "1000"});
+  const ChildResult result = headway(
+      {"tune", "-n", "2", "--repeat", "3", "--json", "-", beside_command("headway-stream"), "--messages", "1000"});
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_EQ(result.errors, "");  // no progress in a pipe
   const bench::Json file = bench::Json::parse(result.output);
@@ -165,7 +165,31 @@ TEST(Tune, a_program_that_does_not_end_is_ended) {
 TEST(Tune, where_settings_make_no_difference_it_says_so) {
   const ChildResult result = headway({"tune", "--repeat", "5", "true"});
   EXPECT_EQ(result.status, 0) << result.errors;
-  EXPECT_NE(result.output.find("the defaults"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("keep the defaults"), std::string::npos) << result.output;
+}
+
+TEST(Tune, where_no_other_settings_work_it_says_so_and_compares_nothing) {
+  std::vector<std::string> line = {"tune", "sh", "-c", "test -z \"$HEADWAY_BUFFER_BYTES\""};
+  const ChildResult table = headway(line);
+  EXPECT_EQ(table.status, 0) << table.errors;
+  EXPECT_NE(table.output.find("with all other settings the program failed"), std::string::npos) << table.output;
+  EXPECT_EQ(table.output.find(" times the time "), std::string::npos) << table.output;
+  line.insert(line.begin() + 1, {"--json", "-"});
+  const bench::Json file = bench::Json::parse(headway(line).output);
+  EXPECT_TRUE(file["tune"]["ratio"].is_null());
+  EXPECT_TRUE(file["tune"]["settings"].empty());
+  EXPECT_TRUE(file["records"][0]["seconds"].is_null());
+  EXPECT_TRUE(file["records"][1]["failed"]);
+}
+
+TEST(Tune, the_defaults_are_those_of_an_environment_without_settings_of_aggregators) {
+  const ChildResult result =
+      headway({"tune", "--repeat", "1", "sh", "-c", "test -z \"$HEADWAY_CUTOFF$HEADWAY_TIMEOUT\""},
+              {{"HEADWAY_CUTOFF", "0.2"}, {"HEADWAY_TIMEOUT", "1ms"}});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_NE(result.errors.find("HEADWAY_CUTOFF, HEADWAY_TIMEOUT of the environment"), std::string::npos)
+      << result.errors;
+  EXPECT_EQ(result.output.find("failed"), std::string::npos) << result.output;
 }
 
 TEST(Command, doctor_and_info_end_well_here) {
@@ -186,8 +210,8 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
     EXPECT_EQ(result.status, 0) << result.errors;
     return bench::Json::parse(result.output);
   };
-  const auto updates = bench(
-      {"bench", "randomaccess", "--mode", "direct,1d,2d", "--log2", "8,9", "--pes", "3", "--updates-per-word", "4"});
+  const auto updates = bench({"bench", "randomaccess", "--mode", "direct,1d,2d", "--log2", "2^3,0.9e1", "--pes", "3",
+                              "--updates-per-word", "4"});
   ASSERT_EQ(updates["records"].size(), 6u);
   for (const auto& record : updates["records"]) {
     EXPECT_EQ(record["verified"], true);
@@ -196,6 +220,8 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
     EXPECT_EQ(record["pes"], 3);
     EXPECT_EQ(record["processes"], 3);
   }
+  EXPECT_EQ(updates["records"][0]["messages"], 4 << 8);
+  EXPECT_EQ(updates["records"][5]["messages"], 4 << 9);
   for (const std::string type : {"fixed", "bytes", "vector", "string", "struct"}) {
     const auto larger = bench({"bench", "randomaccess", "--mode", "direct,2d", "--log2", "8", "--pes", "4",
                                "--updates-per-word", "4", "--bytes", "8,32,1000", "--type", type});

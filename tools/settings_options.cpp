@@ -24,7 +24,8 @@ constexpr std::array run_options = {
     Option{"-n,--pes", "--pes", "HEADWAY_PES", "N", "PEs in all [the cores this process may use]"},
     Option{"--pes-per-process", "--pes-per-process", "HEADWAY_PES_PER_PROCESS", "K",
            "PEs as threads of one process [1]"},
-    Option{"--transport", "--transport", "HEADWAY_TRANSPORT", "NAME", "what carries frames: local, or sim, which simulates [local]"},
+    Option{"--transport", "--transport", "HEADWAY_TRANSPORT", "NAME",
+           "what carries frames: local, or sim, which simulates [local]"},
     Option{"--budget", "--budget", "HEADWAY_BUDGET", "SIZE",
            "frame memory of a PE, such as 64M [derived, see `headway doctor`]"},
     Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",
@@ -33,13 +34,15 @@ constexpr std::array run_options = {
     Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},
     Option{"--seed", "--seed", "HEADWAY_SEED", "N", "of what is random: data of benchmarks, all that sim decides [1]"},
     Option{"--sim", "--sim", "HEADWAY_SIM", "LIST",
-           "the simulated network and its troubles, such as L=2us,o=200ns,delay=50us,refuse=0.01,slow=3:100,stop=5@1ms"},
+           "the simulated network and its troubles, such as "
+           "L=2us,o=200ns,delay=50us,refuse=0.01,inbox=16,per-process=4,slow=3:100,stop=5@1ms"},
 };
 
 constexpr std::array aggregation_options = {
     Option{"--buffer-bytes", "--buffer-bytes", "HEADWAY_BUFFER_BYTES", "SIZE",
            "buffers of aggregators whose program does not fix them [derived, and adapted]"},
-    Option{"--topology", "--topology", "HEADWAY_TOPOLOGY", "NAME", "their topology: direct, 1d, 2d, ... [derived]"},
+    Option{"--topology", "--topology", "HEADWAY_TOPOLOGY", "NAME",
+           "their topology: direct, 1d, 2d, ...; of processes: wps, wps-2d, ..., wsp, ..., pp, ... [derived]"},
     Option{"--threshold", "--threshold", "HEADWAY_THRESHOLD", "FRACTION",
            "they send a buffer filled beyond this fraction [derived]"},
     Option{"--cutoff", "--cutoff", "HEADWAY_CUTOFF", "FRACTION",
@@ -80,6 +83,16 @@ std::optional<Settings> SettingsOptions::apply(const std::string& command) const
   };
   if (!std::ranges::all_of(run_options, use) || !std::ranges::all_of(aggregation_options, use)) return std::nullopt;
   return settings;
+}
+
+std::vector<std::string> SettingsOptions::unset_aggregation() {
+  std::vector<std::string> removed;
+  for (const Option& option : aggregation_options) {
+    if (std::getenv(option.variable) == nullptr) continue;
+    ::unsetenv(option.variable);
+    removed.emplace_back(option.variable);
+  }
+  return removed;
 }
 
 }  // namespace headway::tools

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace headway::tools {
 
@@ -19,6 +20,9 @@ class SettingsOptions {
   /// settings that result. Where an option cannot be used: one line on standard error in the option's name, and
   /// nothing; what is wrong with a variable of the environment throws SettingError.
   std::optional<Settings> apply(const std::string& command) const;
+
+  /// Removes the variables of AggregationSettings from this process's environment; returns those that were there.
+  static std::vector<std::string> unset_aggregation();
 
  private:
   std::map<std::string, std::string> given_;  // by variable

@@ -64,17 +64,16 @@ Sweep find_fastest(std::vector<Candidate> all, std::size_t pairs, const Measure&
   }
   if (left.empty()) return sweep;
 
+  sweep.fastest = left.front();
   Candidate& defaults = sweep.candidates.front();
-  Candidate& winner = sweep.candidates[left.front()];
+  Candidate& winner = sweep.candidates[sweep.fastest];
   std::vector<double> ratios;
   for (std::size_t pair = 0; pair < pairs && !defaults.failed && !winner.failed; ++pair) {
     run_once(defaults, measure);
     run_once(winner, measure);
     if (!defaults.failed && !winner.failed) ratios.push_back(winner.seconds.back() / defaults.seconds.back());
   }
-  if (winner.failed || defaults.failed) return sweep;
-  sweep.ratio = bench::spread_of(ratios);
-  if (sweep.ratio.median < 1) sweep.best = left.front();
+  if (!winner.failed && !defaults.failed) sweep.ratio = bench::spread_of(ratios);
   return sweep;
 }
 

@@ -22,8 +22,7 @@ struct Candidate {
   std::string name() const;
 };
 
-/// Buffers of 1 to 256 KiB by topology by threshold, and the defaults first. Grids of two dimensions where they
-/// have fewer buffers than one of one.
+/// Buffers of 1 to 256 KiB by topology by threshold, and the defaults first. Grids of two dimensions from 5 PEs on.
 std::vector<Candidate> candidates(std::size_t pes);
 
 /// Runs one candidate once: its seconds, or nothing where it failed.
@@ -31,8 +30,9 @@ using Measure = std::function<std::optional<double>(const Candidate& candidate)>
 
 struct Sweep {
   std::vector<Candidate> candidates;  // of all, with their runs
-  std::size_t best = 0;               // 0: no other was faster when they were measured side by side
-  bench::Spread ratio{1, 1, 1};       // of the best one's time to the defaults' time, in neighbouring runs
+  std::size_t fastest = 0;            // of the others in the rounds; 0: all of them failed
+  /// Of its time to the defaults', in neighbouring runs; none where one of the two failed.
+  std::optional<bench::Spread> ratio = {};
 };
 
 /// Each round runs those that are left once, in turns, and leaves the faster half; the last one is then measured

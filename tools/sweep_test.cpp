@@ -33,31 +33,45 @@ struct Fixed {
 TEST(Sweep, the_fastest_is_found_and_compared_with_the_defaults) {
   Fixed fixed{{{"", 2}, {"a", 3}, {"b", 1}, {"c", 5}, {"d", 1.5}, {"e", 4}}};
   const Sweep sweep = fixed.sweep(7);
-  ASSERT_NE(sweep.best, 0u);
-  EXPECT_EQ(sweep.candidates[sweep.best].name(), "NAME=b");
-  EXPECT_DOUBLE_EQ(sweep.ratio.median, 0.5);
+  EXPECT_EQ(sweep.candidates[sweep.fastest].name(), "NAME=b");
+  ASSERT_TRUE(sweep.ratio);
+  EXPECT_DOUBLE_EQ(sweep.ratio->median, 0.5);
   EXPECT_EQ(fixed.runs[""], 7u);
   EXPECT_EQ(fixed.runs["c"], 1u);  // left out after the first round
 }
 
-TEST(Sweep, the_defaults_stay_where_nothing_is_faster) {
-  Fixed fixed{{{"", 1}, {"a", 1}, {"b", 2}}};
+TEST(Sweep, where_nothing_is_faster_than_the_defaults_the_ratio_says_so) {
+  Fixed fixed{{{"", 1}, {"a", 1.25}, {"b", 2}}};
   const Sweep sweep = fixed.sweep(3);
-  EXPECT_EQ(sweep.best, 0u);
-  EXPECT_DOUBLE_EQ(sweep.ratio.median, 1);
+  ASSERT_TRUE(sweep.ratio);
+  EXPECT_DOUBLE_EQ(sweep.ratio->median, 1.25);
 }
 
 TEST(Sweep, settings_with_which_the_program_fails_are_left_out) {
   Fixed fixed{{{"", 2}, {"a", -1}, {"b", 1}, {"c", -1}}};
   const Sweep sweep = fixed.sweep(3);
-  ASSERT_NE(sweep.best, 0u);
-  EXPECT_EQ(sweep.candidates[sweep.best].name(), "NAME=b");
+  EXPECT_EQ(sweep.candidates[sweep.fastest].name(), "NAME=b");
+  EXPECT_TRUE(sweep.ratio);
   EXPECT_TRUE(sweep.candidates[1].failed);
 }
 
-TEST(Sweep, where_all_fail_the_defaults_stay) {
+TEST(Sweep, where_all_others_fail_nothing_is_compared) {
   Fixed fixed{{{"", 2}, {"a", -1}, {"b", -1}}};
-  EXPECT_EQ(fixed.sweep(3).best, 0u);
+  const Sweep sweep = fixed.sweep(3);
+  EXPECT_EQ(sweep.fastest, 0u);
+  EXPECT_FALSE(sweep.ratio);
+  EXPECT_TRUE(sweep.candidates.front().seconds.empty());
+}
+
+TEST(Sweep, a_fastest_one_that_fails_beside_the_defaults_has_no_ratio) {
+  std::size_t runs = 0;
+  const Sweep sweep = find_fastest({Candidate(), named("a")}, 5, [&](const Candidate& candidate) {
+    return candidate.settings.empty() || ++runs < 3 ? std::optional(1.0) : std::nullopt;
+  });
+  EXPECT_EQ(sweep.fastest, 1u);
+  EXPECT_FALSE(sweep.ratio);
+  EXPECT_TRUE(sweep.candidates[1].failed);
+  EXPECT_EQ(runs, 3u);
 }
 
 TEST(Sweep, it_takes_as_many_runs_as_it_says) {

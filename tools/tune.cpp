@@ -6,6 +6,7 @@
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <iostream>
+#include <optional>
 #include <record/command_line.hpp>
 #include <record/record.hpp>
 
@@ -25,6 +26,9 @@ using bench::Json;
 // A gain below this is no reason to set anything, however sure it is.
 constexpr double gain_min = 0.03;
 
+// Of what the program prints, which only its failure shows.
+constexpr std::size_t kept_bytes_max = 16384;
+
 struct Request {
   std::vector<std::string> command;
   std::size_t pes = 1;
@@ -36,37 +40,53 @@ struct Request {
 /// Runs the program once; what ended it goes to `ended`.
 std::optional<double> run_timed(const Request& request, const Candidate& candidate, ChildResult& ended) {
   const std::int64_t begin = monotonic_ns();
-  ended = run_child(request.command, candidate.settings, request.limit);
+  ended = run_child(request.command, candidate.settings, request.limit, kept_bytes_max);
   const double seconds = double(monotonic_ns() - begin) * 1e-9;
   if (ended.status != 0 || ended.timed_out) return std::nullopt;
   return seconds;
 }
 
-bool is_sure(const Sweep& sweep) {
-  return sweep.best != 0 && sweep.ratio.median <= 1 - gain_min && sweep.ratio.max < 1;
+bool is_sure(const Sweep& sweep) { return sweep.ratio && sweep.ratio->median <= 1 - gain_min && sweep.ratio->max < 1; }
+
+/// Why there is no ratio to the defaults.
+std::string no_comparison(const Sweep& sweep) {
+  if (sweep.candidates.front().failed) return "nothing is known: the program failed with its defaults\n";
+  if (sweep.fastest == 0) return "keep the defaults: with all other settings the program failed\n";
+  return fmt::format("keep the defaults: with the settings that were fastest at first the program failed later: {}\n",
+                     sweep.candidates[sweep.fastest].name());
 }
 
 std::string verdict(const Sweep& sweep) {
+  if (!sweep.ratio) return no_comparison(sweep);
   const std::string ratio =
-      fmt::format("{:.2f} times the time of the defaults ({:.2f} to {:.2f}, {} pairs of runs)", sweep.ratio.median,
-                  sweep.ratio.min, sweep.ratio.max, sweep.candidates.front().seconds.size());
+      fmt::format("{:.2f} times the time of the defaults ({:.2f} to {:.2f}, {} pairs of runs)", sweep.ratio->median,
+                  sweep.ratio->min, sweep.ratio->max, sweep.candidates.front().seconds.size());
   if (is_sure(sweep)) {
-    return fmt::format("gains {:.0f} %: {}\n{}\n", (1 - sweep.ratio.median) * 100, sweep.candidates[sweep.best].name(),
-                       ratio);
+    return fmt::format("gains {:.0f} %: {}\n{}\n", (1 - sweep.ratio->median) * 100,
+                       sweep.candidates[sweep.fastest].name(), ratio);
   }
   return fmt::format(
-      "keep the defaults: no settings gain {:.0f} % in every pair of runs\nthe fastest took {}\nwhere the program "
-      "gives its "
-      "aggregators their options, or spends its time elsewhere, no setting can\n",
+      "keep the defaults: no settings gain {:.0f} % in the median and something in every pair of runs\n"
+      "the fastest took {}\n"
+      "where the program gives its aggregators their options, or spends its time elsewhere, no setting can\n",
       gain_min * 100, ratio);
+}
+
+std::optional<bench::Spread> seconds_of(const Candidate& candidate) {
+  if (candidate.seconds.empty()) return std::nullopt;
+  return bench::spread_of(candidate.seconds);
+}
+
+std::string shown_seconds(const Candidate& candidate) {
+  if (candidate.failed) return "failed";
+  const auto seconds = seconds_of(candidate);
+  return seconds ? fmt::format("{:.4f}", seconds->median) : "not run";
 }
 
 void print(const Sweep& sweep) {
   std::string table = fmt::format("{:>10}  {:>4}  {}\n", "seconds", "runs", "settings");
   for (const Candidate& candidate : sweep.candidates) {
-    const std::string seconds =
-        candidate.failed ? "failed" : fmt::format("{:.4f}", bench::spread_of(candidate.seconds).median);
-    table += fmt::format("{:>10}  {:>4}  {}\n", seconds, candidate.seconds.size(), candidate.name());
+    table += fmt::format("{:>10}  {:>4}  {}\n", shown_seconds(candidate), candidate.seconds.size(), candidate.name());
   }
   std::cout << table << verdict(sweep) << std::flush;
 }
@@ -77,6 +97,9 @@ Json to_json(const std::vector<Variable>& settings) {
   return object;
 }
 
+/// null where nothing was measured.
+Json to_json(const std::optional<bench::Spread>& spread) { return spread ? bench::to_json(*spread) : Json(); }
+
 Json result(const Request& request, const Sweep& sweep) {
   std::vector<Json> records;
   for (const Candidate& candidate : sweep.candidates) {
@@ -84,19 +107,19 @@ Json result(const Request& request, const Sweep& sweep) {
                        {"settings", to_json(candidate.settings)},
                        {"failed", candidate.failed},
                        {"repeat", candidate.seconds.size()},
-                       {"seconds", bench::to_json(bench::spread_of(candidate.seconds))}});
+                       {"seconds", to_json(seconds_of(candidate))}});
   }
   Json file = bench::result_file(request.command, records);
   file["tune"] = {
-      {"settings", to_json(is_sure(sweep) ? sweep.candidates[sweep.best].settings : std::vector<Variable>())},
-      {"ratio", bench::to_json(sweep.ratio)}};
+      {"settings", to_json(is_sure(sweep) ? sweep.candidates[sweep.fastest].settings : std::vector<Variable>())},
+      {"ratio", to_json(sweep.ratio)}};
   return file;
 }
 
 int tune(const Request& request) {
   ChildResult ended;
   std::vector<Candidate> all = candidates(request.pes);
-  Progress progress(2 + runs_of_sweep(all.size(), request.pairs));
+  Progress progress(1 + runs_of_sweep(all.size(), request.pairs));
   // Whether it runs at all, and its files are in memory.
   progress.step("the program as it is");
   if (!run_timed(request, all.front(), ended)) {
@@ -127,8 +150,8 @@ int tune_command(int argc, char** argv) {
   const std::string name = "headway tune";
   CLI::App app(
       "Runs PROGRAM with other settings of its aggregators, in turns, and measures the fastest again beside the "
-      "defaults. What a "
-      "program gives its aggregators itself stays. Its whole run is timed, so it should last a second or so.",
+      "defaults. What a program gives its aggregators itself stays. Its whole run is timed, so it should last a second "
+      "or so.",
       name);
   Request request;
   std::string ignored;  // the parser sees the options alone; these stand in its help
@@ -163,6 +186,9 @@ int tune_command(int argc, char** argv) {
     return refuse(fmt::format("cannot start '{}': {}", request.command.front(), reason));
   }
   request.pes = effective->pes;
+  if (const auto removed = SettingsOptions::unset_aggregation(); !removed.empty()) {
+    std::cerr << fmt::format("{}: {} of the environment does not count here\n", name, fmt::join(removed, ", "));
+  }
   return tune(request);
 }
 
