@@ -176,7 +176,8 @@ TEST(Simulation, a_frame_that_nobody_gives_back_is_found) {
 }
 
 TEST(Conditions, what_is_not_allowed_is_refused_by_name) {
-  for (const char* text : {"L", "L=fast", "L=-1us", "refuse=1", "slow=3", "slow=4:2", "stop=1@", "inbox=0", "x=1"}) {
+  for (const char* text : {"L", "L=fast", "L=-1us", "refuse=1", "slow=3", "slow=4:2", "stop=1@", "inbox=0", "inbox=2.5",
+                           "per-process=2.5", "per-process=0", "x=1"}) {
     sim::Conditions conditions;
     try {
       conditions.parse("HEADWAY_SIM", text, 4);

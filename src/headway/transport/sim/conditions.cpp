@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <headway/base/error.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <optional>
@@ -64,9 +65,9 @@ class Parser {
     } else if (key == "jitter") {
       conditions_->jitter = number(value, 0, 1e6);
     } else if (key == "inbox") {
-      conditions_->inbox_frames = std::size_t(number(value, 1, 1e9));
+      conditions_->inbox_frames = whole(value, 1, 1e9);
     } else if (key == "per-process") {
-      conditions_->pes_per_process = std::size_t(number(value, 1, 1e9));
+      conditions_->pes_per_process = whole(value, 1, 1e9);
     } else if (key == "slow") {
       const auto [pe, factor] = split(value, ':');
       conditions_->slow.push_back({pe_number(pe), number(factor, 1, 1e6)});
@@ -93,6 +94,13 @@ class Parser {
     const auto value = parse_number(text);
     if (!value || *value < low || *value > high) refuse(fmt::format("a number from {} to {}", low, high));
     return *value;
+  }
+  std::size_t whole(std::string_view text, double low, double high) const {
+    const auto value = parse_number(text);
+    if (!value || *value < low || *value > high || *value != std::floor(*value)) {
+      refuse(fmt::format("a whole number from {} to {}", low, high));
+    }
+    return std::size_t(*value);
   }
   std::size_t pe_number(std::string_view text) const {
     const auto value = parse_number(text);
