@@ -20,7 +20,7 @@ namespace headway::bench {
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
-      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps, wps-2d, ..., pp, pp-2d, ... [1d]");
+      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps, wps-2d, ..., wsp, ..., pp, ... [1d]");
   add_value(
       app, "--buffer-bytes",
       [&](const std::string& text) {

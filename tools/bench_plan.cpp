@@ -23,9 +23,9 @@ const char* const command_name = "headway bench";
 
 void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
-  std::cout << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ..., pp, "
-               "pp-2d, ..., limit (the "
-               "hand-written loop)\n";
+  std::cout
+      << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ..., wsp, ..., "
+         "pp, ..., limit (the hand-written loop)\n";
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));

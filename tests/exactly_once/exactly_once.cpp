@@ -2,9 +2,8 @@
 /// at the limits of every option, with handlers that send on. Both ends write down what they sent and handled per pair
 /// of PEs in memory that the starting process compares afterwards.
 ///
-///     exactly_once [--mode direct,1d,2d,3d,wps,pp,pp-2d] [--messages N] [--large N] [--case NAME] [--seed N] [--seconds
-///     N]
-///     [--verbose]
+///     exactly_once [--mode direct,1d,2d,3d,wps,pp,pp-2d] [--messages N] [--large N] [--case NAME] [--seed N]
+///                  [--seconds N] [--verbose]
 ///
 /// N messages of 0 to 4 KB and N of up to 1 MB in each mode, spread over all cases. PEs as HEADWAY_PES says, and so on.
 /// With --seconds each case goes on for so long, again and again with as many messages, and its memory must not grow.

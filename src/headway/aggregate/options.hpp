@@ -47,7 +47,7 @@ struct AggregatorOptions {
   /// Size of a frame with all in it, 256 B to 256 MiB. What is used is at most budget / (2 * peers). Given: of every
   /// buffer. Derived: of the largest; each destination's grow and shrink with what gathers for it.
   std::size_t buffer_bytes = derived_bytes;
-  /// A buffer is sent when more than this fraction of it is filled; in (0, 1].
+  /// A buffer is sent when more than this fraction of it is filled; in [0, 1]. 0: each message at once.
   double threshold = derived_fraction;
   /// A message larger than this fraction of the buffer travels by itself; in [0, 1]. For messages of variable size
   /// threshold + cutoff <= 1; those of fixed size gather unless told otherwise where the largest buffer holds two.

@@ -32,7 +32,7 @@ struct AggregationSettings {
   std::optional<double> threshold = {}, cutoff = {};
   std::optional<std::chrono::nanoseconds> timeout = {};  // max(): none
 
-  /// HEADWAY_BUFFER_BYTES, _TOPOLOGY, _THRESHOLD, _CUTOFF, _TIMEOUT. Throws SettingError for a value that is not allowed.
+  /// HEADWAY_BUFFER_BYTES, _TOPOLOGY, _THRESHOLD, _CUTOFF, _TIMEOUT. Throws SettingError for what is not allowed.
   static AggregationSettings from_environment();
 };
 
@@ -52,8 +52,8 @@ struct Settings {
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
-  /// AggregationSettings, with derived values for what is not set. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not
-  /// exist.
+  /// AggregationSettings, with derived values for what is not set. Throws SettingError for a value that is not allowed
+  /// and for a HEADWAY_ variable that does not exist.
   static Settings from_environment();
 };
 
