@@ -340,19 +340,17 @@ class Aggregator final : private aggregate::Core {
     const aggregate::Entry& form = self.entry(self.route().levels() - 1);
     self.check_lengths(arrival, form);
     if (form.source_bytes == 0 && !self.keeps_order_by_route()) {
-      with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
-        self.template deliver_row_of_lengths<Handlers::looks_ahead>(invoke, ahead, arrival, form);
-      });
+      deliver_row_of_lengths<Handlers>(self, arrival.payload + self.padding(), arrival, form);
       return Result::done;
     }
     return with_handler<Handlers>(self,
                                   [&](const auto& invoke) { return self.deliver_with_sources(invoke, arrival, form); });
   }
 
-  /// Where entries are lengths alone.
-  template <bool looks_ahead, class Invoke, class Ahead>
-  void deliver_row_of_lengths(const Invoke& invoke, const Ahead& ahead, const Arrival& arrival,
-                              const aggregate::Entry& form) {
+  /// Where entries are lengths alone. Nothing that a handler changes lies among the messages: see deliver_row().
+  template <class Handlers>
+  __attribute__((noinline)) static void deliver_row_of_lengths(Aggregator& self, const std::byte* __restrict begin,
+                                                               const Arrival& arrival, const aggregate::Entry& form) {
     const PeId source = arrival.header.source;
     const std::size_t count = arrival.header.count;
     const unsigned shift = form.shift();
@@ -373,26 +371,27 @@ class Aggregator final : private aggregate::Core {
         place.entry_end -= entry_bytes;
         place.left -= std::int64_t(Format::padded(bytes));
         if ((place.left & no_rest) != 0) [[unlikely]]
-          refuse_frame(arrival, "a message does not fit the frame");
+          self.refuse_frame(arrival, "a message does not fit the frame");
         call(place.at, bytes, source);
         place.at += Format::padded(bytes);
       }
     };
-    const std::byte* const begin = arrival.payload + padding();
     Place place{begin, arrival.tail_end, arrival.payload + arrival.header.payload_bytes - begin};
-    if constexpr (looks_ahead) {
-      for (std::size_t left = count; left != 0;) {
-        const std::size_t block = left < aggregate::messages_ahead ? left : aggregate::messages_ahead;
-        Place ahead_of_it = place;
-        pass(ahead_of_it, block, ahead);
-        pass(place, block, invoke);
-        left -= block;
+    with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
+      if constexpr (Handlers::looks_ahead) {
+        for (std::size_t left = count; left != 0;) {
+          const std::size_t block = left < aggregate::messages_ahead ? left : aggregate::messages_ahead;
+          Place ahead_of_it = place;
+          pass(ahead_of_it, block, ahead);
+          pass(place, block, invoke);
+          left -= block;
+        }
+      } else {
+        pass(place, count, invoke);
       }
-    } else {
-      pass(place, count, invoke);
-    }
-    if (place.left != 0) refuse_frame(arrival, "it is longer than its messages");
-    count_handled(count);
+    });
+    if (place.left != 0) self.refuse_frame(arrival, "it is longer than its messages");
+    self.count_handled(count);
   }
 
   template <class Invoke>
