@@ -150,6 +150,18 @@ TEST(Misuse, aggregators_of_one_type_that_differ_in_what_all_must_agree_on_end_t
   EXPECT_EQ(run_with({.threshold = 0.5}, {.threshold = 0.6}).status, 121);
 }
 
+TEST(Misuse, pes_that_fill_buffers_together_and_give_them_different_sizes_end_the_run) {
+  // Of both sizes the PEs' own buffers are the smallest there are.
+  const Outcome outcome = catch_run({4, 2}, [](Pe& pe) {
+    const std::size_t bytes = pe.id() % 2 == 0 ? 256 : 500;
+    Aggregator<std::uint64_t> words(pe, {.buffer_bytes = bytes, .topology = grid(1, Scheme::pp)});
+    words.on([](std::uint64_t) {});
+    for (std::uint64_t i = 0; i < 1000; ++i) words.send(3 - pe.id(), i);
+    pe.quiesce();
+  });
+  expect_says(outcome, 121, {"pp>", "256 B", "500 B"});
+}
+
 TEST(Misuse, a_message_for_a_destroyed_aggregator_ends_the_run_and_names_it) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     auto words = std::make_unique<Aggregator<std::uint64_t>>(pe, AggregatorOptions{.name = "short-lived"});

@@ -110,8 +110,8 @@ void Core::lay_out(bool ready) {
   entry_bytes_ = slot_entries_[0].bytes;
   // Sizes too: what one PE buffers, another must be able to forward.
   signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
-                                  shape_.fixed_bytes, length_bytes, source_bytes, options_.ordered, name_, frame_bytes_,
-                                  alone_from_, filled(frame_bytes_)));
+                                  shape_.fixed_bytes, length_bytes, source_bytes, options_.ordered, name_,
+                                  options_.buffer_bytes, alone_from_, filled(frame_bytes_)));
 }
 
 /// Messages of fixed size in a frame.
@@ -152,7 +152,7 @@ void Core::mark_ready(bool wants_source) {
 std::string Core::description() const {
   return fmt::format("aggregator number {}{} <{}, {}{}> with buffers of {}", id_,
                      name_.empty() ? "" : " '" + name_ + "'", shape_.type, to_string(options_.topology),
-                     options_.ordered ? ", ordered" : "", format_bytes(frame_bytes_));
+                     options_.ordered ? ", ordered" : "", format_bytes(options_.buffer_bytes));
 }
 
 void Core::check_send(std::size_t destination) const {

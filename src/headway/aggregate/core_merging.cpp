@@ -1,5 +1,4 @@
 // The part of Core that has to do with buffers that the PEs of a process fill together.
-#include <algorithm>
 #include <headway/aggregate/core.hpp>
 
 namespace headway::aggregate {
@@ -19,14 +18,12 @@ void Core::flush_now() {
 void Core::make_merger() {
   std::vector<std::size_t> entry_bytes;
   for (const Entry& entry : entries_) entry_bytes.push_back(entry.bytes());
-  const std::size_t outside = frame_overhead + padding_;
-  const std::size_t frame_bytes = std::min(options_.buffer_bytes, outside + SharedBuffer::payload_bytes_max);
   SharedByProcess& shared = *engine_->endpoint().shared_by_process();
   // All PEs of the process make it the same: their numbers and signatures of it agree.
   auto buffers = shared.find_or_make<ProcessBuffers>(std::uint64_t(id_) << 16 | signature_, [&] {
-    return std::make_shared<ProcessBuffers>(route_, frame_bytes - outside, entry_bytes);
+    return std::make_shared<ProcessBuffers>(route_, options_.buffer_bytes, frame_overhead + padding_, entry_bytes);
   });
-  merger_ = std::make_unique<Merger>(*engine_, route_, std::move(buffers), frame_bytes, padding_,
+  merger_ = std::make_unique<Merger>(*engine_, route_, std::move(buffers), padding_,
                                      [this](std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
                                        post_merged(slot, merged, reason);
                                      });

@@ -11,21 +11,18 @@ constexpr std::int64_t linger_ns = 20'000;
 
 }  // namespace
 
-ProcessBuffers::ProcessBuffers(const Route& route, std::size_t content_bytes,
-                               const std::vector<std::size_t>& entry_bytes) {
+ProcessBuffers::ProcessBuffers(const Route& route, std::size_t frame_bytes_most, std::size_t outside,
+                               const std::vector<std::size_t>& entry_bytes)
+    : frame_bytes_(std::min(frame_bytes_most, outside + SharedBuffer::payload_bytes_max)) {
   for (std::uint32_t slot = 0; slot < route.slots() && route.level(slot) + 1 < route.levels(); ++slot) {
-    places_.push_back(std::make_unique<Place>(SharedBuffer::Room{content_bytes, entry_bytes[route.level(slot)]}));
+    places_.push_back(
+        std::make_unique<Place>(SharedBuffer::Room{frame_bytes_ - outside, entry_bytes[route.level(slot)]}));
   }
 }
 
-Merger::Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t frame_bytes,
-               std::size_t padding, Post post)
-    : engine_(&engine),
-      route_(&route),
-      buffers_(std::move(buffers)),
-      frame_bytes_(frame_bytes),
-      padding_(padding),
-      post_(std::move(post)) {}
+Merger::Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t padding,
+               Post post)
+    : engine_(&engine), route_(&route), buffers_(std::move(buffers)), padding_(padding), post_(std::move(post)) {}
 
 bool Merger::merge(const Stage& stage, am::FlushReason reason) {
   if (stage.slot >= buffers_->size()) return false;
@@ -61,7 +58,7 @@ bool Merger::open(const Stage& stage, am::FlushReason reason) {
   const auto hops_left = std::uint8_t(route_->levels() - 1 - route_->level(stage.slot));
   am::FrameStore& store = engine_->store();
   if (store.queued(target, hops_left)) return false;
-  const am::OpenFrame frame = store.try_claim(target, frame_bytes_, hops_left);
+  const am::OpenFrame frame = store.try_claim(target, buffers_->frame_bytes(), hops_left);
   if (!frame) return false;
   ProcessBuffers::Place& place = (*buffers_)[stage.slot];
   if (!place.buffer.try_begin()) {

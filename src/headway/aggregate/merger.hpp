@@ -35,13 +35,18 @@ class ProcessBuffers {
     std::size_t owner = 0;
   };
 
-  /// Slots of all levels but the last, whose entries take entry_bytes[level].
-  ProcessBuffers(const Route& route, std::size_t content_bytes, const std::vector<std::size_t>& entry_bytes);
+  /// Slots of all levels but the last, whose entries take entry_bytes[level]. Frames of at most `frame_bytes_most`, of
+  /// which `outside` are no content.
+  ProcessBuffers(const Route& route, std::size_t frame_bytes_most, std::size_t outside,
+                 const std::vector<std::size_t>& entry_bytes);
 
   Place& operator[](std::uint32_t slot) { return *places_[slot]; }
   std::size_t size() const { return places_.size(); }
+  /// Of every frame, whichever PE claims it.
+  std::size_t frame_bytes() const { return frame_bytes_; }
 
  private:
+  std::size_t frame_bytes_;
   std::vector<std::unique_ptr<Place>> places_;
 };
 
@@ -61,9 +66,9 @@ class Merger {
   };
   using Post = std::function<void(std::uint32_t slot, const MergedFrame&, am::FlushReason)>;
 
-  /// `padding` bytes lie before the first message of a frame of `frame_bytes`. post() sends a merged frame.
-  Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t frame_bytes,
-         std::size_t padding, Post post);
+  /// `padding` bytes lie before the first message of a frame. post() sends a merged frame.
+  Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t padding,
+         Post post);
   Merger(const Merger&) = delete;
   Merger& operator=(const Merger&) = delete;
 
@@ -104,7 +109,7 @@ class Merger {
   am::Engine* engine_;
   const Route* route_;
   std::shared_ptr<ProcessBuffers> buffers_;
-  std::size_t frame_bytes_, padding_;
+  std::size_t padding_;
   Post post_;
   std::vector<Pending> pending_;  // at most one for each slot
   std::int64_t due_ = am::never;  // no later than that of any pending one
