@@ -258,6 +258,11 @@ class Core : public am::FrameHandler {
     std::uint64_t total = 0, received = 0, capacity = 0;
   };
 
+  /// For sort(), by key: messages, then where the next one goes, in messages and in bytes.
+  struct Lot {
+    std::size_t messages = 0, bytes = 0;
+  };
+
   static void make_room(Partial& partial, std::uint64_t bytes);
   void lay_out(bool ready);
   void limit_sizes(std::size_t per_message_most);
@@ -322,6 +327,7 @@ class Core : public am::FrameHandler {
   SlotSets sets_;
   SlotSet* current_ = nullptr;  // of the current scope
   unsigned sorted_level_ = none;
+  std::vector<Lot> lots_;
   std::vector<std::byte> unsorted_;                                             // for sort()
   std::vector<std::uint64_t> unsorted_entries_, sorted_entries_, run_entries_;  // likewise, and for repack_run()
   std::unique_ptr<Merger> merger_;  // where the PEs of a process have buffers together

@@ -25,18 +25,14 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
   std::byte* const begin = frame.frame->payload() + padding_;
   std::byte* const end = frame.frame->payload() + payload_bytes;
 
-  // By key: messages, then where the next one goes, in messages and in bytes.
-  struct Lot {
-    std::size_t messages = 0, bytes = 0;
-  };
-  std::vector<Lot> lots(process_pes_);
+  lots_.assign(process_pes_, {});
   unsorted_.assign(begin, end);
   unsorted_entries_.resize(count);
   sorted_entries_.resize(count);
   const std::byte* at = begin;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t value = read_entry(frame.end - i * form.bytes, entry);
-    Lot& lot = lots[entry.key(value)];
+    Lot& lot = lots_[entry.key(value)];
     const std::size_t bytes = align_up(bytes_at(at, std::size_t(end - at), entry.length(value)), shape_.alignment);
     unsorted_entries_[i] = value;
     ++lot.messages;
@@ -44,7 +40,7 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
     at += bytes;
   }
   Lot next;
-  for (Lot& lot : lots) {
+  for (Lot& lot : lots_) {
     const Lot first = next;
     next.messages += lot.messages;
     next.bytes += lot.bytes;
@@ -52,7 +48,7 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
   }
   const std::byte* from = unsorted_.data();
   for (const std::uint64_t value : unsorted_entries_) {
-    Lot& lot = lots[entry.key(value)];
+    Lot& lot = lots_[entry.key(value)];
     const auto left = std::size_t(unsorted_.data() + unsorted_.size() - from);
     const std::size_t bytes = align_up(bytes_at(from, left, entry.length(value)), shape_.alignment);
     std::memcpy(begin + lot.bytes, from, bytes);
