@@ -8,6 +8,8 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/simulation.hpp>
 #include <headway/base/bytes.hpp>
+#include <string>
+#include <string_view>
 
 namespace headway {
 namespace {
@@ -125,6 +127,25 @@ TEST(FramesOfRoutes, messages_within_a_process_do_not_leave_it) {
     EXPECT_EQ(frames.between_processes, 0u);
     EXPECT_EQ(frames.all, 48u);
   }
+}
+
+TEST(BuffersOfAProcess, small_messages_gather_also_where_many_pes_share_one) {
+  std::uint64_t alone = 0, between_processes = 0;
+  am::SimulateOptions simulated{.pes = 64, .budget_bytes = 16_MiB};
+  simulated.conditions.pes_per_process = 32;
+  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+    Aggregator<std::string_view> texts(
+        pe, {.buffer_bytes = 8_KiB, .timeout = no_timeout, .topology = grid(1, Scheme::pp), .flush_when_idle = false});
+    texts.on([](std::string_view) {});
+    for (std::uint64_t i = 0; i < messages_per_pair; ++i) texts.send((pe.id() + 32) % 64, std::string(200, 'x'));
+    EXPECT_EQ(pe.quiesce(), 64 * messages_per_pair);
+    alone += texts.statistics().alone;
+    between_processes += texts.statistics().frames_between_processes;
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(alone, 0u);
+  EXPECT_LE(between_processes, 64 * messages_per_pair * 200 / 4_KiB);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void Core::lay_out(bool ready) {
   padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
   frame_bytes_ = options_.buffer_bytes;
   if (options_.topology.scheme == Scheme::pp && route_.is_over_processes()) {
-    frame_bytes_ = std::max(frame_bytes_ / process_pes_, buffer_bytes_min);
+    frame_bytes_ = stage_bytes();
   }
   if (options_.topology.scheme == Scheme::wsp && route_.is_over_processes()) sorted_level_ = levels - 2;
   by_value_bytes_max_ = padding_ == 0 ? std::min<std::size_t>(engine_->endpoint().by_value_bytes_max(), 32) : 0;

@@ -288,6 +288,7 @@ class Core : public am::FrameHandler {
   void sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t count);
   void append_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value);
   AggregatorOptions options_possible(AggregatorOptions options) const;
+  std::size_t stage_bytes() const;
   void make_merger();
   bool merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,
              std::size_t count, am::FlushReason reason);

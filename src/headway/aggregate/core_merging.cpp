@@ -1,7 +1,21 @@
 // The part of Core that has to do with buffers that the PEs of a process fill together.
+#include <algorithm>
 #include <headway/aggregate/core.hpp>
 
 namespace headway::aggregate {
+namespace {
+
+// What a stage may hold decides which messages gather: a few small ones must fit its cutoff.
+constexpr std::size_t stage_bytes_least = 2_KiB;
+
+}  // namespace
+
+/// Of a PE's own buffers where it fills others together with its process: its share of those, and not too small for
+/// messages, but so that at least two go there.
+std::size_t Core::stage_bytes() const {
+  const std::size_t floor = std::min(stage_bytes_least, options_.buffer_bytes / 2);
+  return std::max({options_.buffer_bytes / process_pes_, floor, buffer_bytes_min});
+}
 
 /// Buffers that PEs fill together keep no order, and are needed only where processes have several PEs.
 AggregatorOptions Core::options_possible(AggregatorOptions options) const {

@@ -22,7 +22,9 @@ ProcessBuffers::ProcessBuffers(const Route& route, std::size_t frame_bytes_most,
 
 Merger::Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t padding,
                Post post)
-    : engine_(&engine), route_(&route), buffers_(std::move(buffers)), padding_(padding), post_(std::move(post)) {}
+    : engine_(&engine), route_(&route), buffers_(std::move(buffers)), padding_(padding), post_(std::move(post)) {
+  pending_.reserve(buffers_->size());
+}
 
 bool Merger::merge(const Stage& stage, am::FlushReason reason) {
   if (stage.slot >= buffers_->size()) return false;
@@ -88,7 +90,9 @@ void Merger::note(const Stage& stage, std::uint8_t generation, am::FlushReason r
   if (known == pending_.end()) {
     engine_->count_open_buffers(1);
     known = pending_.insert(pending_.end(), {stage.slot, generation, stage.scope, reason, 0, am::never});
-  } else if (known->generation != generation) {  // what was in that one has gone
+  } else if (known->generation != generation || known->scope != stage.scope) {
+    // What was in that one has gone. Generations come round: one of another scope is another buffer, and only then does
+    // it matter which it was, for what is due earlier than need be is merely posted earlier.
     *known = {stage.slot, generation, stage.scope, reason, 0, am::never};
   }
   known->messages += stage.count;

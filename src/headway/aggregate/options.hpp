@@ -51,6 +51,8 @@ struct AggregatorOptions {
   double threshold = derived_fraction;
   /// A message larger than this fraction of the buffer travels by itself; in [0, 1]. For messages of variable size
   /// threshold + cutoff <= 1; those of fixed size gather unless told otherwise where the largest buffer holds two.
+  /// With `pp` the buffer of both fractions is the PE's own: buffer_bytes / PEs of the process, or, where that is less,
+  /// 2 KiB and at most half of buffer_bytes.
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
@@ -75,12 +77,12 @@ struct AggregatorStatistics {
   std::uint64_t wire_bytes = 0;     // of those frames: header, payload, tail
   std::uint64_t alone = 0;          // messages that travelled by themselves
   std::uint64_t flush_full = 0, flush_timeout = 0, flush_idle = 0, flush_explicit = 0;  // frames by reason
-  std::uint64_t frames_between_processes = 0;  // of all frames
-  std::uint64_t spilled_frames = 0;       // frames that waited outside the budget (of all aggregators of the PE)
-  std::uint64_t spilled_bytes_peak = 0;   // at most this much at once (of all aggregators of the PE)
-  std::uint64_t peak_buffer_bytes = 0;    // of open buffers, at most this much at once
-  std::uint64_t peak_target_bytes = 0;    // claimed or lent for one hop, at most this much at once
-  double fill_mean = 0;                   // of buffered frames when posted: bytes used over the buffer's size
+  std::uint64_t frames_between_processes = 0;                                           // of all frames
+  std::uint64_t spilled_frames = 0;      // frames that waited outside the budget (of all aggregators of the PE)
+  std::uint64_t spilled_bytes_peak = 0;  // at most this much at once (of all aggregators of the PE)
+  std::uint64_t peak_buffer_bytes = 0;   // of open buffers, at most this much at once
+  std::uint64_t peak_target_bytes = 0;   // claimed or lent for one hop, at most this much at once
+  double fill_mean = 0;                  // of buffered frames when posted: bytes used over the buffer's size
 };
 
 }  // namespace headway
