@@ -16,7 +16,7 @@ enum class Scheme : std::uint8_t {
   ww,   // each PE for PEs: the grid is one of PEs
   wps,  // each PE for processes: the grid is one of processes; who receives a frame passes it on within its process
   wsp,  // the same, and messages are sorted by PE before they leave, so that they are passed on many at a time
-  pp,   // each process for processes: the same, and the PEs of a process fill buffers together
+  pp,   // each process for processes: as wps, and the PEs of a process, at most 255, fill buffers together
 };
 
 /// The virtual grid that messages hop over; any number of PEs, primes and incomplete last rows included.

@@ -14,9 +14,9 @@ namespace headway::aggregate {
 ///     bit   0         22      42        50    58      60           64
 ///           | payload | count | writers | tag | state | generation |
 ///
-///     empty --try_begin--> opening --open--> open --try_close--> closed --the last writer--> empty, next generation
-///                                             | ^
-///                          try_reserve: one writer more, finish: one less
+///     empty --try_begin--> opening --open--> filling --try_close--> closed --the last writer--> empty, next generation
+///                                             |  ^
+///                           try_reserve: one writer more, finish: one less
 ///
 /// A closed buffer without writers belongs to whoever made it so, until take(). What the buffer lies in (its frame) is
 /// written by the one who opens it and may be read by writers and by that last one.
@@ -28,7 +28,6 @@ class BasicSharedBuffer {
   static constexpr std::size_t payload_bytes_max = (std::size_t(1) << 22) - 1;
   static constexpr std::size_t count_max = (std::size_t(1) << 20) - 1;
   static constexpr std::size_t writers_max = (std::size_t(1) << 8) - 1;
-  static constexpr unsigned generations = 16;
 
   /// What lies in it.
   struct Content {
@@ -66,7 +65,7 @@ class BasicSharedBuffer {
     for (;;) {
       const Content before = content_of(word);
       if (state_of(word) == empty) return {Outcome::empty, before};
-      if (state_of(word) != open_ || before.tag != tag || writers_of(word) == writers_max)
+      if (state_of(word) != filling || before.tag != tag || writers_of(word) == writers_max)
         return {Outcome::busy, before};
       if (!fits(before.payload_bytes + payload_bytes, before.count + count)) return {Outcome::full, before};
       // acquire: the frame, which the opener wrote
@@ -88,8 +87,8 @@ class BasicSharedBuffer {
   /// closed already.
   std::optional<Content> try_close(std::uint8_t generation) {
     std::uint64_t word = word_->load(std::memory_order_relaxed);
-    while (state_of(word) == open_ && content_of(word).generation == generation) {
-      const std::uint64_t after = word + (closed - open_) * one_state;
+    while (state_of(word) == filling && content_of(word).generation == generation) {
+      const std::uint64_t after = word + (closed - filling) * one_state;
       // acquire: what writers that have finished wrote
       if (word_->compare_exchange_weak(word, after, std::memory_order_acquire, std::memory_order_relaxed)) {
         return to_post(after);
@@ -101,7 +100,7 @@ class BasicSharedBuffer {
   /// Whether it has been neither closed nor posted since it had that generation.
   bool is_open(std::uint8_t generation) const {
     const std::uint64_t word = word_->load(std::memory_order_relaxed);
-    return state_of(word) == open_ && content_of(word).generation == generation;
+    return state_of(word) == filling && content_of(word).generation == generation;
   }
 
   /// An empty one is the caller's to open. False if it is not empty.
@@ -121,7 +120,7 @@ class BasicSharedBuffer {
   std::uint8_t open(const Content& content) {
     const std::uint64_t generation = word_->load(std::memory_order_relaxed) >> generation_at;
     word_->store(content.payload_bytes | std::uint64_t(content.count) << count_at |
-                     std::uint64_t(content.tag) << tag_at | open_ * one_state | generation << generation_at,
+                     std::uint64_t(content.tag) << tag_at | filling * one_state | generation << generation_at,
                  std::memory_order_release);
     return std::uint8_t(generation);
   }
@@ -133,7 +132,7 @@ class BasicSharedBuffer {
   }
 
  private:
-  enum State : std::uint64_t { empty, opening, open_, closed };
+  enum State : std::uint64_t { empty, opening, filling, closed };
   static constexpr unsigned count_at = 22, writers_at = 42, tag_at = 50, state_at = 58, generation_at = 60;
   static constexpr std::uint64_t one_writer = std::uint64_t(1) << writers_at, one_state = std::uint64_t(1) << state_at;
 
