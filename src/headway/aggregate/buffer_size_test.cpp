@@ -211,7 +211,7 @@ void expect_as_direct(const Message& message, Topology topology) {
 TEST(Cutoff, above_it_frames_and_bytes_are_those_of_direct) {
   for (const Topology topology : {grid(1), grid(2)}) {
     expect_as_direct(Block<40'000>{}, topology);
-    for (const std::size_t bytes : {7'000, 40'000, 300'000}) {
+    for (const std::size_t bytes : {27'000, 40'000, 300'000}) {
       const std::string text(bytes, 'x');
       expect_as_direct(std::string_view(text), topology);
       expect_as_direct(std::vector<char>(bytes, 'x'), topology);
