@@ -51,7 +51,7 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
     Lot& lot = lots_[entry.key(value)];
     const auto left = std::size_t(unsorted_.data() + unsorted_.size() - from);
     const std::size_t bytes = align_up(bytes_at(from, left, entry.length(value)), shape_.alignment);
-    std::memcpy(begin + lot.bytes, from, bytes);
+    if (bytes != 0) std::memcpy(begin + lot.bytes, from, bytes);  // of nothing but empty messages there is no memory
     sorted_entries_[lot.messages++] = value;
     lot.bytes += bytes;
     from += bytes;
