@@ -101,6 +101,7 @@ TEST(Aggregator, messages_of_any_size_arrive_unchanged) {
       for (const Topology topology : topologies) {
         for (const bool ordered : {false, true}) {
           for (const std::size_t buffer_bytes : {std::size_t(256), 1_KiB, 64_KiB}) {
+            if (ordered && buffer_bytes != 256) continue;  // where most messages take several parts
             const AggregatorOptions options{.buffer_bytes = buffer_bytes, .topology = topology, .ordered = ordered};
             Aggregator<std::uint32_t, std::uint32_t, std::span<const std::uint8_t>> texts(pe, options);
             texts.on([&](std::uint32_t source, std::uint32_t number, std::span<const std::uint8_t> bytes) {
@@ -350,7 +351,7 @@ struct Walk {
 };
 
 TEST(Aggregator, handlers_send_on_with_the_same_aggregator) {
-  constexpr std::uint32_t walks = 400, steps = 50;
+  constexpr std::uint32_t walks = 200, steps = 50;
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       for (const Topology topology : topologies) {
