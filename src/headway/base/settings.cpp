@@ -186,7 +186,8 @@ AggregationSettings AggregationSettings::from_environment() {
   }
   settings.topology = variable("HEADWAY_TOPOLOGY");
   if (settings.topology && !is_topology(*settings.topology)) {
-    refuse("HEADWAY_TOPOLOGY", *settings.topology, "direct, 1d, 2d, ... 8d, ww, wps, wps-2d, ... wps-7d");
+    refuse("HEADWAY_TOPOLOGY", *settings.topology,
+           "direct, 1d, 2d, ... 8d, ww, wps, wps-2d, ... wps-7d, wsp, ..., pp, ...");
   }
   settings.threshold = fraction_variable("HEADWAY_THRESHOLD");
   settings.cutoff = fraction_variable("HEADWAY_CUTOFF");
