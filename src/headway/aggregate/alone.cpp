@@ -208,10 +208,13 @@ std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* 
   }
   Partial& partial = found == partial_.end() ? partial_[key] : found->second;
   partial.total = header.total;
+  const bool moves = received != 0 && received + header.bytes > partial.capacity;
   make_room(partial, received + header.bytes);
   std::memcpy(partial.message + header.offset, part + sizeof header, header.bytes);
   partial.received += header.bytes;
-  if (partial.received != partial.total) return {};
+  const bool whole = partial.received == partial.total;
+  count_copies(whole ? 1 : 0, header.bytes + (moves ? received : 0));
+  if (!whole) return {};
   whole_ = std::move(partial);
   partial_.erase(key);
   return {whole_.message, whole_.total};

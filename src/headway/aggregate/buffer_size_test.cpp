@@ -203,12 +203,14 @@ void expect_as_direct(const Message& message, Topology topology) {
     EXPECT_EQ(routed.frames, single.frames);
     EXPECT_EQ(routed.wire_bytes, single.wire_bytes);
     EXPECT_EQ(routed.payload_bytes, single.payload_bytes);
+    EXPECT_EQ(routed.copies, single.copies);
+    EXPECT_EQ(routed.copied_bytes, single.copied_bytes);
     EXPECT_EQ(routed.peak_buffer_bytes, 0u);  // packed once, into the frame that is posted
     EXPECT_EQ(routed.forwarded, 0u);
   });
 }
 
-TEST(Cutoff, above_it_frames_and_bytes_are_those_of_direct) {
+TEST(Cutoff, above_it_frames_bytes_and_copies_are_those_of_direct) {
   for (const Topology topology : {grid(1), grid(2)}) {
     expect_as_direct(Block<40'000>{}, topology);
     for (const std::size_t bytes : {27'000, 40'000, 300'000}) {

@@ -249,6 +249,7 @@ class Core : public am::FrameHandler {
     created_ -= forwarded;
     payload_bytes_ -= forwarded_bytes;
     forwarded_ += forwarded;
+    forwarded_bytes_ += forwarded_bytes;
   }
 
  private:
@@ -299,6 +300,11 @@ class Core : public am::FrameHandler {
     wire_bytes_ += sizeof(FrameHeader) + bytes;
   }
   void count_buffered(am::FlushReason reason, std::size_t used_bytes, std::size_t frame_bytes);
+  /// Of messages that are packed or repacked already.
+  void count_copies(std::uint64_t messages, std::size_t bytes) {
+    further_copies_ += messages;
+    further_copied_bytes_ += bytes;
+  }
   bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
@@ -347,7 +353,8 @@ class Core : public am::FrameHandler {
   std::uint64_t flushes_[am::flush_reasons] = {};
   std::uint64_t buffered_frames_ = 0, peak_target_bytes_ = 0;
   double fills_ = 0;  // of buffered frames, added up
-  std::uint64_t handled_ = 0, forwarded_ = 0;
+  std::uint64_t handled_ = 0, forwarded_ = 0, forwarded_bytes_ = 0;
+  std::uint64_t further_copies_ = 0, further_copied_bytes_ = 0;
 };
 
 }  // namespace headway::aggregate

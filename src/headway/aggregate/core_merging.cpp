@@ -46,9 +46,14 @@ void Core::make_merger() {
 bool Core::merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,
                  std::size_t count, am::FlushReason reason) {
   const ColdSlot& cold = set.cold[slot];
-  return merger_->merge({slot, set.scope, cold.frame.frame->payload() + padding_, cold.frame.end,
-                         payload_bytes - padding_, tail_bytes, count, cold.due},
-                        reason);
+  const std::size_t content_bytes = payload_bytes - padding_;
+  if (!merger_->merge({slot, set.scope, cold.frame.frame->payload() + padding_, cold.frame.end, content_bytes,
+                       tail_bytes, count, cold.due},
+                      reason)) {
+    return false;
+  }
+  count_copies(count, content_bytes);
+  return true;
 }
 
 void Core::post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {

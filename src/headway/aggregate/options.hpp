@@ -76,6 +76,10 @@ struct AggregatorStatistics {
   std::uint64_t frames = 0;         // posted here, forwarding included
   std::uint64_t wire_bytes = 0;     // of those frames: header, payload, tail
   std::uint64_t alone = 0;          // messages that travelled by themselves
+  /// Messages that were copied here: packed, repacked on their way (parts each), sorted, merged with those of other
+  /// PEs, and put together from parts. Reading in place is no copy; spilled frames are counted below.
+  std::uint64_t copies = 0;
+  std::uint64_t copied_bytes = 0;                                                       // of those, as payload_bytes
   std::uint64_t flush_full = 0, flush_timeout = 0, flush_idle = 0, flush_explicit = 0;  // frames by reason
   std::uint64_t frames_between_processes = 0;                                           // of all frames
   std::uint64_t spilled_frames = 0;      // frames that waited outside the budget (of all aggregators of the PE)

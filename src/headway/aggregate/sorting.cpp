@@ -56,6 +56,7 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
     lot.bytes += bytes;
     from += bytes;
   }
+  count_copies(2 * count, 2 * unsorted_.size());  // out and back
   // In this order: writing one may touch those below.
   for (std::size_t i = 0; i < count; ++i) write_entry(frame.end - i * form.bytes, form, sorted_entries_[i]);
 }
