@@ -50,6 +50,8 @@ inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorSt
   counts.frames = after.frames - before.frames;
   counts.frames_between_processes = after.frames_between_processes - before.frames_between_processes;
   counts.wire_bytes = after.wire_bytes - before.wire_bytes;
+  counts.copies = after.copies - before.copies;
+  counts.copied_bytes = after.copied_bytes - before.copied_bytes;
   if (counts.frames > 0) {
     const double filled = after.fill_mean * double(after.frames) - before.fill_mean * double(before.frames);
     counts.fill_mean = filled / double(counts.frames);
@@ -68,6 +70,8 @@ inline FrameCounts joined(const FrameCounts& a, const FrameCounts& b) {
   sum.frames = a.frames + b.frames;
   sum.frames_between_processes = a.frames_between_processes + b.frames_between_processes;
   sum.wire_bytes = a.wire_bytes + b.wire_bytes;
+  sum.copies = a.copies + b.copies;
+  sum.copied_bytes = a.copied_bytes + b.copied_bytes;
   if (sum.frames > 0) {
     sum.fill_mean = (a.fill_mean * double(a.frames) + b.fill_mean * double(b.frames)) / double(sum.frames);
   }

@@ -84,6 +84,8 @@ void add_frames(Json& record, const FrameCounts& counts) {
   record["frames"] = counts.frames;
   record["frames_between_processes"] = counts.frames_between_processes;
   record["wire_bytes"] = counts.wire_bytes;
+  record["copies"] = counts.copies;
+  record["copied_bytes"] = counts.copied_bytes;
   record["fill_mean"] = counts.fill_mean;
   record["flush"] = {
       {"full", counts.full}, {"timeout", counts.timeout}, {"idle", counts.idle}, {"explicit", counts.explicitly}};
@@ -103,8 +105,8 @@ Json merge_repeats(std::span<const Json> repeats) {
     for (const Json& repeat : repeats) errors += repeat.value("errors", std::uint64_t(0));
     merged["errors"] = errors;
   }
-  for (const char* field : {"/frames", "/frames_between_processes", "/wire_bytes", "/flush/full", "/flush/timeout",
-                            "/flush/idle", "/flush/explicit", "/peak_buffer_bytes"}) {
+  for (const char* field : {"/frames", "/frames_between_processes", "/wire_bytes", "/copies", "/copied_bytes",
+                            "/flush/full", "/flush/timeout", "/flush/idle", "/flush/explicit", "/peak_buffer_bytes"}) {
     const Json::json_pointer pointer(field);
     if (merged.contains(pointer)) merged[pointer] = std::uint64_t(field_spread(repeats, pointer).median);
   }

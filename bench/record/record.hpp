@@ -27,7 +27,8 @@ struct Case {
 struct FrameCounts {
   std::uint64_t frames = 0, frames_between_processes = 0;
   std::uint64_t wire_bytes = 0;
-  double fill_mean = 0;  // bytes used over buffer_bytes when a frame was posted
+  std::uint64_t copies = 0, copied_bytes = 0;  // of messages, by the library
+  double fill_mean = 0;                        // bytes used over buffer_bytes when a frame was posted
   std::uint64_t full = 0, timeout = 0, idle = 0, explicitly = 0;  // reasons of flush
   std::uint64_t peak_buffer_bytes = 0;                            // the largest of any PE
 };

@@ -15,7 +15,12 @@ namespace {
 
 Json run_of(double seconds, bool verified, std::uint64_t errors) {
   Json record = make_record({"randomaccess", "1d", "local", 2, 2, 1, 8, 1000}, seconds, verified);
-  add_frames(record, {.frames = std::uint64_t(seconds * 10), .wire_bytes = 8000, .fill_mean = 0.5, .full = 3});
+  add_frames(record, {.frames = std::uint64_t(seconds * 10),
+                      .wire_bytes = 8000,
+                      .copies = 1000,
+                      .copied_bytes = 8000,
+                      .fill_mean = 0.5,
+                      .full = 3});
   record["errors"] = errors;
   return record;
 }
@@ -29,6 +34,8 @@ TEST(Record, has_the_fields_of_the_result_file) {
   }
   EXPECT_DOUBLE_EQ(record["messages_per_second"], 500);
   EXPECT_EQ(record["flush"]["full"], 3);
+  EXPECT_EQ(record["copies"], 1000);
+  EXPECT_EQ(record["copied_bytes"], 8000);
 }
 
 TEST(Record, repeats_merge_into_medians_and_verified_means_all_of_them) {
