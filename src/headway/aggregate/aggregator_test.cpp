@@ -534,6 +534,27 @@ TEST(Quiesce, nothing_of_the_next_phase_is_handled_before_it_has_returned) {
   }
 }
 
+TEST(BuffersOfAProcess, outlive_a_pe_that_destroys_its_aggregator_before_the_others) {
+  for (const Shape shape : {Shape{4, 2}, Shape{8, 4}}) {
+    expect_run(shape, [&](Pe& pe) {
+      const std::size_t half = shape.pes_per_process, messages = 20'000;
+      auto words = std::make_unique<Aggregator<std::uint64_t>>(
+          pe, AggregatorOptions{.buffer_bytes = 512, .topology = grid(1, Scheme::pp)});
+      std::uint64_t handled = 0;
+      words->on([&](std::uint64_t) { ++handled; });
+      auto send_all = [&] {
+        for (std::uint64_t i = 0; i < messages; ++i) words->send(half + i % half, i);
+      };
+      if (pe.id() < half) send_all();
+      EXPECT_EQ(pe.quiesce(), half * messages);
+      if (pe.id() == 0) words.reset();
+      if (pe.id() > 0 && pe.id() < half) send_all();
+      EXPECT_EQ(pe.quiesce(), (half - 1) * messages);
+      EXPECT_EQ(handled, pe.id() < half ? 0u : (2 * half - 1) * messages / half);
+    });
+  }
+}
+
 TEST(Quiesce, returns_zero_when_nothing_was_sent) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
