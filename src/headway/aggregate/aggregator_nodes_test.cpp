@@ -148,5 +148,24 @@ TEST(BuffersOfAProcess, small_messages_gather_also_where_many_pes_share_one) {
   EXPECT_LE(between_processes, 64 * messages_per_pair * 200 / 4_KiB);
 }
 
+TEST(BuffersOfAProcess, count_towards_what_the_pe_that_opened_them_has_open) {
+  am::SimulateOptions simulated{.pes = 8, .budget_bytes = 16_MiB};
+  simulated.conditions.pes_per_process = 4;
+  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+    Aggregator<std::uint64_t> words(
+        pe, {.buffer_bytes = 16_KiB, .timeout = no_timeout, .topology = grid(1, Scheme::pp), .flush_when_idle = false});
+    words.on([](std::uint64_t) {});
+    if (pe.id() == 0) {  // one of its own after the other
+      for (std::uint64_t i = 0; i < 8_KiB / 8; ++i) words.send(4, i);
+    }
+    pe.quiesce();
+    const AggregatorStatistics statistics = words.statistics();
+    EXPECT_EQ(statistics.peak_buffer_bytes, pe.id() == 0 ? 4_KiB + 16_KiB : 0);
+    EXPECT_GE(statistics.peak_target_bytes, statistics.peak_buffer_bytes);
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+}
+
 }  // namespace
 }  // namespace headway

@@ -234,9 +234,15 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
   current_->link(slot);
   open_bytes_ += bytes;
-  open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_);
   engine_->count_open_buffers(1);
-  peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(cold.target));
+  note_peaks(cold.target);
+}
+
+/// What this PE has open has grown by a buffer for that target.
+void Core::note_peaks(std::size_t target) {
+  const std::uint64_t together = merger_ == nullptr ? 0 : merger_->open_bytes();
+  open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_ + together);
+  peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(target));
 }
 
 std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {

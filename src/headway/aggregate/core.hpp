@@ -289,6 +289,7 @@ class Core : public am::FrameHandler {
   void sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t count);
   void append_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value);
   AggregatorOptions options_possible(AggregatorOptions options) const;
+  void note_peaks(std::size_t target);
   std::size_t stage_bytes() const;
   void make_merger();
   bool merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,

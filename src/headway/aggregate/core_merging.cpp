@@ -35,12 +35,14 @@ void Core::make_merger() {
   SharedByProcess& shared = *engine_->endpoint().shared_by_process();
   // All PEs of the process make it the same: their numbers and signatures of it agree.
   auto buffers = shared.find_or_make<ProcessBuffers>(std::uint64_t(id_) << 16 | signature_, [&] {
-    return std::make_shared<ProcessBuffers>(route_, options_.buffer_bytes, frame_overhead + padding_, entry_bytes);
+    return std::make_shared<ProcessBuffers>(route_, process_pes_, options_.buffer_bytes, frame_overhead + padding_,
+                                            entry_bytes);
   });
-  merger_ = std::make_unique<Merger>(*engine_, route_, std::move(buffers), padding_,
-                                     [this](std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
-                                       post_merged(slot, merged, reason);
-                                     });
+  merger_ = std::make_unique<Merger>(
+      *engine_, route_, std::move(buffers), padding_, [this](std::uint32_t slot) { note_peaks(route_.target(slot)); },
+      [this](std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
+        post_merged(slot, merged, reason);
+      });
 }
 
 bool Core::merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,

@@ -11,9 +11,9 @@ constexpr std::int64_t linger_ns = 20'000;
 
 }  // namespace
 
-ProcessBuffers::ProcessBuffers(const Route& route, std::size_t frame_bytes_most, std::size_t outside,
+ProcessBuffers::ProcessBuffers(const Route& route, std::size_t pes, std::size_t frame_bytes_most, std::size_t outside,
                                const std::vector<std::size_t>& entry_bytes)
-    : frame_bytes_(std::min(frame_bytes_most, outside + SharedBuffer::payload_bytes_max)) {
+    : frame_bytes_(std::min(frame_bytes_most, outside + SharedBuffer::payload_bytes_max)), open_frames_(pes) {
   for (std::uint32_t slot = 0; slot < route.slots() && route.level(slot) + 1 < route.levels(); ++slot) {
     places_.push_back(
         std::make_unique<Place>(SharedBuffer::Room{frame_bytes_ - outside, entry_bytes[route.level(slot)]}));
@@ -21,8 +21,13 @@ ProcessBuffers::ProcessBuffers(const Route& route, std::size_t frame_bytes_most,
 }
 
 Merger::Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t padding,
-               Post post)
-    : engine_(&engine), route_(&route), buffers_(std::move(buffers)), padding_(padding), post_(std::move(post)) {
+               Opened opened, Post post)
+    : engine_(&engine),
+      route_(&route),
+      buffers_(std::move(buffers)),
+      padding_(padding),
+      opened_(std::move(opened)),
+      post_(std::move(post)) {
   pending_.reserve(buffers_->size());
 }
 
@@ -69,6 +74,8 @@ bool Merger::open(const Stage& stage, am::FlushReason reason) {
   }
   place.frame = frame;
   place.owner = engine_->id();
+  buffers_->open_frames(place.owner).fetch_add(1, std::memory_order_relaxed);
+  opened_(stage.slot);
   write(place, {}, stage);
   const std::uint8_t generation = place.buffer.open(
       {std::uint32_t(stage.payload_bytes), std::uint32_t(stage.count), engine_->scopes().tag(stage.scope), 0});
@@ -107,6 +114,7 @@ void Merger::close(std::uint32_t slot, std::uint8_t generation, am::FlushReason 
 void Merger::post(std::uint32_t slot, const SharedBuffer::Content& content, am::FlushReason reason) {
   ProcessBuffers::Place& place = (*buffers_)[slot];
   const MergedFrame merged{place.frame, place.owner, content};
+  buffers_->open_frames(place.owner).fetch_sub(1, std::memory_order_relaxed);
   place.buffer.take();
   post_(slot, merged, reason);
 }

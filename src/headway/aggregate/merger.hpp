@@ -37,17 +37,20 @@ class ProcessBuffers {
 
   /// Slots of all levels but the last, whose entries take entry_bytes[level]. Frames of at most `frame_bytes_most`, of
   /// which `outside` are no content.
-  ProcessBuffers(const Route& route, std::size_t frame_bytes_most, std::size_t outside,
+  ProcessBuffers(const Route& route, std::size_t pes, std::size_t frame_bytes_most, std::size_t outside,
                  const std::vector<std::size_t>& entry_bytes);
 
   Place& operator[](std::uint32_t slot) { return *places_[slot]; }
   std::size_t size() const { return places_.size(); }
   /// Of every frame, whichever PE claims it.
   std::size_t frame_bytes() const { return frame_bytes_; }
+  /// Of the open ones, those that lie in a PE's memory. Only a count: it orders nothing.
+  std::atomic<std::uint32_t>& open_frames(std::size_t pe) { return open_frames_[pe % open_frames_.size()]; }
 
  private:
   std::size_t frame_bytes_;
   std::vector<std::unique_ptr<Place>> places_;
+  std::vector<std::atomic<std::uint32_t>> open_frames_;  // by PE of the process
 };
 
 /// A PE's own buffers are its stages: small, and filled without a thought of others. When one would be posted, its
@@ -64,11 +67,13 @@ class Merger {
     std::size_t payload_bytes, tail_bytes, count;
     std::int64_t due;
   };
+  using Opened = std::function<void(std::uint32_t slot)>;
   using Post = std::function<void(std::uint32_t slot, const MergedFrame&, am::FlushReason)>;
 
-  /// `padding` bytes lie before the first message of a frame. post() sends a merged frame.
+  /// `padding` bytes lie before the first message of a frame. opened() is told of a frame that this PE has claimed for
+  /// others to fill, too; post() sends a merged one.
   Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBuffers> buffers, std::size_t padding,
-         Post post);
+         Opened opened, Post post);
   Merger(const Merger&) = delete;
   Merger& operator=(const Merger&) = delete;
 
@@ -79,6 +84,11 @@ class Merger {
   bool flush(am::FlushReason reason);
   bool flush_now(am::FlushReason reason);
   void flush_scope_soon(am::ScopeId scope, am::FlushReason reason);
+
+  /// Of this PE's memory, in buffers of the process that are open.
+  std::uint64_t open_bytes() const {
+    return buffers_->open_frames(engine_->id()).load(std::memory_order_relaxed) * buffers_->frame_bytes();
+  }
 
   std::int64_t due() const { return due_; }
   bool flush_due(std::int64_t now);
@@ -110,6 +120,7 @@ class Merger {
   const Route* route_;
   std::shared_ptr<ProcessBuffers> buffers_;
   std::size_t padding_;
+  Opened opened_;
   Post post_;
   std::vector<Pending> pending_;  // at most one for each slot
   std::int64_t due_ = am::never;  // no later than that of any pending one
