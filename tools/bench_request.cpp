@@ -110,6 +110,8 @@ void add_work_options(Adder& add, Request& request) {
   add.own(&Benchmark::has_sizes, "--type", "TYPE", bench::message_types_help,
           [&](const std::string& text) { request.type = bench::parse_choice("--type", text, bench::message_types); });
   add.own_flag(&Benchmark::has_sizes, "--variable", "the same as --type bytes", [&] { request.type = "bytes"; });
+  add.own_flag(&Benchmark::sends_ranges, "--one-by-one", "a send() for each message instead of a send_range() for all",
+               [&] { request.passed_on.emplace_back("--one-by-one"); });
   add.own_flag(&Benchmark::has_messages, "--osu", "print two columns a mode, size and value, as the OSU benchmarks do",
                [&] { request.osu = true; });
 }

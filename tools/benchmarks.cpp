@@ -24,6 +24,7 @@ const std::vector<Benchmark>& benchmarks() {
        .help = "pairs of PEs, each sends messages of one size to its partner at once",
        .peers = on_mpi,
        .has_sizes = true,
+       .sends_ranges = true,
        .has_messages = true,
        .pairs = true},
       {.name = "staggered",

@@ -17,6 +17,7 @@ struct Benchmark {
   std::vector<std::string> peers = {};  // what does the same work without Headway
   bool has_table = false;               // takes --log2 and --updates-per-word
   bool has_sizes = false;               // takes --bytes and --type
+  bool sends_ranges = false;            // takes --one-by-one
   bool has_messages = false;            // takes --osu; needs two PEs
   bool pairs = false;                   // needs an even number of PEs
   std::string bytes = "8";              // the size of a message where --bytes says nothing

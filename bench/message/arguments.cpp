@@ -27,6 +27,9 @@ std::optional<int> parse(int argc, char** argv, const About& about, Arguments& a
       "TYPE", message_types_help);
   app.add_flag_callback(
       "--variable", [&] { arguments.type = "bytes"; }, "the same as --type bytes");
+  if (about.ranges) {
+    app.add_flag("--one-by-one", arguments.one_by_one, "a send() for each message instead of a send_range() for all");
+  }
   add_aggregator_options(app, arguments.aggregator);
   add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",

@@ -18,6 +18,7 @@ struct Arguments {
   AggregatorOptions aggregator;
   std::string json;  // a file, "-", or empty for a line on standard output
   bool pairs = false;
+  bool one_by_one = false;  // send() for each message instead of send_range()
 };
 
 /// What a program says of itself.
@@ -26,6 +27,7 @@ struct About {
   const char* help;
   std::size_t bytes;          // the size of a message where --bytes says nothing
   bool pairs;                 // it needs an even number of PEs, else at least two
+  bool ranges = false;        // it sends ranges, where not told to send one by one
   const char* messages_help;  // whose --messages are
 };
 

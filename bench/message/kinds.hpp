@@ -5,6 +5,7 @@
 ///     using Received        what its handler gets
 ///     Kind(bytes, source)
 ///     send(sender, destination, index)   sends message `index`
+///     send_all(sender, destination, n)   sends messages 0 to n-1, in one call where that may gain
 ///     ends(received)                     what is read of it while it is timed
 ///     check(checker, received)           every byte, as checker(message, bytes)
 #pragma once
@@ -15,6 +16,7 @@
 #include <headway/aggregate/aggregator.hpp>
 #include <memory>
 #include <message/message.hpp>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -33,14 +35,19 @@ class FixedKind {
     fill_pattern(std::as_writable_bytes(std::span(message())), source);
   }
   void send(Sender& sender, std::size_t destination, std::uint64_t index) {
-    if constexpr (sizeof(Message) <= 2 * sizeof(std::uint64_t)) {
-      Message message = message_;  // in registers
+    with_message<2>([&](Message& message) {
       stamp(message, index);
       sender.send(destination, message);
-    } else {
-      stamp(message(), index);
-      sender.send(destination, message());
-    }
+    });
+  }
+  void send_all(Sender& sender, std::size_t destination, std::uint64_t count) {
+    with_message<4>([&](Message& message) {
+      const auto made = [&](std::uint64_t index) -> const Message& {
+        stamp(message, index);
+        return message;
+      };
+      sender.send_range(destination, std::views::iota(std::uint64_t(0), count) | std::views::transform(made));
+    });
   }
   static Ends ends(Received received) { return ends_of(received); }
   static void check(auto& checker, Received received) {
@@ -49,6 +56,16 @@ class FixedKind {
 
  private:
   static constexpr bool is_small = sizeof(Message) <= 1024;  // larger ones are kept off the stack
+  /// One of up to so many words lies in registers meanwhile.
+  template <std::size_t words_max, class Body>
+  void with_message(Body body) {
+    if constexpr (sizeof(Message) <= words_max * sizeof(std::uint64_t)) {
+      Message copy = message_;
+      body(copy);
+    } else {
+      body(message());
+    }
+  }
   Message& message() {
     if constexpr (is_small)
       return message_;
@@ -78,6 +95,9 @@ class RowKind {
   void send(Sender& sender, std::size_t destination, std::uint64_t index) {
     stamp(reinterpret_cast<std::byte*>(message_.data()), message_.size(), index);
     sender.send(destination, message_);
+  }
+  void send_all(Sender& sender, std::size_t destination, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) send(sender, destination, i);
   }
   static Ends ends(Received received) { return ends_of(bytes_of(received), received.size()); }
   static void check(auto& checker, Received received) { checker(bytes_of(received), received.size()); }
@@ -121,6 +141,9 @@ class PartsKind {
       split(whole, message_);
     }
     sender.send(destination, message_);
+  }
+  void send_all(Sender& sender, std::size_t destination, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) send(sender, destination, i);
   }
   static Ends ends(Received received) {
     const std::size_t bytes = received.front.size() + received.back.size();

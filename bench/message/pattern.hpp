@@ -30,6 +30,7 @@ class PlainPattern {
   void handle_by(Handler handler) {
     sender_.on(std::move(handler));
   }
+  void send_all_to(std::size_t destination, std::uint64_t count) { kind_.send_all(sender_, destination, count); }
   void send_to(std::size_t destination, std::uint64_t index) { kind_.send(sender_, destination, index); }
 
  private:

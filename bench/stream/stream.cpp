@@ -8,7 +8,7 @@ namespace {
 template <class Kind>
 class Stream : public PlainPattern<Kind> {
  public:
-  Stream(Pe& pe, const Arguments& arguments) : PlainPattern<Kind>(pe, arguments) {}
+  Stream(Pe& pe, const Arguments& arguments) : PlainPattern<Kind>(pe, arguments), one_by_one_(arguments.one_by_one) {}
 
   std::vector<std::size_t> sources() const { return {this->partner()}; }
   template <class Take>
@@ -17,8 +17,12 @@ class Stream : public PlainPattern<Kind> {
   }
   void send(std::uint64_t messages) {
     const std::size_t partner = this->partner();
+    if (!one_by_one_) return this->send_all_to(partner, messages);
     for (std::uint64_t i = 0; i < messages; ++i) this->send_to(partner, i);
   }
+
+ private:
+  bool one_by_one_;
 };
 
 }  // namespace
@@ -31,5 +35,6 @@ int main(int argc, char** argv) {
                           .help = "Messages of one size between pairs of PEs, both ways at once; verified.",
                           .bytes = 8,
                           .pairs = true,
+                          .ranges = true,
                           .messages_help = "messages that each PE sends"});
 }

@@ -1,13 +1,18 @@
 /// Packs many small messages into few large frames on their way.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/aggregate/invoke.hpp>
+#include <headway/aggregate/receiver.hpp>
 #include <headway/base/error.hpp>
+#include <iterator>
 #include <memory>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -28,38 +33,21 @@ namespace headway {
 /// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks;
 /// quiesce() first, for a message that arrives for a destroyed one ends the run with an error.
 template <class... Args>
-class Aggregator final : private aggregate::Core {
-  static constexpr bool good_arguments = (aggregate::require_argument<Args>() && ...);
-  using Format = std::conditional_t<good_arguments, aggregate::MessageFormat<Args...>, aggregate::MessageFormat<>>;
+class Aggregator final : private aggregate::Receiver<Args...> {
+  using Receiver = aggregate::Receiver<Args...>;
+  using Core = aggregate::Core;
+  using Receiver::good_arguments;
+  using typename Receiver::Format, typename Receiver::SmallFrame, typename Receiver::Wait;
   static constexpr bool may_be_small = Format::prefix_bytes <= sizeof(SmallFrame::message);
 
  public:
   /// Throws SettingError for options that cannot be.
-  explicit Aggregator(Pe& pe, const AggregatorOptions& options = {})
-      : Core(pe, options,
-             {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {}
-
-  /// Sets the handler, called as handler(args...), handler(PeId source, args...), handler(Pe&, args...) or
-  /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
-  /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
-  ///
-  /// `ahead`, if given, is called like the handler for up to 256 messages of a frame before the first of them is
-  /// handled: to prefetch what the handler will touch, where that is larger than the cache. It is not called for
-  /// messages by themselves, nor where messages carry their source or are yet to be forwarded.
-  ///
-  ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
-  ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
-  template <class Handler, class Ahead = aggregate::NothingAhead>
-  void on(Handler handler, Ahead ahead = {}) {
-    if constexpr (good_arguments) {
-      using Call = aggregate::Call<Handler, Args...>;
-      if constexpr (Call::check() && aggregate::check_ahead<Ahead, Args...>()) {
-        mark_ready(Call::wants_source || aggregate::wants_source<Ahead, Args...>());
-        handler_ = std::make_shared<aggregate::Handlers<Handler, Ahead>>(std::move(handler), std::move(ahead));
-        deliver_ = &Aggregator::deliver<aggregate::Handlers<Handler, Ahead>>;
-      }
-    }
+  explicit Aggregator(Pe& pe, const AggregatorOptions& given = {})
+      : Receiver(pe, given,
+                 {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {
   }
+
+  using Receiver::on;
 
   /// Sends one message. From the main program it may wait for room, running handlers meanwhile; from a handler it never
   /// waits and never runs another handler. UsageError for a destination out of range.
@@ -94,14 +82,56 @@ class Aggregator final : private aggregate::Core {
       return false;
   }
 
-  using Core::options;
-  using Core::statistics;
+  /// Sends the elements of `range`, in their order, as so many send() would. Where the range is random access and of
+  /// known size, nothing is looked at for each: up to twice as fast. One that makes its elements as they are read
+  /// (std::views::transform) may throw, and what came before is sent; it must neither send nor wait meanwhile.
+  ///
+  ///     updates.send_range(owner, bucket);
+  template <class Range>
+  void send_range(PeId destination,
+                  Range&& range) requires(sizeof...(Args) == 1 && std::ranges::input_range<Range> &&
+                                          (std::convertible_to<std::ranges::range_reference_t<Range>, Args> && ...)) {
+    if constexpr (good_arguments && Format::fixed && std::ranges::random_access_range<Range> &&
+                  std::ranges::sized_range<Range>) {
+      const auto first = std::ranges::begin(range);
+      const auto size = std::size_t(std::ranges::size(range));
+      for (std::size_t next = 0; next != size;) {
+        next += write_row(destination, first + std::ranges::range_difference_t<Range>(next), size - next);
+        if (next != size) send(destination, first[std::ranges::range_difference_t<Range>(next++)]);
+      }
+    } else {
+      for (auto&& element : range) send(destination, element);
+    }
+  }
+
+  using Core::options, Core::statistics;
 
   /// Posts what is in open buffers. Never waits.
-  void flush() { flush_now(); }
+  void flush() { Core::flush_now(); }
 
  private:
   friend class CallAggregator;
+
+  using Core::alone_from_, Core::entry_bytes_, Core::length_shift_, Core::slot_entry, Core::is_open, Core::passes,
+      Core::begin_row;
+  using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::claim_alone, Core::message_of;
+  using Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
+  using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
+  using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
+
+  /// Writes as many elements as find room where `destination` has an open buffer. Returns how many.
+  template <class Iterator>
+  std::size_t write_row(std::size_t destination, Iterator first, std::size_t size) {
+    if (destination >= fast_size_) return 0;
+    const aggregate::Slot& slot = slots_[destination];
+    const std::size_t count = std::min(std::size_t(slot.limit - slot.cursor) / Format::fixed_bytes, size);
+    if (count == 0) return 0;
+    aggregate::Row row = begin_row(std::uint32_t(destination));
+    for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
+      Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
+    }
+    return count;
+  }
 
   /// The fast path for messages of variable size: fill(at) writes the message. False where it does not apply.
   template <class Fill>
@@ -120,8 +150,6 @@ class Aggregator final : private aggregate::Core {
     slot.limit = limit - entry_bytes_;
     return true;
   }
-
-  Result handle(const Arrival& arrival, std::uint32_t& next) override { return deliver_(*this, arrival, next); }
 
   // --- sending, off the fast path
 
@@ -238,357 +266,6 @@ class Aggregator final : private aggregate::Core {
     post_alone(destination, frame, bytes);
     return true;
   }
-
-  // --- delivery: one instance per handler type, with the user's code inlined in its loops
-
-  template <class Handlers>
-  static Result deliver(Aggregator& self, const Arrival& arrival, std::uint32_t& next) {
-    if (arrival.header.flags != 0) return deliver_single<Handlers>(self, arrival);
-    return deliver_buffer<Handlers>(self, arrival, next);
-  }
-
-  /// Calls deliver(invoke), which runs the handler for messages by invoke(at, bytes, source).
-  template <class Handlers, class Deliver>
-  static inline __attribute__((always_inline)) auto with_handler(Aggregator& self, Deliver deliver) {
-    return with(self, static_cast<Handlers*>(self.handler_.get())->handler, deliver);
-  }
-
-  /// Calls deliver(invoke, ahead): the second like the first, where on() was given something to look ahead with.
-  template <class Handlers, class Deliver>
-  static inline __attribute__((always_inline)) void with_handlers(Aggregator& self, Deliver deliver) {
-    with_handler<Handlers>(self, [&](const auto& invoke) {
-      auto& stored = *static_cast<Handlers*>(self.handler_.get());
-      if constexpr (Handlers::looks_ahead)
-        with(self, stored.ahead, [&](const auto& ahead) { deliver(invoke, ahead); });
-      else
-        deliver(invoke, stored.ahead);
-    });
-  }
-
-  template <class Callable, class Deliver>
-  static inline __attribute__((always_inline)) auto with(Aggregator& self, Callable& stored, Deliver deliver) {
-    // A copy of a handler that only reads its captures may stay in registers; one that changes them must be the one.
-    using Call = aggregate::Call<Callable, Args...>;
-    typename Call::Local handler(stored);
-    typename Format::Scratch scratch;
-    const aggregate::Invoker<Call, Format> invoke{handler, self.engine().pe(), scratch};
-    return deliver(invoke);
-  }
-
-  /// Apart from the next one, whose many cases would have it save all registers.
-  template <class Handlers>
-  __attribute__((noinline)) static Result deliver_single(Aggregator& self, const Arrival& arrival) {
-    return with_handler<Handlers>(self, [&](const auto& invoke) { return self.deliver_alone(invoke, arrival); });
-  }
-
-  template <class Handlers>
-  __attribute__((noinline)) static Result deliver_buffer(Aggregator& self, const Arrival& arrival,
-                                                         std::uint32_t& next) {
-    if (arrival.header.hops_left != 0) {
-      return with_handler<Handlers>(
-          self, [&](const auto& invoke) { return self.deliver_and_forward(invoke, arrival, next); });
-    }
-    if constexpr (Format::fixed)
-      return deliver_fixed<Handlers>(self, arrival);
-    else
-      return deliver_variable<Handlers>(self, arrival);
-  }
-
-  template <class Handlers>
-  static Result deliver_fixed(Aggregator& self, const Arrival& arrival) {
-    const aggregate::Entry& form = self.entry(self.route().levels() - 1);
-    self.check_lengths(arrival, form);
-    const std::byte* at = arrival.payload + self.padding();
-    if (form.source_bytes == 0) {
-      deliver_row<Handlers>(self, at, arrival.header.count, arrival.header.source);
-    } else {
-      with_handler<Handlers>(self, [&](const auto& invoke) {
-        const std::byte* entry_end = arrival.tail_end;
-        for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= form.bytes()) {
-          invoke(at, Format::fixed_bytes, self.source_in(arrival, form, read_entry(entry_end, form)));
-          at += Format::fixed_bytes;
-        }
-      });
-    }
-    self.count_handled(arrival.header.count);
-    return Result::done;
-  }
-
-  /// Fixed-size messages without entries. Nothing that a handler changes lies among them: `__restrict`, which the
-  /// compiler heeds only for parameters, lets what handlers add up stay in registers.
-  template <class Handlers>
-  __attribute__((noinline)) static void deliver_row(Aggregator& self, const std::byte* __restrict at, std::size_t count,
-                                                    PeId source) {
-    const std::byte* const end = at + count * Format::fixed_bytes;
-    with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
-      if constexpr (Handlers::looks_ahead) {
-        constexpr std::size_t block_bytes = aggregate::messages_ahead * Format::fixed_bytes;
-        while (at != end) {
-          const std::byte* const stop = std::size_t(end - at) > block_bytes ? at + block_bytes : end;
-          for (const std::byte* m = at; m != stop; m += Format::fixed_bytes) ahead(m, Format::fixed_bytes, source);
-          for (; at != stop; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
-        }
-      } else {
-#pragma GCC unroll 4
-        for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
-      }
-    });
-  }
-
-  template <class Handlers>
-  static Result deliver_variable(Aggregator& self, const Arrival& arrival) {
-    const aggregate::Entry& form = self.entry(self.route().levels() - 1);
-    self.check_lengths(arrival, form);
-    if (form.source_bytes == 0 && !self.keeps_order_by_route()) {
-      deliver_row_of_lengths<Handlers>(self, arrival.payload + self.padding(), arrival, form);
-      return Result::done;
-    }
-    return with_handler<Handlers>(self,
-                                  [&](const auto& invoke) { return self.deliver_with_sources(invoke, arrival, form); });
-  }
-
-  /// Where entries are lengths alone. Nothing that a handler changes lies among the messages: see deliver_row().
-  template <class Handlers>
-  __attribute__((noinline)) static void deliver_row_of_lengths(Aggregator& self, const std::byte* __restrict begin,
-                                                               const Arrival& arrival, const aggregate::Entry& form) {
-    const PeId source = arrival.header.source;
-    const std::size_t count = arrival.header.count;
-    const unsigned shift = form.shift();
-    const std::size_t entry_bytes = form.bytes();
-    // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose
-    // length would leave the next one unaligned, and a frame that no buffer ever was.
-    constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
-    struct Place {
-      const std::byte* at;
-      const std::byte* entry_end;
-      std::int64_t left;
-    };
-    const auto pass = [&](Place & place, std::size_t messages, const auto& call) __attribute__((always_inline)) {
-      for (std::size_t i = 0; i < messages; ++i) {
-        std::uint64_t bytes;
-        std::memcpy(&bytes, place.entry_end - 8, 8);
-        bytes >>= shift;
-        place.entry_end -= entry_bytes;
-        place.left -= std::int64_t(Format::padded(bytes));
-        if ((place.left & no_rest) != 0) [[unlikely]]
-          self.refuse_frame(arrival, "a message does not fit the frame");
-        call(place.at, bytes, source);
-        place.at += Format::padded(bytes);
-      }
-    };
-    Place place{begin, arrival.tail_end, arrival.payload + arrival.header.payload_bytes - begin};
-    with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
-      if constexpr (Handlers::looks_ahead) {
-        for (std::size_t left = count; left != 0;) {
-          const std::size_t block = left < aggregate::messages_ahead ? left : aggregate::messages_ahead;
-          Place ahead_of_it = place;
-          pass(ahead_of_it, block, ahead);
-          pass(place, block, invoke);
-          left -= block;
-        }
-      } else {
-        pass(place, count, invoke);
-      }
-    });
-    if (place.left != 0) self.refuse_frame(arrival, "it is longer than its messages");
-    self.count_handled(count);
-  }
-
-  template <class Invoke>
-  Result deliver_with_sources(const Invoke& invoke, const Arrival& arrival, const aggregate::Entry& form) {
-    const std::byte* at = arrival.payload + padding();
-    const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
-    const std::byte* entry_end = arrival.tail_end;
-    std::uint64_t handled = 0;
-    for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= form.bytes()) {
-      const std::uint64_t value = read_entry(entry_end, form);
-      const PeId source = source_in(arrival, form, value);
-      const std::size_t bytes = length_of(arrival, at, end, form.length(value));
-      handled += deliver_one(invoke, at, bytes, source, form.length(value));
-      at += align_up(bytes, Format::alignment);  // parts have any length
-    }
-    if (at != end) refuse_frame(arrival, "it is longer than its messages");
-    count_handled(handled);
-    return Result::done;
-  }
-
-  /// What all loops rely on: payload and tail are as long as `count` messages have it, as far as the header can say.
-  void check_lengths(const Arrival& arrival, const aggregate::Entry& form) const {
-    const FrameHeader& header = arrival.header;
-    const std::size_t count = header.count;
-    if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
-    if (count * form.bytes() != header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
-    const std::size_t bytes = header.payload_bytes - padding();
-    if (Format::fixed ? bytes != count * Format::fixed_bytes : bytes % Format::alignment != 0) {
-      refuse_frame(arrival, "its length does not fit its count");
-    }
-  }
-
-  PeId source_in(const Arrival& arrival, const aggregate::Entry& form, std::uint64_t value) const {
-    if (form.source_bytes == 0) return arrival.header.source;
-    const std::uint64_t source = form.source(value);
-    if (source >= engine().size()) [[unlikely]]
-      refuse_frame(arrival, "a message's source is no PE of this run");
-    return source;
-  }
-
-  /// The length of the message at `at`, which a part states itself. Checked against the frame.
-  std::size_t length_of(const Arrival& arrival, const std::byte* at, const std::byte* end, std::uint64_t length) const {
-    const auto left = std::size_t(end - at);
-    if (keeps_order_by_route() && length == part_mark()) {
-      aggregate::PartHeader part;
-      if (left < sizeof part) refuse_frame(arrival, "a part is longer than the frame");
-      std::memcpy(&part, at, sizeof part);
-      length = part.bytes <= left ? sizeof part + part.bytes : ~std::uint64_t(0);
-    }
-    if (length > left) [[unlikely]]
-      refuse_frame(arrival, "a message is longer than the frame");
-    return length;
-  }
-
-  /// Delivers a message, or takes in a part. Returns how many messages were handled.
-  template <class Invoke>
-  std::uint64_t deliver_one(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source,
-                            std::uint64_t length) {
-    if (Format::fixed || !keeps_order_by_route() || length != part_mark()) [[likely]] {
-      invoke(at, bytes, source);
-      return 1;
-    }
-    return deliver_part(invoke, at, bytes, source);
-  }
-
-  template <class Invoke>
-  std::uint64_t deliver_part(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source) {
-    const std::span<const std::byte> whole = take_part(source, at, bytes);
-    if (whole.data() == nullptr) return 0;
-    if (Format::fixed && whole.size() != Format::fixed_bytes) {
-      throw FormatError("a message in parts does not have the length of its type");
-    }
-    invoke(whole.data(), whole.size(), source);
-    drop_whole();
-    return 1;
-  }
-
-  template <class Invoke>
-  Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
-    const FrameHeader& header = arrival.header;
-    if (header.hops_left != 0 || header.tail_bytes != 0)
-      refuse_frame(arrival, "a message by itself has no hops or tail");
-    if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
-    const std::byte* at = arrival.payload + padding();
-    const std::size_t bytes = header.payload_bytes - padding();
-    if (header.flags == aggregate::frame_of_one) [[likely]] {
-      if (header.count != 1) refuse_frame(arrival, "a message by itself counts as one");
-      if (Format::fixed && bytes != Format::fixed_bytes) refuse_frame(arrival, "its length is not the type's");
-      invoke(at, bytes, header.source);
-      count_handled(1);
-    } else {
-      if (header.flags != aggregate::frame_of_part) refuse_frame(arrival, "it has flags that nobody sets");
-      if (header.count > 1) refuse_frame(arrival, "a message by itself counts as one");
-      count_handled(deliver_part(invoke, at, bytes, header.source));
-    }
-    return Result::done;
-  }
-
-  /// Messages for this PE are delivered, others repacked towards their next hop; pauses where there is no room.
-  template <class Invoke>
-  Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, std::uint32_t& next) {
-    if (arrival.header.hops_left >= route().levels()) refuse_frame(arrival, "it has more hops left than the route");
-    const unsigned level = route().levels() - 1 - arrival.header.hops_left;
-    const aggregate::Entry form = entry(level);
-    const std::size_t count = arrival.header.count;
-    check_lengths(arrival, form);
-    const std::byte* at = arrival.payload + padding();
-    const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
-    const std::byte* entry_end = arrival.tail_end;
-    for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // where it was paused
-      const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
-      at += align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
-    }
-    std::uint64_t handled = 0, forwarded = 0, forwarded_bytes = 0;
-    Result result = Result::done;
-    for (; next < count; ++next, entry_end -= form.bytes()) {
-      const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
-      const std::uint64_t key = form.key(value);
-      if (key >= route().keys(level)) [[unlikely]]
-        refuse_frame(arrival, "a key is out of range");
-      const std::size_t bytes = message_bytes(arrival, at, end, form, value);
-      const aggregate::Route::Hop& hop = route().next(level, std::uint32_t(key));
-      if (level == sorted_level() && hop.slot != aggregate::Route::deliver_here) {
-        const Run run = repack_run(arrival, level, hop, at, entry_end, count - next);
-        if (run.messages == 0) {
-          result = Result::paused;
-          break;
-        }
-        forwarded += run.messages;
-        forwarded_bytes += run.bytes;
-        at += run.bytes;
-        next += std::uint32_t(run.messages - 1);
-        entry_end -= (run.messages - 1) * form.bytes();
-        continue;
-      }
-      const PeId source = source_in(arrival, form, value);
-      if (hop.slot == aggregate::Route::deliver_here) {
-        handled += deliver_one(invoke, at, bytes, source, form.length(value));
-      } else {
-        if (!repack(arrival, hop, at, bytes, form.length(value), source)) {
-          result = Result::paused;
-          break;
-        }
-        ++forwarded;
-        forwarded_bytes += align_up(bytes, Format::alignment);
-      }
-      at += align_up(bytes, Format::alignment);
-    }
-    if (next == count && at != end) refuse_frame(arrival, "it is longer than its messages");
-    count_delivered(handled, forwarded, forwarded_bytes);
-    return result;
-  }
-
-  std::size_t message_bytes(const Arrival& arrival, const std::byte* at, const std::byte* end,
-                            const aggregate::Entry& form, std::uint64_t value) const {
-    if constexpr (Format::fixed) {
-      return Format::fixed_bytes;  // check_lengths() has seen to it
-    } else {
-      return length_of(arrival, at, end, form.length(value));
-    }
-  }
-
-  /// Appends a message to the buffer of its next hop. False where there is no room.
-  bool repack(const Arrival& arrival, const aggregate::Route::Hop& hop, const std::byte* at, std::size_t bytes,
-              std::uint64_t length, std::uint64_t source) {
-    const aggregate::SlotEntry& form = slot_entry(hop.slot);
-    const std::size_t padded = align_up(bytes, Format::alignment);
-    aggregate::Slot& slot = slots_[hop.slot];
-    for (;;) {
-      const bool fits = Format::fixed ? slot.cursor != slot.limit
-                                      : is_open(hop.slot) && padded + form.bytes + aggregate::entry_slack <= room(slot);
-      if (fits) break;
-      if (is_open(hop.slot)) {
-        if (is_empty(hop.slot)) refuse_frame(arrival, "a message is longer than any that is forwarded");
-        flush_slot(hop.slot, am::FlushReason::full);
-      }
-      if (!try_open_slot(hop.slot, padded)) return false;
-    }
-    if constexpr (Format::fixed) {
-      copy_fixed<Format::fixed_bytes>(slot.cursor, at);
-      slot.cursor += padded;
-      push_entry(slot, form, form.encode(0, hop.key, source));
-    } else {
-      const bool beyond_threshold = slot.cursor + padded >= slot.limit;
-      copy_short(slot.cursor, at, bytes);
-      slot.cursor += padded;
-      write_entry(tail_of(slot), form, form.encode(length, hop.key, source));
-      slot.limit -= form.bytes;
-      if (beyond_threshold) flush_slot(hop.slot, am::FlushReason::full);
-    }
-    return true;
-  }
-
-  bool keeps_order_by_route() const { return !Format::fixed && is_ordered() && !is_direct(); }
-
-  std::shared_ptr<void> handler_;
-  Result (*deliver_)(Aggregator&, const Arrival&, std::uint32_t&) = nullptr;
 };
 
 }  // namespace headway

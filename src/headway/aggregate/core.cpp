@@ -165,6 +165,11 @@ void Core::refuse_frame(const Arrival& arrival, const char* what) const {
                                 arrival.header.source, description(), what));
 }
 
+void Core::refuse_to_post_row() const {
+  throw UsageError(
+      fmt::format("what makes the elements of a send_range() sends or waits, during it, for {}", description()));
+}
+
 // --- slots
 
 am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left) {
@@ -266,9 +271,10 @@ void Core::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
   if (merger_ != nullptr) merger_->count_open(by_target);
 }
 
-void Core::flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
+void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   Slot& s = set.slots[slot];
   ColdSlot& cold = set.cold[slot];
+  if (cold.in_row) refuse_to_post_row();
   const std::size_t tail = tail_bytes(set, slot);
   const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
   const std::size_t count = messages_in(set, slot);
@@ -316,7 +322,7 @@ void Core::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops
 
 bool Core::flush_set(SlotSet& set, am::FlushReason reason) {
   const bool any = !set.empty();
-  while (!set.empty()) flush_slot(set, set.first_open, reason);
+  while (!set.empty()) post_slot(set, set.first_open, reason);
   return any;
 }
 
@@ -346,7 +352,7 @@ bool Core::flush_due(std::int64_t now) {
   bool any = false;
   for (const auto& set : sets_) {
     for (; !set->empty() && set->cold[set->first_open].due <= now; any = true) {
-      flush_slot(*set, set->first_open, am::FlushReason::timeout);
+      post_slot(*set, set->first_open, am::FlushReason::timeout);
     }
   }
   if (merger_ != nullptr) any |= merger_->flush_due(now);

@@ -130,10 +130,12 @@ class Core : public am::FrameHandler {
   bool open_slot(std::uint32_t slot, std::size_t padded, Wait wait);
   /// For forwarding: a frame within the budget or nothing.
   bool try_open_slot(std::uint32_t slot, std::size_t padded);
-  void flush_slot(std::uint32_t slot, am::FlushReason reason) { flush_slot(*current_, slot, reason); }
+  void flush_slot(std::uint32_t slot, am::FlushReason reason) { post_slot(*current_, slot, reason); }
   bool is_open(std::uint32_t slot) const { return slots_[slot].begin != nullptr; }
   /// An open one without messages; some may have no bytes.
   bool is_empty(std::uint32_t slot) const { return messages_in(*current_, slot) == 0; }
+  /// Of an open slot of messages of fixed size without entries.
+  Row begin_row(std::uint32_t slot) { return Row(slots_[slot], current_->cold[slot]); }
   /// After posting a buffer from the main program: let handlers run.
   void after_post() { poll_some(); }
   /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
@@ -236,6 +238,7 @@ class Core : public am::FrameHandler {
 
   /// Messages of a scope that now wait for what does not exist here yet, or (negative) no longer.
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
+  [[noreturn]] void refuse_to_post_row() const;
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
 
   void count_handled(std::uint64_t messages) {
@@ -274,7 +277,7 @@ class Core : public am::FrameHandler {
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
   std::size_t tail_bytes(const SlotSet& set, std::uint32_t slot) const;
   std::size_t messages_in(const SlotSet& set, std::uint32_t slot) const;
-  void flush_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason);
+  void post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason);
   bool flush_set(SlotSet& set, am::FlushReason reason);
   void fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
                    std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const;

@@ -17,7 +17,7 @@ struct BufferBytes {
   std::size_t most, open;  // of one, and of all that may be open
 };
 constexpr BufferBytes default_buffers = {256_KiB, 512_KiB}, default_buffers_of_small = {64_KiB, 256_KiB};
-constexpr std::size_t small_message_bytes = 16, default_buffer_bytes_min = 4_KiB;
+constexpr std::size_t small_message_bytes = 8, default_buffer_bytes_min = 4_KiB;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
 constexpr double default_threshold = 0.9, default_cutoff = 0.1, default_fixed_cutoff = 0.5;
 constexpr double packed_bytes_max = 32_KiB;  // larger messages of fixed size gain nothing by being packed

@@ -41,6 +41,29 @@ struct ColdSlot {
   std::int64_t due = am::never;
   Gathering gathering;
   BufferSize size;
+  bool in_row = false;  // a Row writes into its frame
+};
+
+/// Keeps a slot's cursor while messages are written behind one another. Others find the slot full meanwhile, and
+/// whoever would post its frame is refused.
+class Row {
+ public:
+  Row(Slot& slot, ColdSlot& cold) : at(slot.cursor), slot_(slot), cold_(cold) {
+    slot.cursor = slot.limit;
+    cold.in_row = true;
+  }
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+  ~Row() {
+    slot_.cursor = at;
+    cold_.in_row = false;
+  }
+
+  std::byte* at;
+
+ private:
+  Slot& slot_;
+  ColdSlot& cold_;
 };
 
 /// All slots of a route, for the messages of one scope.
