@@ -176,6 +176,20 @@ TEST(AdaptedSizes, messages_of_fixed_size_have_buffers_for_several_at_least) {
   });
 }
 
+TEST(AdaptedSizes, the_largest_is_derived_from_what_the_transport_says_that_frames_cost) {
+  am::SimulateOptions options{.pes = 64, .budget_bytes = 16_MiB};
+  for (const auto& [overhead_ns, bytes] : {std::pair(0, 8_KiB), {1'500, 64_KiB}}) {
+    options.conditions.overhead_ns = overhead_ns;
+    options.conditions.gap_per_byte_ns = 0.4;
+    const am::SimulateResult result = am::simulate(options, [expected = bytes](Pe& pe) {
+      const Aggregator<std::string_view> texts(pe);
+      EXPECT_EQ(texts.options().buffer_bytes, expected);
+      return 0;
+    });
+    EXPECT_EQ(result.status, 0) << result.text;
+  }
+}
+
 // --- above the cutoff
 
 template <std::size_t bytes>

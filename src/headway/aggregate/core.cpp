@@ -37,6 +37,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
                                                   .pes_per_process = process_pes_,
                                                   .budget_bytes = engine_->store().budget_bytes(),
                                                   .message_bytes = shape_.fixed_bytes,
+                                                  .costs = engine_->endpoint().costs(),
                                                   .settings = engine_->aggregation_settings()}))),
       route_(engine_->id(), engine_->size(), options_.topology, process_pes_),
       direct_(options_.topology.dimensions == 0),

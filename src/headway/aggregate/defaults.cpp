@@ -6,6 +6,7 @@
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <numbers>
 #include <numeric>
 
 namespace headway::aggregate {
@@ -16,11 +17,16 @@ namespace {
 struct BufferBytes {
   std::size_t most, open;  // of one, and of all that may be open
 };
-constexpr BufferBytes default_buffers = {256_KiB, 512_KiB}, default_buffers_of_small = {64_KiB, 256_KiB};
+constexpr BufferBytes cached_buffers = {256_KiB, 512_KiB}, cached_buffers_of_small = {64_KiB, 256_KiB};
 constexpr std::size_t small_message_bytes = 8, default_buffer_bytes_min = 4_KiB;
+
+// What an aggregator itself takes, sending and delivering together: docs/performance.md, messages of 8 and 1000 bytes.
+constexpr double message_ns = 1, copy_ns_per_byte = 0.025;
+// What a byte takes in addition where open buffers do not stay in the cache: copies run at 163 GB/s in a core's cache,
+// at 60 out of the next one, at 22 out of memory.
+constexpr double cache_miss_ns_per_byte = 0.02;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
 constexpr double default_threshold = 0.9, default_cutoff = 0.1, default_fixed_cutoff = 0.5;
-constexpr double packed_bytes_max = 32_KiB;  // larger messages of fixed size gain nothing by being packed
 
 void require(bool holds, const char* option, double value, const char* allowed) {
   if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
@@ -35,10 +41,44 @@ std::size_t peers(const Surroundings& s, Topology topology) {
 /// What each of them may take: together half the budget.
 std::size_t share(const Surroundings& s, Topology topology) { return s.budget_bytes / (2 * peers(s, topology)); }
 
-/// The fewest hops with which buffers may be as large as the smallest that pays.
+/// The nearest power of two, at least the smallest default. (No logarithm: all PEs must come to the same.)
+std::size_t rounded(double bytes) {
+  return std::clamp(std::bit_floor(std::size_t(std::min(bytes, double(buffer_bytes_max)) * std::numbers::sqrt2)),
+                    default_buffer_bytes_min, buffer_bytes_max);
+}
+
+/// What a byte of messages takes on a hop, without what frames take: by the wire or by the aggregator, whichever is
+/// more.
+double byte_ns(const Surroundings& s) {
+  const double software = copy_ns_per_byte + (s.message_bytes == 0 ? 0 : message_ns / double(s.message_bytes));
+  return std::max(s.costs.gap_per_byte_ns, software);
+}
+
+/// A buffer in which frames take a ninth of what bytes take: b90 of "Aggregation (variable-size TRAM, 2020)".
+double bytes_of_90_percent(double overhead_ns, double byte_ns) { return 9 * overhead_ns / byte_ns; }
+
+/// As large as buffers should be even if all that may be open do not stay in the cache: with larger ones frames take
+/// less than cache misses do, or less than a ninth of what bytes take.
+std::size_t wanted_bytes(const Surroundings& s) {
+  return rounded(
+      std::min(s.costs.overhead_ns / cache_miss_ns_per_byte, bytes_of_90_percent(s.costs.overhead_ns, byte_ns(s))));
+}
+
+/// With smaller buffers frames take longer than bytes: only then can one more hop, for which bytes are moved once more,
+/// take less than the frames that its larger buffers save.
+std::size_t least_bytes_of_hop(const Surroundings& s) { return rounded(s.costs.overhead_ns / byte_ns(s)); }
+
+/// Of a larger message of fixed size its own frame takes less than a tenth: it gains nothing by being packed.
+double packed_bytes_max(const Surroundings& s) {
+  const double byte_ns_of_large = std::max(s.costs.gap_per_byte_ns, copy_ns_per_byte);
+  return double(rounded(bytes_of_90_percent(s.costs.overhead_ns, byte_ns_of_large)));
+}
+
+/// The fewest hops with which buffers may be large enough.
 Topology derived(const Surroundings& s) {
+  const std::size_t least = least_bytes_of_hop(s);
   unsigned dimensions = 1;
-  while (dimensions < dimensions_max && share(s, grid(dimensions)) < default_buffer_bytes_min &&
+  while (dimensions < dimensions_max && share(s, grid(dimensions)) < least &&
          peers(s, grid(dimensions + 1)) < peers(s, grid(dimensions))) {
     ++dimensions;
   }
@@ -56,9 +96,10 @@ Topology topology_of(const AggregatorOptions& given, const Surroundings& s) {
 
 std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
   const bool small = s.message_bytes != 0 && s.message_bytes <= small_message_bytes;
-  const BufferBytes& defaults = small ? default_buffers_of_small : default_buffers;
+  const BufferBytes& cached = small ? cached_buffers_of_small : cached_buffers;
+  const std::size_t wanted = wanted_bytes(s);
   std::size_t bytes =
-      std::clamp(std::bit_floor(defaults.open / peers(s, topology)), default_buffer_bytes_min, defaults.most);
+      std::clamp(std::bit_floor(cached.open / peers(s, topology)), wanted, std::max(wanted, cached.most));
   if (given.buffer_bytes != derived_bytes) {
     require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
             double(given.buffer_bytes), "256 B to 256 MiB");
@@ -82,7 +123,7 @@ void set_fractions(AggregatorOptions& options, const AggregatorOptions& given, c
     options.threshold = std::min(s.settings.threshold.value_or(variable ? default_threshold : 1), threshold_most);
   }
   if (given.cutoff == derived_fraction) {
-    const double fixed_cutoff = std::min(default_fixed_cutoff, packed_bytes_max / double(options.buffer_bytes));
+    const double fixed_cutoff = std::min(default_fixed_cutoff, packed_bytes_max(s) / double(options.buffer_bytes));
     const double cutoff = s.settings.cutoff.value_or(variable ? default_cutoff : fixed_cutoff);
     options.cutoff = variable ? std::min(cutoff, 1 - options.threshold) : cutoff;
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <headway/aggregate/options.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/transport/endpoint.hpp>
 
 namespace headway::aggregate {
 
@@ -13,6 +14,7 @@ struct Surroundings {
   std::size_t pes_per_process = 1;
   std::size_t budget_bytes = 0;   // of one PE
   std::size_t message_bytes = 0;  // of every message, padding included; 0: they differ
+  TransportCosts costs;
   AggregationSettings settings = {};
 };
 

@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -8,6 +7,7 @@
 #include <headway/aggregate/defaults.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/transport/local/local.hpp>
 #include <string>
 #include <string_view>
 #include <support/run_pes.hpp>
@@ -21,23 +21,28 @@ using aggregate::Surroundings;
 using testing::expect_run;
 using namespace std::chrono_literals;
 
+/// PEs of one machine, as the local transport has them.
+Surroundings here(std::size_t pes, std::size_t budget_bytes, std::size_t message_bytes = 0) {
+  return {.pes = pes, .budget_bytes = budget_bytes, .message_bytes = message_bytes, .costs = local::costs};
+}
+
 TEST(Defaults, one_dimension_while_each_buffer_may_be_as_large_as_pays) {
   for (const std::size_t pes : {1, 2, 8, 64, 1000}) {
-    EXPECT_EQ(resolve({}, {.pes = pes, .budget_bytes = 16_MiB}).topology, grid(1)) << pes;
+    EXPECT_EQ(resolve({}, here(pes, 16_MiB)).topology, grid(1)) << pes;
   }
-  EXPECT_EQ(resolve({}, {.pes = 128, .budget_bytes = 1_MiB}).topology, grid(1));
+  EXPECT_EQ(resolve({}, here(128, 1_MiB)).topology, grid(1));
 }
 
 TEST(Defaults, more_dimensions_where_the_budget_would_leave_too_little_to_each_buffer) {
-  EXPECT_EQ(resolve({}, {.pes = 129, .budget_bytes = 1_MiB}).topology, grid(2));
-  EXPECT_EQ(resolve({}, {.pes = 4096, .budget_bytes = 16_MiB}).topology, grid(2));
-  EXPECT_EQ(resolve({}, {.pes = 4096, .budget_bytes = 1_MiB}).topology, grid(2));
-  EXPECT_EQ(resolve({}, {.pes = 4097, .budget_bytes = 1_MiB}).topology, grid(3));
+  EXPECT_EQ(resolve({}, here(129, 1_MiB)).topology, grid(2));
+  EXPECT_EQ(resolve({}, here(4096, 16_MiB)).topology, grid(2));
+  EXPECT_EQ(resolve({}, here(4096, 1_MiB)).topology, grid(2));
+  EXPECT_EQ(resolve({}, here(4097, 1_MiB)).topology, grid(3));
 }
 
 TEST(Defaults, buffers_share_half_the_budget_and_what_stays_in_cache) {
   auto bytes = [](std::size_t pes, std::size_t budget, std::size_t message_bytes) {
-    return resolve({}, {.pes = pes, .budget_bytes = budget, .message_bytes = message_bytes}).buffer_bytes;
+    return resolve({}, here(pes, budget, message_bytes)).buffer_bytes;
   };
   for (const std::size_t small : {1, 8}) {
     EXPECT_EQ(bytes(2, 16_MiB, small), 64_KiB);
@@ -55,7 +60,7 @@ TEST(Defaults, buffers_share_half_the_budget_and_what_stays_in_cache) {
 
 TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themselves) {
   auto cutoff_bytes = [](std::size_t pes, std::size_t message_bytes) {
-    const AggregatorOptions options = resolve({}, {.pes = pes, .budget_bytes = 16_MiB, .message_bytes = message_bytes});
+    const AggregatorOptions options = resolve({}, here(pes, 16_MiB, message_bytes));
     return std::size_t(options.cutoff * double(options.buffer_bytes));
   };
   EXPECT_EQ(cutoff_bytes(2, 8), 32_KiB);
@@ -63,11 +68,89 @@ TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themse
   EXPECT_EQ(cutoff_bytes(16, 1000), 16_KiB);
 }
 
+// --- transports that cost more
+
+constexpr TransportCosts tcp{.overhead_ns = 3'000, .gap_per_byte_ns = 0.4, .latency_ns = 15'000};
+constexpr TransportCosts fast_network{.overhead_ns = 500, .gap_per_byte_ns = 0.04, .latency_ns = 1'000};
+
+/// Of a local transport whose frames take so many times as long.
+TransportCosts with_overhead(double times) {
+  TransportCosts costs = local::costs;
+  costs.overhead_ns *= times;
+  return costs;
+}
+
+AggregatorOptions derived_for(const TransportCosts& costs, std::size_t pes, std::size_t budget_bytes,
+                              std::size_t message_bytes = 0) {
+  Surroundings s = here(pes, budget_bytes, message_bytes);
+  s.costs = costs;
+  return resolve({}, s);
+}
+
+TEST(Defaults, buffers_are_larger_where_frames_cost_more_than_caches_save) {
+  for (const std::size_t message_bytes : {8, 16, 17, 1000, 0}) {
+    for (const std::size_t pes : {16, 64, 128, 500}) {
+      const std::size_t local = derived_for(local::costs, pes, 256_MiB, message_bytes).buffer_bytes;
+      const std::size_t costly = derived_for(with_overhead(40), pes, 256_MiB, message_bytes).buffer_bytes;
+      EXPECT_EQ(costly, 128_KiB) << pes << " PEs, " << message_bytes;
+      EXPECT_GE(costly, 4 * local) << pes << " PEs, " << message_bytes;
+    }
+  }
+  EXPECT_EQ(derived_for(with_overhead(40), 2, 16_MiB, 8).buffer_bytes, 128_KiB);
+  EXPECT_EQ(derived_for(with_overhead(40), 2, 16_MiB).buffer_bytes, 256_KiB);  // in the cache, and large enough
+  EXPECT_EQ(derived_for(with_overhead(0.01), 1000, 16_MiB).buffer_bytes, 4_KiB);
+}
+
+TEST(Defaults, buffers_need_not_be_larger_than_what_makes_nine_tenths_of_the_wires_rate) {
+  EXPECT_EQ(derived_for(tcp, 64, 256_MiB).buffer_bytes, 64_KiB);  // 9 * 3000 / 0.4
+  EXPECT_EQ(derived_for(fast_network, 64, 256_MiB).buffer_bytes, 32_KiB);
+  EXPECT_EQ(derived_for({.overhead_ns = 3'000, .gap_per_byte_ns = 4, .latency_ns = 0}, 64, 256_MiB).buffer_bytes,
+            8_KiB);
+}
+
+TEST(Defaults, buffers_that_cost_more_still_share_half_the_budget) {
+  EXPECT_EQ(derived_for(with_overhead(40), 16, 1_MiB).buffer_bytes, 64_KiB);  // 2d: two rows of four
+  EXPECT_EQ(derived_for(with_overhead(40), 16, 1_MiB).topology, grid(2));
+  for (const double overhead_ns : {0.0, 1e-3, 1e6, 1e15}) {
+    for (const double gap_per_byte_ns : {0.0, 1e-9, 1.0, 1e15}) {
+      const TransportCosts costs{overhead_ns, gap_per_byte_ns, 0};
+      for (const std::size_t pes : {1, 2, 64, 4096}) {
+        for (const std::size_t message_bytes : {0, 1, 8, 1'000'000}) {
+          const AggregatorOptions options = derived_for(costs, pes, 1_MiB, message_bytes);
+          EXPECT_GE(options.buffer_bytes, buffer_bytes_min);
+          EXPECT_LE(options.buffer_bytes, 512_KiB);
+          EXPECT_GT(options.cutoff, 0);
+          EXPECT_LE(options.cutoff, 0.5);
+        }
+      }
+    }
+  }
+}
+
+TEST(Defaults, one_hop_more_where_frames_would_take_longer_than_bytes) {
+  EXPECT_EQ(derived_for(tcp, 1000, 16_MiB).topology, grid(1));
+  EXPECT_EQ(derived_for(tcp, 1025, 16_MiB).topology, grid(2));  // below 8 KiB each
+  EXPECT_EQ(derived_for(fast_network, 500, 16_MiB).topology, grid(1));
+  EXPECT_EQ(derived_for(fast_network, 1025, 16_MiB).topology, grid(2));
+  EXPECT_EQ(derived_for(fast_network, 1025, 16_MiB, 8).topology, grid(1));  // messages take longer than their bytes
+}
+
+TEST(Defaults, messages_of_fixed_size_go_by_themselves_from_where_frames_take_a_tenth) {
+  auto cutoff_bytes = [](const TransportCosts& costs) {
+    const AggregatorOptions options = derived_for(costs, 2, 16_MiB, 1000);
+    return std::size_t(options.cutoff * double(options.buffer_bytes));
+  };
+  EXPECT_EQ(cutoff_bytes(local::costs), 32_KiB);
+  EXPECT_EQ(cutoff_bytes(tcp), 64_KiB);
+  EXPECT_EQ(cutoff_bytes(fast_network), 128_KiB);
+}
+
 TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
   const AggregationSettings settings{
       .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us};
   for (const std::size_t message_bytes : {0, 8}) {
-    const Surroundings s{.pes = 8, .budget_bytes = 1_MiB, .message_bytes = message_bytes, .settings = settings};
+    Surroundings s = here(8, 1_MiB, message_bytes);
+    s.settings = settings;
     const AggregatorOptions all = resolve({}, s);
     EXPECT_EQ(all.buffer_bytes, 2_KiB);
     EXPECT_EQ(all.topology, grid(3));
@@ -86,7 +169,8 @@ TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
 }
 
 TEST(Defaults, settings_yield_where_they_cannot_be_together_with_what_is_given) {
-  Surroundings s{.pes = 2, .budget_bytes = 1_MiB, .settings = {.threshold = 0.9, .cutoff = 0.5}};
+  Surroundings s = here(2, 1_MiB);
+  s.settings = {.threshold = 0.9, .cutoff = 0.5};
   EXPECT_LE(resolve({}, s).threshold + resolve({}, s).cutoff, 1);
   EXPECT_LE(resolve({.cutoff = 0.4}, s).threshold, 0.6);
   EXPECT_LE(resolve({.threshold = 1}, s).cutoff, 0);

@@ -56,7 +56,8 @@ struct AggregatorOptions {
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
-  /// Derived: 1d, or more dimensions where the budget's share of each buffer would be below 4 KiB.
+  /// Derived: 1d, or more dimensions where the budget's share of each buffer would be so small (below 4 KiB on one
+  /// machine) that frames take longer than what is in them.
   Topology topology = derived_topology;
   /// Open buffers are sent when the PE has nothing else to do; and where each holds but one message, further messages
   /// go at once, by themselves. False: messages gather until the buffer is full, too old, or flushed.

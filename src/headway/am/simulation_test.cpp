@@ -189,6 +189,19 @@ TEST(Conditions, what_is_not_allowed_is_refused_by_name) {
   }
 }
 
+TEST(Conditions, what_frames_cost_is_what_is_charged_for_them) {
+  SimulateOptions options{.pes = 2};
+  options.conditions.parse("test", "L=3us,o=1us,G=0.5ns", 2);
+  const SimulateResult result = simulate(options, [](Pe& pe) {
+    const TransportCosts costs = pe.engine().endpoint().costs();
+    EXPECT_EQ(costs.overhead_ns, 2'000);  // of sender and receiver
+    EXPECT_EQ(costs.gap_per_byte_ns, 0.5);
+    EXPECT_EQ(costs.latency_ns, 3'000);
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+}
+
 TEST(Conditions, everything_can_be_said) {
   sim::Conditions c;
   c.parse("HEADWAY_SIM",

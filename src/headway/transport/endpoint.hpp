@@ -15,6 +15,14 @@ struct InvalidFrame : FormatError {
   using FormatError::FormatError;
 };
 
+/// What frames between two PEs cost, in the terms of LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995). Layers
+/// above derive defaults from it, for which estimates are good enough.
+struct TransportCosts {
+  double overhead_ns;      // o: processor time for a frame of any length, the sender's and the receiver's together
+  double gap_per_byte_ns;  // G: a PE that sends and receives steadily moves a byte each way in so long
+  double latency_ns;       // L: from when the sender is done with a frame until the receiver may take it
+};
+
 /// States of a frame's memory and who may call what:
 ///
 ///     free --try_claim--> claimed --try_post--> posted --poll (receiver)--> lent --release (receiver)--> returned
@@ -77,6 +85,9 @@ class Endpoint {
 
   /// Sleeps until a frame arrives or comes back, or `ns_max` have passed. Returns at once when one is there already.
   virtual void sleep(std::int64_t ns_max) = 0;
+
+  /// The same on all PEs, always.
+  virtual TransportCosts costs() const = 0;
 
   /// The only clock the layers above use for decisions, in nanoseconds.
   virtual std::int64_t now() const = 0;

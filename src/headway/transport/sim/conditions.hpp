@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/base/random.hpp>
+#include <headway/transport/endpoint.hpp>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -39,6 +40,12 @@ struct Conditions {
     std::int64_t for_ns;  // or `forever`
   };
   std::vector<Stop> stops = {};
+
+  /// What is charged, but for what goes wrong.
+  TransportCosts costs() const {
+    return {
+        .overhead_ns = 2 * double(overhead_ns), .gap_per_byte_ns = gap_per_byte_ns, .latency_ns = double(latency_ns)};
+  }
 
   /// "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,jitter=1,inbox=16,per-process=4,slow=3:100,stop=5@1ms+2ms":
   /// those that are named change, slow and stop may come several times, a stop without duration is for ever. Throws

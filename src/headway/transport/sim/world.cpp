@@ -72,6 +72,7 @@ class SimEndpoint final : public Endpoint {
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
+  TransportCosts costs() const override { return conditions().costs(); }
   std::int64_t now() const override;
   std::span<std::byte> board(std::size_t pe) override;
 
