@@ -135,6 +135,8 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
               [&request](const std::string& text) { request.cutoff = bench::parse_fraction("--cutoff", text, true); });
   add.pass_on("--timeout", "TIME", "send a buffer whose oldest message is older, such as 100us; or none [derived]",
               [](const std::string& text) { bench::parse_time("--timeout", text); });
+  add.pass_on("--delay-cost", "COST", "what it costs that a message waits: seconds for each second, such as 0.01 [0]",
+              [](const std::string& text) { bench::parse_delay_cost("--delay-cost", text); });
   app.add_flag_callback(
       "--ordered", [&] { request.passed_on.emplace_back("--ordered"); }, "first in, first out for each pair of PEs");
 }

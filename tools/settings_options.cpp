@@ -49,6 +49,8 @@ constexpr std::array aggregation_options = {
            "they send a message above this fraction of a buffer by itself [derived]"},
     Option{"--timeout", "--timeout", "HEADWAY_TIMEOUT", "TIME",
            "they send a buffer whose oldest message is older, such as 100us; or none [derived]"},
+    Option{"--delay-cost", "--delay-cost", "HEADWAY_DELAY_COST", "COST",
+           "what it costs that a message waits: seconds for each second, such as 0.01 [0]"},
 };
 
 }  // namespace

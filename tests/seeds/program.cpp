@@ -63,6 +63,16 @@ void draw_processes(Random random, Program& program) {
   }
 }
 
+/// From what hardly matters to what never lets two messages gather.
+void draw_delay_costs(Random random, Program& program) {
+  for (Stage& stage : program.stages) {
+    for (ChannelPlan& plan : stage.channels) {
+      const double cost = std::pow(10, -5 + 6 * random.fraction());
+      if (random.one_in(5) && plan.kind != Kind::default_calls) plan.options.delay_cost = cost;
+    }
+  }
+}
+
 /// Whether what lies in its buffers leaves without a flush.
 bool delivers_unaided(const ChannelPlan& plan) {
   return plan.options.flush_when_idle || plan.options.timeout != headway::no_timeout;
@@ -162,6 +172,7 @@ std::string describe(const ChannelPlan& plan) {
   if (o.threshold != headway::derived_fraction) text += fmt::format(" threshold {:.2g}", o.threshold);
   if (o.cutoff != headway::derived_fraction) text += fmt::format(" cutoff {:.2g}", o.cutoff);
   if (o.timeout == headway::no_timeout) text += " no timeout";
+  if (o.delay_cost != headway::derived_delay_cost) text += fmt::format(" delay cost {:.2g}", o.delay_cost);
   if (!o.flush_when_idle) text += " not when idle";
   if (o.ordered) text += " ordered";
   return text;
@@ -213,6 +224,7 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
     }
   }
   draw_processes(Random(mix(seed, 0x9e05)), program);
+  draw_delay_costs(Random(mix(seed, 0x9e0d)), program);
   for (Stage& stage : program.stages) {
     for (Round& round : stage.rounds) {
       round.number = program.rounds.size();

@@ -230,6 +230,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         if (is_open(hop.slot)) {
           flush_slot(hop.slot, am::FlushReason::full);
           after_post();
+          if (passes(hop.slot, Format::fixed_bytes)) return send_alone(destination, Format::fixed_bytes, wait, args...);
         } else if (!open_slot(hop.slot, Format::fixed_bytes, wait)) {
           return false;
         }

@@ -45,7 +45,8 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       adapts_sizes_(options.buffer_bytes == derived_bytes && !engine_->aggregation_settings().buffer_bytes),
       // one alone gains nothing from a buffer
       capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
-      timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()) {  // centuries
+      timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
+      delay_cost_{engine_->endpoint().costs().overhead_ns, timeout_ns_ == am::never ? 0 : options_.delay_cost} {
   options_.name = name_;
   enter_scope(engine_->scope());
   lay_out(false);
@@ -229,13 +230,16 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   s.begin = s.cursor = frame.frame->payload() + padding_;
   const std::size_t bytes = bytes_of(frame);
   if (shape_.fixed_bytes == 0) {
-    const std::size_t kept_free = bytes - std::min(filled(bytes), bytes);
+    const std::size_t kept_free = bytes - std::min(filled(cold, bytes), bytes);
     const std::size_t spare = kept_free + slot_entries_[slot].bytes + entry_slack;
     s.limit = frame.end - spare + 1;
     s.entry_at = spare - 1 - 8;
   } else {
     s.tail = frame.end;
     s.limit = s.begin + capacity(cold.level, bytes) * shape_.fixed_bytes;
+    if (delay_cost_.any()) {
+      s.limit = std::min(s.limit, s.begin + cold.pace.messages_max(delay_cost_) * shape_.fixed_bytes);
+    }
   }
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
   current_->link(slot);
@@ -249,6 +253,26 @@ void Core::note_peaks(std::size_t target) {
   const std::uint64_t together = merger_ == nullptr ? 0 : merger_->open_bytes();
   open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_ + together);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(target));
+}
+
+/// Variable-size messages: of this frame, when it is posted.
+std::size_t Core::filled(const ColdSlot& slot, std::size_t frame_bytes) const {
+  const std::size_t outside = frame_overhead + padding_ + entry_slack - 1;
+  const std::size_t full = filled(frame_bytes);
+  return delay_cost_.any() ? std::min(full, outside + slot.pace.bytes_max(delay_cost_)) : full;
+}
+
+void Core::learn_pace(ColdSlot& slot, std::size_t messages, std::size_t bytes) {
+  const std::int64_t opened = slot.due - timeout_ns_;
+  slot.pace.posted(engine_->now() - opened, messages, bytes);
+}
+
+/// Whether a message would gather with too few others in the time that its delay is worth. Asked only where no buffer
+/// is open for its hop.
+bool Core::comes_too_late(std::uint32_t slot, std::size_t bytes) {
+  ColdSlot& cold = current_->cold[slot];
+  const bool passes = cold.pace.passes(delay_cost_, bytes, engine_->now());
+  return passes && is_last_hop(cold);
 }
 
 std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
@@ -285,7 +309,8 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
-  if (idle_flush_ && cold.level + 1u == route_.levels()) cold.gathering.posted(reason, count);
+  if (idle_flush_ && is_last_hop(cold)) cold.gathering.posted(reason, count);
+  if (delay_cost_.any()) learn_pace(cold, count, payload_bytes - padding_ + tail);
   const std::size_t used = frame_overhead + payload_bytes + tail;
   cold.size.posted(sizes_, reason, used);
   engine_->count_created(count, set.scope);

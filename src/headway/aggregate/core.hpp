@@ -141,7 +141,9 @@ class Core : public am::FrameHandler {
   /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
   /// message.
   bool passes(std::uint32_t slot, std::size_t bytes) {
-    return !is_open(slot) && bytes <= alone_bytes_max() && current_->cold[slot].gathering.passes(engine_->times_idle());
+    if (is_open(slot) || bytes > alone_bytes_max()) return false;
+    return (delay_cost_.any() && comes_too_late(slot, bytes)) ||
+           current_->cold[slot].gathering.passes(engine_->times_idle());
   }
 
   /// Variable-size messages: the lowest entry's begin, and bytes between cursor and tail.
@@ -275,6 +277,10 @@ class Core : public am::FrameHandler {
   std::size_t next_frame_bytes(std::uint32_t slot, std::size_t padded);
   std::uint8_t hops_left(std::uint32_t slot) const { return std::uint8_t(route_.levels() - 1 - route_.level(slot)); }
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
+  bool is_last_hop(const ColdSlot& slot) const { return slot.level + 1u == route_.levels(); }
+  bool comes_too_late(std::uint32_t slot, std::size_t bytes);
+  std::size_t filled(const ColdSlot& slot, std::size_t frame_bytes) const;
+  void learn_pace(ColdSlot& slot, std::size_t messages, std::size_t bytes);
   std::size_t tail_bytes(const SlotSet& set, std::uint32_t slot) const;
   std::size_t messages_in(const SlotSet& set, std::uint32_t slot) const;
   void post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason);
@@ -325,6 +331,7 @@ class Core : public am::FrameHandler {
   bool adapts_sizes_;
   std::size_t capacity_wanted_;  // of a buffer, so that messages of fixed size gather at all
   std::int64_t timeout_ns_;
+  DelayCost delay_cost_;
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/defaults.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/transport/local/local.hpp>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <support/run_pes.hpp>
@@ -66,6 +68,37 @@ TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themse
   EXPECT_EQ(cutoff_bytes(2, 8), 32_KiB);
   EXPECT_EQ(cutoff_bytes(2, 1000), 32_KiB);
   EXPECT_EQ(cutoff_bytes(16, 1000), 16_KiB);
+}
+
+TEST(Defaults, a_cost_of_delay_that_cannot_be_is_refused_with_what_is_allowed) {
+  for (const double cost : {-1.0, -1e-9, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    try {
+      resolve({.delay_cost = cost}, here(2, 1_MiB));
+      ADD_FAILURE() << "taken: " << cost;
+    } catch (const SettingError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                fmt::format("aggregator option delay_cost = {}: allowed is a number, 0 or more", cost));
+    }
+  }
+}
+
+TEST(Defaults, delay_costs_nothing_unless_somebody_says_so) {
+  EXPECT_EQ(resolve({}, here(2, 1_MiB)).delay_cost, 0);
+  EXPECT_EQ(resolve({}, here(2, 1_MiB)).timeout, 1ms);
+  EXPECT_EQ(resolve({.timeout = no_timeout, .delay_cost = 0}, here(2, 1_MiB)).timeout, no_timeout);
+}
+
+TEST(Defaults, the_timeout_is_at_most_the_delay_beyond_which_gathering_does_not_pay) {
+  auto timeout = [](double delay_cost, std::chrono::nanoseconds given) {
+    return resolve({.timeout = given, .delay_cost = delay_cost}, here(2, 1_MiB)).timeout;
+  };
+  EXPECT_EQ(timeout(1, derived_timeout), 160ns);  // 2 * 80 ns
+  EXPECT_EQ(timeout(0.001, derived_timeout), 160us);
+  EXPECT_EQ(timeout(0.001, no_timeout), 160us);
+  EXPECT_EQ(timeout(0.001, 50us), 50us);
+  EXPECT_EQ(timeout(1e-5, derived_timeout), 1ms);
+  EXPECT_EQ(timeout(1e300, derived_timeout), 0ns);
+  EXPECT_EQ(timeout(1e-300, no_timeout), no_timeout);
 }
 
 // --- transports that cost more
@@ -147,7 +180,7 @@ TEST(Defaults, messages_of_fixed_size_go_by_themselves_from_where_frames_take_a_
 
 TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
   const AggregationSettings settings{
-      .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us};
+      .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us, .delay_cost = 1e-6};
   for (const std::size_t message_bytes : {0, 8}) {
     Surroundings s = here(8, 1_MiB, message_bytes);
     s.settings = settings;
@@ -157,14 +190,16 @@ TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
     EXPECT_EQ(all.threshold, 0.5);
     EXPECT_EQ(all.cutoff, 0.25);
     EXPECT_EQ(all.timeout, 7us);
+    EXPECT_EQ(all.delay_cost, 1e-6);
     const AggregatorOptions given{
-        .buffer_bytes = 1_KiB, .threshold = 0.6, .cutoff = 0.1, .timeout = 5us, .topology = grid(1)};
+        .buffer_bytes = 1_KiB, .threshold = 0.6, .cutoff = 0.1, .timeout = 5us, .delay_cost = 0, .topology = grid(1)};
     const AggregatorOptions kept = resolve(given, s);
     EXPECT_EQ(kept.buffer_bytes, 1_KiB);
     EXPECT_EQ(kept.topology, grid(1));
     EXPECT_EQ(kept.threshold, 0.6);
     EXPECT_EQ(kept.cutoff, 0.1);
     EXPECT_EQ(kept.timeout, 5us);
+    EXPECT_EQ(kept.delay_cost, 0);
   }
 }
 
@@ -211,7 +246,11 @@ TEST(Defaults, settings_that_cannot_be_are_refused_by_name) {
                                     {"HEADWAY_THRESHOLD", "1.5"},
                                     {"HEADWAY_CUTOFF", "-0.1"},
                                     {"HEADWAY_CUTOFF", "nan"},
-                                    {"HEADWAY_TIMEOUT", "soon"}}) {
+                                    {"HEADWAY_TIMEOUT", "soon"},
+                                    {"HEADWAY_DELAY_COST", "-0.1"},
+                                    {"HEADWAY_DELAY_COST", "inf"},
+                                    {"HEADWAY_DELAY_COST", "nan"},
+                                    {"HEADWAY_DELAY_COST", "1us"}}) {
     ::setenv(name, value, 1);
     try {
       Settings::from_environment();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/base/settings.hpp>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,7 @@ inline constexpr Topology derived_topology{~0u - 1};
 inline constexpr std::size_t derived_bytes = ~std::size_t(0);
 inline constexpr double derived_fraction = -1;
 inline constexpr std::chrono::nanoseconds derived_timeout{-1};
+inline constexpr double derived_delay_cost = std::numeric_limits<double>::lowest();
 inline constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
 /// Options of an aggregator; all PEs give the same. See "Aggregation (variable-size TRAM, 2020)" for the fractions.
@@ -56,6 +58,12 @@ struct AggregatorOptions {
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
+  /// What it costs that messages wait: seconds for each second that one message is delayed, 0 or more. 0, which is
+  /// derived: nothing, only throughput counts. Else each destination's buffers are posted when as many messages have
+  /// gathered as make frames and delay cost least together, messages that come too seldom for that go by themselves,
+  /// and `timeout` is at most the delay beyond which gathering cannot pay. Who knows but the longest delay that matters
+  /// gives `timeout` alone.
+  double delay_cost = derived_delay_cost;
   /// Derived: 1d, or more dimensions where the budget's share of each buffer would be so small (below 4 KiB on one
   /// machine) that frames take longer than what is in them.
   Topology topology = derived_topology;

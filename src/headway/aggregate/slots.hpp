@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/buffer_size.hpp>
+#include <headway/aggregate/delay_cost.hpp>
 #include <headway/aggregate/gathering.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/am/engine.hpp>
@@ -41,6 +42,7 @@ struct ColdSlot {
   std::int64_t due = am::never;
   Gathering gathering;
   BufferSize size;
+  Pace pace;
   bool in_row = false;  // a Row writes into its frame
 };
 

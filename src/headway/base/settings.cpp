@@ -19,9 +19,9 @@ namespace headway {
 namespace {
 
 constexpr std::array variables = {
-    "HEADWAY_PES",      "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_BUDGET", "HEADWAY_SPILL",
-    "HEADWAY_BIND",     "HEADWAY_STALL",           "HEADWAY_SEED",      "HEADWAY_SIM",    "HEADWAY_BUFFER_BYTES",
-    "HEADWAY_TOPOLOGY", "HEADWAY_THRESHOLD",       "HEADWAY_CUTOFF",    "HEADWAY_TIMEOUT"};
+    "HEADWAY_PES",      "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_BUDGET",  "HEADWAY_SPILL",
+    "HEADWAY_BIND",     "HEADWAY_STALL",           "HEADWAY_SEED",      "HEADWAY_SIM",     "HEADWAY_BUFFER_BYTES",
+    "HEADWAY_TOPOLOGY", "HEADWAY_THRESHOLD",       "HEADWAY_CUTOFF",    "HEADWAY_TIMEOUT", "HEADWAY_DELAY_COST"};
 
 constexpr const char* transports =
     has_simulation ? "local or sim (this build has no other transport)"
@@ -195,6 +195,12 @@ AggregationSettings AggregationSettings::from_environment() {
     settings.timeout = *text == "none"
                            ? std::chrono::nanoseconds::max()
                            : parse_duration("HEADWAY_TIMEOUT", *text, "a time such as 100us or 1ms, or none");
+  }
+  if (const auto text = variable("HEADWAY_DELAY_COST")) {
+    settings.delay_cost = parse_number<double>(*text);
+    if (!settings.delay_cost || !(*settings.delay_cost >= 0) || !std::isfinite(*settings.delay_cost)) {
+      refuse("HEADWAY_DELAY_COST", *text, "a number, 0 or more");
+    }
   }
   return settings;
 }
