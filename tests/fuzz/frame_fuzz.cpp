@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <deque>
 #include <fuzz/frame_input.hpp>
 #include <fuzz/fuzz.hpp>
 #include <fuzz/memory_endpoint.hpp>
@@ -34,6 +35,7 @@ using fuzz::mutate_frame;
 using enum How;
 
 constexpr std::size_t budget_bytes = 64_KiB;
+constexpr std::int64_t buffers_wait_ns = 1'000'000;  // no buffer of a process waits so long for more
 
 struct Wide {
   std::uint64_t words[4];
@@ -108,7 +110,14 @@ class Kinds {
         tables_source_(pe, small(2)),
         calls_2d_(pe, small(2)),
         silent_(pe, small()),
-        destroyed_(std::in_place, pe, small()) {
+        destroyed_(std::in_place, pe, small()),
+        fixed_wps_(pe, small(1, Scheme::wps)),
+        fixed_wsp_(pe, small(1, Scheme::wsp)),
+        words_wsp_2d_(pe, small(2, Scheme::wsp)),
+        texts_ordered_wsp_(pe, ordered(1, Scheme::wsp)),
+        fixed_pp_(pe, small(1, Scheme::pp)),
+        aligned_pp_(pe, small(1, Scheme::pp)),
+        words_pp_2d_(pe, small(2, Scheme::pp)) {
     fixed_.on([&s](std::uint64_t v) { s.one(v); });
     fixed_2d_.on([&s](const std::uint64_t& v) { s.one(v); });
     fixed_3d_.on([&s](PeId source, std::uint32_t, std::uint8_t) { s.source(source); });
@@ -131,6 +140,13 @@ class Kinds {
     });
     destroyed_->on([](std::uint16_t) {});
     destroyed_.reset();
+    fixed_wps_.on([&s](PeId source, std::uint64_t v) { s.source(source), s.one(v); });
+    fixed_wsp_.on([&s](const std::uint64_t& v) { s.one(v); });
+    words_wsp_2d_.on([&s](PeId source, Words v) { s.source(source), s.all(v); });
+    texts_ordered_wsp_.on([&s](std::string_view v) { s.text(v); });
+    fixed_pp_.on([&s](PeId source, std::uint64_t v) { s.source(source), s.one(v); });
+    aligned_pp_.on([&s](const Aligned& v) { s.one(v); });
+    words_pp_2d_.on([&s](Words v) { s.all(v); });
   }
 
   /// Sends to every PE from every kind, `times` of each.
@@ -144,11 +160,11 @@ class Kinds {
   void flush() { pe_.engine().flush_all(am::FlushReason::requested); }
 
  private:
-  static AggregatorOptions small(unsigned dimensions = 1) {
-    return {.buffer_bytes = 1_KiB, .topology = grid(dimensions)};
+  static AggregatorOptions small(unsigned dimensions = 1, Scheme scheme = Scheme::ww) {
+    return {.buffer_bytes = 1_KiB, .topology = grid(dimensions, scheme)};
   }
-  static AggregatorOptions ordered(unsigned dimensions) {
-    return {.buffer_bytes = 1_KiB, .topology = grid(dimensions), .ordered = true};
+  static AggregatorOptions ordered(unsigned dimensions, Scheme scheme = Scheme::ww) {
+    return {.buffer_bytes = 1_KiB, .topology = grid(dimensions, scheme), .ordered = true};
   }
   static void look_at(Seen& s, const Table& table) {
     for (const auto& [name, values] : table) s.text(name), s.bytes(values.data(), values.size() * 4);
@@ -167,6 +183,9 @@ class Kinds {
     mixed_.send(to, std::uint32_t(word), text, doubles);
     const Table table{{text, {1, 2, 3}}, {"", {}}};
     tables_.send(to, table), tables_source_.send(to, word, table, text);
+    fixed_wps_.send(to, word), fixed_wsp_.send(to, word), fixed_pp_.send(to, word);
+    words_wsp_2d_.send(to, words), words_pp_2d_.send(to, words), texts_ordered_wsp_.send(to, text);
+    aligned_pp_.send(to, Aligned{{word}});
     for (CallAggregator* calls : {&default_calls(pe_), &calls_2d_}) {
       calls->rpc_ff(
           to, [](std::uint64_t v) { seen->one(v); }, word);
@@ -190,6 +209,7 @@ class Kinds {
     const std::vector<std::uint64_t> words(40, 7), more(700, 9);
     words_.send(to, words), words_.send(to, more), words_2d_.send(to, words), words_ordered_.send(to, more);
     texts_ordered_2d_.send(to, text), texts_ordered_3d_.send(to, text), texts_direct_.send(to, longer);
+    texts_ordered_wsp_.send(to, text), words_pp_2d_.send(to, words);
     mixed_.send(to, 1, text, std::vector<double>(20, 2.5));
     tables_.send(to, {{text, std::vector<std::uint32_t>(100, 3)}});
   }
@@ -211,6 +231,12 @@ class Kinds {
   CallAggregator calls_2d_;
   Aggregator<std::uint16_t> silent_;  // nobody listens
   std::optional<Aggregator<std::uint16_t>> destroyed_;
+  Aggregator<std::uint64_t> fixed_wps_, fixed_wsp_;  // grids of PEs where each is a process
+  Aggregator<Words> words_wsp_2d_;
+  Aggregator<std::string_view> texts_ordered_wsp_;
+  Aggregator<std::uint64_t> fixed_pp_;
+  Aggregator<Aligned> aligned_pp_;
+  Aggregator<Words> words_pp_2d_;
 };
 
 struct Stop : std::runtime_error {
@@ -219,8 +245,8 @@ struct Stop : std::runtime_error {
 
 /// A PE by itself.
 struct Node {
-  Node(std::size_t id, std::size_t pes, MemoryEndpoint::OnPost posted)
-      : endpoint(id, pes, sizeof(am::PeBoard), std::move(posted)),
+  Node(std::size_t id, std::size_t pes, MemoryEndpoint::Process& process, MemoryEndpoint::OnPost posted)
+      : endpoint(id, pes, sizeof(am::PeBoard), process, std::move(posted)),
         engine(endpoint, {.budget_bytes = budget_bytes,
                           .spill_bytes = 4_MiB,
                           .idle = am::Idle::sleep,
@@ -234,11 +260,11 @@ struct Node {
   std::unique_ptr<Kinds> kinds;
 };
 
-/// How many PEs, and which of them decodes.
+/// How many PEs, which of them decodes, and how many are threads of one process.
 struct Shape {
-  std::size_t pes, me;
+  std::size_t pes, me, pes_per_process;
 };
-constexpr Shape shapes[] = {{7, 4}, {20, 9}};
+constexpr Shape shapes[] = {{7, 4, 1}, {20, 9, 1}, {13, 5, 4}, {18, 7, 3}};
 
 using Signatures = std::map<std::uint16_t, std::uint16_t>;  // by handler
 
@@ -257,8 +283,9 @@ class Capture {
   Capture(Shape shape, std::vector<Bytes>& inputs, Signatures& signatures)
       : me_(shape.me), inputs_(inputs), signatures_(signatures), pending_(shape.pes) {
     for (std::size_t pe = 0; pe < shape.pes; ++pe) {
+      if (pe % shape.pes_per_process == 0) processes_.emplace_back().pes = shape.pes_per_process;
       nodes_.push_back(
-          std::make_unique<Node>(pe, shape.pes,
+          std::make_unique<Node>(pe, shape.pes, processes_.back(),
                                  [this](std::size_t target, const FrameHeader& header, const std::byte* payload,
                                         const std::byte* tail_end) { post(target, header, payload, tail_end); }));
     }
@@ -303,6 +330,7 @@ class Capture {
         any |= !pending_[pe].empty();
         give(pe);
         seen = &nodes_[pe]->seen;
+        nodes_[pe]->endpoint.sleep(buffers_wait_ns);
         while (nodes_[pe]->engine.progress()) any = true;
       }
     }
@@ -340,6 +368,7 @@ class Capture {
   std::vector<std::vector<Bytes>> pending_;
   std::vector<std::vector<Line>> memory_;  // of frames that have been delivered: some are held until the end
   std::map<std::array<unsigned, 5>, int> taken_;
+  std::deque<MemoryEndpoint::Process> processes_;
   std::vector<std::unique_ptr<Node>> nodes_;
 };
 
@@ -353,8 +382,10 @@ class Frames final : public fuzz::Target {
 
   void begin_round(std::uint64_t round) override {
     shape_ = round % std::size(shapes);
+    const Shape& shape = shapes[shape_];
     node_.reset();
-    node_ = std::make_unique<Node>(shapes[shape_].me, shapes[shape_].pes,
+    process_.pes = shape.pes_per_process;
+    node_ = std::make_unique<Node>(shape.me, shape.pes, process_,
                                    [](std::size_t, const FrameHeader&, const std::byte*, const std::byte*) {});
     seen = &node_->seen;
     for (const Held& held : held_) free_.push_back(held.place);
@@ -502,6 +533,7 @@ class Frames final : public fuzz::Target {
 
   std::array<Signatures, std::size(shapes)> signatures_;
   std::size_t shape_ = 0;
+  MemoryEndpoint::Process process_;
   std::unique_ptr<Node> node_;
   std::vector<std::unique_ptr<Place>> places_;
   std::vector<Place*> free_;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <fuzz/fuzz.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <map>
 #include <new>
 #include <span>
 #include <utility>
@@ -22,9 +23,19 @@ class MemoryEndpoint final : public Endpoint {
   using OnPost = std::function<void(std::size_t target, const FrameHeader& header, const std::byte* payload,
                                     const std::byte* tail_end)>;
 
-  MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, OnPost posted)
-      : id_(id), size_(size), posted_(std::move(posted)), board_(board_bytes) {}
+  /// What PEs that are threads of one process share; `pes` in each. Outlives their endpoints.
+  struct Process {
+    std::size_t pes = 1;
+    SharedByProcess shared;
+    std::map<std::size_t, MemoryEndpoint*> members;  // by PE
+  };
+
+  MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, Process& process, OnPost posted)
+      : id_(id), size_(size), process_(process), posted_(std::move(posted)), board_(board_bytes) {
+    process_.members[id] = this;
+  }
   ~MemoryEndpoint() override {
+    process_.members.erase(id_);
     for (Block* block : blocks_) std::free(block);
   }
 
@@ -37,6 +48,8 @@ class MemoryEndpoint final : public Endpoint {
 
   std::size_t id() const override { return id_; }
   std::size_t size() const override { return size_; }
+  std::size_t pes_per_process() const override { return process_.pes; }
+  SharedByProcess* shared_by_process() override { return &process_.shared; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
     if (refuses_) return nullptr;
     void* memory = nullptr;
@@ -65,10 +78,11 @@ class MemoryEndpoint final : public Endpoint {
         throw Broken("a frame is posted that is longer than its memory");
       }
     }
-    if (target >= size_ || header.source != id_) throw Broken("a frame is posted that names no PE");
+    const auto owner = process_.members.find(header.source);
+    if (target >= size_ || owner == process_.members.end()) throw Broken("a frame is posted that names no PE");
     posted_(target, header, frame->payload(), tail_end);
     if (by_value) return Endpoint::Posted::copied;
-    returned_.push_back(frame);
+    owner->second->returned_.push_back(frame);
     return Endpoint::Posted::lent;
   }
   std::size_t by_value_bytes_max() const override { return 32; }
@@ -107,6 +121,7 @@ class MemoryEndpoint final : public Endpoint {
   static Block* block_of(Frame* frame) { return reinterpret_cast<Block*>(frame) - 1; }
 
   std::size_t id_, size_;
+  Process& process_;
   OnPost posted_;
   std::vector<std::byte> board_;
   std::vector<Block*> blocks_;  // claimed or on their way
