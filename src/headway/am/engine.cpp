@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -23,38 +22,11 @@ namespace headway::am {
 namespace {
 
 constexpr unsigned frames_per_round = 16;
-// A wake across cores costs about this much: spinning for less than it loses nothing.
-constexpr std::int64_t spin_ns = 20'000;
-// What answers at once is there sooner than the processor's pause ends.
-constexpr unsigned eager_rounds = 128;
-constexpr unsigned yields_when_oversubscribed = 4;
-constexpr std::int64_t sleep_ns_max = 100'000'000;
-// Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
-constexpr std::int64_t sleep_ns_unrung = 200'000;
 
 /// Never destroyed: where one PE's thread calls exit(), others may still be starting.
 std::vector<MakeExtension>& extension_makers() {
   static auto& makers = *new std::vector<MakeExtension>;
   return makers;
-}
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-const char* name_of(Phase what) {
-  switch (what) {
-    case Phase::sending: return "a send that waits";
-    case Phase::quiescing: return "quiesce()";
-    case Phase::collective: return "a blocking collective";
-    case Phase::epoch: return "the wait() of an epoch";
-    case Phase::condition: return "wait_until()";
-    default: return "progress()";
-  }
 }
 
 }  // namespace
@@ -358,172 +330,6 @@ void Engine::run_tasks() {
     });
     in_continuation_ = false;
   }
-}
-
-bool Engine::has_paused(ScopeId scope) const {
-  if (paused_frames_ == 0) return false;
-  return std::ranges::any_of(handlers_, [scope](const Entry& entry) {
-    return std::ranges::any_of(entry.paused, [scope](const std::vector<Held>& paused) {
-      return std::ranges::any_of(paused, [scope](const Held& held) { return held.is_in(scope); });
-    });
-  });
-}
-
-bool Engine::resume_paused() {
-  bool any = false;
-  for (std::size_t i = 0; i < handlers_.size(); ++i) {
-    for (std::vector<Held>& paused : handlers_[i].paused) {
-      if (!paused.empty()) any |= resume_paused(*handlers_[i].handler, paused);
-    }
-  }
-  return any;
-}
-
-bool Engine::resume_paused(FrameHandler& handler, std::vector<Held>& paused) {
-  bool any = false;
-  std::size_t finished = 0;
-  for (; finished < paused.size(); ++finished) {
-    const std::uint32_t before = paused[finished].next;
-    const bool done = run_handler(handler, paused[finished]) == FrameHandler::Result::done;
-    any |= done || paused[finished].next != before;
-    if (!done) break;
-    endpoint_->release(paused[finished].arrival);
-  }
-  paused.erase(paused.begin(), paused.begin() + std::ptrdiff_t(finished));
-  paused_frames_ -= finished;
-  return any;
-}
-
-/// Keeps a frame. One that came by value is gone with the next poll, so it is copied.
-void Engine::hold(std::vector<Held>& frames, Held held) {
-  if (held.arrival.owned == 0 && held.memory == nullptr) take_over(held);
-  frames.push_back(std::move(held));
-}
-
-/// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be
-/// needed by what this PE waits for before it begins that epoch.
-void Engine::hold_for_later(Held held) {
-  if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) take_over(held);
-  hold(later_, std::move(held));
-}
-
-/// Copies the frame into memory of this PE's own.
-void Engine::take_over(Held& held) {
-  Arrival& arrival = held.arrival;
-  const std::size_t payload_bytes = arrival.header.payload_bytes, tail_bytes = arrival.header.tail_bytes;
-  held.memory = store_.hold(arrival.header.source, frame_overhead + payload_bytes + tail_bytes);
-  std::byte* const payload = held.memory.get() + frame_overhead;
-  std::byte* const tail = payload + payload_bytes;
-  if (payload_bytes != 0) std::memcpy(payload, arrival.payload, payload_bytes);
-  if (tail_bytes != 0) std::memcpy(tail, arrival.tail_end - tail_bytes, tail_bytes);
-  endpoint_->release(arrival);
-  arrival.owned = 0;
-  arrival.payload = payload;
-  arrival.tail_end = tail + tail_bytes;
-}
-
-void Engine::replay(std::vector<Held>& frames) {
-  for (Held& held : std::exchange(frames, {})) dispatch_messages(std::move(held));
-}
-
-/// Those that may be handled now; the others stay, in order. Returns whether there were any.
-bool Engine::replay_later() {
-  bool any = false;
-  for (Held& held : std::exchange(later_, {})) {
-    if (scopes_.takes(held.arrival.header.scope)) {
-      dispatch_messages(std::move(held));
-      any = true;
-    } else {
-      hold_for_later(std::move(held));
-    }
-  }
-  return any;
-}
-
-// --- waiting
-
-void Engine::require_may_block(Phase what) const {
-  if (in_handler_) {
-    throw UsageError(fmt::format(
-        "{} inside a handler: a handler may not wait; send a message and continue in its handler", name_of(what)));
-  }
-  if (deferrals_ != 0) {
-    throw UsageError(
-        fmt::format("{} while handlers are deferred: it would wait for ever; end the guard first", name_of(what)));
-  }
-}
-
-void Engine::show_counts() {
-  board_->created.store(scopes_.created(root_scope), std::memory_order_relaxed);
-  board_->handled.store(scopes_.handled(root_scope), std::memory_order_relaxed);
-  board_->held_frames.store(store_.queued_frames() + paused_frames_ + early_.size() + later_.size(),
-                            std::memory_order_relaxed);
-}
-
-void Engine::enter_wait(Phase what, std::uint32_t peer) {
-  rounds_idle_ = 0;
-  board_->waiting_for.store(peer, std::memory_order_relaxed);
-  board_->phase.store(what, std::memory_order_relaxed);
-}
-
-void Engine::leave_wait() {
-  note_activity();
-  board_->phase.store(Phase::computing, std::memory_order_relaxed);
-}
-
-void Engine::pause() {
-  const unsigned round = rounds_idle_++;
-  switch (options_.idle) {
-    case Idle::spin:
-      if (round < eager_rounds) return;
-      if (round == eager_rounds) idle_since_ = now();
-      if (round % 16 != 0 || now() - idle_since_ < spin_ns) return relax();
-      break;
-    case Idle::yield:
-      if (round < yields_when_oversubscribed) {
-        sched_yield();
-        return;
-      }
-      break;
-    case Idle::sleep: break;
-  }
-  if (store_.reclaim()) return;
-  std::int64_t longest = waits_unrung_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_unrung : sleep_ns_max;
-  for (const Entry& entry : handlers_) {
-    if (entry.handler == nullptr) continue;
-    if (const std::int64_t due = entry.handler->due(); due != never) {
-      longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));
-    }
-  }
-  show_counts();
-  endpoint_->sleep(longest);
-  options_.still_wanted();
-}
-
-std::uint64_t Engine::quiesce() {
-  require_may_block(Phase::quiescing);
-  enter_wait(Phase::quiescing, no_pe);
-  scopes_.enter_quiescence();
-  flush_all(FlushReason::requested);
-  while (!scopes_.quiescent()) {
-    if (progress()) {
-      rounds_idle_ = 0;
-    } else if (flush_all(FlushReason::requested)) {
-      continue;
-    } else if (scopes_.quiescence_due() && !store_.queued() && paused_frames_ == 0) {
-      scopes_.contribute_to_quiescence();
-    } else {
-      pause();
-    }
-  }
-  // What waits now are verdicts for others, found a full queue: this PE may not call the library again.
-  while (store_.queued()) {
-    if (!store_.drain()) pause();
-  }
-  leave_wait();
-  const std::uint64_t handled = scopes_.leave_quiescence();
-  scope_began();
-  return handled;
 }
 
 // --- handlers

@@ -2,22 +2,17 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio_ext.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstring>
 #include <headway/am/attendance.hpp>
-#include <headway/am/report_signals.hpp>
-#include <headway/am/supervisor.hpp>
+#include <headway/am/supervisor_process.hpp>
 #include <headway/am/system_state.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
@@ -38,11 +33,6 @@ constexpr std::int64_t signal_patience_ns = 1'000'000'000;
 // A process that has recorded a failure may unwind its stack for so long.
 constexpr std::int64_t failure_patience_ns = 500'000'000;
 constexpr int the_end = 2;  // beside the streams 0 and 1: a process ends
-
-void close_if_open(int& descriptor) {
-  if (descriptor >= 0) close(descriptor);
-  descriptor = -1;
-}
 
 /// Memory counts as a file for `ulimit -f`: takes the most there is, and makes a death of what is beyond an error.
 class FileSizeLimit {
@@ -74,14 +64,6 @@ void check_conditions([[maybe_unused]] const Settings& settings) {
 #endif
 }
 
-/// What a fork that was refused may have met, and what helps.
-std::string processes_limit() {
-  rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return fmt::format(" ({}a container's pids.max may allow fewer; fewer PEs need fewer)",
-                     limited ? fmt::format("ulimit -u allows this user {} processes and threads; ", limit.rlim_cur) : "");
-}
-
 local::Segment make_segment(const Settings& settings) {
   check_conditions(settings);
   const FileSizeLimit limit;
@@ -105,73 +87,6 @@ StandardStreams::StandardStreams() {
 StandardStreams::~StandardStreams() {
   for (int& stream : opened_) close_if_open(stream);
 }
-
-struct Supervisor::Process {
-  std::size_t index = 0;
-  pid_t pid = -1;
-  int descriptor = -1;       // a pidfd, or -1 where the system has none
-  int output[2] = {-1, -1};  // what it writes to standard output and error
-  LineSplitter lines[2];
-  bool ended = false;
-  bool ended_by_us = false;
-  std::int64_t failed_at = 0;  // when it was first seen to have recorded a failure
-  int wait_status = 0;
-};
-
-/// What is changed of the caller's process for the time of the run, to be put back, also in each child.
-struct Supervisor::Caller {
-  std::array<int, 3> ending = {SIGINT, SIGTERM, SIGHUP};
-  sigset_t signals_before;
-  struct sigaction pipe_before {
-  }, child_before{};
-  rlimit descriptors_before{};
-  bool takes_reports = false;  // the signal that asks for one
-  int descriptor = -1;  // the signals that end a program arrive here, those apart that the caller ignores or blocks
-
-  Caller() {
-    sigset_t watched;
-    sigemptyset(&watched);
-    sigprocmask(SIG_BLOCK, nullptr, &signals_before);
-    for (const int signal : ending) {
-      struct sigaction action {};
-      sigaction(signal, nullptr, &action);
-      if (action.sa_handler != SIG_IGN && sigismember(&signals_before, signal) == 0) sigaddset(&watched, signal);
-    }
-    // One that the caller ignores, blocks or handles is the caller's.
-    struct sigaction report {};
-    sigaction(report_signal(), nullptr, &report);
-    takes_reports = report.sa_handler == SIG_DFL && sigismember(&signals_before, report_signal()) == 0;
-    if (takes_reports) sigaddset(&watched, report_signal());
-    descriptor = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (descriptor < 0) throw_errno("signalfd");
-    sigprocmask(SIG_BLOCK, &watched, nullptr);
-    struct sigaction action {};
-    action.sa_handler = SIG_IGN;  // a closed output is an error, not a death
-    sigaction(SIGPIPE, &action, &pipe_before);
-    action.sa_handler = SIG_DFL;  // nobody else may wait for our children
-    sigaction(SIGCHLD, &action, &child_before);
-    if (getrlimit(RLIMIT_NOFILE, &descriptors_before) == 0) {
-      const rlimit most{descriptors_before.rlim_max, descriptors_before.rlim_max};
-      setrlimit(RLIMIT_NOFILE, &most);
-    }
-  }
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
-  ~Caller() {
-    close(descriptor);
-    if (takes_reports) {  // one that has come too late does nothing
-      ::signal(report_signal(), SIG_IGN);
-      ::signal(report_signal(), SIG_DFL);
-    }
-    restore();
-  }
-  void restore() const {
-    setrlimit(RLIMIT_NOFILE, &descriptors_before);
-    sigaction(SIGCHLD, &child_before, nullptr);
-    sigaction(SIGPIPE, &pipe_before, nullptr);
-    sigprocmask(SIG_SETMASK, &signals_before, nullptr);
-  }
-};
 
 Supervisor::Supervisor(const Settings& settings)
     : settings_(settings),
@@ -224,86 +139,6 @@ int Supervisor::run(const Child& child, int on_terminal) {
     return 128 + signal_;
   }
   return status_;
-}
-
-// --- starting
-
-void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, const Caller& caller) {
-  Process& process = processes_[p];
-  process.index = p;
-  int ends[2][2] = {{-1, -1}, {-1, -1}};
-  auto throw_after_closing = [&](const std::string& call) {
-    const int error = errno;
-    for (auto& pair : ends) {
-      for (int& end : pair) close_if_open(end);
-    }
-    errno = error;
-    const bool descriptors = error == EMFILE || error == ENFILE;
-    throw_errno(!descriptors ? call.c_str()
-                             : fmt::format("{}: {} processes need 3 descriptors each (ulimit -n allows {})", call,
-                                           processes_.size(), caller.descriptors_before.rlim_max)
-                                   .c_str());
-  };
-  for (int stream = 0; stream < 2 && !on_terminal; ++stream) {
-    if (pipe2(ends[stream], O_CLOEXEC) != 0) throw_after_closing("pipe");
-  }
-  const pid_t supervisor = getpid();
-  process.pid = fork();
-  if (process.pid < 0) {
-    const int error = errno;
-    const std::string call = fmt::format("fork of process {} of {}", p, processes_.size());
-    const std::string limit = error == EAGAIN ? processes_limit() : "";
-    errno = error;
-    throw_after_closing(call + limit);
-  }
-  if (process.pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != supervisor) _exit(exit_status::failed);
-    for (int stream = 0; stream < 2 && !on_terminal; ++stream) {
-      dup2(ends[stream][1], stream + 1);
-      close(ends[stream][0]);
-      close(ends[stream][1]);
-    }
-    if (p != 0 && !on_terminal) {
-      const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (nothing >= 0) {
-        dup2(nothing, STDIN_FILENO);
-        close(nothing);
-      }
-      __fpurge(stdin);  // what the caller has read ahead is PE 0's, too
-    }
-    become_child(p, child, caller);
-  }
-  process.descriptor = int(syscall(SYS_pidfd_open, process.pid, 0));
-  if (process.descriptor < 0 && errno == EMFILE) throw_after_closing("pidfd_open");
-  for (int stream = 0; stream < 2; ++stream) {
-    close_if_open(ends[stream][1]);
-    process.output[stream] = ends[stream][0];
-    if (process.output[stream] >= 0) fcntl(process.output[stream], F_SETFL, O_NONBLOCK);
-  }
-}
-
-void Supervisor::become_child(std::size_t p, const Child& child, const Caller& caller) {
-  for (Process& other : processes_) {
-    for (int& output : other.output) close_if_open(output);
-    close_if_open(other.descriptor);
-  }
-  close(lifeline_[1]);
-  fcntl(lifeline_[0], F_SETFD, 0);  // it and the segment outlive an exec
-  close(caller.descriptor);
-  caller.restore();
-  StartFailure failure;
-  try {
-    failure = child(p, fmt::format("{}:{}:{}", segment_.descriptor(), lifeline_[0], p));
-  } catch (const std::exception& error) {
-    failure = {error.what(), exit_status::unusable_settings};
-  }
-  PeBoard& board = board_of(segment_, p * settings_.pes_per_process);
-  const std::size_t length = std::min(failure.text.size(), sizeof board.failure_text - 1);
-  std::memcpy(board.failure_text, failure.text.data(), length);
-  board.failure_text[length] = 0;
-  board.failure.store(FailureKind::settings, std::memory_order_release);
-  _exit(failure.status);
 }
 
 // --- watching
@@ -448,9 +283,10 @@ void Supervisor::explain_end(const Process& process) {
     const bool out_of_memory = signal == SIGKILL && killed_for_memory() != killed_for_memory_before_;
     say(fmt::format("{} ({}) was killed by signal {} ({}){}{}", pes_of(process.index), pids_of(process), signal,
                     strsignal(signal), finished ? " after run() had finished" : "",
-                    out_of_memory ? "; meanwhile the system has killed processes for want of memory: fewer PEs, or a smaller "
-                                    "HEADWAY_BUDGET or HEADWAY_SPILL, need less"
-                                  : ""));
+                    out_of_memory
+                        ? "; meanwhile the system has killed processes for want of memory: fewer PEs, or a smaller "
+                          "HEADWAY_BUDGET or HEADWAY_SPILL, need less"
+                        : ""));
   }
   end_run(exit_status::failed);
 }

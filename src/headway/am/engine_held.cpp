@@ -1,0 +1,89 @@
+// Frames that a PE has taken in but cannot handle yet.
+#include <algorithm>
+#include <cstring>
+#include <headway/am/engine.hpp>
+#include <utility>
+
+namespace headway::am {
+
+bool Engine::has_paused(ScopeId scope) const {
+  if (paused_frames_ == 0) return false;
+  return std::ranges::any_of(handlers_, [scope](const Entry& entry) {
+    return std::ranges::any_of(entry.paused, [scope](const std::vector<Held>& paused) {
+      return std::ranges::any_of(paused, [scope](const Held& held) { return held.is_in(scope); });
+    });
+  });
+}
+
+bool Engine::resume_paused() {
+  bool any = false;
+  for (std::size_t i = 0; i < handlers_.size(); ++i) {
+    for (std::vector<Held>& paused : handlers_[i].paused) {
+      if (!paused.empty()) any |= resume_paused(*handlers_[i].handler, paused);
+    }
+  }
+  return any;
+}
+
+bool Engine::resume_paused(FrameHandler& handler, std::vector<Held>& paused) {
+  bool any = false;
+  std::size_t finished = 0;
+  for (; finished < paused.size(); ++finished) {
+    const std::uint32_t before = paused[finished].next;
+    const bool done = run_handler(handler, paused[finished]) == FrameHandler::Result::done;
+    any |= done || paused[finished].next != before;
+    if (!done) break;
+    endpoint_->release(paused[finished].arrival);
+  }
+  paused.erase(paused.begin(), paused.begin() + std::ptrdiff_t(finished));
+  paused_frames_ -= finished;
+  return any;
+}
+
+/// Keeps a frame. One that came by value is gone with the next poll, so it is copied.
+void Engine::hold(std::vector<Held>& frames, Held held) {
+  if (held.arrival.owned == 0 && held.memory == nullptr) take_over(held);
+  frames.push_back(std::move(held));
+}
+
+/// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be
+/// needed by what this PE waits for before it begins that epoch.
+void Engine::hold_for_later(Held held) {
+  if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) take_over(held);
+  hold(later_, std::move(held));
+}
+
+/// Copies the frame into memory of this PE's own.
+void Engine::take_over(Held& held) {
+  Arrival& arrival = held.arrival;
+  const std::size_t payload_bytes = arrival.header.payload_bytes, tail_bytes = arrival.header.tail_bytes;
+  held.memory = store_.hold(arrival.header.source, frame_overhead + payload_bytes + tail_bytes);
+  std::byte* const payload = held.memory.get() + frame_overhead;
+  std::byte* const tail = payload + payload_bytes;
+  if (payload_bytes != 0) std::memcpy(payload, arrival.payload, payload_bytes);
+  if (tail_bytes != 0) std::memcpy(tail, arrival.tail_end - tail_bytes, tail_bytes);
+  endpoint_->release(arrival);
+  arrival.owned = 0;
+  arrival.payload = payload;
+  arrival.tail_end = tail + tail_bytes;
+}
+
+void Engine::replay(std::vector<Held>& frames) {
+  for (Held& held : std::exchange(frames, {})) dispatch_messages(std::move(held));
+}
+
+/// Those that may be handled now; the others stay, in order. Returns whether there were any.
+bool Engine::replay_later() {
+  bool any = false;
+  for (Held& held : std::exchange(later_, {})) {
+    if (scopes_.takes(held.arrival.header.scope)) {
+      dispatch_messages(std::move(held));
+      any = true;
+    } else {
+      hold_for_later(std::move(held));
+    }
+  }
+  return any;
+}
+
+}  // namespace headway::am

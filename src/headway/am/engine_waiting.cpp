@@ -1,0 +1,126 @@
+// How a PE waits: for what a caller asked, or for quiescence.
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <headway/am/engine.hpp>
+#include <headway/base/error.hpp>
+
+namespace headway::am {
+namespace {
+
+// A wake across cores costs about this much: spinning for less than it loses nothing.
+constexpr std::int64_t spin_ns = 20'000;
+// What answers at once is there sooner than the processor's pause ends.
+constexpr unsigned eager_rounds = 128;
+constexpr unsigned yields_when_oversubscribed = 4;
+constexpr std::int64_t sleep_ns_max = 100'000'000;
+// Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
+constexpr std::int64_t sleep_ns_unrung = 200'000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+const char* name_of(Phase what) {
+  switch (what) {
+    case Phase::sending: return "a send that waits";
+    case Phase::quiescing: return "quiesce()";
+    case Phase::collective: return "a blocking collective";
+    case Phase::epoch: return "the wait() of an epoch";
+    case Phase::condition: return "wait_until()";
+    default: return "progress()";
+  }
+}
+
+}  // namespace
+
+void Engine::require_may_block(Phase what) const {
+  if (in_handler_) {
+    throw UsageError(fmt::format(
+        "{} inside a handler: a handler may not wait; send a message and continue in its handler", name_of(what)));
+  }
+  if (deferrals_ != 0) {
+    throw UsageError(
+        fmt::format("{} while handlers are deferred: it would wait for ever; end the guard first", name_of(what)));
+  }
+}
+
+void Engine::show_counts() {
+  board_->created.store(scopes_.created(root_scope), std::memory_order_relaxed);
+  board_->handled.store(scopes_.handled(root_scope), std::memory_order_relaxed);
+  board_->held_frames.store(store_.queued_frames() + paused_frames_ + early_.size() + later_.size(),
+                            std::memory_order_relaxed);
+}
+
+void Engine::enter_wait(Phase what, std::uint32_t peer) {
+  rounds_idle_ = 0;
+  board_->waiting_for.store(peer, std::memory_order_relaxed);
+  board_->phase.store(what, std::memory_order_relaxed);
+}
+
+void Engine::leave_wait() {
+  note_activity();
+  board_->phase.store(Phase::computing, std::memory_order_relaxed);
+}
+
+void Engine::pause() {
+  const unsigned round = rounds_idle_++;
+  switch (options_.idle) {
+    case Idle::spin:
+      if (round < eager_rounds) return;
+      if (round == eager_rounds) idle_since_ = now();
+      if (round % 16 != 0 || now() - idle_since_ < spin_ns) return relax();
+      break;
+    case Idle::yield:
+      if (round < yields_when_oversubscribed) {
+        sched_yield();
+        return;
+      }
+      break;
+    case Idle::sleep: break;
+  }
+  if (store_.reclaim()) return;
+  std::int64_t longest = waits_unrung_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_unrung : sleep_ns_max;
+  for (const Entry& entry : handlers_) {
+    if (entry.handler == nullptr) continue;
+    if (const std::int64_t due = entry.handler->due(); due != never) {
+      longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));
+    }
+  }
+  show_counts();
+  endpoint_->sleep(longest);
+  options_.still_wanted();
+}
+
+std::uint64_t Engine::quiesce() {
+  require_may_block(Phase::quiescing);
+  enter_wait(Phase::quiescing, no_pe);
+  scopes_.enter_quiescence();
+  flush_all(FlushReason::requested);
+  while (!scopes_.quiescent()) {
+    if (progress()) {
+      rounds_idle_ = 0;
+    } else if (flush_all(FlushReason::requested)) {
+      continue;
+    } else if (scopes_.quiescence_due() && !store_.queued() && paused_frames_ == 0) {
+      scopes_.contribute_to_quiescence();
+    } else {
+      pause();
+    }
+  }
+  // What waits now are verdicts for others, found a full queue: this PE may not call the library again.
+  while (store_.queued()) {
+    if (!store_.drain()) pause();
+  }
+  leave_wait();
+  const std::uint64_t handled = scopes_.leave_quiescence();
+  scope_began();
+  return handled;
+}
+
+}  // namespace headway::am
