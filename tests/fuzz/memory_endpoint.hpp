@@ -108,6 +108,7 @@ class MemoryEndpoint final : public Endpoint {
   }
   void sleep(std::int64_t ns) override { now_ += ns; }
   std::int64_t now() const override { return now_ += 1000; }
+  TransportCosts costs() const override { return {.overhead_ns = 80, .gap_per_byte_ns = 0.025, .latency_ns = 58}; }
   std::span<std::byte> board(std::size_t) override { return board_; }
 
  private:
