@@ -107,24 +107,13 @@ Job latency_job(const Options& options) {
   job.shared_bytes = sizeof(Cells) * 2 * std::size(formulations);
   job.body = [options](Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome) {
     auto* const cells = reinterpret_cast<Cells*>(shared);
-    Word number = 1;
-    std::uint64_t wrong = 0;
-    const auto pass = [&](std::size_t i, std::uint64_t trips) {
+    RoundTrips trips(pe, [&](std::size_t i, Word number, std::uint64_t count) {
       const Formulation& formulation = formulations[i];
-      pe.meet_all();
-      const double begin = now();
       const Trips go = pe.crowded() ? formulation.crowded_trips : formulation.trips;
-      wrong += go(pe.id(), cells + 2 * i, number, trips, pe.waiting());
-      number += trips;
-      return now() - begin;
-    };
+      return go(pe.id(), cells + 2 * i, number, count, pe.waiting());
+    });
     const std::uint64_t tried = std::min<std::uint64_t>(options.messages, 10'000);
-    measure_best(pe, std::size(formulations), only, tried, options.messages, outcome, pass, trip_parts);
-    const std::uint64_t errors = pe.sum_of_all(wrong);
-    if (pe.id() != 0) return;
-    outcome.messages = 2 * options.messages;
-    outcome.tried_messages = 2 * tried;
-    outcome.errors = errors;
+    trips.measure(std::size(formulations), only, tried, options.messages, outcome);
   };
   return job;
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "processes.hpp"
@@ -98,5 +99,40 @@ void measure_best(Pe& pe, std::size_t formulations, std::optional<std::size_t> o
   outcome.seconds = seconds;
   for (std::size_t i = 0; i < formulations; ++i) outcome.tried[i] = best[i] == never ? 0 : best[i];
 }
+
+/// Round trips of messages numbered from 1 on. play(formulation, number of the first, trips) does the PE's share, and
+/// returns how many messages were wrong.
+template <class Play>
+class RoundTrips {
+ public:
+  RoundTrips(Pe& pe, Play play) : pe_(&pe), play_(std::move(play)) {}
+
+  /// Collective. The PE's seconds.
+  double pass(std::size_t formulation, std::uint64_t trips) {
+    pe_->meet_all();
+    const double begin = now();
+    wrong_ += play_(formulation, number_, trips);
+    number_ += trips;
+    return now() - begin;
+  }
+
+  /// Collective. measure_best() of `trips`.
+  void measure(std::size_t formulations, std::optional<std::size_t> only, std::uint64_t tried, std::uint64_t trips,
+               Outcome& outcome) {
+    measure_best(
+        *pe_, formulations, only, tried, trips, outcome,
+        [this](std::size_t formulation, std::uint64_t some) { return pass(formulation, some); }, trip_parts);
+    const std::uint64_t errors = pe_->sum_of_all(wrong_);
+    if (pe_->id() != 0) return;
+    outcome.messages = 2 * trips;
+    outcome.tried_messages = 2 * tried;
+    outcome.errors = errors;
+  }
+
+ private:
+  Pe* pe_;
+  Play play_;
+  std::uint64_t number_ = 1, wrong_ = 0;
+};
 
 }  // namespace headway::limit

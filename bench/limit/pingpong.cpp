@@ -34,7 +34,6 @@ struct Player {
   std::byte *mine, *theirs;                   // slots that this PE writes, and that the other one does
   std::vector<std::byte> prepared, expected;  // this PE's message, and the other's
   bool every_byte = false;                    // compares all of it, not both ends alone
-  std::uint64_t wrong = 0;
 
   bool is_right(const std::byte* message, Word number) {
     if (!every_byte) return load(message) == number && back(message) == back_of(number);
@@ -60,9 +59,10 @@ void wait_for(const Slot& slot, Word number, bool crowded, Waiting waiting) {
   }
 }
 
-/// Plays `trips`, the first of which has number `number`. With `slots` more than one they are used in turn.
+/// Plays `trips`, the first of which has number `number`. With `slots` more than one they are used in turn. Returns how
+/// many messages were wrong.
 template <Copy copy, std::size_t slots>
-void play(Player& player, const Pe& pe, Word number, std::uint64_t trips) {
+std::uint64_t play(Player& player, const Pe& pe, Word number, std::uint64_t trips) {
   const std::size_t stride = Slot::bytes(player.bytes);
   const Waiting waiting = pe.waiting();
   const auto hit = [&](Word trip) {
@@ -71,20 +71,22 @@ void play(Player& player, const Pe& pe, Word number, std::uint64_t trips) {
     stamp(slot.message(), player.bytes, trip);
     slot.post(trip);
   };
+  std::uint64_t wrong = 0;
   for (const Word end = number + trips; number != end; ++number) {
     if (player.me == 0) hit(number);
     const Slot slot(player.theirs + number % slots * stride);
     wait_for(slot, number, pe.crowded(), waiting);
-    player.wrong += !player.is_right(slot.message(), number);
+    wrong += !player.is_right(slot.message(), number);
     if (player.me == 1) hit(number);
   }
+  return wrong;
 }
 
 constexpr std::size_t in_turn = 4;
 
 struct Formulation {
   const char* name;
-  void (*play)(Player& player, const Pe& pe, Word number, std::uint64_t trips);
+  std::uint64_t (*play)(Player& player, const Pe& pe, Word number, std::uint64_t trips);
 };
 constexpr Formulation formulations[] = {
     {"words, one slot", play<copy_words, 1>}, {"words, slots in turn", play<copy_words, in_turn>},
@@ -107,29 +109,19 @@ Job pingpong_job(const Options& options) {
                   shared + other * side_bytes,
                   prepared_message(options.bytes, me),
                   prepared_message(options.bytes, other)};
-    Word number = 1;
-    const auto pass = [&](std::size_t i, std::uint64_t trips) {
-      pe.meet_all();
-      const double begin = now();
-      formulations[i].play(player, pe, number, trips);
-      number += trips;
-      return now() - begin;
-    };
+    RoundTrips trips(pe, [&](std::size_t i, Word number, std::uint64_t count) {
+      return formulations[i].play(player, pe, number, count);
+    });
     const auto some = [&](std::uint64_t bytes) {
       return std::min(options.messages, std::max<std::uint64_t>(bytes / options.bytes, 4));
     };
     player.every_byte = true;
     for (std::size_t i = 0; i < std::size(formulations); ++i) {
-      if (!only || *only == i) pass(i, some(1 << 20));
+      if (!only || *only == i) trips.pass(i, some(1 << 20));
     }
     player.every_byte = false;
     const std::uint64_t tried = std::min<std::uint64_t>(some(16 << 20), 10'000);
-    measure_best(pe, std::size(formulations), only, tried, options.messages, outcome, pass, trip_parts);
-    const std::uint64_t errors = pe.sum_of_all(player.wrong);
-    if (pe.id() != 0) return;
-    outcome.messages = 2 * options.messages;
-    outcome.tried_messages = 2 * tried;
-    outcome.errors = errors;
+    trips.measure(std::size(formulations), only, tried, options.messages, outcome);
   };
   return job;
 }
