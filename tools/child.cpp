@@ -40,14 +40,14 @@ struct Pipe {
   }
 };
 
-/// The signals that end this process, and that of an ended child, held back and taken one by one. Those that this
-/// process ignores, as under nohup, stay ignored.
+/// The signals that end or stop this process, and that of an ended child, held back and taken one by one. Those that
+/// this process ignores, as under nohup, stay ignored.
 class HeldSignals {
  public:
   HeldSignals() {
     ::sigemptyset(&held_);
     ::sigaddset(&held_, SIGCHLD);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
       struct sigaction action {};
       ::sigaction(signal, nullptr, &action);
       if (action.sa_handler != SIG_IGN) ::sigaddset(&held_, signal);
@@ -65,6 +65,15 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
   void release() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  /// What the signal does to this process where it is not held; returns when this process goes on.
+  void give_in(int signal) const {
+    sigset_t it;
+    ::sigemptyset(&it);
+    ::sigaddset(&it, signal);
+    ::raise(signal);
+    ::sigprocmask(SIG_UNBLOCK, &it, nullptr);
+    ::sigprocmask(SIG_BLOCK, &it, nullptr);
+  }
   int descriptor() const { return descriptor_; }
   /// The next one that has come, or 0.
   int next() const {
@@ -139,11 +148,24 @@ class Watch {
     ending_ = true;
   }
 
+  /// The group, and then this process, until somebody lets it go on.
+  void stop() {
+    const std::int64_t begin = monotonic_ns();
+    ::kill(-child_, SIGSTOP);
+    signals_->give_in(SIGTSTP);
+    ::kill(-child_, SIGCONT);
+    const std::int64_t ns = monotonic_ns() - begin;
+    deadline_ns_ += ns;
+    result_->stopped += std::chrono::nanoseconds(ns);
+  }
+
   void take_signals() {
     while (const int signal = signals_->next()) {
       if (signal == SIGCHLD) {
         siginfo_t ended{};
         child_ended_ = ::waitid(P_PID, id_t(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+      } else if (signal == SIGTSTP) {
+        stop();
       } else {
         ended_by_ = signal;
         end_group(signal);

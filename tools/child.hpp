@@ -11,8 +11,9 @@ namespace headway::tools {
 struct ChildResult {
   int status = 0;  // its exit status, or 128 + the signal that ended it
   bool timed_out = false;
-  std::string output;  // standard output
-  std::string errors;  // standard error
+  std::chrono::nanoseconds stopped{};  // for so long it was stopped, with this process
+  std::string output;                  // standard output
+  std::string errors;                  // standard error
 };
 
 inline constexpr std::size_t kept_whole = ~std::size_t(0);
@@ -23,8 +24,9 @@ struct Variable {
 
 /// Starts `command` with `environment` added to this process's and waits for its end; after `limit` it is ended. It is
 /// a process group of its own, which is ended as one: with what a shell started. SIGINT, SIGTERM and SIGHUP, where this
-/// process does not ignore them, end the group first and then this process. Of each stream the last `kept_bytes_max`
-/// are kept. Throws SystemError where no process can be made; a program that cannot be executed ends with 127.
+/// process does not ignore them, end the group first and then this process; SIGTSTP stops it and this process until
+/// this one goes on, and that time is not held against `limit`. Of each stream the last `kept_bytes_max` are kept.
+/// Throws SystemError where no process can be made; a program that cannot be executed ends with 127.
 ChildResult run_child(const std::vector<std::string>& command, const std::vector<Variable>& environment,
                       std::chrono::seconds limit, std::size_t kept_bytes_max = kept_whole);
 

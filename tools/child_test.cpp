@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,12 +10,19 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace headway::tools {
 namespace {
 
 using std::chrono::seconds;
+
+template <class Condition>
+bool eventually(Condition condition) {
+  for (int i = 0; i < 600 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return condition();
+}
 
 /// A shell that starts a process which outlives it, and says which.
 struct Orphan {
@@ -25,18 +33,22 @@ struct Orphan {
   Orphan(const Orphan&) = delete;
   Orphan& operator=(const Orphan&) = delete;
 
-  /// Running, not only waited for by nobody.
-  bool is_running() const {
+  /// As the system shows it: S sleeps, T is stopped, Z has ended and is waited for by nobody; empty: there is none.
+  std::string state() const {
     std::string pid;
-    if (!(std::ifstream(file) >> pid)) ADD_FAILURE() << "nothing was started";
+    std::ifstream(file) >> pid;
     std::ifstream in("/proc/" + pid + "/stat");
     const std::string stat{std::istreambuf_iterator<char>(in), {}};
     const std::size_t name_end = stat.rfind(')');
-    return name_end != stat.npos && stat.substr(name_end + 2, 1) != "Z";
+    return name_end == stat.npos ? "" : stat.substr(name_end + 2, 1);
   }
+  bool comes_to(std::string_view wanted) const {
+    return eventually([&] { return state() == wanted; });
+  }
+  bool was_started() const { return std::ifstream(file).peek() != std::ifstream::traits_type::eof(); }
   bool ends() const {
-    for (int i = 0; i < 600 && is_running(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    return !is_running();
+    EXPECT_TRUE(was_started());
+    return eventually([&] { return state() == "" || state() == "Z"; });
   }
 };
 
@@ -59,6 +71,37 @@ TEST(Child, a_signal_to_the_command_ends_all_that_it_started) {
   const ChildResult result = run_child(tuned(orphan), {}, seconds(1));  // which are two groups
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.status, 128 + SIGTERM);
+  EXPECT_TRUE(orphan.ends());
+}
+
+/// `command` as a group of its own, as a shell starts it.
+pid_t start(const std::vector<std::string>& command) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setpgid(0, 0);
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  return child;
+}
+
+TEST(Child, a_stopped_command_stops_what_it_started_until_it_goes_on) {
+  const Orphan orphan;
+  const pid_t command = start(tuned(orphan));
+  EXPECT_TRUE(orphan.comes_to("S"));
+  int status = 0;
+  ::kill(command, SIGTSTP);
+  EXPECT_EQ(::waitpid(command, &status, WUNTRACED), command);
+  EXPECT_TRUE(WIFSTOPPED(status));
+  EXPECT_TRUE(orphan.comes_to("T"));
+  ::kill(command, SIGCONT);
+  EXPECT_TRUE(orphan.comes_to("S"));
+  ::kill(command, SIGTERM);
+  EXPECT_EQ(::waitpid(command, &status, 0), command);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
   EXPECT_TRUE(orphan.ends());
 }
 

@@ -93,6 +93,7 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"tune"}, {"program"}},
       {{"tune", "./no-such-program"}, {"./no-such-program", "no such file"}},
       {{"tune", "--repeat", "0", "true"}, {"--repeat", "'0'"}},
+      {{"tune", "--sweep-limit", "0s", "true"}, {"--sweep-limit", "'0s'"}},
       {{"tune", "--repaet", "1", "true"}, {"'--repaet'", "'--repeat'"}},
       {{"tune", "-n", "0", "true"}, {"--pes", "0"}},
       {{"doctor", "--now"}, {"'--now'", "--help"}},
@@ -161,6 +162,16 @@ TEST(Tune, a_program_that_does_not_end_is_ended) {
   const ChildResult result = headway({"tune", "--time-limit", "1", "sleep", "50"});
   EXPECT_NE(result.status, 0);
   EXPECT_NE(result.errors.find("--time-limit"), std::string::npos) << result.errors;
+}
+
+TEST(Tune, a_sweep_ends_with_its_time) {
+  const ChildResult result = headway({"tune", "--sweep-limit", "1", "sleep", "0.3"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.errors.find("the 1 s for the sweep were over (--sweep-limit)"), std::string::npos) << result.errors;
+  EXPECT_NE(result.output.find("nothing is known"), std::string::npos) << result.output;
+  const ChildResult at_once = headway({"tune", "--sweep-limit", "1", "sleep", "50"});
+  EXPECT_NE(at_once.status, 0);
+  EXPECT_NE(at_once.errors.find("within 1 s (--sweep-limit)"), std::string::npos) << at_once.errors;
 }
 
 TEST(Tune, where_settings_make_no_difference_it_says_so) {

@@ -5,6 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
+#include <record/command_line.hpp>
+
+#include "outcome.hpp"
 
 namespace headway::tools {
 namespace {
@@ -14,8 +18,7 @@ bool is_executable_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-}  // namespace
-
+/// Where PROGRAM is among the arguments: the first that is neither an option nor an option's value; argc without one.
 int program_position(const CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -27,6 +30,7 @@ int program_position(const CLI::App& app, int argc, char** argv) {
   return argc;
 }
 
+/// Why `program` cannot be started, or empty.
 std::string why_not(const std::string& program) {
   std::error_code ignored;
   if (program.find('/') != std::string::npos) {
@@ -42,6 +46,38 @@ std::string why_not(const std::string& program) {
   }
   return is_executable_file(program) ? fmt::format("it is not in PATH; did you mean './{}'?", program)
                                      : "it is not in PATH";
+}
+
+}  // namespace
+
+void describe_program(CLI::App& app, const std::string& program, const std::string& arguments) {
+  static std::string ignored;
+  app.add_option("PROGRAM", ignored, program);
+  app.add_option("ARGS", ignored, arguments);
+}
+
+std::optional<ProgramLine> parse_program_line(CLI::App& app, const SettingsOptions& settings, int argc, char** argv,
+                                              int& status) {
+  const std::string name = app.get_name();
+  const int position = program_position(app, argc, argv);
+  const bool dashes = position <= argc && position > 1 && std::string(argv[position - 1]) == "--";
+  if (const auto ended = bench::parse_command_line(app, position - (dashes ? 1 : 0), argv)) {
+    status = *ended;
+    return std::nullopt;
+  }
+  status = exit_status::unusable_arguments;
+  const auto effective = settings.apply(name);
+  if (!effective) return std::nullopt;
+  if (position >= argc) {
+    std::cerr << fmt::format("{0}: a program is needed: {0} [options] PROGRAM [ARGS]\n", name);
+    return std::nullopt;
+  }
+  const ProgramLine line{{argv + position, argv + argc}, *effective};
+  if (const std::string reason = why_not(line.command.front()); !reason.empty()) {
+    std::cerr << fmt::format("{}: cannot start '{}': {}\n", name, line.command.front(), reason);
+    return std::nullopt;
+  }
+  return line;
 }
 
 }  // namespace headway::tools

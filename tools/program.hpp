@@ -2,14 +2,27 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <headway/base/settings.hpp>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "settings_options.hpp"
 
 namespace headway::tools {
 
-/// Where PROGRAM is among the arguments: the first that is neither an option nor an option's value; argc without one.
-int program_position(const CLI::App& app, int argc, char** argv);
+/// Shows PROGRAM and ARGS in the help of a command that takes them; the parser itself sees the options alone.
+void describe_program(CLI::App& app, const std::string& program, const std::string& arguments);
 
-/// Why `program` cannot be started, or empty.
-std::string why_not(const std::string& program);
+/// What follows the options of a command that starts a program, and the settings that result of these.
+struct ProgramLine {
+  std::vector<std::string> command;  // one that can be started
+  Settings settings;
+};
+
+/// Parses the command line of a command whose options are those of `app`, `settings` among them. Empty where there is
+/// nothing to start: `status` is the command's exit status then, and what is wrong is on standard error.
+std::optional<ProgramLine> parse_program_line(CLI::App& app, const SettingsOptions& settings, int argc, char** argv,
+                                              int& status);
 
 }  // namespace headway::tools

@@ -10,13 +10,6 @@ namespace {
 
 double fastest_of(const Candidate& candidate) { return *std::ranges::min_element(candidate.seconds); }
 
-void run_once(Candidate& candidate, const Measure& measure) {
-  if (const auto seconds = measure(candidate))
-    candidate.seconds.push_back(*seconds);
-  else
-    candidate.failed = true;
-}
-
 /// How many of `left` challengers go on to the next round.
 std::size_t half_of(std::size_t left) { return (left + 1) / 2; }
 
@@ -51,12 +44,27 @@ std::size_t runs_of_sweep(std::size_t candidates, std::size_t pairs) {
   return runs;
 }
 
-Sweep find_fastest(std::vector<Candidate> all, std::size_t pairs, const Measure& measure) {
+Sweep find_fastest(std::vector<Candidate> all, std::size_t pairs, const Measure& measure,
+                   const std::function<bool()>& in_time) {
   Sweep sweep{std::move(all)};
+  // Whether it has seconds now; it is cut short, has failed, or neither.
+  auto run_once = [&](Candidate& candidate) {
+    sweep.cut_short = sweep.cut_short || !in_time();
+    if (sweep.cut_short || candidate.failed) return false;
+    const auto seconds = measure(candidate);
+    if (seconds)
+      candidate.seconds.push_back(*seconds);
+    else if (in_time())
+      candidate.failed = true;
+    else
+      sweep.cut_short = true;
+    return seconds.has_value();
+  };
   std::vector<std::size_t> left(sweep.candidates.size() - 1);  // the challengers
   std::iota(left.begin(), left.end(), std::size_t(1));
   while (!left.empty()) {
-    for (const std::size_t i : left) run_once(sweep.candidates[i], measure);
+    for (const std::size_t i : left) run_once(sweep.candidates[i]);
+    if (sweep.cut_short) return sweep;
     std::erase_if(left, [&](std::size_t i) { return sweep.candidates[i].failed; });
     std::ranges::stable_sort(left, {}, [&](std::size_t i) { return fastest_of(sweep.candidates[i]); });
     if (left.size() <= 1) break;
@@ -68,12 +76,11 @@ Sweep find_fastest(std::vector<Candidate> all, std::size_t pairs, const Measure&
   Candidate& defaults = sweep.candidates.front();
   Candidate& winner = sweep.candidates[sweep.fastest];
   std::vector<double> ratios;
-  for (std::size_t pair = 0; pair < pairs && !defaults.failed && !winner.failed; ++pair) {
-    run_once(defaults, measure);
-    run_once(winner, measure);
-    if (!defaults.failed && !winner.failed) ratios.push_back(winner.seconds.back() / defaults.seconds.back());
+  while (ratios.size() < pairs && run_once(defaults) && run_once(winner)) {
+    ratios.push_back(winner.seconds.back() / defaults.seconds.back());
   }
-  if (!winner.failed && !defaults.failed) sweep.ratio = bench::spread_of(ratios);
+  sweep.pairs = ratios.size();
+  if (!winner.failed && !defaults.failed && !ratios.empty()) sweep.ratio = bench::spread_of(ratios);
   return sweep;
 }
 

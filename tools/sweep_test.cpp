@@ -74,6 +74,34 @@ TEST(Sweep, a_fastest_one_that_fails_beside_the_defaults_has_no_ratio) {
   EXPECT_EQ(runs, 3u);
 }
 
+/// With time for so many runs; the last one is ended where it would fail.
+Sweep sweep_of_runs(std::size_t runs_max, bool last_is_ended) {
+  std::size_t runs = 0;
+  return find_fastest(
+      {Candidate(), named("a"), named("b"), named("c")}, 3,
+      [&](const Candidate& candidate) -> std::optional<double> {
+        if (++runs == runs_max && last_is_ended) return std::nullopt;
+        return candidate.settings.empty() ? 2.0 : candidate.settings[0].value == "b" ? 1.0 : 3.0;
+      },
+      [&] { return runs < runs_max; });
+}
+
+TEST(Sweep, whose_time_is_over_says_so_and_keeps_what_is_known) {
+  for (const bool last_is_ended : {false, true}) {
+    const Sweep in_rounds = sweep_of_runs(4, last_is_ended), in_pairs = sweep_of_runs(10, last_is_ended);
+    EXPECT_TRUE(in_rounds.cut_short);
+    EXPECT_FALSE(in_rounds.ratio);
+    EXPECT_TRUE(in_pairs.cut_short);
+    EXPECT_EQ(in_pairs.candidates[in_pairs.fastest].name(), "NAME=b");
+    ASSERT_TRUE(in_pairs.ratio);
+    EXPECT_EQ(in_pairs.pairs, last_is_ended ? 1u : 2u);
+    for (const Sweep& sweep : {in_rounds, in_pairs}) {
+      for (const Candidate& candidate : sweep.candidates) EXPECT_FALSE(candidate.failed);
+    }
+  }
+  EXPECT_FALSE(sweep_of_runs(1000, false).cut_short);
+}
+
 TEST(Sweep, it_takes_as_many_runs_as_it_says) {
   for (unsigned count = 1; count < 40; ++count) {
     Fixed fixed{{{"", 1}}};

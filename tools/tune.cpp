@@ -34,22 +34,49 @@ struct Request {
   std::size_t pes = 1;
   std::size_t pairs = 9;
   std::chrono::seconds limit{120};  // of one run
+  std::optional<std::chrono::seconds> sweep_limit = {};
   std::string json;
 };
 
-/// Runs the program once; what ended it goes to `ended`.
-std::optional<double> run_timed(const Request& request, const Candidate& candidate, ChildResult& ended) {
-  const std::int64_t begin = monotonic_ns();
-  ended = run_child(request.command, candidate.settings, request.limit, kept_bytes_max);
-  const double seconds = double(monotonic_ns() - begin) * 1e-9;
-  if (ended.status != 0 || ended.timed_out) return std::nullopt;
-  return seconds;
-}
+/// Starts the program again and again, for no longer than the request says. Time for which it was stopped, with this
+/// process, does not count.
+class Runs {
+ public:
+  explicit Runs(const Request& request) : request_(&request) {}
 
-bool is_sure(const Sweep& sweep) { return sweep.ratio && sweep.ratio->median <= 1 - gain_min && sweep.ratio->max < 1; }
+  /// Once: its seconds, or nothing where it failed.
+  std::optional<double> time(const Candidate& candidate) {
+    const std::int64_t begin = monotonic_ns();
+    ended_ = run_child(request_->command, candidate.settings, std::min(request_->limit, left()), kept_bytes_max);
+    const std::int64_t ns = monotonic_ns() - begin - ended_.stopped.count();
+    taken_ns_ += ns;
+    if (ended_.status != 0 || ended_.timed_out) return std::nullopt;
+    return double(ns) * 1e-9;
+  }
+  /// Whether there is time for another run, and what the last one took was its own.
+  bool in_time() const { return left().count() > 0; }
+  const ChildResult& ended() const { return ended_; }
+
+ private:
+  /// Rounded up.
+  std::chrono::seconds left() const {
+    if (!request_->sweep_limit) return std::chrono::seconds::max();
+    return std::chrono::ceil<std::chrono::seconds>(*request_->sweep_limit - std::chrono::nanoseconds(taken_ns_));
+  }
+
+  const Request* request_;
+  std::int64_t taken_ns_ = 0;
+  ChildResult ended_;
+};
+
+/// Of fewer pairs than were asked for nothing is sure.
+bool is_sure(const Sweep& sweep) {
+  return sweep.ratio && !sweep.cut_short && sweep.ratio->median <= 1 - gain_min && sweep.ratio->max < 1;
+}
 
 /// Why there is no ratio to the defaults.
 std::string no_comparison(const Sweep& sweep) {
+  if (sweep.cut_short) return "nothing is known: the fastest was not compared with the defaults\n";
   if (sweep.candidates.front().failed) return "nothing is known: the program failed with its defaults\n";
   if (sweep.fastest == 0) return "keep the defaults: with all other settings the program failed\n";
   return fmt::format("keep the defaults: with the settings that were fastest at first the program failed later: {}\n",
@@ -58,11 +85,14 @@ std::string no_comparison(const Sweep& sweep) {
 
 std::string verdict(const Sweep& sweep) {
   if (!sweep.ratio) return no_comparison(sweep);
-  const std::string ratio =
-      fmt::format("{:.2f} times the time of the defaults ({:.2f} to {:.2f}, {} pairs of runs)", sweep.ratio->median,
-                  sweep.ratio->min, sweep.ratio->max, sweep.candidates.front().seconds.size());
+  const std::string ratio = fmt::format("{:.2f} times the time of the defaults ({:.2f} to {:.2f}, {} pairs of runs)",
+                                        sweep.ratio->median, sweep.ratio->min, sweep.ratio->max, sweep.pairs);
   if (is_sure(sweep)) {
     return fmt::format("gains {:.0f} %: {}\n{}\n", (1 - sweep.ratio->median) * 100,
+                       sweep.candidates[sweep.fastest].name(), ratio);
+  }
+  if (sweep.cut_short) {
+    return fmt::format("nothing is sure: the comparison is not complete\nso far the fastest, {}, took {}\n",
                        sweep.candidates[sweep.fastest].name(), ratio);
   }
   return fmt::format(
@@ -112,36 +142,54 @@ Json result(const Request& request, const Sweep& sweep) {
   Json file = bench::result_file(request.command, records);
   file["tune"] = {
       {"settings", to_json(is_sure(sweep) ? sweep.candidates[sweep.fastest].settings : std::vector<Variable>())},
-      {"ratio", to_json(sweep.ratio)}};
+      {"ratio", to_json(sweep.ratio)},
+      {"cut_short", sweep.cut_short}};
   return file;
 }
 
+/// Why the program as it is did not come to its end in order.
+std::string failure_of(const Request& request, const Runs& runs) {
+  const ChildResult& ended = runs.ended();
+  if (!ended.timed_out) return fmt::format("it ended with {} ({})", ended.status, meaning(ended.status));
+  if (!runs.in_time()) return fmt::format("it did not end within {} s (--sweep-limit)", request.sweep_limit->count());
+  return fmt::format("it did not end within {} s (--time-limit)", request.limit.count());
+}
+
 int tune(const Request& request) {
-  ChildResult ended;
+  Runs runs(request);
   std::vector<Candidate> all = candidates(request.pes);
-  Progress progress(1 + runs_of_sweep(all.size(), request.pairs));
+  const std::size_t planned = runs_of_sweep(all.size(), request.pairs);
+  Progress progress(1 + planned);
   // Whether it runs at all, and its files are in memory.
   progress.step("the program as it is");
-  if (!run_timed(request, all.front(), ended)) {
+  if (!runs.time(all.front())) {
     progress.clear();
-    const std::string why = ended.timed_out
-                                ? fmt::format("it did not end within {} s (--time-limit)", request.limit.count())
-                                : fmt::format("it ended with {} ({})", ended.status, meaning(ended.status));
-    std::cerr << fmt::format("headway tune: nothing to tune, {} as it is:\n{}", why, tail(ended.errors, 10));
+    const ChildResult& ended = runs.ended();
+    std::cerr << fmt::format("headway tune: nothing to tune, {} as it is:\n{}", failure_of(request, runs),
+                             tail(ended.errors, 10));
     return ended.status != 0 ? ended.status : 1;
   }
-  const Sweep sweep = find_fastest(std::move(all), request.pairs, [&](const Candidate& candidate) {
-    progress.step(candidate.name());
-    return run_timed(request, candidate, ended);
-  });
+  std::size_t made = 0;
+  const Sweep sweep = find_fastest(
+      std::move(all), request.pairs,
+      [&](const Candidate& candidate) {
+        progress.step(candidate.name());
+        ++made;
+        return runs.time(candidate);
+      },
+      [&] { return runs.in_time(); });
   progress.clear();
   const bool kept = !sweep.candidates.front().failed;
   if (!kept) std::cerr << "headway tune: the program failed with its defaults, which it had not done before\n";
+  if (sweep.cut_short) {
+    std::cerr << fmt::format("headway tune: the {} s for the sweep were over (--sweep-limit) after {} of its {} runs\n",
+                             request.sweep_limit->count(), made, planned);
+  }
   if (request.json.empty())
     print(sweep);
   else
     bench::write_json(request.json, result(request, sweep));
-  return kept ? 0 : 1;
+  return kept && !sweep.cut_short ? 0 : 1;
 }
 
 }  // namespace
@@ -154,9 +202,8 @@ int tune_command(int argc, char** argv) {
       "or so.",
       name);
   Request request;
-  std::string ignored;  // the parser sees the options alone; these stand in its help
-  app.add_option("PROGRAM", ignored, "the program; its output is not shown");
-  app.add_option("ARGS", ignored, "its arguments; options after PROGRAM are the program's");
+  describe_program(app, "the program; its output is not shown",
+                   "its arguments; options after PROGRAM are the program's");
   const SettingsOptions settings(app, false);
   bench::add_value(
       app, "--repeat", [&](const std::string& text) { request.pairs = bench::parse_count("--repeat", text, 1, 1000); },
@@ -168,24 +215,20 @@ int tune_command(int argc, char** argv) {
       },
       "S", "seconds that one run may take [120]");
   bench::add_value(
+      app, "--sweep-limit",
+      [&](const std::string& text) {
+        request.sweep_limit = std::chrono::seconds(bench::parse_count("--sweep-limit", text, 1, 864'000));
+      },
+      "S", "seconds that all runs together may take [no limit]");
+  bench::add_value(
       app, "--json", [&](const std::string& text) { request.json = text; }, "FILE",
       "write the result to FILE, or - for standard output, instead of a table");
 
-  const int position = program_position(app, argc, argv);
-  const bool dashes = position <= argc && position > 1 && std::string(argv[position - 1]) == "--";
-  if (const auto status = bench::parse_command_line(app, position - (dashes ? 1 : 0), argv)) return *status;
-  const auto effective = settings.apply(name);
-  if (!effective) return exit_status::unusable_arguments;
-  const auto refuse = [&](const std::string& text) {
-    std::cerr << fmt::format("{}: {}\n", name, text);
-    return exit_status::unusable_arguments;
-  };
-  if (position >= argc) return refuse("a program is needed: headway tune [options] PROGRAM [ARGS]");
-  request.command.assign(argv + position, argv + argc);
-  if (const std::string reason = why_not(request.command.front()); !reason.empty()) {
-    return refuse(fmt::format("cannot start '{}': {}", request.command.front(), reason));
-  }
-  request.pes = effective->pes;
+  int status = 0;
+  const auto line = parse_program_line(app, settings, argc, argv, status);
+  if (!line) return status;
+  request.command = line->command;
+  request.pes = line->settings.pes;
   if (const auto removed = SettingsOptions::unset_aggregation(); !removed.empty()) {
     std::cerr << fmt::format("{}: {} of the environment does not count here\n", name, fmt::join(removed, ", "));
   }
