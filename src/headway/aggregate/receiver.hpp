@@ -315,6 +315,12 @@ class Receiver : public Core {
     const Entry form = entry(level);
     const std::size_t count = arrival.header.count;
     check_lengths(arrival, form);
+    if constexpr (Format::fixed) {
+      const bool keys_alone = form.bytes() != 0 && form.bytes() == form.key_bytes;
+      if (keys_alone && level + 2 == route().levels() && level != sorted_level()) {
+        return deliver_or_forward_once(invoke, arrival, level, next);
+      }
+    }
     const std::byte* at = arrival.payload + padding();
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
@@ -327,7 +333,7 @@ class Receiver : public Core {
     for (; next < count; ++next, entry_end -= form.bytes()) {
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
       const std::uint64_t key = form.key(value);
-      if (key >= route().keys(level)) [[unlikely]]
+      if (key >= route().all_next(level).size()) [[unlikely]]
         refuse_frame(arrival, "a key is out of range");
       const std::size_t bytes = message_bytes(arrival, at, end, form, value);
       const Route::Hop& hop = route().next(level, std::uint32_t(key));
@@ -360,6 +366,50 @@ class Receiver : public Core {
     if (next == count && at != end) refuse_frame(arrival, "it is longer than its messages");
     count_delivered(handled, forwarded, forwarded_bytes);
     return result;
+  }
+
+  /// The same for messages of fixed size that have one more hop to go, or none, and whose entries are keys: at the last
+  /// hop there are no entries.
+  template <class Invoke>
+  Result deliver_or_forward_once(const Invoke& invoke, const Arrival& arrival, unsigned level, std::uint32_t& next) {
+    const std::size_t entry_bytes = entry(level).bytes();
+    const unsigned shift = entry(level).shift();
+    const std::span<const Route::Hop> hops = route().all_next(level);
+    const PeId source = arrival.header.source;
+    const std::uint32_t first = next, count = arrival.header.count;
+    const std::byte* at = arrival.payload + padding() + first * Format::fixed_bytes;
+    const std::byte* entry_end = arrival.tail_end - first * entry_bytes;
+    std::uint64_t handled = 0;
+    std::uint32_t i = first;
+    for (; i < count; ++i, at += Format::fixed_bytes, entry_end -= entry_bytes) {
+      std::uint64_t key;
+      std::memcpy(&key, entry_end - 8, 8);
+      key >>= shift;
+      if (key >= hops.size()) [[unlikely]]
+        refuse_frame(arrival, "a key is out of range");
+      const Route::Hop& hop = hops[key];
+      if (hop.slot == Route::deliver_here) {
+        invoke(at, Format::fixed_bytes, source);
+        ++handled;
+        continue;
+      }
+      Slot& slot = slots_[hop.slot];
+      if (slot.cursor != slot.limit) [[likely]] {
+        copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+        slot.cursor += Format::fixed_bytes;
+      } else if (!repack_to_full(arrival, hop, at)) {
+        break;
+      }
+    }
+    next = i;
+    const std::uint64_t forwarded = i - first - handled;
+    count_delivered(handled, forwarded, forwarded * Format::fixed_bytes);
+    return i == count ? Result::done : Result::paused;
+  }
+
+  /// Apart, so that the loop above need not save registers for it.
+  __attribute__((noinline)) bool repack_to_full(const Arrival& arrival, const Route::Hop& hop, const std::byte* at) {
+    return repack(arrival, hop, at, Format::fixed_bytes, 0, arrival.header.source);
   }
 
   std::size_t message_bytes(const Arrival& arrival, const std::byte* at, const std::byte* end, const Entry& form,

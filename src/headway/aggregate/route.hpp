@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/options.hpp>
+#include <span>
 #include <vector>
 
 namespace headway::aggregate {
@@ -47,8 +48,8 @@ class Route {
 
   /// What to do with a message of a frame of `level` that carries `key`.
   const Hop& next(unsigned level, std::uint32_t key) const { return levels_[level + 1].hops[key]; }
-  /// Keys in a frame of `level` are below this.
-  std::size_t keys(unsigned level) const { return levels_[level + 1].hops.size(); }
+  /// The same by key, of which there are as many.
+  std::span<const Hop> all_next(unsigned level) const { return levels_[level + 1].hops; }
 
  private:
   struct Level {

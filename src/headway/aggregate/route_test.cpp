@@ -37,7 +37,7 @@ std::string follow(const std::vector<Route>& all, std::size_t source, std::size_
     at = route.target(hop.slot);
     if (at >= all.size()) return wrong("the next PE does not exist");
     if (level + 1 == route.levels()) return at == destination ? "" : wrong("it ends at another PE");
-    if (hop.key >= all[at].keys(level)) return wrong("the receiver does not know the key");
+    if (hop.key >= all[at].all_next(level).size()) return wrong("the receiver does not know the key");
     hop = all[at].next(level, hop.key);
     if (hop.slot == Route::deliver_here) return at == destination ? "" : wrong("it is delivered to another PE");
   }
