@@ -75,7 +75,6 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 
 /// The update of HPC Challenge: the value alone. A Kind as those of message/kinds.hpp.
 struct ValueAlone {
-  static constexpr bool in_place = true;
   using Sender = Aggregator<std::uint64_t>;
   using Received = const std::uint64_t&;
   ValueAlone(std::size_t /*bytes*/, std::size_t /*source*/) {}
@@ -127,10 +126,10 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
     __builtin_prefetch(&words[blocks.slot(Kind::ends(received).front)], 1);
   };
   const bool cached = table.size() <= words_cached;
-  if constexpr (Kind::in_place) {
-    if (!cached) updates.on(apply, fetch);
-  }
-  if (cached || !Kind::in_place) updates.on(apply);
+  if (cached)
+    updates.on(apply);
+  else
+    updates.on(apply, fetch);
 
   const auto pass = [&](Share part) {
     pe.quiesce();

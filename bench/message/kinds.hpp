@@ -1,6 +1,5 @@
 /// How a message of each `--type` is made, sent and read. A Kind has
 ///
-///     in_place              whether it is read where it lies in its frame
 ///     using Sender          the aggregator
 ///     using Received        what its handler gets
 ///     Kind(bytes, source)
@@ -27,7 +26,6 @@ namespace headway::bench {
 template <class Message>
 class FixedKind {
  public:
-  static constexpr bool in_place = true;
   using Sender = Aggregator<Message>;
   using Received = const Message&;
 
@@ -85,7 +83,6 @@ class FixedKind {
 template <class Argument, class Owner, class Given>
 class RowKind {
  public:
-  static constexpr bool in_place = aggregate::is_view<Argument>;
   using Sender = Aggregator<Argument>;
   using Received = Given;
 
@@ -120,7 +117,6 @@ struct Parts {
 
 class PartsKind {
  public:
-  static constexpr bool in_place = false;
   using Sender = Aggregator<Parts>;
   using Received = const Parts&;
 

@@ -57,6 +57,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         aggregate::Slot& slot = slots_[destination];
         std::byte* const at = slot.cursor;
         if (at != slot.limit) [[likely]] {
+          ask_for_what_follows(at, Format::fixed_bytes);
           Format::pack(at, args...);
           slot.cursor = at + Format::fixed_bytes;
           return;
@@ -128,6 +129,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if (count == 0) return 0;
     aggregate::Row row = begin_row(std::uint32_t(destination));
     for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
+      ask_for_what_follows(row.at, Format::fixed_bytes);
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
     }
     return count;

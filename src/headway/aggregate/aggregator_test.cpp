@@ -402,6 +402,41 @@ TEST(Aggregator, what_looks_ahead_gets_the_source_on_every_route_or_is_not_calle
   }
 }
 
+TEST(Aggregator, what_looks_ahead_sees_the_objects_that_the_handler_gets) {
+  using Numbers = std::vector<std::uint32_t>;
+  using Names = std::map<std::uint64_t, std::string>;
+  const auto numbers_of = [](std::uint64_t i) { return Numbers(i % 50, std::uint32_t(i)); };
+  const auto names_of = [](std::uint64_t i) { return Names{{i, std::string(i % 30, 'x')}}; };
+  expect_run({3, 1}, [&](Pe& pe) {
+    constexpr std::uint64_t messages = 2000;  // several blocks in a frame
+    Aggregator<std::uint64_t, Numbers, std::string, Names> objects(pe, {.buffer_bytes = 64_KiB});
+    std::vector<std::uint64_t> ahead(pe.size()), handled(pe.size());
+    const auto expect_is = [&](std::uint64_t i, const Numbers& numbers, const std::string& text, const Names& names) {
+      EXPECT_EQ(numbers, numbers_of(i));
+      EXPECT_EQ(text, std::to_string(i));
+      EXPECT_EQ(names, names_of(i));
+    };
+    objects.on(
+        [&](PeId source, std::uint64_t i, const Numbers& numbers, const std::string& text, const Names& names) {
+          EXPECT_EQ(i, handled[source]++);
+          EXPECT_GE(ahead[source], handled[source]);
+          expect_is(i, numbers, text, names);
+        },
+        [&](PeId source, std::uint64_t i, const Numbers& numbers, const std::string& text, const Names& names) {
+          EXPECT_EQ(i, ahead[source]++);
+          expect_is(i, numbers, text, names);
+        });
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      for (std::size_t target = 0; target < pe.size(); ++target) {
+        objects.send(target, i, numbers_of(i), std::to_string(i), names_of(i));
+      }
+    }
+    pe.quiesce();
+    EXPECT_EQ(handled, std::vector<std::uint64_t>(pe.size(), messages));
+    return 0;
+  });
+}
+
 TEST(Aggregator, what_looks_ahead_sees_messages_of_a_frame_in_order_before_they_are_handled) {
   expect_run({3, 1}, [](Pe& pe) {
     constexpr std::uint64_t messages = 5000;  // several blocks in a frame

@@ -13,6 +13,7 @@
 #include <headway/base/serialize.hpp>
 #include <new>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -27,6 +28,7 @@ enum class ArgumentKind {
   view,    // span<const T>, string_view: their content, aligned, read in place
   owning,  // serialized
 };
+// A vector or string of what travels as its bytes is sent as a view of it, and copied into an object of the receiver's.
 
 template <class Arg>
 inline constexpr bool is_view = false;
@@ -45,6 +47,47 @@ template <>
 struct ViewElement<std::string_view> {
   using Type = char;
 };
+
+template <class T>
+inline constexpr bool is_row_element = detail::Raw<T> && !std::is_empty_v<T> && std::is_default_constructible_v<T> &&
+                                       std::is_copy_assignable_v<T> && alignof(T) <= 64;
+template <class Arg>
+inline constexpr bool is_row = false;
+template <class T, class Allocator>
+inline constexpr bool is_row<std::vector<T, Allocator>> = is_row_element<T>;
+template <class T, class Traits, class Allocator>
+inline constexpr bool is_row<std::basic_string<T, Traits, Allocator>> = is_row_element<T>;
+
+template <class Arg>
+struct Sent {
+  using Type = Arg;
+};
+template <class Arg>
+requires is_row<Arg>
+struct Sent<Arg> {
+  using Type = std::span<const typename Arg::value_type>;
+};
+/// What an argument is sent as.
+template <class Arg>
+using SentAs = typename Sent<Arg>::Type;
+template <class Arg>
+inline __attribute__((always_inline)) decltype(auto) as_sent(const Arg& arg) {
+  if constexpr (is_row<Arg>)
+    return SentAs<Arg>(arg);
+  else
+    return (arg);
+}
+
+/// Objects are reused: most rows have the length of the one before.
+template <class Row>
+inline __attribute__((always_inline)) void assign(Row& row, SentAs<Row> elements) {
+  if (row.size() != elements.size()) [[unlikely]] {
+    row.assign(elements.begin(), elements.end());
+  } else {
+    copy_received(reinterpret_cast<std::byte*>(row.data()), reinterpret_cast<const std::byte*>(elements.data()),
+                  elements.size_bytes());
+  }
+}
 
 template <class Arg>
 constexpr ArgumentKind kind_of() {
@@ -90,7 +133,7 @@ inline constexpr bool is_plain_number = std::is_arithmetic_v<T> && !std::is_same
 template <class T>
 inline constexpr bool is_word_array = false;  // a short one of words
 template <class T, std::size_t n>
-inline constexpr bool is_word_array<std::array<T, n>> = is_plain_number<T> && sizeof(T) == 8 && n <= 32;
+inline constexpr bool is_word_array<std::array<T, n>> = is_plain_number<T> && sizeof(T) == 8 && n <= 16;
 
 /// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack: a
 /// struct written in small pieces and read in large ones stalls the processor. Scalars are stored as what they are, so
@@ -146,10 +189,10 @@ struct MessageFormat {
   template <std::size_t i>
   using Arg = std::tuple_element_t<i, Tuple>;
   template <std::size_t i>
-  static constexpr ArgumentKind kind = kind_of<Arg<i>>();
+  static constexpr ArgumentKind kind = kind_of<SentAs<Arg<i>>>();
 
-  static constexpr std::size_t views = (std::size_t(kind_of<Args>() == ArgumentKind::view) + ... + 0);
-  static constexpr bool owning = ((kind_of<Args>() == ArgumentKind::owning) || ...);
+  static constexpr std::size_t views = (std::size_t(kind_of<SentAs<Args>>() == ArgumentKind::view) + ... + 0);
+  static constexpr bool owning = ((kind_of<SentAs<Args>>() == ArgumentKind::owning) || ...);
   static constexpr bool fixed = views == 0 && !owning;
   /// Views that need a count: all but the last part of the message.
   static constexpr std::size_t counts = owning ? views : views == 0 ? 0 : views - 1;
@@ -169,7 +212,8 @@ struct MessageFormat {
   }
 
  public:
-  static constexpr std::size_t alignment = max_of({alignment_of<Args>()..., counts != 0 ? alignof(std::uint64_t) : 1});
+  static constexpr std::size_t alignment =
+      max_of({alignment_of<SentAs<Args>>()..., counts != 0 ? alignof(std::uint64_t) : 1});
   static_assert(alignment <= 64, "headway: a type aligned to more than 64 bytes cannot be sent");
 
  private:
@@ -189,7 +233,7 @@ struct MessageFormat {
       }
       ++i;
     };
-    (place(std::type_identity<Args>{}), ...);
+    (place(std::type_identity<SentAs<Args>>{}), ...);
     if (counts != 0) {
       at = align_up(at, alignof(std::uint64_t));
       result.counts = at;
@@ -208,7 +252,7 @@ struct MessageFormat {
   /// Every length is a multiple of the alignment: no padding between messages.
   static constexpr bool lengths_are_aligned = [] {
     std::size_t last = 0;
-    ((last = is_view<Args> ? alignment_of<Args>() : last), ...);
+    ((last = is_view<SentAs<Args>> ? alignment_of<SentAs<Args>>() : last), ...);
     return fixed || (!owning && last == alignment);
   }();
   static constexpr std::size_t padded(std::size_t bytes) {
@@ -224,12 +268,12 @@ struct MessageFormat {
         at = align_up(at, alignof(Element)) + arg.size() * sizeof(Element);
       }
     };
-    (add_view(args), ...);
+    (add_view(as_sent(args)), ...);
     if constexpr (owning) {
       [[maybe_unused]] auto add_owning = [&]<class A>(const A& arg) {
         if constexpr (kind_of<A>() == ArgumentKind::owning) at += serialized_bytes(arg);
       };
-      (add_owning(args), ...);
+      (add_owning(as_sent(args)), ...);
     }
     return at;
   }
@@ -244,16 +288,16 @@ struct MessageFormat {
           using Element = typename ViewElement<A>::Type;
           end = at + align_up(std::size_t(end - at), alignof(Element));
           const std::size_t size = arg.size() * sizeof(Element);
-          copy_short(end, reinterpret_cast<const std::byte*>(arg.data()), size);
+          copy_short<true>(end, reinterpret_cast<const std::byte*>(arg.data()), size);
           end += size;
         }
       };
-      (put_view(args), ...);
+      (put_view(as_sent(args)), ...);
       if constexpr (owning) {
         [[maybe_unused]] auto put_owning = [&]<class A>(const A& arg) {
           if constexpr (kind_of<A>() == ArgumentKind::owning) end = serialize(end, arg);
         };
-        (put_owning(args), ...);
+        (put_owning(as_sent(args)), ...);
       }
     }
   }
@@ -278,7 +322,7 @@ struct MessageFormat {
         at += padding + arg.size() * sizeof(Element);
       }
     };
-    (add_view(args), ...);
+    (add_view(as_sent(args)), ...);
     if constexpr (owning) {
       [[maybe_unused]] auto add_owning = [&]<class A>(const A& arg) {
         if constexpr (kind_of<A>() == ArgumentKind::owning) {
@@ -287,7 +331,7 @@ struct MessageFormat {
           serialize(pieces.serialized.data() + before, arg);
         }
       };
-      (add_owning(args), ...);
+      (add_owning(as_sent(args)), ...);
       pieces.parts.push_back(pieces.serialized);
     }
   }
@@ -306,22 +350,25 @@ struct MessageFormat {
       }
       ++i;
     };
-    (put_fixed(args), ...);
+    (put_fixed(as_sent(args)), ...);
   }
 
   template <class Arg>
-  using OwnedValue = std::conditional_t<kind_of<Arg>() == ArgumentKind::owning, Arg, std::monostate>;
+  using OwnedValue =
+      std::conditional_t<is_row<Arg> || kind_of<SentAs<Arg>>() == ArgumentKind::owning, Arg, std::monostate>;
 
  public:
-  /// Objects that owning arguments are read into, reused from message to message.
+  /// Objects that owning arguments and rows are read into, reused from message to message.
   using Scratch = std::tuple<OwnedValue<Args>...>;
+  static constexpr bool has_objects = owning || (is_row<Args> || ...);
 
   /// Calls f(argument...) with the message at `at`, of `bytes` bytes: fixed ones as const references into it, views as
-  /// views of it, owning ones as references to `scratch`. Throws FormatError where the bytes cannot be such a message.
-  template <class F>
+  /// views of it, owning ones as references to `scratch`, which they are read into, or (not `read`) have been. Throws
+  /// FormatError where the bytes cannot be such a message.
+  template <bool read = true, class F>
   static inline __attribute__((always_inline)) void apply(const std::byte* at, std::size_t bytes, Scratch& scratch,
                                                           F&& f) {
-    apply_indexed(at, bytes, scratch, f, std::index_sequence_for<Args...>());
+    apply_indexed<read>(at, bytes, scratch, f, std::index_sequence_for<Args...>());
   }
 
  private:
@@ -329,11 +376,11 @@ struct MessageFormat {
   template <std::size_t i>
   static constexpr std::size_t views_before() {
     std::size_t count = 0, n = 0;
-    ((count += (n++ < i && kind_of<Args>() == ArgumentKind::view) ? 1 : 0), ...);
+    ((count += (n++ < i && kind_of<SentAs<Args>>() == ArgumentKind::view) ? 1 : 0), ...);
     return count;
   }
 
-  template <class F, std::size_t... i>
+  template <bool read, class F, std::size_t... i>
   static inline __attribute__((always_inline)) void apply_indexed(const std::byte* at, std::size_t bytes,
                                                                   Scratch& scratch, F& f, std::index_sequence<i...>) {
     if constexpr (fixed) {
@@ -343,12 +390,13 @@ struct MessageFormat {
         throw FormatError("a message is shorter than its fixed arguments");
       std::size_t end = prefix_bytes;
       std::tuple<decltype(find_view<i>(at, bytes, end))...> views_found{find_view<i>(at, bytes, end)...};
-      if constexpr (owning) {
+      if constexpr (owning && read) {
         ByteReader reader(at + end, at + bytes);
         (read_owning<i>(reader, scratch), ...);
         if (reader.remaining() != 0) [[unlikely]]
           throw FormatError("a message is longer than its arguments");
       }
+      if constexpr (read) (assign_row<i>(std::get<i>(views_found), scratch), ...);
       f(argument<i>(at, std::get<i>(views_found), scratch)...);
     }
   }
@@ -359,7 +407,7 @@ struct MessageFormat {
     if constexpr (kind<i> != ArgumentKind::view) {
       return std::monostate{};
     } else {
-      using Element = typename ViewElement<Arg<i>>::Type;
+      using Element = typename ViewElement<SentAs<Arg<i>>>::Type;
       end = align_up(end, alignof(Element));
       if (end > bytes) [[unlikely]]
         throw FormatError("a message is shorter than its arguments");
@@ -373,7 +421,7 @@ struct MessageFormat {
       }
       const Element* data = reinterpret_cast<const Element*>(at + end);
       end += count * sizeof(Element);
-      return Arg<i>(data, count);
+      return SentAs<Arg<i>>(data, count);
     }
   }
 
@@ -383,11 +431,16 @@ struct MessageFormat {
   }
 
   template <std::size_t i, class View>
+  static inline __attribute__((always_inline)) void assign_row(View& view, Scratch& scratch) {
+    if constexpr (is_row<Arg<i>>) assign(std::get<i>(scratch), view);
+  }
+
+  template <std::size_t i, class View>
   static inline __attribute__((always_inline)) decltype(auto) argument(const std::byte* at, View& view,
                                                                        Scratch& scratch) {
     if constexpr (kind<i> == ArgumentKind::fixed)
       return *reinterpret_cast<const Arg<i>*>(at + offsets.of[i]);
-    else if constexpr (kind<i> == ArgumentKind::view)
+    else if constexpr (kind<i> == ArgumentKind::view && !is_row<Arg<i>>)
       return static_cast<Arg<i>>(view);
     else
       return static_cast<const Arg<i>&>(std::get<i>(scratch));

@@ -202,6 +202,8 @@ TEST(MessageFormat, owning_arguments_are_read_as_they_were_written) {
   using Map = std::map<std::string, std::vector<int>>;
   const Word word{"word", {1, 2, 3}, 0.5};
   round_trip(std::string("text"));
+  round_trip(std::vector<std::uint64_t>{1, 2, 3}, std::vector<double>(), 'c', std::vector<bool>{true, false});
+  round_trip(std::string("abc"), std::vector<Aligned<32>>{{1, {}}, {2, {}}}, std::vector<std::uint16_t>{7});
   round_trip(std::string());
   round_trip(word);
   round_trip(std::vector<Word>{word, {}, word});
@@ -276,6 +278,13 @@ TEST(MessageFormat, copies_of_every_length_are_exact) {
   for (std::size_t n = 0; n <= 500; ++n) {
     std::ranges::fill(to, std::byte(0xee));
     copy_short(to.data() + 8, from.data() + 3, n);
+    ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
+    ASSERT_EQ(to[7], std::byte(0xee)) << n;
+    ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
+  }
+  for (std::size_t n = 0; n <= 500; ++n) {
+    std::ranges::fill(to, std::byte(0xee));
+    copy_received(to.data() + 8, from.data() + 3, n);
     ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
     ASSERT_EQ(to[7], std::byte(0xee)) << n;
     ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;

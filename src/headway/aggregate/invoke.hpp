@@ -93,6 +93,8 @@ struct NothingAhead {};
 
 /// How many messages are looked at before the first of them is handled: enough cache misses at a time.
 inline constexpr std::size_t messages_ahead = 256;
+/// The same of messages that are read into objects, of which there must be as many.
+inline constexpr std::size_t objects_ahead = 64;
 
 /// What on() was given.
 template <class HandlerType, class AheadType>
@@ -130,9 +132,15 @@ struct Invoker {
   typename Format::Scratch& scratch;
 
   inline __attribute__((always_inline)) void operator()(const std::byte* at, std::size_t bytes, PeId source) const {
-    Format::apply(
+    with_objects<true>(scratch, at, bytes, source);
+  }
+  /// With objects of the caller's, which are read, or have been.
+  template <bool read>
+  inline __attribute__((always_inline)) void with_objects(typename Format::Scratch& objects, const std::byte* at,
+                                                          std::size_t bytes, PeId source) const {
+    Format::template apply<read>(
         at, bytes,
-        scratch, [&](auto&&... args) __attribute__((always_inline)) { Call::call(handler, pe, source, args...); });
+        objects, [&](auto&&... args) __attribute__((always_inline)) { Call::call(handler, pe, source, args...); });
   }
 };
 

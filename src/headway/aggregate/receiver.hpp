@@ -2,6 +2,7 @@
 /// user's code inlined in its loops.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,9 +29,9 @@ class Receiver : public Core {
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
   ///
-  /// `ahead`, if given, is called like the handler for up to 256 messages of a frame before the first of them is
-  /// handled: to prefetch what the handler will touch, where that is larger than the cache. It is not called for
-  /// messages by themselves, nor where messages carry their source or are yet to be forwarded.
+  /// `ahead`, if given, is called like the handler for up to 256 messages (64 that are read into objects) of a frame
+  /// before the first of them is handled: to prefetch what the handler will touch, where that is larger than the cache.
+  /// It is not called for messages by themselves, nor where messages carry their source or are yet to be forwarded.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
   ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
@@ -196,11 +197,24 @@ class Receiver : public Core {
     Place place{begin, arrival.tail_end, arrival.payload + arrival.header.payload_bytes - begin};
     with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
       if constexpr (Handlers::looks_ahead) {
+        constexpr std::size_t block_max = Format::has_objects ? objects_ahead : messages_ahead;
+        [[maybe_unused]] std::array<typename Format::Scratch, Format::has_objects ? block_max : 1> objects;
         for (std::size_t left = count; left != 0;) {
-          const std::size_t block = left < messages_ahead ? left : messages_ahead;
+          const std::size_t block = left < block_max ? left : block_max;
           Place ahead_of_it = place;
-          pass(ahead_of_it, block, ahead);
-          pass(place, block, invoke);
+          if constexpr (Format::has_objects) {
+            std::size_t next = 0;
+            pass(ahead_of_it, block, [&](const std::byte* at, std::size_t bytes, PeId from) {
+              ahead.template with_objects<true>(objects[next++], at, bytes, from);
+            });
+            next = 0;
+            pass(place, block, [&](const std::byte* at, std::size_t bytes, PeId from) {
+              invoke.template with_objects<false>(objects[next++], at, bytes, from);
+            });
+          } else {
+            pass(ahead_of_it, block, ahead);
+            pass(place, block, invoke);
+          }
           left -= block;
         }
       } else {
@@ -443,7 +457,7 @@ class Receiver : public Core {
       push_entry(slot, form, form.encode(0, hop.key, source));
     } else {
       const bool beyond_threshold = slot.cursor + padded >= slot.limit;
-      copy_short(slot.cursor, at, bytes);
+      copy_short<true>(slot.cursor, at, bytes);
       slot.cursor += padded;
       write_entry(tail_of(slot), form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <headway/base/copy.hpp>
 #include <headway/base/format_error.hpp>
 
 namespace headway {
@@ -24,6 +25,7 @@ class ByteCounter {
 
   std::size_t position() const { return bytes_; }
   void raw(const void*, std::size_t bytes) { bytes_ += bytes; }
+  void row(const void*, std::size_t bytes) { bytes_ += bytes; }
   void byte(unsigned char) { ++bytes_; }
   void zeros(std::size_t bytes) { bytes_ += bytes; }
   void count(std::uint64_t n) { bytes_ += (static_cast<std::size_t>(std::bit_width(n | 1)) + 6) / 7; }
@@ -47,6 +49,11 @@ class ByteWriter {
   std::size_t position() const { return static_cast<std::size_t>(end_ - begin_); }
   void raw(const void* from, std::size_t bytes) {
     if (bytes > 0) std::memcpy(end_, from, bytes);
+    end_ += bytes;
+  }
+  // The same for a size that the compiler does not know.
+  void row(const void* from, std::size_t bytes) {
+    copy_short<true>(end_, static_cast<const std::byte*>(from), bytes);
     end_ += bytes;
   }
   void byte(unsigned char value) { *end_++ = static_cast<std::byte>(value); }

@@ -7,6 +7,15 @@
 
 namespace headway {
 
+/// After `bytes` were written at `to`, or before: asks for the lines that later messages of such a size will be written
+/// to, which are with their reader. For shorter ones the processor asks in time by itself; longer ones would push out
+/// what was asked for. 1.2 to 1.6 times in stream from 256 to 1500 bytes.
+inline __attribute__((always_inline)) void ask_for_what_follows(std::byte* to, std::size_t bytes) {
+  constexpr std::size_t ahead = 2048, line = 64;
+  if (bytes <= 128 || bytes > 1536) return;
+  for (std::size_t i = 0; i < bytes; i += line) __builtin_prefetch(to + ahead + i, 1);
+}
+
 // What padding holds, and what a member that was never set holds, travels as it is.
 #pragma GCC diagnostic push
 #if !defined(__clang__)
@@ -15,7 +24,7 @@ namespace headway {
 /// Copies a fixed number of bytes without `rep movs`, which GCC makes of constant sizes and which is slow below 1 KB.
 template <std::size_t n>
 inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::byte* from) {
-  if constexpr (n <= 256) {
+  if constexpr (n <= 128) {
 #pragma GCC unroll 32
     for (std::size_t i = 0; i + 8 <= n; i += 8) {
       std::uint64_t word;
@@ -40,9 +49,12 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
 #endif
 /// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known, in words: data that was just
-/// written in words and is read in larger pieces stalls the processor.
+/// written in words and is read in larger pieces stalls the processor. `in_row`: what comes later goes
+/// behind it.
+template <bool in_row = false>
 inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
   auto word = [&](std::size_t at) __attribute__((always_inline)) {
     std::uint64_t value;
@@ -65,6 +77,45 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
 #pragma GCC unroll 1
     for (std::size_t at = 0; at < bytes - 8; at += 8) put(at, word(at));
     put(bytes - 8, last);
+  } else if (in_row && bytes > 256) {
+    // Its ends may have been set just now: see copy_fixed().
+    ask_for_what_follows(to, bytes);
+    copy_fixed<16>(to, from);
+    std::memcpy(to + 16, from + 16, bytes - 24);
+    copy_fixed<8>(to + bytes - 8, from + bytes - 8);
+  } else if (bytes != 0) {
+    if constexpr (in_row) ask_for_what_follows(to, bytes);
+    std::memcpy(to, from, bytes);
+  }
+}
+
+/// The same for data that was written long ago or by another processor: in pieces of 16 bytes.
+inline __attribute__((always_inline)) void copy_received(std::byte* to, const std::byte* from, std::size_t bytes) {
+  struct alignas(1) Wide {
+    std::byte content[16];
+  };
+  auto wide = [&](std::size_t at) __attribute__((always_inline)) {
+    Wide value;
+    std::memcpy(&value, from + at, sizeof value);
+    return value;
+  };
+  auto put = [&](std::size_t at, Wide value) __attribute__((always_inline)) {
+    std::memcpy(to + at, &value, sizeof value);
+  };
+  if (bytes - 16 <= 128 - 16) [[likely]] {
+    const Wide last = wide(bytes - 16);  // overlaps the piece before
+    put(0, wide(0));
+    if (bytes > 32) {
+#pragma GCC unroll 1
+      for (std::size_t at = 16; at < bytes - 16; at += 16) put(at, wide(at));
+    }
+    put(bytes - 16, last);
+  } else if (bytes - 8 <= 16 - 8) {
+    std::uint64_t first, last;
+    std::memcpy(&first, from, 8);
+    std::memcpy(&last, from + bytes - 8, 8);
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + bytes - 8, &last, 8);
   } else if (bytes != 0) {
     std::memcpy(to, from, bytes);
   }

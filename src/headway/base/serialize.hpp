@@ -122,7 +122,7 @@ void put(Sink& sink, const T& value) {
   } else if constexpr (Growable<T>) {
     sink.count(value.size());
     if constexpr (BitVector<T>) put_bits(sink, value);
-    else if constexpr (RawRange<T>) sink.raw(value.data(), value.size() * sizeof(typename T::value_type));
+    else if constexpr (RawRange<T>) sink.row(value.data(), value.size() * sizeof(typename T::value_type));
     else put_elements(sink, value);
   } else {
     visit_fields(value, [&sink](const auto&... field) { (put(sink, field), ...); });
@@ -206,8 +206,13 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
   constexpr std::size_t element_bytes_min = bytes_min<Element>();
   constexpr bool resizable = std::is_default_constructible_v<Element> && requires { out.resize(count); };
   if constexpr (RawRange<T> && sizeof(Element) == 1 && std::is_scalar_v<Element>) {
-    const auto* first = reinterpret_cast<const Element*>(reader.take(count));
-    out.assign(first, first + count);
+    const std::byte* bytes = reader.take(count);
+    if (out.size() == count) {  // of the object before, which is reused
+      copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
+    } else {
+      const auto* first = reinterpret_cast<const Element*>(bytes);
+      out.assign(first, first + count);
+    }
   } else if constexpr (RawRange<T> && resizable) {
     const std::byte* bytes = reader.take(count * sizeof(Element));
     out.resize(count);
