@@ -32,7 +32,7 @@ class FixedKind {
   FixedKind(std::size_t /*bytes*/, std::size_t source) {
     fill_pattern(std::as_writable_bytes(std::span(message())), source);
   }
-  void send(Sender& sender, std::size_t destination, std::uint64_t index) {
+  inline __attribute__((always_inline)) void send(Sender& sender, std::size_t destination, std::uint64_t index) {
     with_message<2>([&](Message& message) {
       stamp(message, index);
       sender.send(destination, message);
@@ -89,7 +89,7 @@ class RowKind {
   RowKind(std::size_t bytes, std::size_t source) : message_(bytes, {}) {
     fill_pattern(std::as_writable_bytes(std::span(message_)), source);
   }
-  void send(Sender& sender, std::size_t destination, std::uint64_t index) {
+  inline __attribute__((always_inline)) void send(Sender& sender, std::size_t destination, std::uint64_t index) {
     stamp(reinterpret_cast<std::byte*>(message_.data()), message_.size(), index);
     sender.send(destination, message_);
   }
@@ -125,7 +125,7 @@ class PartsKind {
     fill_pattern(whole, source);
     split(whole, message_);
   }
-  void send(Sender& sender, std::size_t destination, std::uint64_t index) {
+  inline __attribute__((always_inline)) void send(Sender& sender, std::size_t destination, std::uint64_t index) {
     const std::size_t bytes = message_.front.size() + message_.back.size();
     if (bytes >= 16) [[likely]] {  // the number lies in one part, its complement in the other
       const std::uint64_t complement = ~index;
