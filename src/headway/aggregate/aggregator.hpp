@@ -27,8 +27,9 @@ namespace headway {
 ///     pe.quiesce();
 ///
 /// Made collectively, in the same order on every PE; on() before the first send. An argument that is trivially copyable
-/// travels as its bytes; a span<const T> or string_view stands for its content, which the handler reads in place; other
-/// types (vectors, strings, maps, plain aggregates of such, classes with serialize(archive)) are serialized.
+/// travels as its bytes; a span<const T> or string_view stands for its content, which the handler reads in place; a
+/// vector or string of such arrives as an object that is reused; other types (maps, vectors of strings, plain
+/// aggregates of such, classes with serialize(archive)) are serialized.
 ///
 /// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks;
 /// quiesce() first, for a message that arrives for a destroyed one ends the run with an error.
@@ -50,7 +51,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Receiver::on;
 
   /// Sends one message. From the main program it may wait for room, running handlers meanwhile; from a handler it never
-  /// waits and never runs another handler. UsageError for a destination out of range.
+  /// waits and never runs another handler. No handler may change the arguments, or what they refer to, until it
+  /// returns. UsageError for a destination out of range.
   inline __attribute__((always_inline)) void send(PeId destination, const Args&... args) {
     if constexpr (good_arguments && Format::fixed) {
       if (destination < fast_size_) [[likely]] {

@@ -50,10 +50,11 @@ class Pace {
     if (messages > 1 || interval_ns > interval_ns_) take(interval_ns);
   }
 
-  /// After so many messages a buffer is posted; at least 1.
+  /// After so many messages a buffer is posted; at least 2, for a buffer of one tells nothing of how soon others come,
+  /// and its time is bounded. Those at a hop where none may go by itself would else stay alone for good.
   std::size_t messages_max(const DelayCost& cost) const {
     if (interval_ns_ == 0) return first_messages;
-    return std::size_t(std::clamp(std::round(cost.messages(interval_ns_)), 1.0, messages_most));
+    return std::size_t(std::clamp(std::round(cost.messages(interval_ns_)), 2.0, messages_most));
   }
   /// The same in bytes.
   std::size_t bytes_max(const DelayCost& cost) const {

@@ -64,7 +64,7 @@ TEST(Pace, buffers_that_were_open_for_longer_hold_fewer) {
     Pace pace;
     pace.posted(open_ns, 100, 800);
     const double interval_ns = double(open_ns) / 100;
-    EXPECT_EQ(pace.messages_max(cheap), std::max(std::llround(cheap.messages(interval_ns)), 1ll));
+    EXPECT_EQ(pace.messages_max(cheap), std::max(std::llround(cheap.messages(interval_ns)), 2ll));
     EXPECT_EQ(pace.bytes_max(cheap), 8 * pace.messages_max(cheap));
     EXPECT_LT(pace.messages_max(cheap), before);
     before = pace.messages_max(cheap);
@@ -109,9 +109,9 @@ TEST(Pace, no_time_is_too_short_and_no_cost_too_small) {
   Pace pace;
   pace.posted(0, 1'000, 8'000);
   for (const double kappa : {1e-300, 1e-9, 1.0, 1e300}) {
-    EXPECT_GE(pace.messages_max({80, kappa}), 1u);
+    EXPECT_GE(pace.messages_max({80, kappa}), 2u);
     EXPECT_LE(pace.messages_max({80, kappa}), 1'000'000'000u);
-    EXPECT_EQ(pace.messages_max({0, kappa}), 1u);
+    EXPECT_EQ(pace.messages_max({0, kappa}), 2u);
   }
 }
 
@@ -142,9 +142,9 @@ void progress_until(Pe& pe, std::int64_t at) {
 
 /// send(now) for each message; send_all(pe, send) on PE 0.
 template <class Message, class SendAll>
-Taken taken(const AggregatorOptions& options, Message message, SendAll send_all) {
+Taken taken(const AggregatorOptions& options, Message message, SendAll send_all, std::size_t pes = 2) {
   Taken result;
-  const am::SimulateResult run = am::simulate({.pes = 2, .budget_bytes = 16_MiB}, [&](Pe& pe) {
+  const am::SimulateResult run = am::simulate({.pes = pes, .budget_bytes = 16_MiB}, [&](Pe& pe) {
     Aggregator<std::int64_t, Message> messages(pe, options);
     double delays = 0;
     std::uint64_t handled = 0;
@@ -152,10 +152,10 @@ Taken taken(const AggregatorOptions& options, Message message, SendAll send_all)
       delays += double(pe.engine().now() - sent_at);
       ++handled;
     });
-    if (pe.id() == 0) send_all(pe, [&] { messages.send(1, pe.engine().now(), message); });
+    if (pe.id() == 0) send_all(pe, [&] { messages.send(pes - 1, pe.engine().now(), message); });
     pe.quiesce();
     if (pe.id() == 0) result.sent = messages.statistics();
-    if (pe.id() == 1) result.delay_ns = delays / double(handled);
+    if (pe.id() == pes - 1) result.delay_ns = delays / double(handled);
     return 0;
   });
   EXPECT_EQ(run.status, 0) << run.text;
@@ -241,6 +241,17 @@ TEST(CostOfDelay, they_gather_again_when_they_come_faster) {
     });
     EXPECT_GE(both.sent.alone, 180u);
     EXPECT_LE(both.sent.alone, 300u);
+    EXPECT_LE(both.sent.frames, 300u + 10'000 / 4);
+  });
+}
+
+TEST(CostOfDelay, they_gather_again_where_none_may_go_by_itself) {
+  for_both_sizes([](auto message) {
+    const auto slow_then_fast = [](Pe& pe, auto send) {
+      steadily(100'000, 200)(pe, send);
+      steadily(200, 10'000)(pe, send);
+    };
+    const Taken both = taken({.delay_cost = 0.1, .topology = grid(2)}, message, slow_then_fast, 4);
     EXPECT_LE(both.sent.frames, 300u + 10'000 / 4);
   });
 }

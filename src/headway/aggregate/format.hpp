@@ -28,7 +28,6 @@ enum class ArgumentKind {
   view,    // span<const T>, string_view: their content, aligned, read in place
   owning,  // serialized
 };
-// A vector or string of what travels as its bytes is sent as a view of it, and copied into an object of the receiver's.
 
 template <class Arg>
 inline constexpr bool is_view = false;
@@ -48,9 +47,12 @@ struct ViewElement<std::string_view> {
   using Type = char;
 };
 
+/// What a vector's content may be copied as.
 template <class T>
-inline constexpr bool is_row_element = detail::Raw<T> && !std::is_empty_v<T> && std::is_default_constructible_v<T> &&
-                                       std::is_copy_assignable_v<T> && alignof(T) <= 64;
+inline constexpr bool is_row_element =
+    detail::Raw<T> && !std::is_empty_v<T> && std::is_default_constructible_v<T> && std::is_copy_constructible_v<T> &&
+    std::is_copy_assignable_v<T> && alignof(T) <= 64;
+/// A vector or string of such: it is sent as a view of its content, and copied into an object of the receiver's.
 template <class Arg>
 inline constexpr bool is_row = false;
 template <class T, class Allocator>

@@ -1,6 +1,7 @@
 /// How a handler is called: which of its forms it has, and what may be done with it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <headway/aggregate/format.hpp>
 #include <headway/am/pe.hpp>
@@ -93,8 +94,9 @@ struct NothingAhead {};
 
 /// How many messages are looked at before the first of them is handled: enough cache misses at a time.
 inline constexpr std::size_t messages_ahead = 256;
-/// The same of messages that are read into objects, of which there must be as many.
-inline constexpr std::size_t objects_ahead = 64;
+/// The same of messages that are read into objects, of which there must be as many, on the stack.
+template <class Objects>
+inline constexpr std::size_t objects_ahead = std::clamp<std::size_t>((std::size_t(32) << 10) / sizeof(Objects), 1, 64);
 
 /// What on() was given.
 template <class HandlerType, class AheadType>

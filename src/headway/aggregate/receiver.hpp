@@ -29,9 +29,10 @@ class Receiver : public Core {
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
   ///
-  /// `ahead`, if given, is called like the handler for up to 256 messages (64 that are read into objects) of a frame
-  /// before the first of them is handled: to prefetch what the handler will touch, where that is larger than the cache.
-  /// It is not called for messages by themselves, nor where messages carry their source or are yet to be forwarded.
+  /// `ahead`, if given, is called like the handler for up to 256 messages (64 or fewer that are read into objects) of a
+  /// frame before the first of them is handled: to prefetch what the handler will touch, where that is larger than the
+  /// cache. It is not called for messages by themselves, nor where messages carry their source or are yet to be
+  /// forwarded.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
   ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
@@ -197,7 +198,8 @@ class Receiver : public Core {
     Place place{begin, arrival.tail_end, arrival.payload + arrival.header.payload_bytes - begin};
     with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
       if constexpr (Handlers::looks_ahead) {
-        constexpr std::size_t block_max = Format::has_objects ? objects_ahead : messages_ahead;
+        constexpr std::size_t block_max =
+            Format::has_objects ? objects_ahead<typename Format::Scratch> : messages_ahead;
         [[maybe_unused]] std::array<typename Format::Scratch, Format::has_objects ? block_max : 1> objects;
         for (std::size_t left = count; left != 0;) {
           const std::size_t block = left < block_max ? left : block_max;

@@ -91,7 +91,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
 
 /// The same for data that was written long ago or by another processor: in pieces of 16 bytes.
 inline __attribute__((always_inline)) void copy_received(std::byte* to, const std::byte* from, std::size_t bytes) {
-  struct alignas(1) Wide {
+  struct Wide {
     std::byte content[16];
   };
   auto wide = [&](std::size_t at) __attribute__((always_inline)) {

@@ -207,12 +207,13 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
   constexpr bool resizable = std::is_default_constructible_v<Element> && requires { out.resize(count); };
   if constexpr (RawRange<T> && sizeof(Element) == 1 && std::is_scalar_v<Element>) {
     const std::byte* bytes = reader.take(count);
-    if (out.size() == count) {  // of the object before, which is reused
-      copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
-    } else {
-      const auto* first = reinterpret_cast<const Element*>(bytes);
-      out.assign(first, first + count);
+    if constexpr (requires { static_cast<Element*>(out.data()); }) {
+      if (out.size() == count) {  // of the object before, which is reused
+        return copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
+      }
     }
+    const auto* first = reinterpret_cast<const Element*>(bytes);
+    out.assign(first, first + count);
   } else if constexpr (RawRange<T> && resizable) {
     const std::byte* bytes = reader.take(count * sizeof(Element));
     out.resize(count);
