@@ -68,9 +68,13 @@ inline void fill_pattern(std::span<std::byte> message, std::size_t source) {
 
 /// Writes number `index` to both ends; a message shorter than 16 bytes has less of it.
 inline void stamp(std::byte* message, std::size_t bytes, std::uint64_t index) {
-  const std::uint64_t complement = ~index;
-  std::memcpy(message, &index, bytes < 8 ? bytes : 8);
-  if (bytes >= 16) std::memcpy(message + bytes - 8, &complement, 8);
+  if (bytes >= 16) [[likely]] {
+    const std::uint64_t complement = ~index;
+    std::memcpy(message, &index, 8);
+    std::memcpy(message + bytes - 8, &complement, 8);
+  } else {
+    std::memcpy(message, &index, bytes < 8 ? bytes : 8);
+  }
 }
 
 template <std::size_t Words>
