@@ -86,8 +86,8 @@ inline __attribute__((always_inline)) void assign(Row& row, SentAs<Row> elements
   if (row.size() != elements.size()) [[unlikely]] {
     row.assign(elements.begin(), elements.end());
   } else {
-    copy_short(reinterpret_cast<std::byte*>(row.data()), reinterpret_cast<const std::byte*>(elements.data()),
-               elements.size_bytes());
+    copy_received(reinterpret_cast<std::byte*>(row.data()), reinterpret_cast<const std::byte*>(elements.data()),
+                  elements.size_bytes());
   }
 }
 

@@ -289,6 +289,13 @@ TEST(MessageFormat, copies_of_every_length_are_exact) {
     ASSERT_EQ(to[7], std::byte(0xee)) << n;
     ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
   }
+  for (std::size_t n = 0; n <= 500; ++n) {
+    std::ranges::fill(to, std::byte(0xee));
+    copy_received(to.data() + 8, from.data() + 3, n);
+    ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
+    ASSERT_EQ(to[7], std::byte(0xee)) << n;
+    ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
+  }
   [&]<std::size_t... n>(std::index_sequence<n...>) {
     (
         [&] {

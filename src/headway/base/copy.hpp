@@ -89,6 +89,38 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
   }
 }
 
+/// The same for data that was written long ago or by another processor: in pieces of 16 bytes.
+inline __attribute__((always_inline)) void copy_received(std::byte* to, const std::byte* from, std::size_t bytes) {
+  struct Wide {
+    std::byte content[16];
+  };
+  auto wide = [&](std::size_t at) __attribute__((always_inline)) {
+    Wide value;
+    std::memcpy(&value, from + at, sizeof value);
+    return value;
+  };
+  auto put = [&](std::size_t at, Wide value) __attribute__((always_inline)) {
+    std::memcpy(to + at, &value, sizeof value);
+  };
+  if (bytes - 16 <= 128 - 16) [[likely]] {
+    const Wide last = wide(bytes - 16);  // overlaps the piece before
+    put(0, wide(0));
+    if (bytes > 32) {
+#pragma GCC unroll 1
+      for (std::size_t at = 16; at < bytes - 16; at += 16) put(at, wide(at));
+    }
+    put(bytes - 16, last);
+  } else if (bytes - 8 <= 16 - 8) {
+    std::uint64_t first, last;
+    std::memcpy(&first, from, 8);
+    std::memcpy(&last, from + bytes - 8, 8);
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + bytes - 8, &last, 8);
+  } else if (bytes != 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 #pragma GCC diagnostic pop
 
 }  // namespace headway

@@ -209,7 +209,7 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
     const std::byte* bytes = reader.take(count);
     if constexpr (requires { static_cast<Element*>(out.data()); }) {
       if (out.size() == count) {  // of the object before, which is reused
-        return copy_short(reinterpret_cast<std::byte*>(out.data()), bytes, count);
+        return copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
       }
     }
     const auto* first = reinterpret_cast<const Element*>(bytes);
