@@ -70,7 +70,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       }
     } else if constexpr (good_arguments) {
       const std::size_t bytes = Format::bytes(args...);
-      if (!send_packed(destination, bytes, [&](std::byte* at) { Format::pack(at, args...); })) {
+      const auto fill = [&](std::byte * at) __attribute__((always_inline)) { Format::pack(at, args...); };
+      if (!send_packed(destination, bytes, fill)) {
         send_off_path(destination, aggregate::keep_in_register(args)...);
       }
     }

@@ -211,6 +211,62 @@ TEST(MessageFormat, owning_arguments_are_read_as_they_were_written) {
   round_trip(std::uint32_t(7), word, Pair{1, 2}, std::string("end"));
 }
 
+struct Named {
+  std::string name;
+  std::vector<std::uint16_t> numbers;
+  bool operator==(const Named&) const = default;
+};
+struct Tree {
+  std::uint32_t depth;
+  Named named;
+  Pair pair;
+  std::vector<double> weights;
+  bool operator==(const Tree&) const = default;
+};
+struct Checked {  // a bool is looked at when it is read
+  std::string text;
+  bool flag;
+  bool operator==(const Checked&) const = default;
+};
+struct Archived {
+  std::string text;
+  void serialize(auto& archive) { archive(text); }
+  bool operator==(const Archived&) const = default;
+};
+struct OfArchived {
+  Archived archived;
+  std::string text;
+  bool operator==(const OfArchived&) const = default;
+};
+
+TEST(MessageFormat, aggregates_of_plain_fields_and_their_vectors_travel_in_parts) {
+  static_assert(is_sent_in_parts<Named> && part_count<Named> == 2);
+  static_assert(is_sent_in_parts<Tree> && part_count<Tree> == 5);
+  static_assert(!MessageFormat<Tree, Named>::owning && !MessageFormat<Named>::fixed);
+  static_assert(!is_sent_in_parts<Word> && !is_sent_in_parts<Checked> && !is_sent_in_parts<Archived> &&
+                !is_sent_in_parts<OfArchived> && !is_sent_in_parts<Pair> && !is_sent_in_parts<std::string>);
+  const Named named{"some name", {1, 2, 3}};
+  const Tree tree{7, {"inner", {4}}, {5, 6}, {0.5, 1.5}};
+  EXPECT_EQ(MessageFormat<Named>::bytes(named), align_up(8 + 9, 2) + 6);  // one count, nine letters, three numbers
+  round_trip(named);
+  round_trip(Named{});
+  round_trip(tree);
+  round_trip(named, 'c', tree, std::string_view("view"), Word{"word", {1}, 0.5});
+  round_trip(Word{"word", {1}, 0.5}, named);
+  round_trip(Checked{"text", true}, OfArchived{{"a"}, "b"}, Archived{"c"});
+}
+
+TEST(MessageFormat, objects_in_parts_take_nothing_over_from_the_message_before) {
+  using Format = MessageFormat<Tree>;
+  Format::Scratch scratch;
+  for (const Tree& tree : {Tree{1, {"long enough to lie on the heap by itself", {1, 2, 3}}, {2, 3}, {4}}, Tree{},
+                           Tree{2, {"b", {9}}, {}, {5, 6}}}) {
+    const Exactly memory(Format::bytes(tree));
+    Format::pack(memory.data(), tree);
+    Format::apply(memory.data(), memory.size(), scratch, [&](const Tree& read) { EXPECT_EQ(read, tree); });
+  }
+}
+
 TEST(MessageFormat, fixed_arguments_views_and_owning_ones_mix_in_any_order) {
   const std::vector<double> weights{1.5, 2.5};
   const Word word{"word", {7}, std::nullopt};
@@ -275,38 +331,19 @@ TEST(MessageFormat, random_bytes_are_refused_or_read_but_never_beyond_their_end)
 TEST(MessageFormat, copies_of_every_length_are_exact) {
   std::vector<std::byte> from(600), to(600);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = std::byte(i * 7 + 1);
-  for (std::size_t n = 0; n <= 500; ++n) {
+  const auto expect_exact = [&](std::size_t n, auto copy) {
     std::ranges::fill(to, std::byte(0xee));
-    copy_short(to.data() + 8, from.data() + 3, n);
+    copy(to.data() + 8, from.data() + 3);
     ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
     ASSERT_EQ(to[7], std::byte(0xee)) << n;
     ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
-  }
+  };
   for (std::size_t n = 0; n <= 500; ++n) {
-    std::ranges::fill(to, std::byte(0xee));
-    copy_short<true>(to.data() + 8, from.data() + 3, n);
-    ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
-    ASSERT_EQ(to[7], std::byte(0xee)) << n;
-    ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<true>(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_received(a, b, n); });
   }
-  for (std::size_t n = 0; n <= 500; ++n) {
-    std::ranges::fill(to, std::byte(0xee));
-    copy_received(to.data() + 8, from.data() + 3, n);
-    ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
-    ASSERT_EQ(to[7], std::byte(0xee)) << n;
-    ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
-  }
-  [&]<std::size_t... n>(std::index_sequence<n...>) {
-    (
-        [&] {
-          std::ranges::fill(to, std::byte(0xee));
-          copy_fixed<n>(to.data() + 8, from.data() + 3);
-          ASSERT_EQ(std::memcmp(to.data() + 8, from.data() + 3, n), 0) << n;
-          ASSERT_EQ(to[7], std::byte(0xee)) << n;
-          ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
-        }(),
-        ...);
-  }
+  [&]<std::size_t... n>(std::index_sequence<n...>) { (expect_exact(n, &copy_fixed<n>), ...); }
   (std::index_sequence<0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 63, 64, 65, 200, 255, 256, 257, 300>());
 }
 

@@ -209,7 +209,7 @@ inline constexpr std::size_t field_count =
 /// Calls visitor(field...) with all fields of `object` as lvalues, const where the object is; returns what it returns.
 template <class T, class Visitor>
   requires Reflectable<T>
-constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {
+inline __attribute__((always_inline)) constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {
   constexpr std::size_t count = field_count<T>;
   if constexpr (count == 0) return visitor();
 #define HEADWAY_BIND(n, ...)                                                                 \
