@@ -134,10 +134,14 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   const auto pass = [&](Share part) {
     pe.quiesce();
     const std::int64_t begin = pe.engine().now();
+    // Local: what is captured would be read again after every message, for bytes may be anything's.
+    const Blocks split = blocks;
+    Kind& made = kind;
+    typename Kind::Sender& sender = updates;
     std::uint64_t a = starts(part.begin);
     for (std::uint64_t left = part.size(); left > 0; --left) {
       a = step(a);
-      kind.send(updates, blocks.owner(a), a);
+      made.send(sender, split.owner(a), a);
     }
     pe.quiesce();
     return double(pe.engine().now() - begin) * 1e-9;

@@ -81,12 +81,12 @@ class FixedKind {
 
 /// What holds its bytes in a row: `Argument` is what is sent, `Owner` keeps it.
 template <class Argument, class Owner, class Given>
-class RowKind {
+class ContentKind {
  public:
   using Sender = Aggregator<Argument>;
   using Received = Given;
 
-  RowKind(std::size_t bytes, std::size_t source) : message_(bytes, {}) {
+  ContentKind(std::size_t bytes, std::size_t source) : message_(bytes, {}) {
     fill_pattern(std::as_writable_bytes(std::span(message_)), source);
   }
   inline __attribute__((always_inline)) void send(Sender& sender, std::size_t destination, std::uint64_t index) {
@@ -105,9 +105,9 @@ class RowKind {
 };
 
 using Bytes = std::vector<std::byte>;
-using SpanKind = RowKind<std::span<const std::byte>, Bytes, std::span<const std::byte>>;
-using VectorKind = RowKind<Bytes, Bytes, const Bytes&>;
-using StringKind = RowKind<std::string, std::string, const std::string&>;
+using SpanKind = ContentKind<std::span<const std::byte>, Bytes, std::span<const std::byte>>;
+using VectorKind = ContentKind<Bytes, Bytes, const Bytes&>;
+using StringKind = ContentKind<std::string, std::string, const std::string&>;
 
 /// The first half of the bytes is a vector, the second a string; of a odd number, the string has one more.
 struct Parts {
