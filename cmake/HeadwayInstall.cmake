@@ -30,7 +30,8 @@ if(HEADWAY_TOOLS)
     list(APPEND programs ${found})
   endforeach()
 endif()
-add_custom_target(headway_programs DEPENDS ${programs})
+get_property(plugins GLOBAL PROPERTY HEADWAY_PLUGINS)
+add_custom_target(headway_programs DEPENDS ${programs} ${plugins})
 
 if(NOT HEADWAY_INSTALL)
   return()
@@ -46,7 +47,7 @@ install(FILES src/headway/headway.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/he
 set(libraries)
 foreach(layer IN LISTS layers)
   install(DIRECTORY src/headway/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headway
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*_test*" EXCLUDE PATTERN "*_fuzz*" EXCLUDE PATTERN "*_bench*" EXCLUDE)
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "wire.h" PATTERN "fake_*" EXCLUDE PATTERN "*_test*" EXCLUDE PATTERN "*_fuzz*" EXCLUDE PATTERN "*_bench*" EXCLUDE)
   list(APPEND libraries headway_${layer})
 endforeach()
 install(TARGETS headway ${libraries} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -61,6 +62,12 @@ foreach(program IN LISTS programs)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
+
+# Plug-ins, which programs look for beside themselves and here.
+get_property(plugins GLOBAL PROPERTY HEADWAY_PLUGINS)
+if(plugins)
+  install(TARGETS ${plugins} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 
 # The CMake package.
 install(EXPORT headwayTargets NAMESPACE headway:: DESTINATION ${package_dir})

@@ -59,6 +59,7 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
     : segment_(&segment),
       shared_(shared),
       pe_(pe),
+      first_pe_(segment.header().first_pe),
       arena_bytes_(segment.header().arena_bytes),
       arena_(segment.arena(pe), arena_bytes_),
       inbox_(segment.inbox(pe)),
@@ -121,7 +122,7 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
   if (!claimed) return Posted::refused;
   const bool pushed = push(target, [&](Cell& cell) {
     fill_by_reference(cell, *frame, tail_end);
-    before_posting(*segment_, pe_, cell.header.source);
+    before_posting(*segment_, pe_, owner_of(cell.header));
   });
   return pushed ? Posted::lent : Posted::refused;
 }
@@ -167,10 +168,11 @@ inline void LocalEndpoint::check_by_value(const FrameHeader& header) const {
 }
 
 void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Reference& reference) const {
-  if (header.source >= peers_.size()) refuse(pe_, header, "its source is no PE of this run");
+  const std::size_t owner = owner_of(header);
+  if (owner >= peers_.size()) refuse(pe_, header, "its source is no PE of this run");
   // What lies below the arena wraps around to more than it holds.
-  const std::uint64_t begin = reference.block - segment_->offset(segment_->arena(header.source));
-  const std::uint64_t end = reference.tail_end - segment_->offset(segment_->arena(header.source));
+  const std::uint64_t begin = reference.block - segment_->offset(segment_->arena(owner));
+  const std::uint64_t end = reference.tail_end - segment_->offset(segment_->arena(owner));
   if (begin >= arena_bytes_ || end > arena_bytes_) refuse(pe_, header, "it lies outside its sender's frame memory");
   if (begin % (std::size_t(1) << Arena::order_min) != 0) refuse(pe_, header, "it does not start where a frame may");
   if (end < begin || end - begin < frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes)) {
@@ -209,7 +211,7 @@ bool LocalEndpoint::poll(Arrival& arrival) {
   std::memcpy(&reference, cell->bytes, sizeof reference);
   let_go();
   check_reference(arrival.header, reference);
-  after_arrival(*segment_, pe_, arrival.header.source);
+  after_arrival(*segment_, pe_, owner_of(arrival.header));
   arrival.payload = reinterpret_cast<Frame*>(segment_->at(reference.block))->payload();
   arrival.tail_end = segment_->at(reference.tail_end);
   arrival.owned = reference.block;
@@ -218,22 +220,21 @@ bool LocalEndpoint::poll(Arrival& arrival) {
 
 void LocalEndpoint::release(const Arrival& arrival) {
   if (arrival.owned == 0) return;
-  if (arrival.header.source == pe_) {
+  const std::size_t owner = owner_of(arrival.header);
+  if (owner == pe_) {
     returned_to_self_.push_back(segment_->at(arrival.owned));
     return;
   }
-  before_giving_back(*segment_, pe_, arrival.header.source);
-  Peer& owner = peers_[arrival.header.source];
-  owner.returns.push(reinterpret_cast<Frame*>(segment_->at(arrival.owned))->link, arrival.owned);
-  owner.doorbell.ring();
+  before_giving_back(*segment_, pe_, owner);
+  Peer& peer = peers_[owner];
+  peer.returns.push(reinterpret_cast<Frame*>(segment_->at(arrival.owned))->link, arrival.owned);
+  peer.doorbell.ring();
 }
 
 void LocalEndpoint::sleep(std::int64_t ns_max) {
   if (ns_max <= 0) return;
   let_go();
-  doorbell_.sleep(ns_max, [this] {
-    return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();
-  });
+  doorbell_.sleep(ns_max, [this] { return is_quiet(); });
 }
 
 std::int64_t LocalEndpoint::now() const { return monotonic_ns(); }

@@ -17,7 +17,7 @@ namespace headway::local {
 /// way of a cache line from core to core, as the hand-written loops have it.
 inline constexpr TransportCosts costs = {.overhead_ns = 80, .gap_per_byte_ns = 0.025, .latency_ns = 58};
 
-/// The endpoint of PE `pe`. The segment outlives it. Collective only in that every PE makes one.
+/// The endpoint of PE `pe` of the segment. The segment outlives it. Collective only in that every PE makes one.
 /// PEs of one process are given the same `shared`, which outlives them.
 std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
@@ -43,6 +43,7 @@ void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
 
 class LocalEndpoint final : public Endpoint {
  public:
+  /// Numbers of PEs are those within the segment, but for the source in a frame's header, which is the run's.
   LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
   std::size_t id() const override { return pe_; }
@@ -60,6 +61,10 @@ class LocalEndpoint final : public Endpoint {
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
+  /// Whether nothing has arrived or come back.
+  bool is_quiet() {
+    return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();
+  }
   TransportCosts costs() const override { return local::costs; }
   std::int64_t now() const override;
   std::span<std::byte> board(std::size_t pe) override { return segment_->board(pe); }
@@ -88,6 +93,8 @@ class LocalEndpoint final : public Endpoint {
   /// Where the cell of the last arrival that came by value is held until the next poll.
   enum class Holds { nothing, inbox, loopback };
 
+  /// Within the segment, of the frame's owner; beyond its PEs for a source that is none of them.
+  std::size_t owner_of(const FrameHeader& header) const { return header.source - first_pe_; }
   static void fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end);
   void fill_by_reference(Cell& cell, Frame& frame, const std::byte* tail_end);
   template <class Fill>
@@ -100,6 +107,7 @@ class LocalEndpoint final : public Endpoint {
   Segment* segment_;
   SharedByProcess* shared_;
   std::size_t pe_;
+  std::size_t first_pe_;
   std::size_t arena_bytes_;  // of one PE
   Arena arena_;
   InboxReceiver inbox_;

@@ -55,6 +55,7 @@ struct SegmentHeader {
   std::uint64_t sleepers_fence;  // who sleeps fences for all, because the system can do that: Fences::sleeper
   std::uint64_t spill_bytes;
   std::uint64_t bind_cores;
+  std::uint64_t first_pe;      // the run's number of the PE that is number 0 here; 0 unless there are other hosts
   std::uint64_t simulated;     // PEs are fibers of the one process; only boards are used
   std::uint64_t simulated_ns;  // at the end
   std::uint64_t simulated_frames;

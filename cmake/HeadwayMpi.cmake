@@ -1,0 +1,44 @@
+# The MPIs that are here, by their compiler wrappers: the list HEADWAY_MPIS of openmpi, mpich, or mpi for one that is neither, and
+# for each HEADWAY_MPI_NAME_INCLUDES, _LINKS and _WRAPPER. None found is no error.
+
+set(HEADWAY_MPIS)
+
+# headway_look_for_mpi(WRAPPER): adds the MPI of this compiler wrapper, unless it is known already.
+macro(headway_look_for_mpi wrapper)
+  string(MAKE_C_IDENTIFIER "HEADWAY_${wrapper}" variable)
+  find_program(${variable} ${wrapper})
+  mark_as_advanced(${variable})
+  set(line)
+  set(status 1)
+  if(${variable})
+    execute_process(COMMAND ${${variable}} -show OUTPUT_VARIABLE line ERROR_QUIET RESULT_VARIABLE status
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  if(line MATCHES "openmpi|open-mpi|open_rte")
+    set(mpi openmpi)
+  elseif(line MATCHES "mpich")
+    set(mpi mpich)
+  else()
+    set(mpi mpi)
+  endif()
+  if(status EQUAL 0 AND NOT mpi IN_LIST HEADWAY_MPIS)
+    # What the wrapper adds to its compiler, the C++ bindings of old excepted.
+    list(APPEND HEADWAY_MPIS ${mpi})
+    set(HEADWAY_MPI_${mpi}_WRAPPER ${${variable}})
+    set(HEADWAY_MPI_${mpi}_INCLUDES)
+    set(HEADWAY_MPI_${mpi}_LINKS)
+    separate_arguments(flags UNIX_COMMAND "${line}")
+    list(POP_FRONT flags)
+    foreach(flag IN LISTS flags)
+      if(flag MATCHES "^-I(.+)")
+        list(APPEND HEADWAY_MPI_${mpi}_INCLUDES ${CMAKE_MATCH_1})
+      elseif(flag MATCHES "^(-L|-l|-Wl,|-pthread|/)" AND NOT flag MATCHES "^-l(mpi_cxx|mpichcxx|mpicxx)$")
+        list(APPEND HEADWAY_MPI_${mpi}_LINKS ${flag})
+      endif()
+    endforeach()
+  endif()
+endmacro()
+
+foreach(wrapper mpicxx.openmpi mpicxx.mpich mpicxx mpic++)
+  headway_look_for_mpi(${wrapper})
+endforeach()

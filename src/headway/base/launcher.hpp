@@ -1,0 +1,23 @@
+/// Which launcher has started this process beside others, by what it leaves in the environment.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace headway {
+
+/// A launcher that has started several processes as one program. It owns them: their output, their ends and the status.
+struct Launcher {
+  std::string name;      // for messages: "mpirun of Open MPI"
+  std::string mpi;       // "openmpi" or "mpich": whose processes it starts as one; empty: of any
+  std::string variable;  // which said how many
+  std::size_t size = 0;  // processes
+  std::size_t rank = 0;  // of this one
+  bool pmix = false;     // its processes find each other by PMIx
+
+  /// Empty where there is none, or none that says how many it has started.
+  static std::optional<Launcher> from_environment();
+};
+
+}  // namespace headway

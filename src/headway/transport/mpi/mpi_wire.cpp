@@ -1,0 +1,271 @@
+// The wire over MPI: one source, compiled once for each MPI that the build finds. It uses what MPI 3.0 has, from one
+// thread at a time, on a communicator of its own, so that it is apart from the user's calls.
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <headway/transport/wire/wire.h>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int tag_of_channel[] = {1, 2};
+constexpr std::size_t sends_looked_at_max = 16;
+constexpr unsigned yields_before_sleep = 64;
+constexpr useconds_t sleep_us = 100;
+
+struct Send {
+  MPI_Request request;
+  std::uint64_t cookie;
+};
+
+struct Receive {
+  MPI_Request request;
+  std::uint64_t cookie;
+  std::uint64_t bytes;  // asked for
+  std::uint32_t source;
+};
+
+}  // namespace
+
+struct headway_wire {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Datatype unit = MPI_DATATYPE_NULL;  // of large messages, whose length would not fit an int in bytes
+  int size = 0, rank = 0;
+  bool any_thread = false, was_there = false;
+  std::deque<Receive> frames;   // oldest first: messages fill them in this order
+  std::vector<Receive> large;   // of one source, in order
+  std::vector<Send> sends;
+  std::size_t look_at = 0;      // the send to look at next
+  std::vector<std::uint64_t> sent_to;
+  MPI_Request settling = MPI_REQUEST_NULL;
+  std::uint64_t arriving = 0;
+  std::string failure;
+  char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+};
+
+namespace {
+
+// One at a time: MPI can be started once a process, and stays when a run ends.
+headway_wire the_wire;
+
+int fail(headway_wire& wire, const char* call, int error) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  wire.failure = std::string(call) + ": " + text;
+  return -1;
+}
+
+// Of a call that a function of the wire makes: its failure is the function's.
+#define TRY(call, ...)                                                             \
+  do {                                                                             \
+    if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error);     \
+  } while (false)
+
+/// Waits without keeping the processor from those that it waits for.
+int wait_politely(headway_wire* wire, MPI_Request* request) {
+  for (unsigned looks = 0;; ++looks) {
+    int done = 0;
+    TRY(MPI_Test, request, &done, MPI_STATUS_IGNORE);
+    if (done != 0) return 0;
+    if (looks < yields_before_sleep)
+      sched_yield();
+    else
+      usleep(sleep_us);
+  }
+}
+
+/// At the end of the program, where the user's has not done it.
+void finalize() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized == 0) MPI_Finalize();
+}
+
+int begin(headway_wire* wire) {
+  int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (finalized != 0) {
+    wire->failure = "the program has called MPI_Finalize already";
+    return -1;
+  }
+  if (initialized == 0) {
+    TRY(MPI_Init_thread, nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+    std::atexit(finalize);
+  } else {
+    MPI_Query_thread(&level);
+    wire->was_there = true;
+  }
+  wire->any_thread = level >= MPI_THREAD_SERIALIZED;
+  TRY(MPI_Comm_dup, MPI_COMM_WORLD, &wire->comm);
+  TRY(MPI_Comm_set_errhandler, wire->comm, MPI_ERRORS_RETURN);
+  TRY(MPI_Comm_size, wire->comm, &wire->size);
+  TRY(MPI_Comm_rank, wire->comm, &wire->rank);
+  TRY(MPI_Type_contiguous, HEADWAY_WIRE_LARGE_UNIT, MPI_BYTE, &wire->unit);
+  TRY(MPI_Type_commit, &wire->unit);
+  int length = 0;
+  MPI_Get_library_version(wire->library, &length);
+  wire->library[std::strcspn(wire->library, "\n,")] = 0;
+  return 0;
+}
+
+int start(headway_wire** result, headway_wire_facts* facts, char* reason, std::size_t reason_bytes) {
+  headway_wire* wire = &the_wire;
+  if (wire->comm == MPI_COMM_NULL && begin(wire) != 0) {
+    std::snprintf(reason, reason_bytes, "%s", wire->failure.c_str());
+    return -1;
+  }
+  wire->sent_to.assign(std::size_t(wire->size), 0);
+  facts->processes = std::uint32_t(wire->size);
+  facts->process = std::uint32_t(wire->rank);
+  facts->any_thread = wire->any_thread;
+  facts->was_there = wire->was_there;
+  facts->library = wire->library;
+  *result = wire;
+  return 0;
+}
+
+int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
+  MPI_Request request;
+  TRY(MPI_Iallgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm, &request);
+  return wait_politely(wire, &request);
+}
+
+int units(std::size_t bytes) { return int((bytes + HEADWAY_WIRE_LARGE_UNIT - 1) / HEADWAY_WIRE_LARGE_UNIT); }
+
+int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const void* message, std::size_t bytes,
+         std::uint64_t cookie) {
+  MPI_Request request;
+  const bool is_large = channel == headway_wire_large;
+  TRY(MPI_Isend, message, is_large ? units(bytes) : int(bytes), is_large ? wire->unit : MPI_BYTE, int(target),
+      tag_of_channel[channel], wire->comm, &request);
+  ++wire->sent_to[target];
+  int done = 0;  // short ones are, mostly
+  TRY(MPI_Test, &request, &done, MPI_STATUS_IGNORE);
+  if (done != 0) return 1;
+  wire->sends.push_back({request, cookie});
+  return 0;
+}
+
+int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, void* memory, std::size_t bytes,
+            std::uint64_t cookie) {
+  const bool is_large = channel == headway_wire_large;
+  Receive receive{MPI_REQUEST_NULL, cookie, bytes, source};
+  TRY(MPI_Irecv, memory, is_large ? units(bytes) : int(bytes), is_large ? wire->unit : MPI_BYTE,
+      is_large ? int(source) : MPI_ANY_SOURCE, tag_of_channel[channel], wire->comm, &receive.request);
+  if (is_large) {
+    wire->large.push_back(receive);
+  } else {
+    wire->frames.push_back(receive);
+  }
+  return 0;
+}
+
+/// Messages match receives in the order in which these were posted, but need not complete in it: looking at the oldest
+/// alone keeps theirs.
+int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_max) {
+  int count = 0;
+  while (count < events_max && !wire->frames.empty()) {
+    int done = 0, bytes = 0;
+    MPI_Status status;
+    TRY(MPI_Test, &wire->frames.front().request, &done, &status);
+    if (done == 0) break;
+    TRY(MPI_Get_count, &status, MPI_BYTE, &bytes);
+    events[count++] = {headway_wire_arrived,           std::uint32_t(status.MPI_SOURCE), headway_wire_frames, 0,
+                       wire->frames.front().cookie, std::uint64_t(bytes)};
+    wire->frames.pop_front();
+  }
+  return count;
+}
+
+int look_at_large(headway_wire* wire, headway_wire_event* events, int events_max) {
+  int count = 0;
+  for (std::size_t i = 0; count < events_max && i < wire->large.size();) {
+    Receive& receive = wire->large[i];
+    int done = 0;
+    TRY(MPI_Test, &receive.request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) {
+      ++i;
+      continue;
+    }
+    events[count++] = {headway_wire_arrived, receive.source, headway_wire_large, 0, receive.cookie, receive.bytes};
+    wire->large.erase(wire->large.begin() + std::ptrdiff_t(i));
+  }
+  return count;
+}
+
+/// Some of them, in turn: a target that takes nothing must not hide what others have taken.
+int look_at_sends(headway_wire* wire, headway_wire_event* events, int events_max) {
+  int count = 0;
+  std::size_t looks = wire->sends.size() < sends_looked_at_max ? wire->sends.size() : sends_looked_at_max;
+  for (; looks > 0 && count < events_max; --looks) {
+    if (wire->look_at >= wire->sends.size()) wire->look_at = 0;
+    Send& send = wire->sends[wire->look_at];
+    int done = 0;
+    TRY(MPI_Test, &send.request, &done, MPI_STATUS_IGNORE);
+    if (done == 0) {
+      ++wire->look_at;
+      continue;
+    }
+    events[count++] = {headway_wire_sent, 0, 0, 0, send.cookie, 0};
+    send = wire->sends.back();
+    wire->sends.pop_back();
+  }
+  return count;
+}
+
+int progress(headway_wire* wire, headway_wire_event* events, int events_max) {
+  int count = 0;
+  for (const auto look : {look_at_frames, look_at_large, look_at_sends}) {
+    const int more = look(wire, events + count, events_max - count);
+    if (more < 0) return more;
+    count += more;
+  }
+  return count;
+}
+
+int settle(headway_wire* wire, std::uint64_t* arriving) {
+  if (wire->settling == MPI_REQUEST_NULL) {
+    TRY(MPI_Ireduce_scatter_block, wire->sent_to.data(), &wire->arriving, 1, MPI_UINT64_T, MPI_SUM, wire->comm,
+        &wire->settling);
+  }
+  int done = 0;
+  TRY(MPI_Test, &wire->settling, &done, MPI_STATUS_IGNORE);
+  if (done == 0) return 0;
+  *arriving = wire->arriving;
+  return 1;
+}
+
+int leave(headway_wire* wire) {
+  for (Receive& receive : wire->frames) {
+    TRY(MPI_Cancel, &receive.request);
+    TRY(MPI_Wait, &receive.request, MPI_STATUS_IGNORE);
+  }
+  wire->frames.clear();
+  wire->settling = MPI_REQUEST_NULL;
+  TRY(MPI_Type_free, &wire->unit);
+  TRY(MPI_Comm_free, &wire->comm);
+  return 0;
+}
+
+void abort(headway_wire*, int status) { MPI_Abort(MPI_COMM_WORLD, status); }
+
+const char* failure(headway_wire* wire) { return wire->failure.c_str(); }
+
+constexpr headway_wire_functions functions = {
+    HEADWAY_WIRE_VERSION, sizeof(headway_wire_functions), HEADWAY_MPI, start, exchange, send,
+    receive,              progress,                       settle,      leave, abort,    failure};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const headway_wire_functions* headway_wire_plugin(void) {
+  return &functions;
+}

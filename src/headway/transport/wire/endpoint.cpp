@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <headway/transport/wire/endpoint.hpp>
+
+namespace headway::wire {
+namespace {
+
+// Set in Arrival::owned of a frame that came over the wire; the rest is its block's address.
+constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
+// What is shorter and has no hops left is read at once: its block need not be kept.
+constexpr std::size_t by_value_bytes = 256;
+// Nobody wakes who waits for the wire, so it looks by itself, at first often.
+constexpr std::int64_t first_look_ns = 20'000, look_ns_max = 500'000;
+
+void sleep_for(std::int64_t ns) {
+  const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared)
+    : local_(segment, index, shared),
+      port_(&port),
+      first_pe_(segment.header().first_pe),
+      pes_here_(segment.header().pes),
+      in_process_(first_pe_ + index - port.first_pe()),
+      alone_(pes_here_ == port.pes()) {}
+
+Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
+  const std::size_t here = target - first_pe_;  // beyond them for one before
+  if (here < pes_here_) return local_.try_post(here, frame, tail_end, claimed);
+  return port_->try_post(in_process_, target, frame, tail_end, claimed);
+}
+
+void WireEndpoint::let_go() {
+  if (held_ == nullptr) return;
+  port_->release(in_process_, held_);
+  held_ = nullptr;
+}
+
+bool WireEndpoint::poll(Arrival& arrival) {
+  if (alone_) return local_.poll(arrival);
+  let_go();
+  wire_next_ = !wire_next_;
+  if (wire_next_ && poll_wire(arrival)) return true;
+  if (local_.poll(arrival)) return true;
+  return !wire_next_ && poll_wire(arrival);
+}
+
+bool WireEndpoint::poll_wire(Arrival& arrival) {
+  if (arrived_.empty()) {
+    if (!port_->has_arrived(in_process_)) port_->progress();
+    if (!port_->has_arrived(in_process_)) return false;
+    port_->take_arrived(in_process_, arrived_);
+  }
+  Block* const block = arrived_.front();
+  arrived_.pop_front();
+  const auto refuse = [&](const char* what) {
+    throw InvalidFrame(fmt::format("a frame from process {} to PE {} is not valid: {}", block->process, id(), what));
+  };
+  if (block->bytes < sizeof(Frame)) refuse("it is shorter than a header");
+  const Frame& frame = block->frame();
+  if (kind_of(frame.link) != Kind::frame) refuse("it is of no known kind");
+  if (target_of(frame.link) != in_process_) refuse("it is for a PE that is not in this process");
+  if (bytes_of(frame.header) != block->bytes) refuse("its length is not what its header says");
+  if (frame.header.source >= size() || frame.header.source / pes_per_process() != block->process) {
+    refuse("its source is no PE of the process that sent it");
+  }
+  arrival.header = frame.header;
+  arrival.payload = block->memory + frame_overhead;
+  arrival.tail_end = block->memory + block->bytes;
+  if (frame.header.hops_left == 0 && block->bytes <= by_value_bytes) {
+    arrival.owned = 0;
+    held_ = block;
+  } else {
+    arrival.owned = from_wire | reinterpret_cast<std::uintptr_t>(block);
+  }
+  return true;
+}
+
+void WireEndpoint::release(const Arrival& arrival) {
+  if ((arrival.owned & from_wire) == 0) return local_.release(arrival);
+  port_->release(in_process_, reinterpret_cast<Block*>(arrival.owned & ~from_wire));
+}
+
+void WireEndpoint::sleep(std::int64_t ns_max) {
+  if (alone_) return local_.sleep(ns_max);
+  let_go();
+  const std::int64_t until = now() + ns_max;
+  for (std::int64_t look = first_look_ns;; look = std::min(2 * look, look_ns_max)) {
+    if (!arrived_.empty() || port_->progress() || port_->has_arrived(in_process_) || !local_.is_quiet()) return;
+    const std::int64_t left = until - now();
+    if (left <= 0) return;
+    if (pes_here_ > 1) {
+      local_.sleep(std::min(look, left));  // others of the segment ring
+    } else {
+      sleep_for(std::min(look, left));
+    }
+  }
+}
+
+}  // namespace headway::wire

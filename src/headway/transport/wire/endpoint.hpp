@@ -1,0 +1,58 @@
+/// The endpoint of a PE whose peers are partly in other processes that only a wire reaches: frames to PEs of its own
+/// segment go as on the local transport, all others over the wire.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <headway/transport/endpoint.hpp>
+#include <headway/transport/local/local.hpp>
+#include <headway/transport/wire/port.hpp>
+
+namespace headway::wire {
+
+/// Estimates, between what MPI takes through shared memory and over Ethernet.
+inline constexpr TransportCosts costs = {.overhead_ns = 2000, .gap_per_byte_ns = 0.3, .latency_ns = 4000};
+
+/// Frames are claimed in the PE's part of the segment, sent from there, and come back when they have left; what arrives
+/// lies in memory of the receiver's until it is released. How much of it, credit bounds: see CreditTaken.
+class WireEndpoint final : public Endpoint {
+ public:
+  /// `index` is the PE's number in the segment. Segment, port and `shared` outlive it.
+  WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared = nullptr);
+
+  std::size_t id() const override { return first_pe_ + local_.id(); }
+  std::size_t size() const override { return port_->pes(); }
+  std::size_t pes_per_process() const override { return port_->pes_per_process(); }
+  SharedByProcess* shared_by_process() override { return local_.shared_by_process(); }
+  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override { return local_.try_claim(frame_bytes, tag); }
+  std::size_t block_bytes(std::size_t frame_bytes) const override { return local_.block_bytes(frame_bytes); }
+  void drop(Frame* frame) override { local_.drop(frame); }
+  Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  std::size_t by_value_bytes_max() const override { return local_.by_value_bytes_max(); }
+  std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
+    return local_.reclaim(returned, context);
+  }
+  bool poll(Arrival& arrival) override;
+  void release(const Arrival& arrival) override;
+  void sleep(std::int64_t ns_max) override;
+  TransportCosts costs() const override { return alone_ ? local::costs : wire::costs; }
+  std::int64_t now() const override { return local_.now(); }
+  /// Of PEs in the segment alone.
+  std::span<std::byte> board(std::size_t pe) override { return local_.board(pe - first_pe_); }
+
+ private:
+  bool poll_wire(Arrival& arrival);
+  void let_go();
+
+  local::LocalEndpoint local_;
+  Port* port_;
+  std::size_t first_pe_, pes_here_;  // of the segment
+  std::size_t in_process_;           // this PE's number there
+  bool alone_;                       // all PEs are in the segment
+  std::deque<Block*> arrived_;
+  Block* held_ = nullptr;  // the last arrival's that came by value
+  bool wire_next_ = false;  // wire and segment take turns
+};
+
+}  // namespace headway::wire

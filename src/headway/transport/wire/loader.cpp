@@ -1,0 +1,167 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <headway/base/error.hpp>
+#include <headway/transport/wire/loader.hpp>
+
+namespace headway::wire {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const known_names[] = {"openmpi", "mpich"};
+
+std::string file_of(const std::string& name) { return "libheadway-" + name + ".so"; }
+
+/// How people call them.
+std::string title_of(const std::string& name) { return name == "openmpi" ? "Open MPI" : name == "mpich" ? "MPICH" : name; }
+
+/// Folders where plug-ins lie, the first first.
+std::vector<fs::path> folders(const std::string& first_dir) {
+  std::vector<fs::path> all;
+  if (!first_dir.empty()) all.emplace_back(first_dir);
+  std::error_code error;
+  if (const fs::path program = fs::read_symlink("/proc/self/exe", error); !error) {
+    all.push_back(program.parent_path());
+    all.push_back(program.parent_path().parent_path() / "lib");
+  }
+  all.emplace_back(HEADWAY_INSTALL_LIBDIR);
+  return all;
+}
+
+std::string find(const std::string& name, const std::string& first_dir) {
+  std::error_code error;
+  for (const fs::path& folder : folders(first_dir)) {
+    if (fs::exists(folder / file_of(name), error)) return folder / file_of(name);
+  }
+  return "";
+}
+
+/// Which MPI this process has, linked or loaded; empty: none.
+std::string mpi_in_process() {
+  if (dlsym(RTLD_DEFAULT, "MPI_Init") == nullptr) return "";
+  using GetVersion = int (*)(char*, int*);
+  void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+  std::string text(8192, '\0');  // longer than MPI_MAX_LIBRARY_VERSION_STRING of any
+  int length = 0;
+  if (symbol != nullptr) reinterpret_cast<GetVersion>(symbol)(text.data(), &length);
+  text.resize(std::size_t(std::max(length, 0)));
+  if (text.find("Open MPI") != text.npos) return "openmpi";
+  if (text.find("MPICH") != text.npos || text.find("MVAPICH") != text.npos || text.find("Intel") != text.npos)
+    return "mpich";
+  return "another";
+}
+
+/// Those that might do, the likeliest first.
+std::vector<std::string> candidates(const std::string& transport, const std::optional<Launcher>& launcher) {
+  if (const std::string here = mpi_in_process(); !here.empty()) {
+    if (here == "another" || (transport != "mpi" && transport != here)) {
+      throw SettingError(fmt::format(
+          "this program has an MPI of its own, {}, and only the plug-in for that will do, not HEADWAY_TRANSPORT={}",
+          here == "another" ? "which is neither Open MPI nor MPICH" : title_of(here), transport));
+    }
+    return {here};
+  }
+  if (transport != "mpi") return {transport};
+  if (launcher && !launcher->mpi.empty()) return {launcher->mpi};
+  if (launcher && !launcher->pmix) return {"mpich", "openmpi"};  // PMI-1 and 2
+  return {"openmpi", "mpich"};
+}
+
+const headway_wire_functions* load(const std::string& path) {
+  // Open MPI loads parts of its own, which look for its symbols among those that all see.
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) throw SettingError(fmt::format("the plug-in cannot be loaded: {}", dlerror()));
+  const auto entry = reinterpret_cast<headway_wire_entry>(dlsym(library, HEADWAY_WIRE_ENTRY));
+  const headway_wire_functions* const functions = entry == nullptr ? nullptr : entry();
+  if (functions == nullptr || functions->version != HEADWAY_WIRE_VERSION ||
+      functions->bytes < sizeof(headway_wire_functions)) {
+    throw SettingError(fmt::format("{} is no plug-in of this version of Headway", path));
+  }
+  return functions;
+}
+
+/// Processes that were started as one program and do not know of each other: the most common mistake.
+void require_the_launchers_processes(const Started& started, const Launcher& launcher) {
+  if (started.facts.processes == launcher.size) return;
+  const std::string mpi = started.functions->name;
+  const std::string cure =
+      launcher.mpi == mpi || launcher.mpi.empty()
+          ? fmt::format("its mpirun and this library ({}) do not fit each other{}", started.facts.library,
+                        launcher.mpi.empty() ? "; try srun --mpi=pmix or --mpi=pmi2" : "")
+          : fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
+                        title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
+  throw SettingError(fmt::format("{} has started this program {} times ({}={}), but in {} each is {}: {}", launcher.name,
+                                 launcher.size, launcher.variable, launcher.size, title_of(mpi),
+                                 started.facts.processes == 1
+                                     ? "alone"
+                                     : fmt::format("one of {}", started.facts.processes),
+                                 cure));
+}
+
+}  // namespace
+
+std::vector<Plugin> known_plugins(const std::string& first_dir) {
+  std::vector<Plugin> plugins;
+  for (const std::string name : known_names) {
+    Plugin plugin{name, find(name, first_dir), ""};
+    if (!plugin.path.empty()) {
+      int ends[2];
+      if (pipe(ends) != 0) throw_errno("pipe");
+      const pid_t child = fork();
+      if (child == 0) {
+        std::string problem;
+        try {
+          load(plugin.path);
+        } catch (const SettingError& error) {
+          problem = error.what();
+        }
+        _exit(write(ends[1], problem.data(), problem.size()) < 0);
+      }
+      close(ends[1]);
+      char buffer[1024];
+      for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) plugin.problem.append(buffer, std::size_t(got));
+      close(ends[0]);
+      int status = 0;
+      if (child > 0) waitpid(child, &status, 0);
+      if (child < 0 || status != 0) plugin.problem += "loading it failed";
+    }
+    plugins.push_back(std::move(plugin));
+  }
+  return plugins;
+}
+
+bool has_plugin(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
+  return std::ranges::any_of(candidates(transport, launcher),
+                             [&](const std::string& name) { return !find(name, first_dir).empty(); });
+}
+
+Started start(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
+  const std::vector<std::string> names = candidates(transport, launcher);
+  const auto name = std::ranges::find_if(names, [&](const std::string& n) { return !find(n, first_dir).empty(); });
+  if (name == names.end()) {
+    std::vector<std::string> places, files;
+    for (const fs::path& folder : folders(first_dir)) places.push_back(folder.lexically_normal());
+    for (const std::string& n : names) files.push_back(file_of(n));
+    throw SettingError(fmt::format(
+        "{}the plug-in {} is not there: looked in {}; build Headway where the headers of {} are, or, for runs that know "
+        "nothing of each other, set HEADWAY_TRANSPORT=local",
+        launcher ? fmt::format("{} has started this program {} times ({}={}), and ", launcher->name, launcher->size,
+                               launcher->variable, launcher->size)
+                 : "",
+        fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
+  }
+  Started started{.functions = load(find(*name, first_dir))};
+  char reason[512] = "";
+  if (started.functions->start(&started.wire, &started.facts, reason, sizeof reason) != 0) {
+    throw SettingError(fmt::format("{} cannot be started: {}", title_of(*name), reason));
+  }
+  if (launcher) require_the_launchers_processes(started, *launcher);
+  return started;
+}
+
+}  // namespace headway::wire

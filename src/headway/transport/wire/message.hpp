@@ -1,0 +1,46 @@
+/// What processes send each other over a wire: frames as they lie in memory, and three small kinds of the transport's own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/transport/frame.hpp>
+#include <headway/transport/wire/credit.hpp>
+
+namespace headway::wire {
+
+/// Every message starts as a Frame does; its first eight bytes, of no use on the wire otherwise, say what it is:
+///
+///   byte 0      1        4          8            32
+///        | kind | target | (unused) | FrameHeader | payload | tail
+///
+///   frame         payload and tail, one behind the other
+///   announcement  a frame that follows on the channel for large messages; payload: its bytes (8)
+///   credit        header.source has released frames of `target`; payload: Units
+///   service       of the layer above, outside all order and credit; payload: its bytes
+enum class Kind : std::uint8_t { frame = 1, announcement, credit, service };
+
+/// `target` is the PE's number within its process.
+constexpr std::uint64_t make_link(Kind kind, std::size_t target) {
+  return std::uint64_t(kind) | std::uint64_t(target & 0xffffff) << 8;
+}
+constexpr Kind kind_of(std::uint64_t link) { return Kind(link & 0xff); }
+constexpr std::size_t target_of(std::uint64_t link) { return link >> 8 & 0xffffff; }
+
+/// Of a frame on the wire.
+inline std::size_t bytes_of(const FrameHeader& header) {
+  return frame_overhead + std::size_t(header.payload_bytes) + header.tail_bytes;
+}
+
+struct Announcement {
+  Frame head;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(Announcement) == 40);
+
+struct CreditMessage {
+  Frame head;
+  Units released;
+};
+static_assert(sizeof(CreditMessage) == 64);
+
+}  // namespace headway::wire

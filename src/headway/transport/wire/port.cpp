@@ -1,0 +1,344 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/settings.hpp>
+#include <headway/transport/local/doorbell.hpp>
+#include <headway/transport/local/returns.hpp>
+#include <headway/transport/wire/port.hpp>
+#include <thread>
+#include <utility>
+
+namespace headway::wire {
+namespace {
+
+constexpr std::size_t credit_bytes_min = 64_KiB;
+
+// Cookies of sends: a claimed frame's address, or one of these and the address of what is to be freed.
+constexpr std::uint64_t is_slot = 1, is_heap = 2, cookie_kinds = 3;
+
+CreditTaken::Terms terms_for(std::size_t credit_bytes) {
+  const std::uint32_t limit = units_of(std::min<std::size_t>(credit_bytes, std::size_t(1) << 36));
+  return {limit, std::max(limit / 4, 1u)};
+}
+
+bool is_control(const FrameHeader& header) { return header.kind == std::uint8_t(FrameKind::control); }
+
+}  // namespace
+
+std::size_t credit_for(std::size_t budget_bytes, std::size_t pes) {
+  return std::clamp(2 * budget_bytes / pes, credit_bytes_min, std::max(budget_bytes / 4, credit_bytes_min));
+}
+
+Port::Port(const PortOptions& options, local::Segment& segment, std::size_t first_in_segment)
+    : options_(options),
+      segment_(&segment),
+      first_in_segment_(first_in_segment),
+      own_pes_(std::min(options.pes_per_process, options.pes - options.process * options.pes_per_process)),
+      terms_(terms_for(options.credit_bytes)),
+      memory_(options.posted_bytes),
+      inboxes_(own_pes_),
+      sources_(options.processes),
+      taken_(own_pes_ * options.pes),
+      owed_(own_pes_ * options.pes) {
+  for (std::size_t i = 0; i < options.posted; ++i) post_receive();
+}
+
+Port::~Port() {
+  for (std::byte* slot : slots_) ::operator delete(slot, std::align_val_t(slot_bytes));
+}
+
+int Port::check(int result) const {
+  if (result >= 0) return result;
+  throw SystemError(fmt::format("{}: {}", options_.functions->name, options_.functions->failure(options_.wire)));
+}
+
+void Port::post_receive() {
+  Block* const block = memory_.to_post();
+  check(options_.functions->receive(options_.wire, headway_wire_frames, 0, block->memory, block->capacity,
+                                    reinterpret_cast<std::uintptr_t>(block)));
+}
+
+// --- sending
+
+Endpoint::Posted Port::try_post(std::size_t source, std::size_t target, Frame* frame, const std::byte* tail_end,
+                                bool claimed) {
+  const FrameHeader& header = frame->header;
+  const std::size_t bytes = bytes_of(header), hops = credit_class(header.hops_left);
+  if (!claimed && bytes > slot_bytes) return Endpoint::Posted::refused;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  // The runtime's own messages are few, and waited for: they need room, but no credit.
+  if (sends_ >= (is_control(header) ? 2 : 1) * options_.sends_max) return Endpoint::Posted::refused;
+  if (!is_control(header)) {
+    CreditTaken& taken = taken_[source * options_.pes + target];
+    if (!taken.allows(terms_, units_of(bytes), hops)) return Endpoint::Posted::refused;
+    taken.take(units_of(bytes), hops);
+  }
+  ++counts_.frames_sent;
+  counts_.bytes_sent += bytes;
+  const std::size_t process = target / options_.pes_per_process;
+  const std::uint64_t link = make_link(Kind::frame, target % options_.pes_per_process);
+  if (!claimed) return send_copy(process, *frame, tail_end, link);
+
+  // From here on it goes. The tail is moved down behind the payload: the frame is as long as what is in it.
+  std::byte* const tail = frame->payload() + header.payload_bytes;
+  if (header.tail_bytes != 0) std::memmove(tail, tail_end - header.tail_bytes, header.tail_bytes);
+  frame->link = link;
+  return send_in_place(process, *frame, bytes, header.source == first_pe() + source);
+}
+
+std::byte* Port::slot() {
+  if (slots_.empty()) return static_cast<std::byte*>(::operator new(slot_bytes, std::align_val_t(slot_bytes)));
+  std::byte* const slot = slots_.back();
+  slots_.pop_back();
+  return slot;
+}
+
+Endpoint::Posted Port::send_copy(std::size_t process, const Frame& frame, const std::byte* tail_end,
+                                 std::uint64_t link) {
+  std::byte message[slot_bytes];
+  const FrameHeader& header = frame.header;
+  Frame head{link, header};
+  std::memcpy(message, &head, sizeof head);
+  std::memcpy(message + frame_overhead, reinterpret_cast<const std::byte*>(&frame) + frame_overhead,
+              header.payload_bytes);
+  std::memcpy(message + frame_overhead + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
+  send_raw(process, {message, bytes_of(header)});
+  return Endpoint::Posted::copied;
+}
+
+/// Sends bytes of the caller's, a copy of which lives for as long as it takes.
+void Port::send_raw(std::size_t process, std::span<const std::byte> bytes) {
+  const bool short_one = bytes.size() <= slot_bytes;
+  std::byte* const copy =
+      short_one ? slot() : static_cast<std::byte*>(::operator new(bytes.size(), std::align_val_t(slot_bytes)));
+  std::memcpy(copy, bytes.data(), bytes.size());
+  const std::uint64_t cookie = reinterpret_cast<std::uintptr_t>(copy) | (short_one ? is_slot : is_heap);
+  ++sends_;
+  const int done = check(options_.functions->send(options_.wire, std::uint32_t(process), headway_wire_frames, copy,
+                                                  bytes.size(), cookie));
+  if (done != 0) sent(cookie);
+}
+
+Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_posters) {
+  std::uint32_t channel = headway_wire_frames;
+  if (bytes > options_.posted_bytes) {
+    Announcement announcement{frame, bytes};
+    announcement.head.link = make_link(Kind::announcement, target_of(frame.link));
+    send_raw(process, std::as_bytes(std::span(&announcement, 1)));
+    channel = headway_wire_large;
+    ++counts_.announced;
+  }
+  ++sends_;
+  const int done = check(options_.functions->send(options_.wire, std::uint32_t(process), channel, &frame, bytes,
+                                                  reinterpret_cast<std::uintptr_t>(&frame)));
+  if (done == 0) return Endpoint::Posted::lent;
+  --sends_;
+  if (is_posters) return Endpoint::Posted::copied;
+  take_back(frame);
+  return Endpoint::Posted::lent;
+}
+
+/// Gives a frame back to the PE that has claimed it, as a receiver on this host would.
+void Port::take_back(Frame& frame) {
+  const std::size_t owner = frame.header.source - segment_->header().first_pe;
+  local::PeControl& control = segment_->control(owner);
+  local::Returns(control.returned).push(frame.link, segment_->offset(&frame));
+  local::Doorbell(control.sleeping).ring();
+}
+
+void Port::sent(std::uint64_t cookie) {
+  --sends_;
+  auto* const at = reinterpret_cast<std::byte*>(cookie & ~cookie_kinds);
+  if ((cookie & is_slot) != 0) {
+    slots_.push_back(at);
+  } else if ((cookie & is_heap) != 0) {
+    ::operator delete(at, std::align_val_t(slot_bytes));
+  } else {
+    take_back(*reinterpret_cast<Frame*>(at));
+  }
+}
+
+// --- progress
+
+bool Port::progress() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && progress_locked();
+}
+
+bool Port::progress_locked() {
+  headway_wire_event events[events_max];
+  const int count = check(options_.functions->progress(options_.wire, events, events_max));
+  for (const headway_wire_event& event : std::span(events, std::size_t(count))) {
+    if (event.kind == headway_wire_sent) {
+      sent(event.cookie);
+      continue;
+    }
+    Block* const block = reinterpret_cast<Block*>(event.cookie);
+    block->bytes = event.bytes;
+    block->process = event.process;
+    block->complete = true;
+    ++received_;
+    if (event.channel == headway_wire_large) {
+      --larges_;
+      large_arrived(block);
+    } else {
+      post_receive();
+      received(block);
+    }
+  }
+  if (!unsaid_.empty()) send_credits_due();
+  return count != 0;
+}
+
+/// A message in a posted block.
+void Port::received(Block* block) {
+  const Kind kind = block->bytes < sizeof(Frame) ? Kind::frame : kind_of(block->frame().link);
+  switch (kind) {
+    case Kind::credit:
+      take_credit(*block);
+      return memory_.put(block);
+    case Kind::service: {
+      const std::span<const std::byte> bytes(block->memory + frame_overhead, block->bytes - frame_overhead);
+      services_.push_back({block->process, std::vector<std::byte>(bytes.begin(), bytes.end())});
+      return memory_.put(block);
+    }
+    case Kind::announcement: return announced(block);
+    default: break;
+  }
+  block = memory_.to_lend(block);
+  Source& source = sources_[block->process];
+  if (source.behind.empty()) return deliver(block);
+  source.behind.push_back(block);
+}
+
+void Port::announced(Block* block) {
+  Announcement announcement{};
+  const bool whole = block->bytes == sizeof announcement;
+  std::memcpy(&announcement, block->memory, std::min(block->bytes, sizeof announcement));
+  const std::uint32_t process = block->process;
+  memory_.put(block);
+  if (!whole || announcement.bytes != bytes_of(announcement.head.header) ||
+      announcement.bytes <= options_.posted_bytes || announcement.bytes > budget_bytes_max) {
+    throw InvalidFrame(fmt::format("process {} has announced a frame to process {} that cannot be", process,
+                                   options_.process));
+  }
+  Block* const large = memory_.of_size(announcement.bytes);
+  sources_[process].behind.push_back(large);
+  ++larges_;
+  check(options_.functions->receive(options_.wire, headway_wire_large, process, large->memory, announcement.bytes,
+                                    reinterpret_cast<std::uintptr_t>(large)));
+}
+
+void Port::large_arrived(Block* block) {
+  std::deque<Block*>& behind = sources_[block->process].behind;
+  while (!behind.empty() && behind.front()->complete) {
+    deliver(behind.front());
+    behind.pop_front();
+  }
+}
+
+/// A frame that cannot be is delivered, too: the PE that takes it says so.
+void Port::deliver(Block* block) {
+  const std::size_t target = block->bytes < sizeof(Frame) ? 0 : target_of(block->frame().link);
+  const std::size_t pe = target < own_pes_ ? target : 0;
+  Inbox& inbox = inboxes_[pe];
+  inbox.blocks.push_back(block);
+  inbox.count.fetch_add(1, std::memory_order_release);
+  ++counts_.frames_received;
+  local::Doorbell(segment_->control(first_in_segment_ + pe).sleeping).ring();
+}
+
+void Port::take_arrived(std::size_t pe, std::deque<Block*>& blocks) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Inbox& inbox = inboxes_[pe];
+  blocks.insert(blocks.end(), inbox.blocks.begin(), inbox.blocks.end());
+  inbox.blocks.clear();
+  inbox.count.store(0, std::memory_order_relaxed);
+}
+
+// --- credit
+
+void Port::release(std::size_t pe, Block* block) {
+  const FrameHeader header = block->frame().header;
+  const std::size_t units = units_of(block->bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  memory_.give_back(block);
+  if (is_control(header)) return;
+  CreditOwed& owed = owed_[pe * options_.pes + header.source];
+  const bool was_due = owed.due(terms_);
+  owed.release(std::uint32_t(units), credit_class(header.hops_left));
+  if (!owed.due(terms_) || was_due) return;
+  unsaid_.push_back({pe, header.source});
+  send_credits_due();
+}
+
+void Port::send_credits_due() {
+  while (!unsaid_.empty() && sends_ < 2 * options_.sends_max && !closing_) {
+    const Owed owed = unsaid_.back();
+    unsaid_.pop_back();
+    send_credit(owed.pe, owed.source);
+  }
+}
+
+void Port::send_credit(std::size_t pe, std::size_t source) {
+  CreditMessage message{};
+  message.head.link = make_link(Kind::credit, source % options_.pes_per_process);
+  message.head.header.source = std::uint32_t(first_pe() + pe);
+  message.head.header.payload_bytes = sizeof message.released;
+  message.released = owed_[pe * options_.pes + source].say();
+  ++counts_.credits_sent;
+  send_raw(source / options_.pes_per_process, std::as_bytes(std::span(&message, 1)));
+}
+
+void Port::take_credit(const Block& block) {
+  CreditMessage message;
+  const bool whole = block.bytes == sizeof message;
+  std::memcpy(&message, block.memory, std::min(block.bytes, sizeof message));
+  const std::size_t pe = target_of(message.head.link), from = message.head.header.source;
+  if (!whole || pe >= own_pes_ || from / options_.pes_per_process != block.process || from >= options_.pes) {
+    throw InvalidFrame(fmt::format("process {} has released frames of process {} that cannot be", block.process,
+                                   options_.process));
+  }
+  taken_[pe * options_.pes + from].set_released(message.released);
+}
+
+// --- services, and the end
+
+void Port::send_service(std::size_t process, std::span<const std::byte> bytes) {
+  if (bytes.size() > service_bytes_max()) throw UsageError("a service message is longer than what is kept posted");
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (process == options_.process) {
+    services_.push_back({process, std::vector<std::byte>(bytes.begin(), bytes.end())});
+    return;
+  }
+  Frame head{make_link(Kind::service, 0), {}};
+  std::vector<std::byte> message(sizeof head + bytes.size());
+  std::memcpy(message.data(), &head, sizeof head);
+  std::memcpy(message.data() + sizeof head, bytes.data(), bytes.size());
+  send_raw(process, message);
+}
+
+std::vector<Port::Service> Port::take_services() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(services_, {});
+}
+
+void Port::close() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closing_ = true;
+  std::uint64_t arriving = 0;
+  for (bool settled = false; !settled || received_ < arriving || sends_ != 0 || larges_ != 0;) {
+    for (std::size_t pe = 0; pe < own_pes_; ++pe) {
+      for (Block* block : std::exchange(inboxes_[pe].blocks, {})) memory_.give_back(block);
+    }
+    if (progress_locked()) continue;
+    if (!settled) settled = check(options_.functions->settle(options_.wire, &arriving)) != 0;
+    std::this_thread::yield();
+  }
+  check(options_.functions->leave(options_.wire));
+}
+
+}  // namespace headway::wire

@@ -1,0 +1,136 @@
+/// One process's end of the wire: sends frames of its PEs, receives frames for them, and keeps what both take bounded.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <headway/transport/endpoint.hpp>
+#include <headway/transport/local/segment.hpp>
+#include <headway/transport/wire/credit.hpp>
+#include <headway/transport/wire/message.hpp>
+#include <headway/transport/wire/receive_memory.hpp>
+#include <headway/transport/wire/wire.h>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace headway::wire {
+
+struct PortOptions {
+  const headway_wire_functions* functions = nullptr;
+  headway_wire* wire = nullptr;
+  std::size_t process = 0, processes = 1;
+  std::size_t pes = 1, pes_per_process = 1;  // of the run
+  std::size_t credit_bytes = 0;              // the same in every process: see credit_for()
+  std::size_t posted_bytes = std::size_t(1) << 16;  // the same in every process: longer frames are announced
+  std::size_t posted = 16;                   // receives
+  std::size_t sends_max = 512;               // that are not known to be done
+};
+
+/// What a PE may have on its way to another that this has not released: a fair part of two budgets, but room for some
+/// frames.
+std::size_t credit_for(std::size_t budget_bytes, std::size_t pes);
+
+/// For the PEs of its process, from any of their threads. Frames lie in the segment, where they are claimed and whither
+/// they come back as on the local transport.
+class Port {
+ public:
+  struct Service {
+    std::size_t process;
+    std::vector<std::byte> bytes;
+  };
+  struct Counts {
+    std::uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, announced = 0, credits_sent = 0;
+  };
+
+  /// The segment outlives it; the process's first PE is number `first_in_segment` there.
+  Port(const PortOptions& options, local::Segment& segment, std::size_t first_in_segment);
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  ~Port();
+
+  std::size_t pes() const { return options_.pes; }
+  std::size_t pes_per_process() const { return options_.pes_per_process; }
+  std::size_t first_pe() const { return options_.process * options_.pes_per_process; }
+
+  /// As Endpoint::try_post(), for PE `source` of this process; `target` is in another.
+  [[nodiscard]] Endpoint::Posted try_post(std::size_t source, std::size_t target, Frame* frame,
+                                          const std::byte* tail_end, bool claimed);
+
+  /// Moves what can be moved, unless another thread does. Returns whether anything did. Throws SystemError.
+  bool progress();
+
+  /// Whether frames have arrived for a PE of this process, and taking them, in order. PEs by their number within the process.
+  bool has_arrived(std::size_t pe) const { return inboxes_[pe].count.load(std::memory_order_acquire) != 0; }
+  void take_arrived(std::size_t pe, std::deque<Block*>& blocks);
+  void release(std::size_t pe, Block* block);
+
+  /// Sends bytes outside of all order and credit: few and short, at most service_bytes_max().
+  void send_service(std::size_t process, std::span<const std::byte> bytes);
+  std::vector<Service> take_services();
+  std::size_t service_bytes_max() const { return options_.posted_bytes - frame_overhead; }
+
+  /// Collective, once the PEs of this process have ended: returns when all that was sent to it has come, and all it has
+  /// sent is gone. What had not been read is dropped.
+  void close();
+
+  Counts counts() const { return counts_; }
+  std::size_t receive_bytes_peak() const { return memory_.bytes_peak(); }
+  const CreditTaken::Terms& terms() const { return terms_; }
+
+ private:
+  static constexpr std::size_t slot_bytes = 128;
+  static constexpr int events_max = 32;
+
+  struct Inbox {
+    std::atomic<std::size_t> count{0};
+    std::deque<Block*> blocks;
+  };
+  /// What came behind a large frame of one process waits for it.
+  struct Source {
+    std::deque<Block*> behind;  // from the first large frame that has not come on
+  };
+  struct Owed {
+    std::size_t pe, source;
+  };
+
+  int check(int result) const;
+  bool progress_locked();
+  void post_receive();
+  void send_raw(std::size_t process, std::span<const std::byte> bytes);
+  Endpoint::Posted send_copy(std::size_t process, const Frame& frame, const std::byte* tail_end, std::uint64_t link);
+  Endpoint::Posted send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_posters);
+  void take_back(Frame& frame);
+  void sent(std::uint64_t cookie);
+  void received(Block* block);
+  void announced(Block* announcement);
+  void large_arrived(Block* block);
+  void take_credit(const Block& block);
+  void deliver(Block* block);
+  void send_credit(std::size_t pe, std::size_t source);
+  void send_credits_due();
+  std::byte* slot();
+
+  PortOptions options_;
+  local::Segment* segment_;
+  std::size_t first_in_segment_;
+  std::size_t own_pes_;
+  CreditTaken::Terms terms_;
+  std::mutex mutex_;
+  ReceiveMemory memory_;
+  std::vector<Inbox> inboxes_;      // by PE of this process
+  std::vector<Source> sources_;     // by process
+  std::vector<CreditTaken> taken_;  // own PE * PEs + target
+  std::vector<CreditOwed> owed_;    // own PE * PEs + source
+  std::vector<Owed> unsaid_;        // credit that is due and found no room
+  std::vector<Service> services_;
+  std::vector<std::byte*> slots_;
+  std::size_t sends_ = 0, larges_ = 0;  // that are not done
+  std::uint64_t received_ = 0;          // messages, on both channels
+  bool closing_ = false;
+  Counts counts_;
+};
+
+}  // namespace headway::wire

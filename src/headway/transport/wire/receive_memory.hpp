@@ -1,0 +1,114 @@
+/// Memory that messages are received into, and that arrived frames are read in.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <headway/base/bytes.hpp>
+#include <headway/transport/frame.hpp>
+#include <headway/transport/wire/wire.h>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace headway::wire {
+
+/// A message, or room for one.
+struct Block {
+  std::byte* memory = nullptr;
+  std::size_t capacity = 0;
+  std::size_t bytes = 0;      // of the message
+  std::uint32_t process = 0;  // that sent it
+  bool complete = false;
+  std::size_t place = 0;  // among all blocks
+
+  const Frame& frame() const { return *reinterpret_cast<const Frame*>(memory); }
+};
+
+/// Blocks of one size are kept posted; those that have been filled are handed up in place. However many small messages
+/// wait to be read, they do not hold such blocks: beyond a few, what is less than half of one is moved to a block of its
+/// own size.
+///
+///     posted --a message--> lent --given back--> free --> posted
+class ReceiveMemory {
+ public:
+  static constexpr std::size_t lent_in_place_max = 16, free_max = 32;
+
+  explicit ReceiveMemory(std::size_t posted_bytes) : posted_bytes_(posted_bytes) {}
+  ReceiveMemory(const ReceiveMemory&) = delete;
+  ReceiveMemory& operator=(const ReceiveMemory&) = delete;
+  ~ReceiveMemory() {
+    for (Block* block : all_) destroy(block);
+  }
+
+  /// What a posted block holds.
+  std::size_t posted_bytes() const { return posted_bytes_; }
+
+  Block* to_post() {
+    if (free_.empty()) return make(posted_bytes_);
+    Block* const block = free_.back();
+    free_.pop_back();
+    return block;
+  }
+  Block* of_size(std::size_t bytes) { return make(bytes); }
+
+  /// For a posted block that has been filled and will be read later: itself, or what it has been moved to.
+  Block* to_lend(Block* block) {
+    if (lent_in_place_ >= lent_in_place_max && block->bytes * 2 <= posted_bytes_) {
+      Block* const copy = make(block->bytes);
+      std::memcpy(copy->memory, block->memory, block->bytes);
+      copy->bytes = block->bytes;
+      copy->process = block->process;
+      copy->complete = true;
+      put(block);
+      return copy;
+    }
+    ++lent_in_place_;
+    return block;
+  }
+  void give_back(Block* block) {
+    if (block->capacity == posted_bytes_) --lent_in_place_;
+    put(block);
+  }
+  /// A posted block that is not lent.
+  void put(Block* block) {
+    if (block->capacity == posted_bytes_ && free_.size() < free_max) {
+      block->complete = false;
+      return free_.push_back(block);
+    }
+    all_[block->place] = all_.back();
+    all_[block->place]->place = block->place;
+    all_.pop_back();
+    bytes_ -= block->capacity;
+    destroy(block);
+  }
+
+  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes_peak() const { return bytes_peak_; }
+
+ private:
+  static constexpr std::align_val_t alignment{HEADWAY_WIRE_LARGE_UNIT};
+
+  Block* make(std::size_t bytes) {
+    auto block = std::make_unique<Block>();
+    block->capacity = align_up(bytes, HEADWAY_WIRE_LARGE_UNIT);
+    if (block->capacity == posted_bytes_ && bytes != posted_bytes_) block->capacity += HEADWAY_WIRE_LARGE_UNIT;
+    block->memory = static_cast<std::byte*>(::operator new(block->capacity, alignment));
+    bytes_ += block->capacity;
+    bytes_peak_ = std::max(bytes_peak_, bytes_);
+    block->place = all_.size();
+    all_.push_back(block.get());
+    return block.release();
+  }
+  static void destroy(Block* block) {
+    ::operator delete(block->memory, alignment);
+    delete block;
+  }
+
+  std::size_t posted_bytes_;
+  std::vector<Block*> free_, all_;
+  std::size_t lent_in_place_ = 0, bytes_ = 0, bytes_peak_ = 0;
+};
+
+}  // namespace headway::wire

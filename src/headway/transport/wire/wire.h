@@ -1,0 +1,104 @@
+/* What a plug-in that moves bytes between processes provides: a struct of C functions. Plug-ins are loaded at run time, so
+ * that programs need no MPI, UCX or the like to be built or started. No exceptions and no C++ types cross it.
+ *
+ * States of a wire, and who may call what:
+ *
+ *     (nothing) --start--> started --[send, receive, progress, exchange]*--> settling --leave--> (nothing)
+ *                                                                   settle, receive, progress
+ *
+ * start, exchange, settle and leave are collective: every process makes the same calls in the same order. Calls are made
+ * by one thread at a time; by the one that called start alone unless headway_wire_facts::any_thread is set. Calls return 0,
+ * or what their comment says; a negative number is a failure, whose reason headway_wire_functions::failure names. */
+#ifndef HEADWAY_TRANSPORT_WIRE_WIRE_H
+#define HEADWAY_TRANSPORT_WIRE_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Raised when what is here changes its meaning; functions that are added at the end only raise `bytes`. */
+#define HEADWAY_WIRE_VERSION 1
+
+/* The one symbol of a plug-in: a function of type headway_wire_entry. */
+#define HEADWAY_WIRE_ENTRY "headway_wire_plugin"
+
+/* Memory of messages on headway_wire_large starts at a multiple of this, and may be read and, on the receiving side,
+ * written up to a multiple of it. */
+#define HEADWAY_WIRE_LARGE_UNIT 64
+
+typedef struct headway_wire headway_wire; /* the plug-in's own */
+
+typedef struct headway_wire_facts {
+  uint32_t processes;
+  uint32_t process;       /* this one's number */
+  uint32_t any_thread;    /* 1: calls may come from any thread, one at a time; 0: from the one that called start */
+  uint32_t was_there;     /* 1: the user's program had initialised the library underneath already */
+  const char* library;    /* which one that is, with its version */
+} headway_wire_facts;
+
+/* Two ways for messages from one process to another, which do not wait for each other. */
+enum {
+  headway_wire_frames = 0, /* received by whichever receive is oldest, whoever sent it */
+  headway_wire_large = 1   /* received by the oldest receive for that sender */
+};
+
+enum { headway_wire_sent = 0, headway_wire_arrived = 1 };
+
+typedef struct headway_wire_event {
+  uint32_t kind;
+  uint32_t process; /* arrived: who sent it */
+  uint32_t channel; /* arrived */
+  uint32_t reserved;
+  uint64_t cookie; /* of the send or of the receive */
+  uint64_t bytes;  /* arrived: how long it is; on headway_wire_large what was asked for */
+} headway_wire_event;
+
+typedef struct headway_wire_functions {
+  uint32_t version; /* HEADWAY_WIRE_VERSION of the plug-in */
+  uint32_t bytes;   /* sizeof(headway_wire_functions) of the plug-in */
+  const char* name; /* "openmpi" */
+
+  /* Starts, or takes part in what the user's program has started, with communication apart from the user's. On failure
+   * writes a line to `reason`. May be called again after leave. */
+  int (*start)(headway_wire** wire, headway_wire_facts* facts, char* reason, size_t reason_bytes);
+
+  /* Gathers `bytes` bytes of every process, by number, in `all`. Waits for the others, and lets them have the processor. */
+  int (*exchange)(headway_wire* wire, const void* mine, size_t bytes, void* all);
+
+  /* Sends a message, which stays as it is and where it is until it is reported as sent; returns 1 where it is already and
+   * will not be. Never waits. Messages from one process to another on one channel arrive in the order of these calls. */
+  int (*send)(headway_wire* wire, uint32_t target, uint32_t channel, const void* message, size_t bytes, uint64_t cookie);
+
+  /* Gives memory for one message of at most `bytes`: on headway_wire_frames of anybody, on headway_wire_large of exactly
+   * `bytes` of `source`. */
+  int (*receive)(headway_wire* wire, uint32_t channel, uint32_t source, void* memory, size_t bytes, uint64_t cookie);
+
+  /* Moves what can be moved, without waiting, and writes up to `events_max` events; returns how many. Messages of one
+   * process on headway_wire_frames are reported in their order. Where `events_max` is returned there may be more. */
+  int (*progress)(headway_wire* wire, headway_wire_event* events, int events_max);
+
+  /* After this process's last send: call it until it returns 1 instead of 0. Then `arriving` is how many messages the
+   * others have sent to this process since start, on both channels together. */
+  int (*settle)(headway_wire* wire, uint64_t* arriving);
+
+  /* Takes back receives that nothing has come for. The library underneath is ended at the end of the program, if start
+   * has begun it. */
+  int (*leave)(headway_wire* wire);
+
+  /* Ends all processes with that status. May return, where ending takes its time. From any thread, at any time. */
+  void (*abort)(headway_wire* wire, int status);
+
+  /* Why the last call failed. */
+  const char* (*failure)(headway_wire* wire);
+} headway_wire_functions;
+
+typedef const headway_wire_functions* (*headway_wire_entry)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

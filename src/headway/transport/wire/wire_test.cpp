@@ -1,0 +1,339 @@
+// The endpoint over a fake wire, several processes in one thread, by seeds: exactly once, in order, unchanged, refusals that
+// change nothing, all memory back, and no more of it than credit allows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <headway/base/random.hpp>
+#include <headway/transport/wire/endpoint.hpp>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "fake_wire.hpp"
+
+namespace headway::wire {
+namespace {
+
+constexpr std::size_t budget_bytes = std::size_t(1) << 20, posted_bytes = 4096;
+constexpr std::size_t frames_to_each = 120, payload_bytes_max = 20'000, hops_max = 3;
+
+/// The processes of one run, their PEs' endpoints by number.
+struct Processes {
+  FakeNetwork network;
+  std::vector<std::unique_ptr<local::Segment>> segments;
+  std::vector<std::unique_ptr<Port>> ports;
+  std::vector<std::unique_ptr<WireEndpoint>> endpoints;
+
+  Processes(std::size_t pes, std::size_t pes_per_process, std::uint64_t seed, std::size_t credit_bytes, std::size_t sends_max = 32)
+      : network((pes + pes_per_process - 1) / pes_per_process, seed) {
+    const std::size_t processes = (pes + pes_per_process - 1) / pes_per_process;
+    for (std::size_t p = 0; p < processes; ++p) {
+      const std::size_t first = p * pes_per_process, own = std::min(pes_per_process, pes - first);
+      segments.push_back(std::make_unique<local::Segment>(own, 1, own, budget_bytes));
+      segments[p]->header().first_pe = first;
+      ports.push_back(std::make_unique<Port>(PortOptions{.functions = &FakeNetwork::functions(),
+                                                         .wire = network.end(p),
+                                                         .process = p,
+                                                         .processes = processes,
+                                                         .pes = pes,
+                                                         .pes_per_process = pes_per_process,
+                                                         .credit_bytes = credit_bytes,
+                                                         .posted_bytes = posted_bytes,
+                                                         .posted = 4,
+                                                         .sends_max = sends_max},
+                                             *segments[p], 0));
+      for (std::size_t i = 0; i < own; ++i) {
+        endpoints.push_back(std::make_unique<WireEndpoint>(*segments[p], *ports[p], i));
+      }
+    }
+  }
+
+  void close() {
+    std::vector<std::thread> threads;
+    for (auto& port : ports) threads.emplace_back([&port] { port->close(); });
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+std::byte pattern(std::size_t source, std::size_t number, std::size_t at) {
+  return std::byte(source * 31 + number * 7 + at * 13);
+}
+
+/// A PE that sends numbered frames to all and checks those that arrive.
+class Participant {
+ public:
+  Participant(WireEndpoint& endpoint, std::uint64_t seed)
+      : endpoint_(&endpoint), random_(seed), sent_(endpoint.size()), expected_(endpoint.size()) {}
+
+  void turn() {
+    reclaim();
+    for (int i = 0; i < 3; ++i) send_one(random_.below(endpoint_->size()));
+    receive_some();
+    release_some();
+  }
+  bool has_sent_all() const {
+    return std::ranges::all_of(sent_, [](std::uint64_t sent) { return sent == frames_to_each; });
+  }
+  bool is_done() const {
+    return has_sent_all() && claimed_bytes_ == 0 && held_.empty() &&
+           std::ranges::all_of(expected_, [](std::uint64_t n) { return n == frames_to_each; });
+  }
+  const std::optional<std::string>& wrong() const { return wrong_; }
+
+ private:
+  void reclaim() {
+    endpoint_->reclaim(
+        [](void* self, std::size_t bytes, std::uint64_t tag) {
+          auto& me = *static_cast<Participant*>(self);
+          me.claimed_bytes_ -= bytes;
+          if (tag != bytes) me.wrong_ = "a tag has changed";
+        },
+        this);
+  }
+
+  void send_one(std::size_t target) {
+    if (sent_[target] == frames_to_each) return;
+    const std::size_t payload = random_.size(0, payload_bytes_max), tail = random_.size(0, 300), spare = random_.below(100);
+    const std::size_t bytes = frame_overhead + payload + spare + tail;
+    Frame* const frame = endpoint_->try_claim(bytes, endpoint_->block_bytes(bytes));
+    if (frame == nullptr) return;
+    std::byte* const end = reinterpret_cast<std::byte*>(frame) + bytes;
+    frame->header = {std::uint32_t(payload), std::uint32_t(tail), std::uint32_t(sent_[target]),
+                     std::uint32_t(endpoint_->id()), 0, 0, 0, std::uint8_t(random_.below(hops_max)), 0, 0};
+    for (std::size_t i = 0; i < payload; ++i) frame->payload()[i] = pattern(endpoint_->id(), sent_[target], i);
+    for (std::size_t i = 0; i < tail; ++i) (end - tail)[i] = pattern(endpoint_->id(), sent_[target], i + 99);
+    const auto* const content = reinterpret_cast<const std::byte*>(&frame->header);
+    const std::vector<std::byte> before(content, static_cast<const std::byte*>(end));
+    const std::size_t block = endpoint_->block_bytes(bytes);
+    const bool as_spilled = random_.one_in(4);
+    switch (endpoint_->try_post(target, frame, end, !as_spilled)) {
+      case Endpoint::Posted::refused:
+        if (!std::equal(before.begin(), before.end(), content)) wrong_ = "a refusal has changed the frame";
+        return endpoint_->drop(frame);
+      case Endpoint::Posted::copied: endpoint_->drop(frame); break;
+      case Endpoint::Posted::lent:
+        if (as_spilled) wrong_ = "memory was lent that is none";
+        claimed_bytes_ += block;
+        break;
+    }
+    ++sent_[target];
+  }
+
+  void receive_some() {
+    Arrival arrival;
+    for (int i = 0; i < 4 && endpoint_->poll(arrival); ++i) {
+      check(arrival);
+      if (arrival.owned != 0) held_.push_back(arrival);
+    }
+  }
+  void check(const Arrival& arrival) {
+    const FrameHeader& header = arrival.header;
+    if (header.count != expected_[header.source]++) wrong_ = "a frame is missing, or out of order";
+    if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 32 != 0) wrong_ = "a payload is not aligned";
+    for (std::size_t i = 0; i < header.payload_bytes; ++i) {
+      if (arrival.payload[i] != pattern(header.source, header.count, i)) wrong_ = "a payload has changed";
+    }
+    for (std::size_t i = 0; i < header.tail_bytes; ++i) {
+      if ((arrival.tail_end - header.tail_bytes)[i] != pattern(header.source, header.count, i + 99)) {
+        wrong_ = "a tail has changed";
+      }
+    }
+  }
+  /// Not in their order, and some late.
+  void release_some() {
+    for (int i = 0; i < 5 && !held_.empty(); ++i) {
+      const std::size_t at = random_.below(held_.size());
+      if (random_.one_in(3)) continue;
+      check_again(held_[at]);
+      endpoint_->release(held_[at]);
+      held_.erase(held_.begin() + std::ptrdiff_t(at));
+    }
+  }
+  void check_again(const Arrival& arrival) {
+    if (arrival.header.payload_bytes != 0 &&
+        arrival.payload[0] != pattern(arrival.header.source, arrival.header.count, 0)) {
+      wrong_ = "a frame that is held has changed";
+    }
+  }
+
+  WireEndpoint* endpoint_;
+  Random random_;
+  std::vector<std::uint64_t> sent_, expected_;
+  std::vector<Arrival> held_;
+  std::size_t claimed_bytes_ = 0;
+  std::optional<std::string> wrong_;
+};
+
+/// What credit allows one process to hold of what others sent: blocks are at most twice as large as what is in them.
+std::size_t receive_bytes_bound(const Processes& run, std::size_t pes, std::size_t pes_per_process, std::size_t credit_bytes) {
+  const std::size_t largest = frame_overhead + payload_bytes_max + 300 + 64;
+  const std::size_t of_a_pair = credit_bytes + hops_max * (largest + credit_bytes / 4);
+  const std::size_t kept = (4 + ReceiveMemory::lent_in_place_max + ReceiveMemory::free_max) * posted_bytes;
+  static_cast<void>(run);
+  return 2 * of_a_pair * pes_per_process * (pes - 1) + kept;
+}
+
+class WireSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(WireSeeds, frames_arrive_once_in_order_and_unchanged_and_all_memory_comes_back) {
+  const std::uint64_t seed = GetParam();
+  const std::size_t pes = 2 + seed % 4, pes_per_process = 1 + seed % 3;
+  const std::size_t credit_bytes = seed % 2 == 0 ? 8192 : 65536;
+  SCOPED_TRACE(testing::Message() << pes << " PEs, " << pes_per_process << " in a process");
+  Processes run(pes, pes_per_process, seed, credit_bytes, 4 + seed % 30);
+  std::vector<Participant> participants;
+  for (std::size_t pe = 0; pe < pes; ++pe) participants.emplace_back(*run.endpoints[pe], seed * 100 + pe);
+  Random order(seed);
+  const auto all_done = [&] { return std::ranges::all_of(participants, &Participant::is_done); };
+  for (std::size_t turns = 0; !all_done(); ++turns) {
+    ASSERT_LT(turns, 1'000'000u) << "nothing moves any more";
+    Participant& one = participants[order.below(pes)];
+    one.turn();
+    ASSERT_EQ(one.wrong().value_or(""), "");
+    ASSERT_EQ(run.network.broken(), nullptr) << run.network.broken();
+  }
+  for (auto& endpoint : run.endpoints) {
+    Frame* const all = endpoint->try_claim(budget_bytes, 0);
+    EXPECT_NE(all, nullptr) << "of PE " << endpoint->id() << " some frame memory is missing";
+  }
+  for (auto& port : run.ports) {
+    EXPECT_LE(port->receive_bytes_peak(), receive_bytes_bound(run, pes, pes_per_process, credit_bytes));
+  }
+  run.close();
+}
+
+INSTANTIATE_TEST_SUITE_P(, WireSeeds, ::testing::Range<std::uint64_t>(1, 41));
+
+/// Posts a frame of `payload` bytes from PE 0 to PE 1.
+Endpoint::Posted post(Processes& run, std::size_t payload, std::uint8_t hops_left, FrameKind kind = FrameKind::messages) {
+  WireEndpoint& sender = *run.endpoints[0];
+  sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
+  Frame* const frame = sender.try_claim(frame_overhead + payload, 0);
+  if (frame == nullptr) return Endpoint::Posted::refused;
+  frame->header = {std::uint32_t(payload), 0, 1, 0, 0, 0, std::uint8_t(kind), hops_left, 0, 0};
+  const auto posted = sender.try_post(1, frame, frame->payload() + payload, true);
+  if (posted != Endpoint::Posted::lent) sender.drop(frame);
+  return posted;
+}
+
+std::size_t post_until_refused(Processes& run, std::size_t payload, std::uint8_t hops_left) {
+  std::size_t frames = 0;
+  for (int refusals = 0; refusals < 1000;) {
+    if (post(run, payload, hops_left) == Endpoint::Posted::refused) {
+      ++refusals;
+      run.ports[0]->progress();
+      run.ports[1]->progress();
+    } else {
+      ++frames;
+    }
+  }
+  return frames;
+}
+
+TEST(Credit, bounds_what_a_receiver_that_releases_nothing_must_hold) {
+  Processes run(2, 1, 7, 32768);
+  const std::size_t frames = post_until_refused(run, 1000, 0);
+  EXPECT_GE(frames * 1000, 20'000u);
+  EXPECT_LE(frames * 1032, 32768u);
+  EXPECT_LE(run.ports[1]->receive_bytes_peak(), receive_bytes_bound(run, 2, 1, 32768));
+}
+
+TEST(Credit, of_frames_with_hops_left_leaves_room_for_those_with_fewer_and_for_the_runtimes_own) {
+  Processes run(2, 1, 7, 32768);
+  EXPECT_GT(post_until_refused(run, 1000, 2), 5u);
+  EXPECT_GT(post_until_refused(run, 1000, 1), 1u);
+  EXPECT_GT(post_until_refused(run, 1000, 0), 1u);
+  EXPECT_NE(post(run, 20, 0, FrameKind::control), Endpoint::Posted::refused);
+}
+
+TEST(Credit, of_released_frames_comes_back_also_for_one_larger_than_all_of_it) {
+  Processes run(2, 1, 7, 8192);
+  for (int i = 0; i < 20; ++i) {
+    post_until_refused(run, 500, 0);
+    Arrival arrival;
+    for (int looks = 0; looks < 2000; ++looks) {
+      run.ports[0]->progress();
+      if (run.endpoints[1]->poll(arrival)) run.endpoints[1]->release(arrival);
+    }
+    ASSERT_NE(post(run, 15'000, 0), Endpoint::Posted::refused);
+  }
+}
+
+TEST(Wire, frames_of_one_process_reach_their_pe_without_it) {
+  Processes run(4, 2, 3, 32768);
+  WireEndpoint& sender = *run.endpoints[2];
+  Frame* const frame = sender.try_claim(frame_overhead + 100, 0);
+  frame->header = {100, 0, 1, 2, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(sender.try_post(3, frame, frame->payload() + 100, true), Endpoint::Posted::lent);
+  Arrival arrival;
+  ASSERT_TRUE(run.endpoints[3]->poll(arrival));
+  EXPECT_EQ(arrival.header.source, 2u);
+  run.endpoints[3]->release(arrival);
+  std::size_t back = sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
+  EXPECT_EQ(back, 1u);
+  EXPECT_EQ(run.network.messages(), 0u);
+}
+
+/// Whether taking what has been injected ends in an InvalidFrame.
+bool is_refused(Processes& run) {
+  try {
+    Arrival arrival;
+    for (int looks = 0; looks < 1000; ++looks) {
+      if (run.endpoints[1]->poll(arrival)) return false;
+    }
+  } catch (const InvalidFrame&) {
+    return true;
+  }
+  return false;
+}
+
+TEST(Wire, messages_that_cannot_be_are_refused) {
+  const auto bytes_of_frame = [](Frame frame, std::size_t bytes) {
+    std::vector<std::byte> message(bytes);
+    std::memcpy(message.data(), &frame, std::min(bytes, sizeof frame));
+    return message;
+  };
+  const Frame good{make_link(Kind::frame, 0), {100, 0, 1, 0, 0, 0, 0, 0, 0, 0}};
+  Frame wrong_kind = good, wrong_target = good, wrong_source = good, no_source = good, announced = good, credit = good;
+  wrong_kind.link = make_link(Kind(77), 0);
+  wrong_target.link = make_link(Kind::frame, 5);
+  wrong_source.header.source = 1;
+  no_source.header.source = 99;
+  announced.link = make_link(Kind::announcement, 0);
+  credit.link = make_link(Kind::credit, 0);
+  for (const auto& message :
+       {bytes_of_frame(good, 131), bytes_of_frame(good, 133), bytes_of_frame(good, 31), bytes_of_frame(good, 0),
+        bytes_of_frame(wrong_kind, 132), bytes_of_frame(wrong_target, 132), bytes_of_frame(wrong_source, 132),
+        bytes_of_frame(no_source, 132), bytes_of_frame(announced, 40), bytes_of_frame(announced, 33),
+        bytes_of_frame(credit, 63), bytes_of_frame(credit, 100)}) {
+    Processes run(2, 1, 5, 32768);
+    run.network.inject(0, 1, message);
+    EXPECT_TRUE(is_refused(run)) << message.size() << " bytes";
+  }
+  Processes run(2, 1, 5, 32768);
+  run.network.inject(0, 1, bytes_of_frame(good, 132));
+  EXPECT_FALSE(is_refused(run));
+}
+
+TEST(Wire, services_pass_what_waits_for_credit) {
+  Processes run(2, 1, 5, 8192);
+  post_until_refused(run, 500, 0);
+  const std::vector<std::byte> bytes(1000, std::byte(7));
+  run.ports[0]->send_service(1, bytes);
+  std::vector<Port::Service> services;
+  for (int looks = 0; looks < 1000 && services.empty(); ++looks) {
+    run.ports[0]->progress();
+    run.ports[1]->progress();
+    services = run.ports[1]->take_services();
+  }
+  ASSERT_EQ(services.size(), 1u);
+  EXPECT_EQ(services[0].process, 0u);
+  EXPECT_EQ(services[0].bytes, bytes);
+}
+
+}  // namespace
+}  // namespace headway::wire
