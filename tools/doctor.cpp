@@ -6,6 +6,7 @@
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/transport/wire/loader.hpp>
 #include <iostream>
 #include <record/command_line.hpp>
 
@@ -193,6 +194,23 @@ Finding mpis() {
   return {"MPI", cure.empty() ? Grade::ok : Grade::warning, text, cure};
 }
 
+Finding plugins() {
+  Finding found{"plug-ins", Grade::ok, "", ""};
+  for (const wire::Plugin& plugin : wire::known_plugins(plugin_dir())) {
+    if (plugin.path.empty()) continue;
+    found.text += fmt::format("{}{} ({}{})", found.text.empty() ? "" : ", ", plugin.name, plugin.path,
+                              plugin.problem.empty() ? "" : ": " + plugin.problem);
+    if (plugin.problem.empty()) continue;
+    found.grade = Grade::warning;
+    found.cure = "programs do not run under the launcher of " + plugin.name + ": its library is missing or another one";
+  }
+  if (found.text.empty()) {
+    found.text = "none; programs run on this machine alone. Build where the headers of an MPI are (Debian: apt install "
+                 "libopenmpi-dev openmpi-bin) to run under its mpirun";
+  }
+  return found;
+}
+
 Finding debugger() {
   const std::string gdb = find_in_path("gdb");
   return {"debugger", Grade::ok, gdb.empty() ? "no gdb; `headway run --debug` needs it (apt install gdb)" : gdb, ""};
@@ -207,7 +225,7 @@ int doctor_command(int argc, char** argv) {
   if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
   const std::vector<Finding> findings = {cores(),       load(),          clock_speed(),   memory(),       settings(),
                                          aggregation(), shared_memory(), process_watch(), cross_memory(), open_files(),
-                                         huge_pages(),  mpis(),          debugger()};
+                                         huge_pages(),  mpis(),          plugins(),       debugger()};
   std::size_t warnings = 0, errors = 0;
   for (const Finding& found : findings) {
     const char* grade = found.grade == Grade::ok ? "ok" : found.grade == Grade::warning ? "warning" : "ERROR";

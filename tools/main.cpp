@@ -18,7 +18,7 @@ constexpr std::array all_commands = {
     Command{"bench", bench_command, "NAME [options]", "run a benchmark; `headway bench --list`"},
     Command{"tune", tune_command, "[options] PROGRAM [ARGS]", "find settings of aggregation for a program"},
     Command{"doctor", doctor_command, "", "what this machine offers and what is wrong with it, with the cure"},
-    Command{"info", info_command, "", "version, build, layers, transports"},
+    Command{"info", info_command, "", "version, build, layers, transports, plug-ins"},
 };
 
 void print_help() {

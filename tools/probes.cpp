@@ -107,7 +107,6 @@ std::string probe_cross_memory_attach() {
   return status == 0 ? "" : failed("process_vm_readv", status);
 }
 
-std::size_t processors_online() { return std::size_t(::sysconf(_SC_NPROCESSORS_ONLN)); }
 
 double load_average() {
   double load = 0;

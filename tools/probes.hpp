@@ -16,7 +16,6 @@ std::string probe_pidfd();
 /// process_vm_readv from one process in its sibling, which is how PEs of a run stand to each other.
 std::string probe_cross_memory_attach();
 
-std::size_t processors_online();
 double load_average();  // of the last minute
 std::uint64_t open_files_limit();
 

@@ -43,7 +43,7 @@ TEST(Settings, each_wrong_value_is_refused_in_one_line_with_name_value_and_what_
        {"0", "-1", "abc", "100000", "", " 4", "4 ", "1e2", "0x4", "4.0", "99999999999999999999999"},
        "1 to 4096"},
       {"HEADWAY_PES_PER_PROCESS", {"0", "-1", "x", "", "4097"}, "1 to 4096"},
-      {"HEADWAY_TRANSPORT", {"", "tcp", "mpi", "LOCAL"}, "local"},
+      {"HEADWAY_TRANSPORT", {"", "tcp", "mpirun", "LOCAL"}, "local"},
       {"HEADWAY_BUDGET", {"0", "1", "1K", "1T"}, "1 MiB to 256 GiB"},
       {"HEADWAY_BUDGET", {"", "-1", "x", "1Q", "1e30", "nan"}, "a size such as"},
       {"HEADWAY_SPILL", {"", "-1", "x", "1e30", "nan"}, "a size such as"},
@@ -80,13 +80,15 @@ TEST(Settings, extremes_that_are_allowed_work) {
   EXPECT_EQ(run_to_end({victim(), "without_environment"}).status, 0);
 }
 
-TEST(Settings, several_processes_of_a_launcher_are_no_run_and_told_so) {
+TEST(Settings, several_processes_of_a_launcher_whose_plug_in_is_missing_are_told_so) {
   for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-    const Outcome outcome = run_to_end({victim(), "hello"}, pes(2) + Variables{{size, "4"}});
+    const Variables nowhere = {{"HEADWAY_PLUGIN_DIR", "/nowhere"}};
+    const Outcome outcome = run_to_end({victim(), "hello"}, nowhere + Variables{{size, "4"}});
     EXPECT_EQ(outcome.status, 120);
-    EXPECT_TRUE(contains(outcome.errors, "run has started this program 4 times (" + std::string(size) + "=4)"))
+    EXPECT_TRUE(contains(outcome.errors, "has started this program 4 times (" + std::string(size) + "=4), and the plug-in"))
         << outcome.errors;
     EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
+    EXPECT_EQ(run_to_end({victim(), "hello"}, nowhere + Variables{{size, "1"}}).status, 0);
     EXPECT_EQ(run_to_end({victim(), "hello"}, pes(2) + Variables{{size, "1"}}).status, 0);
     EXPECT_EQ(run_to_end({victim(), "hello"}, pes(2) + Variables{{size, "4"}, {"HEADWAY_TRANSPORT", "local"}}).status,
               0);

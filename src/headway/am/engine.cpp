@@ -388,6 +388,7 @@ void Engine::fail(FailureKind kind, const std::string& text) {
   std::memcpy(board_->failure_text, text.data(), length);
   board_->failure_text[length] = 0;
   board_->failure.store(kind, std::memory_order_release);
+  options_.when_failed();
   throw RunFailed(kind, text);
 }
 

@@ -2,12 +2,9 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +12,6 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <headway/am/engine.hpp>
 #include <headway/am/identity.hpp>
@@ -28,38 +24,13 @@
 #include <headway/base/machine.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/local/local.hpp>
-#include <iostream>
 #include <memory>
 
 namespace headway::am {
 namespace {
 
 constexpr std::int64_t meet_look_ns = 100'000'000;
-constexpr std::size_t stack_bytes_where_unlimited = 64_MiB;
 constexpr std::size_t stack_bytes_simulated = 8_MiB;
-constexpr const char* setting_up = "setting the PE up threw: ";
-
-std::atomic<bool> inside_run{false};
-
-void flush_output() {
-  std::cout.flush();
-  std::fflush(nullptr);
-}
-
-[[noreturn]] void end(int status) {
-  flush_output();
-  _exit(status);
-}
-
-template <std::size_t N>
-void copy_text(char (&to)[N], const std::string& text) {
-  const std::size_t length = std::min(text.size(), N - 1);
-  std::memcpy(to, text.data(), length);
-  to[length] = 0;
-}
-
-/// Exit statuses have a byte: a failure must not become success by that.
-int exit_status_of(int status) { return status != 0 && (status & 0xff) == 0 ? 255 : status & 0xff; }
 
 /// The kernel ends this process when the supervisor's end of the lifeline closes, whatever the process is doing then
 /// and whoever its parent is.
@@ -103,16 +74,10 @@ Attachment Attachment::parse(const std::string& text) {
   return attachment;
 }
 
-bool ProcessRun::inside() { return inside_run.load(std::memory_order_relaxed); }
-
 // --- attaching and meeting
 
 ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&)>& body)
-    : attachment_(attachment),
-      segment_(duplicate_segment(attachment)),
-      body_(&body),
-      pid_(getpid()),
-      processors_(allowed_processors()) {
+    : ProcessPes(body), attachment_(attachment), segment_(duplicate_segment(attachment)) {
   local::SegmentHeader& header = segment_.header();
   if (attachment.process >= header.processes) {
     throw SettingError(fmt::format("{}: process {} of {}: it is set by `headway run` only", launch_variable,
@@ -121,7 +86,7 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
   first_ = attachment.process * header.pes_per_process;
   last_ = std::min<std::size_t>(first_ + header.pes_per_process, header.pes);
   attach();
-  inside_run = true;
+  enter(segment_, first_, last_);
 
   // Each process comes here once a run, and for the next one only when all have left this one.
   const std::uint64_t generation = header.arrived.fetch_add(1, std::memory_order_acq_rel) / header.processes + 1;
@@ -148,7 +113,6 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
 ProcessRun::~ProcessRun() {
   signals_.reset();
   attendance_of(segment_, first_).pid.store(0, std::memory_order_release);
-  inside_run = false;
 }
 
 void ProcessRun::attach() {
@@ -226,33 +190,18 @@ void ProcessRun::check_lifeline() {
   _exit(exit_status::failed);
 }
 
-// --- failing
-
-/// `what` and `why` are put together without allocating: memory may be what is missing.
-void ProcessRun::fail(std::size_t pe, FailureKind kind, const char* what, const char* why) {
-  if (getpid() != pid_) {  // forked by a PE: the run goes on without it
-    std::fprintf(stderr, "headway: a process forked by PE %zu: %s%s\n", pe, what, why);
-    end(int(kind));
-  }
-  PeBoard& mine = board(pe);
-  std::snprintf(mine.failure_text, sizeof mine.failure_text, "%s%s", what, why);
-  mine.failure.store(kind, std::memory_order_release);
-  end(int(kind));
-}
-
 // --- running
 
-struct ProcessRun::PeThread {
-  ProcessRun* run;
-  std::size_t pe;
-  pthread_t id;
+std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
+  return local::make_endpoint(segment_, pe, &shared_);
+}
 
-  static void* enter(void* self) {
-    const PeThread& thread = *static_cast<PeThread*>(self);
-    thread.run->run_pe(thread.pe);
-    return nullptr;
-  }
-};
+bool ProcessRun::have_cores() const { return segment_.header().pes <= available_cores(); }
+
+/// The supervisor finds the failure on the board, and tells it.
+void ProcessRun::end_failed(std::size_t pe) {
+  end_process(int(board(pe).failure.load(std::memory_order_relaxed)));
+}
 
 int ProcessRun::run() {
   if (segment_.header().simulated != 0) {
@@ -265,31 +214,6 @@ int ProcessRun::run() {
   for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;
   board(first_).process_finished.store(1, std::memory_order_release);
   return status;
-}
-
-void ProcessRun::run_threads() {
-  cpu_set_t processors_before;
-  const bool known = pthread_getaffinity_np(pthread_self(), sizeof processors_before, &processors_before) == 0;
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  // Without a limit the system gives threads far less than the main program has.
-  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY) {
-    pthread_attr_setstacksize(&attributes, stack_bytes_where_unlimited);
-  }
-  std::vector<PeThread> threads(last_ - first_ - 1);
-  for (std::size_t t = 0; t < threads.size(); ++t) {
-    threads[t] = {this, first_ + 1 + t, {}};
-    if (const int error = pthread_create(&threads[t].id, &attributes, &PeThread::enter, &threads[t])) {
-      char why[200];
-      std::snprintf(why, sizeof why, "%s; ulimit -u, -v or -s, or a container's pids.max or memory, allows no more",
-                    std::strerror(error));
-      fail(threads[t].pe, FailureKind::failed, "its thread cannot be made: pthread_create: ", why);
-    }
-  }
-  pthread_attr_destroy(&attributes);
-  run_pe(first_);
-  for (const PeThread& thread : threads) pthread_join(thread.id, nullptr);
-  if (known) pthread_setaffinity_np(pthread_self(), sizeof processors_before, &processors_before);
 }
 
 /// All PEs as fibers of this thread. A PE that fails ends the process from its fiber.
@@ -305,61 +229,12 @@ void ProcessRun::run_simulation() {
   options.conditions.parse("HEADWAY_SIM", settings.sim, header.pes);
   Simulation simulation(std::move(options), settings.stall.count());
   const bool finished = simulation.run([&](Endpoint& endpoint) {
-    run_pe(endpoint, {.idle = Idle::sleep, .reporter = &simulation.reporter(endpoint.id())});
+    run_pe(endpoint, endpoint.id(), {.idle = Idle::sleep, .reporter = &simulation.reporter(endpoint.id())});
   });
   header.simulated_ns = std::uint64_t(simulation.world().now());
   header.simulated_frames = simulation.world().frames();
   if (!finished) fail(first_, FailureKind::stalled, simulation.stall().c_str());
 #endif
-}
-
-void ProcessRun::bind(std::size_t pe) {
-  if (segment_.header().bind_cores == 0) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int processor = processors_[pe % processors_.size()];
-  if (processor >= CPU_SETSIZE) return;
-  CPU_SET(processor, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
-void ProcessRun::run_pe(std::size_t pe) noexcept {
-  try {
-    const bool has_core = segment_.header().pes <= available_cores();
-    bind(pe);
-    const ThreadOfPe this_thread(board(pe), report_area_of(segment_, pe));
-    const std::unique_ptr<Endpoint> endpoint = local::make_endpoint(segment_, pe, &shared_);
-    return run_pe(*endpoint, {.idle = has_core ? Idle::spin : Idle::yield});
-  } catch (const std::exception& error) {
-    fail(pe, FailureKind::failed, setting_up, error.what());
-  }
-}
-
-void ProcessRun::run_pe(Endpoint& endpoint, EngineOptions options) noexcept {
-  const local::SegmentHeader& header = segment_.header();
-  const std::size_t pe = endpoint.id();
-  const char* during = setting_up;
-  try {
-    options.budget_bytes = header.arena_bytes;
-    options.spill_bytes = header.spill_bytes;
-    options.aggregation = aggregation_;
-    options.still_wanted = [this] { check_lifeline(); };
-    options.give_report = GiveReport{&report_area_of(segment_, pe), &board(pe)};
-    Engine engine(endpoint, std::move(options));
-    during = "the program threw: ";
-    const int status = exit_status_of((*body_)(engine.pe()));
-    if (getpid() != pid_) end(status);  // a child that the program forked and let return: it is no PE
-    board(pe).status = status;
-    if (!engine.has_failed()) engine.quiesce();
-  } catch (const RunFailed&) {  // recorded already
-  } catch (const std::exception& error) {
-    fail(pe, FailureKind::failed, during, error.what());
-  } catch (...) {
-    fail(pe, FailureKind::failed, during, "something that is no std::exception");
-  }
-  const FailureKind failure = board(pe).failure.load(std::memory_order_relaxed);
-  if (failure != FailureKind::none) end(int(failure));
-  board(pe).phase.store(Phase::finished, std::memory_order_relaxed);
 }
 
 }  // namespace headway::am

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <headway/am/launch.hpp>
+#include <headway/am/launched_run.hpp>
 #include <headway/am/process_run.hpp>
 #include <headway/am/run.hpp>
 #include <headway/am/supervisor.hpp>
@@ -54,6 +55,25 @@ int run_as_part(const std::string& attach, const std::function<int(Pe&)>& body) 
   return status;
 }
 
+/// One process that was started by a launcher, where there is no plug-in, is as good as one without.
+bool is_alone(const Settings& settings) {
+  return settings.launcher && settings.launcher->size == 1 && !settings.transport_given &&
+         !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
+}
+
+/// Of what all processes of a launcher have come to, one speaks for all.
+int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
+  make_output_line_buffered();
+  try {
+    const int status = LaunchedRun(settings, body).run();
+    flush_output();
+    return status;
+  } catch (const std::exception& error) {
+    if (!settings.launcher || settings.launcher->rank == 0) say(error.what());
+    return exit_status::unusable_settings;
+  }
+}
+
 void require_that_fork_is_safe(const std::string& program) {
   const char* obstacle = nullptr;
   if (threads_of_this_process() > 1) obstacle = "other threads run already";
@@ -75,7 +95,9 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
           "run() inside run(): the program is one of a run's processes already; call it once it has returned");
     }
     if (!launched.empty()) return run_as_part(launched, body);
-    const Settings settings = Settings::from_environment();
+    Settings settings = Settings::from_environment();
+    if (settings.on_wire() && is_alone(settings)) settings = Settings::from_environment(Launchers::ignored);
+    if (settings.on_wire()) return run_launched(settings, body);
     require_that_fork_is_safe(argc > 0 && argv != nullptr && argv[0] != nullptr ? argv[0] : "PROGRAM");
     Supervisor supervisor(settings);
     return supervisor.run(
@@ -92,6 +114,11 @@ namespace headway {
 
 int launch(const LaunchOptions& options, const std::vector<std::string>& command) {
   const Settings settings = Settings::from_environment();
+  if (settings.on_wire()) {
+    throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is local or sim here: processes that use MPI are started "
+                                   "by its launcher, mpirun -n {} {}",
+                                   settings.transport, settings.processes(), command.empty() ? "PROGRAM" : command[0]));
+  }
   if (options.debug_pe >= 0 && std::size_t(options.debug_pe) >= settings.pes) {
     throw SettingError(fmt::format("--debug {}: this run has PEs 0 to {}", options.debug_pe, settings.pes - 1));
   }

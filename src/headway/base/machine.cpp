@@ -69,6 +69,8 @@ std::size_t available_cores() {
   return std::max<std::size_t>(cores, 1);
 }
 
+std::size_t processors_online() { return std::size_t(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L)); }
+
 std::uint64_t cgroup_memory_limit_bytes() {
   std::uint64_t limit = 0;
   for_each_cgroup_level("memory.max", [&](const std::string& value) {

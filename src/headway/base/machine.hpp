@@ -13,6 +13,9 @@ std::size_t available_cores();
 /// The processors of the affinity mask, ascending; those that PEs are bound to.
 std::vector<int> allowed_processors();
 
+/// Of the machine, whoever may use them.
+std::size_t processors_online();
+
 /// CPUs' worth of time the cgroup quota allows, or 0 where there is none.
 double cgroup_cpu_limit();
 

@@ -24,8 +24,8 @@ constexpr std::array variables = {
     "HEADWAY_TOPOLOGY", "HEADWAY_THRESHOLD",       "HEADWAY_CUTOFF",    "HEADWAY_TIMEOUT", "HEADWAY_DELAY_COST"};
 
 constexpr const char* transports =
-    has_simulation ? "local or sim (this build has no other transport)"
-                   : "local (this build has no other transport; for sim it needs Boost.Context when it is built)";
+    has_simulation ? "local, sim, mpi, openmpi or mpich"
+                   : "local, mpi, openmpi or mpich (for sim this build needs Boost.Context when it is built)";
 
 /// On one line, whatever is in it.
 std::string printable(std::string_view text) {
@@ -113,22 +113,34 @@ void refuse_unknown_variables() {
   }
 }
 
-/// Under a launcher that starts several processes the transport is its network, unless the user says otherwise. There
-/// is none yet, and each process would be a run of its own.
-void refuse_launchers() {
-  struct Launcher {
-    const char* name;
-    const char* size_variable;
-  };
-  for (const auto& [name, size_variable] :
-       {Launcher{"mpirun", "OMPI_COMM_WORLD_SIZE"}, {"mpirun", "PMI_SIZE"}, {"srun", "SLURM_STEP_NUM_TASKS"}}) {
-    const std::string text = variable(size_variable).value_or("");
-    if (parse_number<std::size_t>(text).value_or(1) <= 1) continue;
-    throw SettingError(
-        fmt::format("{} has started this program {} times ({}={}), and this build has no transport between "
-                    "those processes: start it once; or, for so many runs beside each other, set "
-                    "HEADWAY_TRANSPORT=local",
-                    name, printable(text), size_variable, printable(text)));
+/// The transport, and under a launcher how many PEs its processes make.
+void settle_transport(Settings& settings, Launchers launchers) {
+  const auto text = variable("HEADWAY_TRANSPORT");
+  const auto launcher = launchers == Launchers::recognised ? Launcher::from_environment() : std::nullopt;
+  settings.transport_given = text.has_value();
+  if (text) {
+    settings.transport = *text;
+    if (*text != "local" && !settings.on_wire() && !(has_simulation && *text == "sim")) {
+      refuse("HEADWAY_TRANSPORT", *text, transports);
+    }
+  } else if (launcher && (launcher->size > 1 || !variable("HEADWAY_PES"))) {
+    settings.transport = "mpi";
+  }
+  if (!settings.on_wire()) return;
+  settings.launcher = launcher;
+  const std::size_t processes = launcher ? launcher->size : 1, most = processes * settings.pes_per_process;
+  if (most > pes_max) {
+    throw SettingError(fmt::format("{} processes of {} PEs each (HEADWAY_PES_PER_PROCESS) are more than the {} PEs of the "
+                                   "largest run",
+                                   processes, settings.pes_per_process, pes_max));
+  }
+  if (const auto given = variable("HEADWAY_PES"); given && settings.processes() != processes) {
+    refuse("HEADWAY_PES", *given,
+           fmt::format("{} here: {} has started {} process{}, of {} PE{} each (HEADWAY_PES_PER_PROCESS)", most,
+                       launcher ? launcher->name : "no launcher", processes, processes == 1 ? "" : "es",
+                       settings.pes_per_process, settings.pes_per_process == 1 ? "" : "s"));
+  } else if (!given) {
+    settings.pes = most;
   }
 }
 
@@ -205,17 +217,13 @@ AggregationSettings AggregationSettings::from_environment() {
   return settings;
 }
 
-Settings Settings::from_environment() {
+Settings Settings::from_environment(Launchers launchers) {
   refuse_unknown_variables();
   Settings settings;
   settings.pes = count_variable("HEADWAY_PES", std::min(available_cores(), pes_max), pes_max);
   settings.pes_per_process = count_variable("HEADWAY_PES_PER_PROCESS", 1, pes_max);
-  if (const auto text = variable("HEADWAY_TRANSPORT")) {
-    if (*text != "local" && !(has_simulation && *text == "sim")) refuse("HEADWAY_TRANSPORT", *text, transports);
-    settings.transport = *text;
-  } else {
-    refuse_launchers();
-  }
+  settle_transport(settings, launchers);
+  settings.plugin_dir = headway::plugin_dir();
   settings.budget_bytes = derived_budget(settings.pes);
   if (const auto text = variable("HEADWAY_BUDGET")) {
     const std::uint64_t bytes = parse_bytes("HEADWAY_BUDGET", *text);
@@ -227,7 +235,8 @@ Settings Settings::from_environment() {
   }
   settings.spill_bytes = std::min<std::size_t>(available_memory_bytes() / 4 / settings.pes, 1_GiB);
   if (const auto text = variable("HEADWAY_SPILL")) settings.spill_bytes = parse_bytes("HEADWAY_SPILL", *text);
-  settings.bind = settings.pes > available_cores() ? Bind::none : Bind::core;
+  // Processes of a launcher are bound by it.
+  settings.bind = settings.pes > available_cores() || settings.on_wire() ? Bind::none : Bind::core;
   if (const auto text = variable("HEADWAY_BIND")) {
     if (*text != "core" && *text != "none") refuse("HEADWAY_BIND", *text, "core or none");
     settings.bind = *text == "core" && settings.pes <= available_cores() ? Bind::core : Bind::none;
@@ -253,6 +262,8 @@ Settings Settings::from_environment() {
   }
   return settings;
 }
+
+std::string plugin_dir() { return variable("HEADWAY_PLUGIN_DIR").value_or(""); }
 
 std::string take_launch_descriptor() {
   const auto text = variable(launch_variable);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <headway/base/launcher.hpp>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,7 @@ inline constexpr bool has_simulation = false;
 #endif
 
 enum class Bind { core, none };
+enum class Launchers { recognised, ignored };
 
 /// Replaces what aggregators derive, not what the program gives them. What is not set is derived.
 struct AggregationSettings {
@@ -41,7 +43,10 @@ struct AggregationSettings {
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
   std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
-  std::string transport = "local";  // or "sim": all PEs are fibers of one process
+  std::string transport = "local";  // "sim": all PEs are fibers of one process; "mpi", "openmpi", "mpich": a launcher's
+  bool transport_given = false;      // not chosen for the launcher
+  std::optional<Launcher> launcher;  // that has started this process; only where the transport is that of its processes
+  std::string plugin_dir;            // where plug-ins are looked for first; empty: only where they are installed
   std::string sim;                  // what a simulated network is like; see transport/sim/conditions.hpp
   std::size_t budget_bytes = 0;     // frame memory of one PE; a power of two
   std::size_t spill_bytes = 0;      // cap on one PE's memory for what its handlers send beyond the budget
@@ -51,13 +56,18 @@ struct Settings {
   AggregationSettings aggregation;
 
   bool simulated() const { return transport == "sim"; }
+  /// Whether frames travel between processes that a launcher has started.
+  bool on_wire() const { return transport == "mpi" || transport == "openmpi" || transport == "mpich"; }
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
-  /// AggregationSettings, with derived values for what is not set. Throws SettingError for a value that is not allowed
-  /// and for a HEADWAY_ variable that does not exist.
-  static Settings from_environment();
+  /// AggregationSettings, with derived values for what is not set. Under a launcher the number of processes is the
+  /// launcher's. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
+  static Settings from_environment(Launchers launchers = Launchers::recognised);
 };
+
+/// HEADWAY_PLUGIN_DIR: where plug-ins are looked for first; or empty.
+std::string plugin_dir();
 
 /// How this process was started: empty unless `headway run` did (or a run that forked), then "fd:process:processes".
 /// Removed from the environment by this call, so that programs started by this one do not attach.

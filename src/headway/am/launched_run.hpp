@@ -1,0 +1,69 @@
+/// One process's part of a run that a launcher has started: the wire between its processes, and this process's PEs.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <headway/am/launched_watch.hpp>
+#include <headway/am/process_pes.hpp>
+#include <headway/am/report_signals.hpp>
+#include <headway/base/settings.hpp>
+#include <headway/transport/wire/loader.hpp>
+#include <headway/transport/wire/port.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headway::am {
+
+/// The launcher owns the processes and passes on what they print; nobody supervises them. What a supervisor would do is
+/// done by each: a PE that fails says why and ends all; whether the run has stalled, process 0 finds out by asking.
+class LaunchedRun final : public ProcessPes {
+ public:
+  /// Meets the other processes. Throws SettingError, the same in all, where they cannot be a run.
+  LaunchedRun(const Settings& settings, const std::function<int(Pe&)>& body);
+  ~LaunchedRun() override;
+
+  /// Runs this process's PEs. Returns the status of the run's lowest failing PE, the same in every process. Does not
+  /// return when a PE failed: all processes are ended.
+  int run();
+
+ private:
+  /// What processes tell each other when they meet.
+  struct Introduction {
+    std::uint64_t pes, pes_per_process, budget_bytes, cores;
+    std::uint64_t pid;
+    char build_identity[64];
+    char host[128];
+    char program[512];
+  };
+
+  std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
+  bool have_cores() const override { return have_cores_; }
+  void while_waiting() override;
+  void after_failure(std::size_t pe) override;
+  [[noreturn]] void end_failed(std::size_t pe) override;
+
+  void meet();
+  void refuse_others(const std::vector<Introduction>& all) const;
+  void make_segment();
+  void check(int result, const char* call) const;
+  int status_of_all();
+  void say(const std::string& text) const;
+  [[noreturn]] void end_all(int status);
+  static void on_exit(int status, void* self);
+
+  Settings settings_;
+  wire::Started wire_;
+  std::size_t process_, processes_;
+  Introduction self_{};
+  bool several_hosts_ = false, have_cores_ = false;
+  std::size_t budget_bytes_min_ = 0;  // of all processes
+  SharedByProcess shared_;
+  std::optional<local::Segment> segment_;
+  std::optional<wire::Port> port_;
+  std::optional<LaunchedWatch> watch_;
+  std::optional<ReportSignals> signals_;
+};
+
+}  // namespace headway::am

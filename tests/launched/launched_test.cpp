@@ -1,0 +1,259 @@
+/// Programs under the launchers of MPI: one binary, that knows of no MPI, under each that is here.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+
+#include "session.hpp"
+
+namespace headway::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double seconds_to_end = 5;  // the contract's bound
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+std::string find_in_path(const std::string& name) {
+  const std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
+  for (std::size_t begin = 0, end; begin <= path.size(); begin = end + 1) {
+    end = std::min(path.find(':', begin), path.size());
+    const std::string file = path.substr(begin, end - begin) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return "";
+}
+
+std::string launcher_of(const std::string& mpi) { return find_in_path("mpirun." + mpi); }
+
+bool has_plugin(const std::string& mpi) {
+  return fs::exists(fs::path(HEADWAY_PLUGINS) / ("libheadway-" + mpi + ".so"));
+}
+
+std::vector<std::string> under(const std::string& mpi, std::size_t processes, std::vector<std::string> command) {
+  std::vector<std::string> launch = {launcher_of(mpi)};
+  if (mpi == "openmpi") launch.insert(launch.end(), {"--bind-to", "none", "--oversubscribe"});
+  launch.insert(launch.end(), {"-n", std::to_string(processes)});
+  command.insert(command.begin(), launch.begin(), launch.end());
+  return command;
+}
+
+Variables settings(const Variables& more = {}) {
+  return Variables{{"HEADWAY_PLUGIN_DIR", HEADWAY_PLUGINS},
+                   {"HEADWAY_STALL", "20s"},
+                   {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                   {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}} +
+         more;
+}
+
+/// The lines that Headway has written.
+std::vector<std::string> lines_of_headway(const std::string& errors) {
+  std::vector<std::string> lines;
+  std::smatch found;
+  const std::regex line("headway: [^\n]*");
+  for (std::string rest = errors; std::regex_search(rest, found, line); rest = found.suffix()) lines.push_back(found[0]);
+  return lines;
+}
+
+class Launched : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (launcher_of(mpi()).empty()) GTEST_SKIP() << "there is no mpirun." << mpi() << " here";
+    if (!has_plugin(mpi())) GTEST_SKIP() << "the build found no headers of " << mpi();
+  }
+  std::string mpi() const { return GetParam(); }
+  std::vector<std::string> under(std::size_t processes, const std::vector<std::string>& command) const {
+    return testing::under(mpi(), processes, command);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// --- what works
+
+TEST_P(Launched, random_updates_are_verified_in_all_modes) {
+  for (const std::size_t processes : {1, 2, 3, 4}) {
+    for (const char* mode : {"direct", "1d", "2d", "pp"}) {
+      const Outcome outcome = run_to_end(
+          under(processes, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}), settings());
+      EXPECT_EQ(outcome.status, 0) << mode << outcome.errors;
+      EXPECT_TRUE(contains(outcome.output, "randomaccess " + std::string(mode) + ": " + std::to_string(processes) + " PEs"))
+          << outcome.output;
+      EXPECT_TRUE(contains(outcome.output, "verified")) << outcome.output;
+    }
+  }
+}
+
+TEST_P(Launched, mixed_work_with_messages_of_all_sizes_ends_well) {
+  for (const std::size_t processes : {2, 4}) {
+    const Outcome outcome = run_to_end(under(processes, {victim(), "finite", "mixed", "0.5"}), settings());
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(std::size_t(std::ranges::count(outcome.output, '\n')), processes) << outcome.output;
+    EXPECT_TRUE(lines_of_headway(outcome.errors).empty()) << outcome.errors;
+  }
+}
+
+TEST_P(Launched, little_memory_is_enough) {
+  const Outcome outcome =
+      run_to_end(under(3, {victim(), "finite", "mixed", "0.5"}), settings({{"HEADWAY_BUDGET", "1M"}}));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST_P(Launched, runs_one_after_the_other_work) {
+  const Outcome outcome = run_to_end(under(3, {victim(), "twice"}), settings());
+  EXPECT_EQ(outcome.status, 50) << outcome.errors;
+  EXPECT_EQ(run_to_end(under(3, {victim(), "many_times", "10"}), settings()).status, 0);
+}
+
+TEST_P(Launched, the_status_is_that_of_the_lowest_failing_pe) {
+  EXPECT_EQ(run_to_end(under(4, {victim(), "status", "0", "9", "0", "8"}), settings()).status, 9);
+  EXPECT_EQ(run_to_end(under(2, {victim(), "status", "0", "0"}), settings()).status, 0);
+}
+
+TEST_P(Launched, a_program_that_has_initialised_mpi_keeps_it) {
+  const std::string program = std::string(HEADWAY_BESIDE_MPI) + "_" + mpi();
+  const Outcome outcome = run_to_end(under(3, {program}), settings());
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.output, "3 processes: 0 1 0 1\n");
+}
+
+TEST(Binary, links_no_mpi) {
+  const Outcome outcome = run_to_end({"/bin/sh", "-c", "ldd \"$1\"", "sh", HEADWAY_RANDOMACCESS});
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "libc.so")) << outcome.output;
+  EXPECT_FALSE(contains(outcome.output, "mpi")) << outcome.output;
+}
+
+// --- what goes wrong
+
+TEST_P(Launched, what_the_program_or_a_handler_throws_and_exit_end_all_with_one_line) {
+  struct Failure {
+    const char* name;
+    const char* where;
+    const char* line;
+  };
+  for (const Failure& failure :
+       {Failure{"throw", "", "the program threw: the cat sat on the keyboard"},
+        {"throw", "in_handler",
+         "the handler of aggregator number \\d+ 'wrong'.* threw: the cat sat on the keyboard"},
+        {"exit", "", "exited with status 7 before run\\(\\) had finished"}}) {
+    Session session(under(4, {victim(), "load", "traffic", failure.name, "2", failure.where}), settings());
+    ASSERT_TRUE(session.wait_for_lines(5)) << session.errors();
+    EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+    EXPECT_EQ(session.wait(), 121);
+    std::smatch known;
+    const std::string output = session.output();
+    ASSERT_TRUE(std::regex_search(output, known, std::regex("PE 2 is pid (\\d+)\n"))) << output;
+    const std::vector<std::string> lines = lines_of_headway(session.errors());
+    ASSERT_EQ(lines.size(), 1u) << session.errors();
+    EXPECT_TRUE(std::regex_match(lines[0], std::regex("headway: PE 2 \\(pid " + known[1].str() + "\\):? " + failure.line)))
+        << lines[0];
+    EXPECT_EQ(session.leftovers(), "");
+  }
+}
+
+TEST_P(Launched, what_a_handler_threw_ends_all_also_when_the_program_swallows_it) {
+  for (const char* then : {"loop", "sleep"}) {
+    Session session(under(2, {victim(), "swallow", then}), settings());
+    EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+    EXPECT_EQ(session.wait(), 121) << session.errors();
+    EXPECT_TRUE(contains(session.errors(), "threw: thrown by a handler")) << session.errors();
+  }
+}
+
+TEST_P(Launched, a_process_that_is_killed_ends_all) {
+  Session session(under(4, {victim(), "load", "traffic", "none", "0"}), settings());
+  ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
+  std::smatch known;
+  const std::string output = session.output();
+  ASSERT_TRUE(std::regex_search(output, known, std::regex("PE 2 is pid (\\d+)\n"))) << output;
+  ASSERT_EQ(kill(std::stoi(known[1]), SIGKILL), 0);
+  EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+  EXPECT_NE(session.wait(), 0);
+  // The launcher's words.
+  EXPECT_TRUE(contains(session.output() + session.errors(), mpi() == "openmpi" ? "exited on signal 9 (Killed)"
+                                                                               : "BAD TERMINATION"))
+      << session.errors();
+}
+
+TEST_P(Launched, a_run_that_stalls_ends_with_a_page_on_all_pes) {
+  Session session(under(3, {victim(), "uneven"}), settings({{"HEADWAY_STALL", "1s"}}));
+  EXPECT_EQ(session.wait(), 122) << session.errors();
+  const std::string errors = session.errors();
+  EXPECT_TRUE(std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))
+      << errors;
+  for (const char* pe : {"PE 0 \\(pid \\d+\\) waits in quiesce\\(\\) for PE 1, 2", "PE 2 \\(pid \\d+\\) has finished"}) {
+    EXPECT_TRUE(std::regex_search(errors, std::regex(pe))) << errors;
+  }
+}
+
+TEST_P(Launched, a_run_whose_pes_compute_for_long_is_not_stalled) {
+  const Outcome outcome =
+      run_to_end(under(3, {victim(), "waits_for_nothing", "1.5"}), settings({{"HEADWAY_STALL", "300ms"}}));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST_P(Launched, messages_that_nobody_takes_end_it_with_123) {
+  const Outcome outcome = run_to_end(under(2, {victim(), "undelivered", "without_handler"}), settings());
+  EXPECT_EQ(outcome.status, 123) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "1 messages from PE 0 are undelivered on PE 1")) << outcome.errors;
+}
+
+// --- what is no run
+
+TEST_P(Launched, differing_builds_are_refused_with_both_names) {
+  const Outcome outcome = run_to_end(
+      under(1, {victim(), "hello", ":", "-n", "1", victim() + "_other", "hello"}), settings());
+  EXPECT_EQ(outcome.status, 120) << outcome.errors;
+  const std::vector<std::string> lines = lines_of_headway(outcome.errors);
+  ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+  EXPECT_TRUE(std::regex_search(lines[0], std::regex("differing programs: process 0 runs \\S*victim \\(build \\w+\\), "
+                                                     "process 1 runs \\S*_other \\(build \\w+\\)")))
+      << lines[0];
+}
+
+TEST_P(Launched, another_number_of_pes_than_the_launchers_is_refused) {
+  const Outcome outcome = run_to_end(under(2, {victim(), "hello"}), settings({{"HEADWAY_PES", "5"}}));
+  EXPECT_EQ(outcome.status, 120) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "HEADWAY_PES=5: allowed is 2 here: mpirun of")) << outcome.errors;
+}
+
+TEST_P(Launched, without_its_plug_in_it_is_told_so_once) {
+  const Outcome outcome = run_to_end(under(3, {victim(), "hello"}), settings({{"HEADWAY_PLUGIN_DIR", "/nowhere"}}));
+  EXPECT_EQ(outcome.status, 120) << outcome.errors;
+  const std::vector<std::string> lines = lines_of_headway(outcome.errors);
+  ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+  EXPECT_TRUE(contains(lines[0], "has started this program 3 times")) << lines[0];
+  EXPECT_TRUE(contains(lines[0], "the plug-in libheadway-" + mpi() + ".so is not there: looked in /nowhere, ")) << lines[0];
+}
+
+TEST_P(Launched, the_launcher_of_another_mpi_is_noticed_and_said_once) {
+  const std::string other = mpi() == "openmpi" ? "mpich" : "openmpi";
+  if (!has_plugin(other)) GTEST_SKIP() << "there is one MPI only";
+  const Outcome outcome = run_to_end(under(3, {victim(), "hello"}), settings({{"HEADWAY_TRANSPORT", other}}));
+  EXPECT_EQ(outcome.status, 120) << outcome.errors;
+  const std::vector<std::string> lines = lines_of_headway(outcome.errors);
+  ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+  EXPECT_TRUE(contains(lines[0], "has started this program 3 times")) << lines[0];
+  EXPECT_TRUE(contains(lines[0], "each is alone: start it with the mpirun of")) << lines[0];
+}
+
+TEST_P(Launched, runs_beside_each_other_are_to_be_had) {
+  const Outcome outcome = run_to_end(under(2, {victim(), "status", "0", "0"}),
+                                     settings({{"HEADWAY_TRANSPORT", "local"}, {"HEADWAY_PES", "2"}}));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST(Command, starts_no_processes_of_an_mpi) {
+  const Outcome outcome = run_to_end({headway_command(), "run", "--transport", "mpi", victim(), "hello"});
+  EXPECT_EQ(outcome.status, 120) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "mpirun")) << outcome.errors;
+}
+
+}  // namespace
+}  // namespace headway::testing
