@@ -26,7 +26,13 @@ define sanitized
 	@$(call test_in,$(1)) -j $(TEST_JOBS) -L '^$(1)$$' $(2)
 endef
 
-.PHONY: build demo check check-long check-bare format tidy clean help
+# $(call simulated,short or long): the same in the build for SimGrid's SMPI, where SimGrid is (the shell looks, after set-up).
+define simulated
+	@if command -v smpirun >/dev/null; then $(MAKE) check-smpi WHICH=$(1); \
+	  else echo 'headway: no smpirun here, tests on simulated machines are skipped'; fi
+endef
+
+.PHONY: build demo check check-long check-smpi check-bare format tidy clean help
 
 build:
 	@scripts/setup demo
@@ -43,7 +49,9 @@ check:
 	@$(call test_in,release) -j $(TEST_JOBS) -LE '^long$$'
 	$(call sanitized,asan,-LE '^long$$')
 	$(call sanitized,tsan,-LE '^long$$')
-	@scripts/hold-seconds $(foreach preset,release asan tsan,build/$(preset)/check.log)
+	$(call simulated,short)
+	@scripts/hold-seconds $(foreach preset,release asan tsan,build/$(preset)/check.log) \
+	  $$(command -v smpirun >/dev/null && echo build/smpi/check.log)
 
 check-long:
 	@scripts/setup check
@@ -51,6 +59,10 @@ check-long:
 	@$(call build_in,release)
 	@$(call test_in,release) -L '^long$$' -LE '^asan$$'
 	$(call sanitized,asan,-L '^long$$')
+	$(call simulated,long)
+
+check-smpi:
+	$(call sanitized,smpi,$(if $(filter long,$(WHICH)),-L,-LE) '^long$$')
 
 check-bare:
 	@scripts/check-bare demo
