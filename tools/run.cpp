@@ -30,6 +30,26 @@ int run_command(int argc, char** argv) {
       },
       "PE", "start that PE's process under gdb");
 
+  LaunchOptions options;
+  bench::add_value(
+      app, "--hosts",
+      [&](const std::string& text) {
+        for (std::size_t at = 0; at <= text.size();) {
+          const std::size_t comma = std::min(text.find(',', at), text.size());
+          options.hosts.push_back(text.substr(at, comma - at));
+          if (options.hosts.back().empty())
+            throw SettingError(
+                fmt::format("--hosts: '{}' is not allowed; allowed are names with commas between them", text));
+          at = comma + 1;
+        }
+      },
+      "A,B,...", "start the processes on these hosts, in blocks, by --agent; with --transport ucx");
+  app.add_flag_callback(
+      "--ssh", [&] { options.agent = "ssh"; }, "reach them by ssh, as without --agent");
+  bench::add_value(
+      app, "--agent", [&](const std::string& text) { options.agent = text; }, "COMMAND",
+      "called as COMMAND HOST LINE, runs the line of shell there [ssh]");
+
   int status = 0;
   const auto line = parse_program_line(app, settings, argc, argv, status);
   if (!line) return status;
@@ -38,7 +58,8 @@ int run_command(int argc, char** argv) {
                              line->settings.pes - 1);
     return exit_status::unusable_arguments;
   }
-  return launch({.debug_pe = debug_pe ? int(*debug_pe) : -1}, line->command);
+  if (debug_pe) options.debug_pe = int(*debug_pe);
+  return launch(options, line->command);
 }
 
 }  // namespace headway::tools

@@ -25,7 +25,7 @@ constexpr std::array run_options = {
     Option{"--pes-per-process", "--pes-per-process", "HEADWAY_PES_PER_PROCESS", "K",
            "PEs as threads of one process [1]"},
     Option{"--transport", "--transport", "HEADWAY_TRANSPORT", "NAME",
-           "what carries frames: local, or sim, which simulates [local]"},
+           "what carries frames: local, ucx, or sim, which simulates [local]"},
     Option{"--budget", "--budget", "HEADWAY_BUDGET", "SIZE",
            "frame memory of a PE, such as 64M [derived, see `headway doctor`]"},
     Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",

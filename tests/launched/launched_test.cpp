@@ -1,4 +1,5 @@
-/// Programs under the launchers of MPI: one binary, that knows of no MPI, under each that is here.
+/// Programs whose processes a launcher starts: one binary, that knows of no MPI and no UCX, under the mpirun of each MPI that
+/// is here, and over UCX under `headway run`.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -28,7 +29,11 @@ std::string find_in_path(const std::string& name) {
   return "";
 }
 
-std::string launcher_of(const std::string& mpi) { return find_in_path("mpirun." + mpi); }
+constexpr const char* ucx = "ucx";
+
+std::string launcher_of(const std::string& mpi) {
+  return mpi == ucx ? headway_command() : find_in_path("mpirun." + mpi);
+}
 
 bool has_plugin(const std::string& mpi) {
   return fs::exists(fs::path(HEADWAY_PLUGINS) / ("libheadway-" + mpi + ".so"));
@@ -36,6 +41,7 @@ bool has_plugin(const std::string& mpi) {
 
 std::vector<std::string> under(const std::string& mpi, std::size_t processes, std::vector<std::string> command) {
   std::vector<std::string> launch = {launcher_of(mpi)};
+  if (mpi == ucx) launch.insert(launch.end(), {"run", "--transport", mpi});
   if (mpi == "openmpi") launch.insert(launch.end(), {"--bind-to", "none", "--oversubscribe"});
   launch.insert(launch.end(), {"-n", std::to_string(processes)});
   command.insert(command.begin(), launch.begin(), launch.end());
@@ -66,12 +72,13 @@ class Launched : public ::testing::TestWithParam<const char*> {
     if (!has_plugin(mpi())) GTEST_SKIP() << "the build found no headers of " << mpi();
   }
   std::string mpi() const { return GetParam(); }
+  bool is_mpi() const { return mpi() != ucx; }
   std::vector<std::string> under(std::size_t processes, const std::vector<std::string>& command) const {
     return testing::under(mpi(), processes, command);
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich"),
+INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich", ucx),
                          [](const auto& test) { return std::string(test.param); });
 
 // --- what works
@@ -116,6 +123,7 @@ TEST_P(Launched, the_status_is_that_of_the_lowest_failing_pe) {
 }
 
 TEST_P(Launched, a_program_that_has_initialised_mpi_keeps_it) {
+  if (!is_mpi()) GTEST_SKIP() << "it is no MPI";
   const std::string program = std::string(HEADWAY_BESIDE_MPI) + "_" + mpi();
   const Outcome outcome = run_to_end(under(3, {program}), settings());
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -177,7 +185,8 @@ TEST_P(Launched, a_process_that_is_killed_ends_all) {
   EXPECT_NE(session.wait(), 0);
   // The launcher's words.
   EXPECT_TRUE(contains(session.output() + session.errors(), mpi() == "openmpi" ? "exited on signal 9 (Killed)"
-                                                                               : "BAD TERMINATION"))
+                                                           : mpi() == ucx     ? "process 2 was ended by signal 9 (Killed)"
+                                                                              : "BAD TERMINATION"))
       << session.errors();
 }
 
@@ -207,6 +216,7 @@ TEST_P(Launched, messages_that_nobody_takes_end_it_with_123) {
 // --- what is no run
 
 TEST_P(Launched, differing_builds_are_refused_with_both_names) {
+  if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";
   const Outcome outcome = run_to_end(
       under(1, {victim(), "hello", ":", "-n", "1", victim() + "_other", "hello"}), settings());
   EXPECT_EQ(outcome.status, 120) << outcome.errors;
@@ -218,6 +228,7 @@ TEST_P(Launched, differing_builds_are_refused_with_both_names) {
 }
 
 TEST_P(Launched, another_number_of_pes_than_the_launchers_is_refused) {
+  if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";
   const Outcome outcome = run_to_end(under(2, {victim(), "hello"}), settings({{"HEADWAY_PES", "5"}}));
   EXPECT_EQ(outcome.status, 120) << outcome.errors;
   EXPECT_TRUE(contains(outcome.errors, "HEADWAY_PES=5: allowed is 2 here: mpirun of")) << outcome.errors;
@@ -233,6 +244,7 @@ TEST_P(Launched, without_its_plug_in_it_is_told_so_once) {
 }
 
 TEST_P(Launched, the_launcher_of_another_mpi_is_noticed_and_said_once) {
+  if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";
   const std::string other = mpi() == "openmpi" ? "mpich" : "openmpi";
   if (!has_plugin(other)) GTEST_SKIP() << "there is one MPI only";
   const Outcome outcome = run_to_end(under(3, {victim(), "hello"}), settings({{"HEADWAY_TRANSPORT", other}}));
@@ -247,6 +259,35 @@ TEST_P(Launched, runs_beside_each_other_are_to_be_had) {
   const Outcome outcome = run_to_end(under(2, {victim(), "status", "0", "0"}),
                                      settings({{"HEADWAY_TRANSPORT", "local"}, {"HEADWAY_PES", "2"}}));
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST(Command, starts_processes_over_ucx_that_must_come_to_run) {
+  if (!has_plugin(ucx)) GTEST_SKIP() << "the build found no UCX";
+  const Outcome outcome = run_to_end({headway_command(), "run", "--transport", ucx, "-n", "2", "true"});
+  EXPECT_EQ(outcome.status, 121) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "ended without having called headway::run()")) << outcome.errors;
+}
+
+TEST(Command, over_hosts_takes_ucx_and_names_of_hosts) {
+  for (const auto& [options, said] :
+       {std::pair<std::vector<std::string>, const char*>{{"--hosts", "a,b"}, "allowed is ucx with --hosts"},
+        {{"--hosts", "a,,b", "--transport", ucx}, "--hosts: 'a,,b' is not allowed"},
+        {{"--hosts", "a,b,c", "--transport", ucx, "-n", "2"}, "--hosts names 3 hosts, and this run has 2 processes"}}) {
+    std::vector<std::string> command = {headway_command(), "run"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {victim(), "hello"});
+    const Outcome outcome = run_to_end(command);
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_TRUE(contains(outcome.errors, said)) << outcome.errors;
+  }
+}
+
+TEST(Program, over_ucx_starts_itself) {
+  if (!has_plugin(ucx)) GTEST_SKIP() << "the build found no UCX";
+  const Outcome outcome = run_to_end({HEADWAY_RANDOMACCESS, "--log2", "12"},
+                                     settings({{"HEADWAY_TRANSPORT", ucx}, {"HEADWAY_PES", "3"}}));
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "3 PEs")) << outcome.output;
 }
 
 TEST(Command, starts_no_processes_of_an_mpi) {

@@ -8,6 +8,8 @@ namespace headway {
 
 struct LaunchOptions {
   int debug_pe = -1;  // start the process of this PE under gdb, on the terminal; -1: none
+  std::vector<std::string> hosts = {};  // the processes' hosts, in blocks; empty: this one. For transport ucx
+  std::string agent = "ssh";            // called as AGENT HOST COMMAND, runs the command there
 };
 
 /// Starts `command` once per process, with settings from the environment, and watches over the processes. Returns the

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <headway/am/hosts_run.hpp>
+#include <headway/am/identity.hpp>
 #include <headway/am/launch.hpp>
 #include <headway/am/launched_run.hpp>
 #include <headway/am/process_run.hpp>
@@ -61,6 +63,14 @@ bool is_alone(const Settings& settings) {
          !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
 }
 
+/// This program once a process, each of which meets the others.
+int start_over_hosts(const Settings& settings, int argc, char** argv) {
+  std::vector<std::string> command(argv, argv + argc);
+  if (command.empty()) command.emplace_back();
+  command.front() = program_path();
+  return run_over_hosts(settings, {}, command);
+}
+
 /// Of what all processes of a launcher have come to, one speaks for all.
 int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
   make_output_line_buffered();
@@ -96,6 +106,7 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
     }
     if (!launched.empty()) return run_as_part(launched, body);
     Settings settings = Settings::from_environment();
+    if (settings.starts_wire()) return start_over_hosts(settings, argc, argv);
     if (settings.on_wire() && is_alone(settings)) settings = Settings::from_environment(Launchers::ignored);
     if (settings.on_wire()) return run_launched(settings, body);
     require_that_fork_is_safe(argc > 0 && argv != nullptr && argv[0] != nullptr ? argv[0] : "PROGRAM");
@@ -114,6 +125,10 @@ namespace headway {
 
 int launch(const LaunchOptions& options, const std::vector<std::string>& command) {
   const Settings settings = Settings::from_environment();
+  if (settings.starts_wire()) return am::run_over_hosts(settings, options, command);
+  if (!options.hosts.empty()) {
+    throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is ucx with --hosts", settings.transport));
+  }
   if (settings.on_wire()) {
     throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is local or sim here: processes that use MPI are started "
                                    "by its launcher, mpirun -n {} {}",

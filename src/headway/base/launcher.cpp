@@ -1,18 +1,20 @@
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <headway/base/launcher.hpp>
+#include <string_view>
 
 namespace headway {
 namespace {
 
-std::optional<std::size_t> number(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
+std::optional<std::size_t> number(std::string_view text) {
   std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-  if (error != std::errc() || *end != 0) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+std::optional<std::size_t> number_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? std::nullopt : number(text);
 }
 
 struct Known {
@@ -36,13 +38,23 @@ constexpr Known known[] = {
 }  // namespace
 
 std::optional<Launcher> Launcher::from_environment() {
+  // "...:PROCESS:PROCESSES", of `headway run`, which may itself run below another launcher.
+  if (const char* const text = std::getenv("HEADWAY_MEETING")) {
+    const std::string_view all(text);
+    const auto last = all.rfind(':'), before = last == 0 ? all.npos : all.rfind(':', last - 1);
+    if (before != all.npos) {
+      const std::size_t size = number(all.substr(last + 1)).value_or(0);
+      const std::size_t rank = number(all.substr(before + 1, last - before - 1)).value_or(size);
+      if (rank < size) return Launcher{"headway run", "", "HEADWAY_MEETING", size, rank, false};
+    }
+  }
   for (const Known& one : known) {
     if (one.only_with != nullptr && std::getenv(one.only_with) == nullptr) continue;
-    const auto size = number(one.size);
+    const auto size = number_in(one.size);
     if (!size || *size == 0) continue;
     // A batch script has the variables of its job, but is itself one process.
     if (one.mpi[0] == 0 && *size == 1) continue;
-    return Launcher{one.name, one.mpi, one.size, *size, number(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr};
+    return Launcher{one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr};
   }
   return std::nullopt;
 }

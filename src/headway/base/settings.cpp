@@ -24,8 +24,8 @@ constexpr std::array variables = {
     "HEADWAY_TOPOLOGY", "HEADWAY_THRESHOLD",       "HEADWAY_CUTOFF",    "HEADWAY_TIMEOUT", "HEADWAY_DELAY_COST"};
 
 constexpr const char* transports =
-    has_simulation ? "local, sim, mpi, openmpi or mpich"
-                   : "local, mpi, openmpi or mpich (for sim this build needs Boost.Context when it is built)";
+    has_simulation ? "local, sim, mpi, openmpi, mpich or ucx"
+                   : "local, mpi, openmpi, mpich or ucx (for sim this build needs Boost.Context when it is built)";
 
 /// On one line, whatever is in it.
 std::string printable(std::string_view text) {
@@ -107,7 +107,7 @@ void refuse_unknown_variables() {
     const std::string_view name = text.substr(0, equals), value = equals == text.npos ? "" : text.substr(equals + 1);
     // where it is installed, as build systems are told
     if (name.ends_with("_ROOT") || name.ends_with("_DIR") || name.ends_with("_HOME")) continue;
-    if (name == launch_variable || std::ranges::find(variables, name) != variables.end()) continue;
+    if (name == launch_variable || name == meeting_variable || std::ranges::find(variables, name) != variables.end()) continue;
     throw SettingError(fmt::format("{}={}: there is no such setting; allowed are {}", printable(name), printable(value),
                                    fmt::join(variables, ", ")));
   }
@@ -128,6 +128,7 @@ void settle_transport(Settings& settings, Launchers launchers) {
   }
   if (!settings.on_wire()) return;
   settings.launcher = launcher;
+  if (settings.starts_wire()) return;
   const std::size_t processes = launcher ? launcher->size : 1, most = processes * settings.pes_per_process;
   if (most > pes_max) {
     throw SettingError(fmt::format("{} processes of {} PEs each (HEADWAY_PES_PER_PROCESS) are more than the {} PEs of the "
@@ -264,6 +265,8 @@ Settings Settings::from_environment(Launchers launchers) {
 }
 
 std::string plugin_dir() { return variable("HEADWAY_PLUGIN_DIR").value_or(""); }
+
+std::string meeting() { return variable(meeting_variable).value_or(""); }
 
 std::string take_launch_descriptor() {
   const auto text = variable(launch_variable);

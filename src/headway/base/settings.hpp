@@ -57,7 +57,11 @@ struct Settings {
 
   bool simulated() const { return transport == "sim"; }
   /// Whether frames travel between processes that a launcher has started.
-  bool on_wire() const { return transport == "mpi" || transport == "openmpi" || transport == "mpich"; }
+  bool on_wire() const {
+    return transport == "mpi" || transport == "openmpi" || transport == "mpich" || transport == "ucx";
+  }
+  /// Whether this process is to start the processes of such a run.
+  bool starts_wire() const { return transport == "ucx" && !launcher; }
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
@@ -75,5 +79,10 @@ std::string take_launch_descriptor();
 
 /// The variable that carries it.
 inline constexpr const char* launch_variable = "HEADWAY_LAUNCH";
+
+/// The variable by which a process that `headway run` has started for a wire finds the others: see wire::Invitation.
+inline constexpr const char* meeting_variable = "HEADWAY_MEETING";
+/// Its value, or empty.
+std::string meeting();
 
 }  // namespace headway

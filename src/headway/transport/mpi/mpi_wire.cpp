@@ -117,7 +117,7 @@ int begin(headway_wire* wire) {
   return 0;
 }
 
-int start(headway_wire** result, headway_wire_facts* facts, char* reason, std::size_t reason_bytes) {
+int start(const headway_wire_meeting* /*none*/, headway_wire** result, headway_wire_facts* facts, char* reason, std::size_t reason_bytes) {
   headway_wire* wire = &the_wire;
   if (wire->comm == MPI_COMM_NULL && begin(wire) != 0) {
     std::snprintf(reason, reason_bytes, "%s", wire->failure.c_str());
@@ -261,7 +261,7 @@ void abort(headway_wire*, int status) { MPI_Abort(MPI_COMM_WORLD, status); }
 const char* failure(headway_wire* wire) { return wire->failure.c_str(); }
 
 constexpr headway_wire_functions functions = {
-    HEADWAY_WIRE_VERSION, sizeof(headway_wire_functions), HEADWAY_MPI, start, exchange, send,
+    HEADWAY_WIRE_VERSION, sizeof(headway_wire_functions), HEADWAY_MPI, 0, start, exchange, send,
     receive,              progress,                       settle,      leave, abort,    failure};
 
 }  // namespace

@@ -155,6 +155,7 @@ inline const headway_wire_functions& FakeNetwork::functions() {
       .version = HEADWAY_WIRE_VERSION,
       .bytes = sizeof(headway_wire_functions),
       .name = "fake",
+      .needs_meeting = 0,
       .start = nullptr,
       .exchange = nullptr,
       .send =

@@ -6,19 +6,24 @@
 #include <algorithm>
 #include <filesystem>
 #include <headway/base/error.hpp>
+#include <headway/base/settings.hpp>
 #include <headway/transport/wire/loader.hpp>
+#include <headway/transport/wire/meeting.hpp>
+#include <memory>
 
 namespace headway::wire {
 namespace {
 
 namespace fs = std::filesystem;
 
-const char* const known_names[] = {"openmpi", "mpich"};
+const char* const known_names[] = {"openmpi", "mpich", "ucx"};
 
 std::string file_of(const std::string& name) { return "libheadway-" + name + ".so"; }
 
 /// How people call them.
-std::string title_of(const std::string& name) { return name == "openmpi" ? "Open MPI" : name == "mpich" ? "MPICH" : name; }
+std::string title_of(const std::string& name) {
+  return name == "openmpi" ? "Open MPI" : name == "mpich" ? "MPICH" : name == "ucx" ? "UCX" : name;
+}
 
 /// Folders where plug-ins lie, the first first.
 std::vector<fs::path> folders(const std::string& first_dir) {
@@ -58,6 +63,7 @@ std::string mpi_in_process() {
 
 /// Those that might do, the likeliest first.
 std::vector<std::string> candidates(const std::string& transport, const std::optional<Launcher>& launcher) {
+  if (transport == "ucx") return {transport};
   if (const std::string here = mpi_in_process(); !here.empty()) {
     if (here == "another" || (transport != "mpi" && transport != here)) {
       throw SettingError(fmt::format(
@@ -85,6 +91,20 @@ const headway_wire_functions* load(const std::string& path) {
   return functions;
 }
 
+[[noreturn]] void refuse_missing(const std::vector<std::string>& names, const std::optional<Launcher>& launcher,
+                                 const std::string& first_dir) {
+  std::vector<std::string> places, files;
+  for (const fs::path& folder : folders(first_dir)) places.push_back(folder.lexically_normal());
+  for (const std::string& n : names) files.push_back(file_of(n));
+  throw SettingError(fmt::format(
+      "{}the plug-in {} is not there: looked in {}; build Headway where the headers of {} are, or, for runs that know "
+      "nothing of each other, set HEADWAY_TRANSPORT=local",
+      launcher ? fmt::format("{} has started this program {} times ({}={}), and ", launcher->name, launcher->size,
+                             launcher->variable, launcher->size)
+               : "",
+      fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
+}
+
 /// Processes that were started as one program and do not know of each other: the most common mistake.
 void require_the_launchers_processes(const Started& started, const Launcher& launcher) {
   if (started.facts.processes == launcher.size) return;
@@ -95,12 +115,10 @@ void require_the_launchers_processes(const Started& started, const Launcher& lau
                         launcher.mpi.empty() ? "; try srun --mpi=pmix or --mpi=pmi2" : "")
           : fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
                         title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
-  throw SettingError(fmt::format("{} has started this program {} times ({}={}), but in {} each is {}: {}", launcher.name,
-                                 launcher.size, launcher.variable, launcher.size, title_of(mpi),
-                                 started.facts.processes == 1
-                                     ? "alone"
-                                     : fmt::format("one of {}", started.facts.processes),
-                                 cure));
+  throw SettingError(
+      fmt::format("{} has started this program {} times ({}={}), but in {} each is {}: {}", launcher.name,
+                  launcher.size, launcher.variable, launcher.size, title_of(mpi),
+                  started.facts.processes == 1 ? "alone" : fmt::format("one of {}", started.facts.processes), cure));
 }
 
 }  // namespace
@@ -124,7 +142,8 @@ std::vector<Plugin> known_plugins(const std::string& first_dir) {
       }
       close(ends[1]);
       char buffer[1024];
-      for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) plugin.problem.append(buffer, std::size_t(got));
+      for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+        plugin.problem.append(buffer, std::size_t(got));
       close(ends[0]);
       int status = 0;
       if (child > 0) waitpid(child, &status, 0);
@@ -140,25 +159,59 @@ bool has_plugin(const std::string& transport, const std::optional<Launcher>& lau
                              [&](const std::string& name) { return !find(name, first_dir).empty(); });
 }
 
+namespace {
+
+/// Processes that `headway run` has started meet at its place.
+headway_wire_meeting meeting_of(Meeting& meeting) {
+  return {.processes = meeting.processes(),
+          .process = meeting.process(),
+          .context = &meeting,
+          .exchange = [](void* context, const void* mine, std::size_t bytes,
+                         void* all) { return static_cast<Meeting*>(context)->exchange(mine, bytes, all) ? 0 : -1; },
+          .abort = [](void* context, int status) { static_cast<Meeting*>(context)->abort(status); }};
+}
+
+/// Those of another launcher by the wire that it knows, which stays for that.
+headway_wire_meeting meeting_of(Started& other) {
+  return {.processes = other.facts.processes,
+          .process = other.facts.process,
+          .context = &other,
+          .exchange =
+              [](void* context, const void* mine, std::size_t bytes, void* all) {
+                const auto& wire = *static_cast<Started*>(context);
+                return wire.functions->exchange(wire.wire, mine, bytes, all);
+              },
+          .abort =
+              [](void* context, int status) {
+                const auto& wire = *static_cast<Started*>(context);
+                wire.functions->abort(wire.wire, status);
+              }};
+}
+
+void start_with(Started& started, const std::string& name, const headway_wire_meeting* meeting) {
+  char reason[512] = "";
+  if (started.functions->start(meeting, &started.wire, &started.facts, reason, sizeof reason) != 0) {
+    throw SettingError(fmt::format("{} cannot be started: {}", title_of(name), reason));
+  }
+}
+
+}  // namespace
+
 Started start(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
   const std::vector<std::string> names = candidates(transport, launcher);
   const auto name = std::ranges::find_if(names, [&](const std::string& n) { return !find(n, first_dir).empty(); });
-  if (name == names.end()) {
-    std::vector<std::string> places, files;
-    for (const fs::path& folder : folders(first_dir)) places.push_back(folder.lexically_normal());
-    for (const std::string& n : names) files.push_back(file_of(n));
-    throw SettingError(fmt::format(
-        "{}the plug-in {} is not there: looked in {}; build Headway where the headers of {} are, or, for runs that know "
-        "nothing of each other, set HEADWAY_TRANSPORT=local",
-        launcher ? fmt::format("{} has started this program {} times ({}={}), and ", launcher->name, launcher->size,
-                               launcher->variable, launcher->size)
-                 : "",
-        fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
-  }
+  if (name == names.end()) refuse_missing(names, launcher, first_dir);
   Started started{.functions = load(find(*name, first_dir))};
-  char reason[512] = "";
-  if (started.functions->start(&started.wire, &started.facts, reason, sizeof reason) != 0) {
-    throw SettingError(fmt::format("{} cannot be started: {}", title_of(*name), reason));
+  if (started.functions->needs_meeting == 0) {
+    start_with(started, *name, nullptr);
+  } else if (const std::string invitation = headway::meeting(); !invitation.empty()) {
+    started.meeting = std::make_shared<Meeting>(Invitation::parse(invitation));
+    const headway_wire_meeting meeting = meeting_of(*started.meeting);
+    start_with(started, *name, &meeting);
+  } else {
+    started.below = std::make_shared<Started>(start("mpi", launcher, first_dir));
+    const headway_wire_meeting meeting = meeting_of(*started.below);
+    start_with(started, *name, &meeting);
   }
   if (launcher) require_the_launchers_processes(started, *launcher);
   return started;

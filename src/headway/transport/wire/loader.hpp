@@ -3,17 +3,23 @@
 
 #include <headway/base/launcher.hpp>
 #include <headway/transport/wire/wire.h>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace headway::wire {
 
+class Meeting;
+
 /// A wire that has been started. Its library stays loaded.
 struct Started {
   const headway_wire_functions* functions = nullptr;
   headway_wire* wire = nullptr;
   headway_wire_facts facts{};
+  // How the processes have met, where the wire needed that.
+  std::shared_ptr<Meeting> meeting = {};
+  std::shared_ptr<Started> below = {};
 };
 
 struct Plugin {

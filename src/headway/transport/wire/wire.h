@@ -56,14 +56,26 @@ typedef struct headway_wire_event {
   uint64_t bytes;  /* arrived: how long it is; on headway_wire_large what was asked for */
 } headway_wire_event;
 
+/* How the processes of a run know of each other before the wire does. */
+typedef struct headway_wire_meeting {
+  uint32_t processes;
+  uint32_t process; /* this one's number */
+  void* context;
+  int (*exchange)(void* context, const void* mine, size_t bytes, void* all); /* as headway_wire_functions::exchange */
+  void (*abort)(void* context, int status);                                  /* as headway_wire_functions::abort */
+} headway_wire_meeting;
+
 typedef struct headway_wire_functions {
   uint32_t version; /* HEADWAY_WIRE_VERSION of the plug-in */
   uint32_t bytes;   /* sizeof(headway_wire_functions) of the plug-in */
   const char* name; /* "openmpi" */
 
+  uint32_t needs_meeting; /* 1: start is given one, which lasts until leave; 0: the processes know each other by themselves */
+
   /* Starts, or takes part in what the user's program has started, with communication apart from the user's. On failure
    * writes a line to `reason`. May be called again after leave. */
-  int (*start)(headway_wire** wire, headway_wire_facts* facts, char* reason, size_t reason_bytes);
+  int (*start)(const headway_wire_meeting* meeting, headway_wire** wire, headway_wire_facts* facts, char* reason,
+               size_t reason_bytes);
 
   /* Gathers `bytes` bytes of every process, by number, in `all`. Waits for the others, and lets them have the processor. */
   int (*exchange)(headway_wire* wire, const void* mine, size_t bytes, void* all);

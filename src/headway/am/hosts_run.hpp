@@ -1,0 +1,16 @@
+/// Starting the processes of a run that meet by TCP, on this host or several, and watching over them: where there is
+/// neither shared memory between all nor an MPI.
+#pragma once
+
+#include <headway/am/launch.hpp>
+#include <headway/base/settings.hpp>
+#include <string>
+#include <vector>
+
+namespace headway::am {
+
+/// Starts `command` once a process, the processes in blocks over options.hosts, and waits for all. Returns the status
+/// of the run as run() does. Throws SettingError, SystemError.
+int run_over_hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command);
+
+}  // namespace headway::am

@@ -1,0 +1,280 @@
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <headway/base/error.hpp>
+#include <headway/transport/wire/meeting.hpp>
+#include <random>
+
+namespace headway::wire {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(30);  // until the place can be reached
+constexpr std::uint64_t message_bytes_max = 1 << 20;
+
+enum class Kind : std::uint64_t { hello, exchange, abort };
+struct Header {
+  Kind kind;
+  std::uint64_t bytes;  // behind it
+};
+struct Hello {
+  std::uint64_t token;
+  std::uint64_t process;
+};
+
+bool write_all(int socket, const void* data, std::size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::send(socket, at, bytes, MSG_NOSIGNAL);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    bytes -= std::size_t(written);
+  }
+  return true;
+}
+
+bool read_all(int socket, void* data, std::size_t bytes) {
+  char* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = ::recv(socket, at, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= std::size_t(got);
+  }
+  return true;
+}
+
+bool say(int socket, Kind kind, const void* data, std::size_t bytes) {
+  const Header header{kind, bytes};
+  return write_all(socket, &header, sizeof header) && write_all(socket, data, bytes);
+}
+
+/// So that the systems at both ends notice within about four seconds that nothing gets through any more, however busy,
+/// slow or stopped the processes are.
+void notice_loss(int socket) {
+  const int on = 1, seconds = 1, probes = 3;
+  const unsigned unanswered_ms = 4000;
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
+}
+
+/// A socket connected to the first address of the host that answers; -1: none does.
+int connect_to(const std::string& host, std::uint16_t port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return -1;
+  int connected = -1;
+  for (const addrinfo* one = found; one != nullptr && connected < 0; one = one->ai_next) {
+    const int candidate = socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
+    if (candidate < 0) continue;
+    if (connect(candidate, one->ai_addr, one->ai_addrlen) == 0)
+      connected = candidate;
+    else
+      close(candidate);
+  }
+  freeaddrinfo(found);
+  return connected;
+}
+
+template <class Number>
+bool parse_number(const std::string& text, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+// --- Invitation
+
+std::string Invitation::text() const { return fmt::format("{}:{}:{:x}:{}:{}", host, port, token, process, processes); }
+
+Invitation Invitation::parse(const std::string& text) {
+  std::vector<std::string> parts;
+  std::string rest = text;
+  for (int i = 0; i < 4; ++i) {  // from the end: an address may have colons
+    const auto colon = rest.rfind(':');
+    if (colon == rest.npos) break;
+    parts.insert(parts.begin(), rest.substr(colon + 1));
+    rest.resize(colon);
+  }
+  Invitation invitation{.host = rest};
+  if (parts.size() != 4 || rest.empty() || !parse_number(parts[0], invitation.port) ||
+      !parse_number(parts[1], invitation.token, 16) || !parse_number(parts[2], invitation.process) ||
+      !parse_number(parts[3], invitation.processes) || invitation.process >= invitation.processes) {
+    throw SettingError(fmt::format(
+        "HEADWAY_MEETING={}: allowed is HOST:PORT:TOKEN:PROCESS:PROCESSES, as `headway run` sets it", text));
+  }
+  return invitation;
+}
+
+// --- Meeting
+
+Meeting::Meeting(const Invitation& invitation) : invitation_(invitation) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while ((socket_ = connect_to(invitation.host, invitation.port)) < 0) {
+    if (std::chrono::steady_clock::now() > until) {
+      throw SystemError(fmt::format("process {} cannot reach {} port {}, where the processes of this run meet",
+                                    invitation.process, invitation.host, invitation.port));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  notice_loss(socket_);
+  const Hello hello{invitation.token, invitation.process};
+  if (!say(socket_, Kind::hello, &hello, sizeof hello)) throw_errno("send of the meeting");
+  watcher_ = std::thread([this] { watch(); });
+}
+
+Meeting::~Meeting() {
+  leaving_ = true;
+  if (socket_ >= 0) shutdown(socket_, SHUT_RDWR);  // wakes the watcher
+  if (watcher_.joinable()) watcher_.join();
+  if (socket_ >= 0) close(socket_);
+}
+
+/// Nothing comes between exchanges but the end of the place.
+void Meeting::watch() {
+  constexpr int look_ms = 100;
+  while (!leaving_) {
+    pollfd one{socket_, POLLRDHUP, 0};
+    if (poll(&one, 1, look_ms) <= 0 || exchanging_ || leaving_) {
+      if (one.revents != 0 && !leaving_) std::this_thread::sleep_for(std::chrono::milliseconds(look_ms));
+      continue;
+    }
+    if ((one.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) continue;
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) {  // else it was closed: whoever did that has said why
+      fmt::print(stderr, "headway: process {}: {}, where this run was started, can no longer be reached: {}\n",
+                 invitation_.process, invitation_.host, std::strerror(error));
+    }
+    _exit(exit_status::failed);
+  }
+}
+
+bool Meeting::exchange(const void* mine, std::size_t bytes, void* all) {
+  exchanging_ = true;
+  Header answer{};
+  const bool done = say(socket_, Kind::exchange, mine, bytes) && read_all(socket_, &answer, sizeof answer) &&
+                    answer.bytes == bytes * invitation_.processes && read_all(socket_, all, answer.bytes);
+  exchanging_ = false;
+  return done;
+}
+
+void Meeting::abort(int status) {
+  const std::int64_t wide = status;
+  say(socket_, Kind::abort, &wide, sizeof wide);
+}
+
+// --- MeetingPlace
+
+MeetingPlace::MeetingPlace(std::uint32_t processes, bool open)
+    : processes_(processes),
+      token_(std::uint64_t(std::random_device{}()) << 32 | std::random_device{}()),
+      said_(processes),
+      has_said_(processes) {
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener_ < 0) throw_errno("socket");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(open ? INADDR_ANY : INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(listener_, int(processes)) != 0 ||
+      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    close(listener_);
+    throw_errno("bind");
+  }
+  port_ = ntohs(address.sin_port);
+}
+
+MeetingPlace::~MeetingPlace() {
+  for (const Guest& guest : guests_) close(guest.socket);
+  close(listener_);
+}
+
+Invitation MeetingPlace::invitation(const std::string& host, std::uint32_t process) const {
+  return {host, port_, token_, process, processes_};
+}
+
+bool MeetingPlace::serve(int ms_max) {
+  std::vector<pollfd> all{{listener_, POLLIN, 0}};
+  for (const Guest& guest : guests_) all.push_back({guest.socket, POLLIN, 0});
+  if (poll(all.data(), all.size(), ms_max) <= 0) return false;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    Guest& guest = guests_[i - 1];
+    if (all[i].revents == 0 || hear(guest)) continue;
+    close(guest.socket);
+    guest.socket = -1;
+  }
+  std::erase_if(guests_, [](const Guest& guest) { return guest.socket < 0; });
+  if (all[0].revents != 0) {
+    const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket >= 0) notice_loss(socket);
+    if (socket >= 0) guests_.push_back({.socket = socket, .process = -1, .heard = {}});
+  }
+  return true;
+}
+
+/// False when the guest has gone, or is a stranger.
+bool MeetingPlace::hear(Guest& guest) {
+  std::byte buffer[4096];
+  const ssize_t got = recv(guest.socket, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got < 0 && guest.process >= 0 && !lost_) lost_ = Lost{std::size_t(guest.process), std::strerror(errno)};
+  if (got <= 0) return false;
+  guest.heard.insert(guest.heard.end(), buffer, buffer + got);
+  Header header;
+  while (guest.heard.size() >= sizeof header) {
+    std::memcpy(&header, guest.heard.data(), sizeof header);
+    if (header.bytes > message_bytes_max) return false;
+    if (guest.heard.size() < sizeof header + header.bytes) return true;
+    const std::byte* const content = guest.heard.data() + sizeof header;
+    if (guest.process < 0) {
+      Hello hello;
+      if (header.kind != Kind::hello || header.bytes != sizeof hello) return false;
+      std::memcpy(&hello, content, sizeof hello);
+      if (hello.token != token_ || hello.process >= processes_) return false;
+      guest.process = std::int64_t(hello.process);
+      ++arrived_;
+    } else if (header.kind == Kind::exchange) {
+      said_[std::size_t(guest.process)].assign(content, content + header.bytes);
+      has_said_[std::size_t(guest.process)] = true;
+    } else if (header.kind == Kind::abort && header.bytes == sizeof(std::int64_t)) {
+      std::int64_t status;
+      std::memcpy(&status, content, sizeof status);
+      if (aborted_ < 0) aborted_ = int(status);
+    } else {
+      return false;
+    }
+    guest.heard.erase(guest.heard.begin(), guest.heard.begin() + std::ptrdiff_t(sizeof header + header.bytes));
+    hand_out();
+  }
+  return true;
+}
+
+void MeetingPlace::hand_out() {
+  if (!std::ranges::all_of(has_said_, [](bool said) { return said; })) return;
+  std::vector<std::byte> all;
+  for (const auto& said : said_) all.insert(all.end(), said.begin(), said.end());
+  for (const Guest& guest : guests_) {
+    if (guest.process >= 0) say(guest.socket, Kind::exchange, all.data(), all.size());
+  }
+  has_said_.assign(processes_, false);
+}
+
+}  // namespace headway::wire
