@@ -18,13 +18,19 @@ add_compile_definitions(HEADWAY_SMPI)
 link_libraries(${HEADWAY_SIMGRID})
 set(HEADWAY_MPIS)  # its MPI_Send is in every program of this build
 
-# headway_smpi_program(NAME SOURCES ... USES ...): NAME in bin/, for smpirun. It is copied once a rank: stripped, and with all that is
-# ours in it.
+# headway_smpi_program(NAME [WIRE] SOURCES ... USES ...): NAME in bin/, for smpirun. It is copied once a rank: stripped, and with all that
+# is ours in it; with WIRE also the plug-in for MPI, as headway_wire_plugin(), which cannot be loaded there. Then main() calls MPI_Init
+# and MPI_Finalize itself: at its end, where a plug-in would, there are no ranks.
 function(headway_smpi_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ARG "WIRE" "" "SOURCES;USES" ${ARGN})
+  if(ARG_WIRE)
+    list(APPEND ARG_SOURCES ${PROJECT_SOURCE_DIR}/src/headway/transport/mpi/mpi_wire.cpp)
+  endif()
   add_library(${name} MODULE ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   target_include_directories(${name} SYSTEM PRIVATE ${HEADWAY_SMPI_INCLUDE}/smpi)
+  target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include-roots/transport)
+  target_compile_definitions(${name} PRIVATE HEADWAY_MPI="smpi")
   target_link_libraries(${name} PRIVATE ${ARG_USES} headway_warnings)
   target_link_options(${name} PRIVATE -s -Wl,-z,defs)
 endfunction()
