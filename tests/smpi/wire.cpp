@@ -29,7 +29,7 @@ void expect(const char* what, double seen, double expected, double tolerance) {
 
 /// Nanoseconds from before rank 0 sends until rank 1 has the message, which waits for it; at rank 1. All ranks have one clock.
 double one_way_ns(int me, std::size_t bytes) {
-  std::vector<char> message(bytes);
+  std::vector<char> message(me < 2 ? bytes : 0);
   MPI_Barrier(MPI_COMM_WORLD);
   if (me == 0) {
     for (const double begin = MPI_Wtime(); MPI_Wtime() - begin < 1e-3;) continue;  // the other waits by now
