@@ -48,8 +48,10 @@ std::vector<std::string> under(const std::string& mpi, std::size_t processes, st
   return command;
 }
 
-Variables settings(const Variables& more = {}) {
+/// All processes are on this host: without sharing memory they are as on hosts of their own.
+Variables settings(const Variables& more = {}, const std::string& share = "process") {
   return Variables{{"HEADWAY_PLUGIN_DIR", HEADWAY_PLUGINS},
+                   {"HEADWAY_SHARE", share},
                    {"HEADWAY_STALL", "20s"},
                    {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                    {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}} +
@@ -76,6 +78,11 @@ class Launched : public ::testing::TestWithParam<const char*> {
   std::vector<std::string> under(std::size_t processes, const std::vector<std::string>& command) const {
     return testing::under(mpi(), processes, command);
   }
+  /// The same for so many PEs, so many in each process, which the settings say as well: `headway run` counts PEs.
+  std::vector<std::string> under_for(std::size_t pes, std::size_t pes_per_process,
+                                     const std::vector<std::string>& command) const {
+    return under(is_mpi() ? (pes + pes_per_process - 1) / pes_per_process : pes, command);
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich", ucx),
@@ -84,8 +91,10 @@ INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich", ucx),
 // --- what works
 
 TEST_P(Launched, random_updates_are_verified_in_all_modes) {
+  const std::vector<const char*> some[] = {{"direct"}, {"1d", "pp"}, {"direct", "2d"}, {"1d", "pp"}};
+  const std::vector<const char*> all = {"direct", "1d", "2d", "pp"};
   for (const std::size_t processes : {1, 2, 3, 4}) {
-    for (const char* mode : {"direct", "1d", "2d", "pp"}) {
+    for (const char* mode : repeats(1) == 1 ? some[processes - 1] : all) {
       const Outcome outcome = run_to_end(
           under(processes, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}), settings());
       EXPECT_EQ(outcome.status, 0) << mode << outcome.errors;
@@ -96,13 +105,50 @@ TEST_P(Launched, random_updates_are_verified_in_all_modes) {
   }
 }
 
-TEST_P(Launched, mixed_work_with_messages_of_all_sizes_ends_well) {
-  for (const std::size_t processes : {2, 4}) {
-    const Outcome outcome = run_to_end(under(processes, {victim(), "finite", "mixed", "0.5"}), settings());
-    EXPECT_EQ(outcome.status, 0) << outcome.errors;
-    EXPECT_EQ(std::size_t(std::ranges::count(outcome.output, '\n')), processes) << outcome.output;
-    EXPECT_TRUE(lines_of_headway(outcome.errors).empty()) << outcome.errors;
+TEST_P(Launched, several_pes_in_a_process_and_fewer_in_the_last_are_verified) {
+  for (const std::string share : {"process", "host"}) {
+    for (const char* mode : {"direct", "2d", "wps", "wsp", "pp"}) {
+      const Outcome outcome = run_to_end(
+          under_for(5, 3, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}),
+          settings({{"HEADWAY_PES_PER_PROCESS", "3"}, {"HEADWAY_PES", "5"}}, share));
+      EXPECT_EQ(outcome.status, 0) << mode << outcome.errors;
+      EXPECT_TRUE(contains(outcome.output, ": 5 PEs")) << outcome.output;
+      EXPECT_TRUE(contains(outcome.output, "verified")) << outcome.output;
+    }
   }
+}
+
+TEST_P(Launched, mixed_work_with_messages_of_all_sizes_ends_well) {
+  for (const std::string share : {"process", "host"}) {
+    for (const std::size_t pes_per_process : {1, 2}) {
+      const Outcome outcome =
+          run_to_end(under_for(3 * pes_per_process, pes_per_process, {victim(), "finite", "mixed", "0.5"}),
+                     settings({{"HEADWAY_PES_PER_PROCESS", std::to_string(pes_per_process)}}, share));
+      EXPECT_EQ(outcome.status, 0) << outcome.errors;
+      EXPECT_EQ(std::size_t(std::ranges::count(outcome.output, '\n')), 3 * pes_per_process) << outcome.output;
+      EXPECT_TRUE(lines_of_headway(outcome.errors).empty()) << outcome.errors;
+    }
+  }
+}
+
+TEST_P(Launched, processes_of_one_host_send_no_frame_over_the_wire) {
+  for (const std::size_t pes_per_process : {1, 2}) {
+    const Variables few = {{"HEADWAY_PES_PER_PROCESS", std::to_string(pes_per_process)}};
+    const std::string pes = std::to_string(3 * pes_per_process) + " PEs, ";
+    const auto command = under_for(3 * pes_per_process, pes_per_process, {HEADWAY_COUNTS});
+    EXPECT_EQ(run_to_end(command, settings(few, "host")).output, pes + "no frames over the wire\n");
+    EXPECT_EQ(run_to_end(command, settings(few)).output, pes + "frames over the wire\n");
+  }
+}
+
+TEST_P(Launched, settings_are_those_of_other_runs) {
+  EXPECT_EQ(run_to_end(under(2, {victim(), "finite", "mixed", "0.2"}),
+                       settings({{"HEADWAY_BIND", "core"}, {"HEADWAY_BUFFER_BYTES", "1K"}, {"HEADWAY_TIMEOUT", "none"}}))
+                .status,
+            0);
+  const Outcome outcome = run_to_end(under(2, {victim(), "hello"}), settings({{"HEADWAY_SPILL", "x"}}));
+  EXPECT_EQ(outcome.status, 120);
+  EXPECT_TRUE(contains(outcome.errors, "HEADWAY_SPILL=x: allowed is")) << outcome.errors;
 }
 
 TEST_P(Launched, little_memory_is_enough) {
@@ -145,12 +191,13 @@ TEST_P(Launched, what_the_program_or_a_handler_throws_and_exit_end_all_with_one_
     const char* where;
     const char* line;
   };
-  for (const Failure& failure :
-       {Failure{"throw", "", "the program threw: the cat sat on the keyboard"},
-        {"throw", "in_handler",
-         "the handler of aggregator number \\d+ 'wrong'.* threw: the cat sat on the keyboard"},
-        {"exit", "", "exited with status 7 before run\\(\\) had finished"}}) {
-    Session session(under(4, {victim(), "load", "traffic", failure.name, "2", failure.where}), settings());
+  const Failure failures[] = {
+      {"throw", "", "the program threw: the cat sat on the keyboard"},
+      {"throw", "in_handler", "the handler of aggregator number \\d+ 'wrong'.* threw: the cat sat on the keyboard"},
+      {"exit", "", "exited with status 7 before run\\(\\) had finished"}};
+  for (const Failure& failure : failures) {
+    const std::string share = &failure - failures == 0 ? "process" : "host";
+    Session session(under(4, {victim(), "load", "traffic", failure.name, "2", failure.where}), settings({}, share));
     ASSERT_TRUE(session.wait_for_lines(5)) << session.errors();
     EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
     EXPECT_EQ(session.wait(), 121);
@@ -175,29 +222,33 @@ TEST_P(Launched, what_a_handler_threw_ends_all_also_when_the_program_swallows_it
 }
 
 TEST_P(Launched, a_process_that_is_killed_ends_all) {
-  Session session(under(4, {victim(), "load", "traffic", "none", "0"}), settings());
-  ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
-  std::smatch known;
-  const std::string output = session.output();
-  ASSERT_TRUE(std::regex_search(output, known, std::regex("PE 2 is pid (\\d+)\n"))) << output;
-  ASSERT_EQ(kill(std::stoi(known[1]), SIGKILL), 0);
-  EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
-  EXPECT_NE(session.wait(), 0);
-  // The launcher's words.
-  EXPECT_TRUE(contains(session.output() + session.errors(), mpi() == "openmpi" ? "exited on signal 9 (Killed)"
-                                                           : mpi() == ucx     ? "process 2 was ended by signal 9 (Killed)"
-                                                                              : "BAD TERMINATION"))
-      << session.errors();
+  for (const std::string share : {"process", "host"}) {
+    Session session(under(4, {victim(), "load", "traffic", "none", "0"}), settings({}, share));
+    ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
+    std::smatch known;
+    const std::string output = session.output();
+    ASSERT_TRUE(std::regex_search(output, known, std::regex("PE 2 is pid (\\d+)\n"))) << output;
+    ASSERT_EQ(kill(std::stoi(known[1]), SIGKILL), 0);
+    EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
+    EXPECT_NE(session.wait(), 0);
+    // The launcher's words.
+    EXPECT_TRUE(contains(session.output() + session.errors(), mpi() == "openmpi" ? "exited on signal 9 (Killed)"
+                                                             : mpi() == ucx     ? "process 2 was ended by signal 9 (Killed)"
+                                                                                : "BAD TERMINATION"))
+        << session.errors();
+  }
 }
 
 TEST_P(Launched, a_run_that_stalls_ends_with_a_page_on_all_pes) {
-  Session session(under(3, {victim(), "uneven"}), settings({{"HEADWAY_STALL", "1s"}}));
-  EXPECT_EQ(session.wait(), 122) << session.errors();
-  const std::string errors = session.errors();
-  EXPECT_TRUE(std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))
-      << errors;
-  for (const char* pe : {"PE 0 \\(pid \\d+\\) waits in quiesce\\(\\) for PE 1, 2", "PE 2 \\(pid \\d+\\) has finished"}) {
-    EXPECT_TRUE(std::regex_search(errors, std::regex(pe))) << errors;
+  for (const std::string share : {"process", "host"}) {
+    Session session(under(3, {victim(), "uneven"}), settings({{"HEADWAY_STALL", "1s"}}, share));
+    EXPECT_EQ(session.wait(), 122) << session.errors();
+    const std::string errors = session.errors();
+    EXPECT_TRUE(std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))
+        << errors;
+    for (const char* pe : {"PE 0 \\(pid \\d+\\) waits in quiesce\\(\\) for PE 1, 2", "PE 2 \\(pid \\d+\\) has finished"}) {
+      EXPECT_TRUE(std::regex_search(errors, std::regex(pe))) << errors;
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <headway/am/identity.hpp>
 #include <headway/am/launched_run.hpp>
 #include <headway/base/clock.hpp>
@@ -22,8 +23,19 @@ namespace {
 // A PE that has failed may unwind its stack for so long.
 constexpr std::chrono::milliseconds failure_patience(500);
 
+// Launchers drop what they have not read of a process when it ends all.
+constexpr std::chrono::milliseconds output_patience(200);
+
 // Between looks whether the others have ended.
 constexpr std::chrono::microseconds nap_min(20), nap_max(500);
+
+/// The same for all processes of one kernel since it was started.
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
 
 // What exit() in a run must know of it. A program has one run at a time.
 std::atomic<LaunchedRun*> running{nullptr};
@@ -38,8 +50,14 @@ LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>
       wire_(wire::start(settings.transport, settings.launcher, settings.plugin_dir)),
       process_(wire_.facts.process),
       processes_(wire_.facts.processes) {
-  meet();
-  make_segment();
+  const std::vector<Introduction> all = meet();
+  try {
+    join_segment(all);
+    show_pes();
+  } catch (const SystemError& error) {  // this process's alone: the others wait for it
+    say(fmt::format("process {} (pid {}): {}", process_, pid_, error.what()));
+    end_all(exit_status::unusable_settings);
+  }
   static const bool watches_exit = (::on_exit(&LaunchedRun::on_exit, nullptr), true);
   static_cast<void>(watches_exit);
   running = this;
@@ -56,7 +74,7 @@ void LaunchedRun::check(int result, const char* call) const {
       fmt::format("{} of {}: {}", call, wire_.functions->name, wire_.functions->failure(wire_.wire)));
 }
 
-void LaunchedRun::meet() {
+std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   // Started without a launcher it is alone.
   if (!settings_.launcher && processes_ != settings_.processes()) {
     throw SettingError(fmt::format("{} knows {} processes of this program, but no launcher has said that it started more "
@@ -67,10 +85,11 @@ void LaunchedRun::meet() {
   self_.pes_per_process = settings_.pes_per_process;
   self_.budget_bytes = settings_.budget_bytes;
   self_.cores = available_cores();
-  self_.pid = std::uint64_t(pid_);
+  self_.shares = settings_.share == Share::host;
   copy_text(self_.build_identity, build_identity());
   copy_text(self_.program, program_path());
   gethostname(self_.host, sizeof self_.host - 1);
+  copy_text(self_.boot_id, boot_id());
   std::vector<Introduction> all(processes_);
   check(wire_.functions->exchange(wire_.wire, &self_, sizeof self_, all.data()), "exchange");
   refuse_others(all);
@@ -90,6 +109,7 @@ void LaunchedRun::meet() {
   // A launcher that binds gives each process cores of its own; one that does not leaves all to all.
   const std::size_t own = std::min(settings_.pes_per_process, settings_.pes - process_ * settings_.pes_per_process);
   have_cores_ = own <= self_.cores && (pes_here <= cores_here || self_.cores < processors_online());
+  return all;
 }
 
 /// All processes come to the same conclusion: process 0's words are theirs.
@@ -111,26 +131,66 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
   }
 }
 
-void LaunchedRun::make_segment() {
-  const std::size_t k = settings_.pes_per_process, first_pe = process_ * k;
-  const std::size_t own = std::min(k, settings_.pes - first_pe);
-  if (k > 1 && wire_.facts.any_thread == 0) {
+/// The segment of all processes of this host, or where they cannot come to it of this process alone.
+void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
+  if (settings_.pes_per_process > 1 && wire_.facts.any_thread == 0) {
     throw SettingError(fmt::format("HEADWAY_PES_PER_PROCESS={} needs an MPI that threads may call: let the program "
                                    "initialise it with MPI_THREAD_SERIALIZED or more",
-                                   k));
+                                   settings_.pes_per_process));
   }
-  segment_.emplace(own, 1, own, settings_.budget_bytes);
-  fcntl(segment_->descriptor(), F_SETFD, FD_CLOEXEC);
-  local::SegmentHeader& header = segment_->header();
-  // A child that a PE makes by fork() must not write into the run.
-  madvise(&header, segment_->bytes(), MADV_DONTFORK);
+  const auto group_of = [&](std::size_t process) {
+    return host_group_of(process, processes_, [&](std::size_t a, std::size_t b) {
+      return all[a].shares != 0 && all[b].shares != 0 && std::strcmp(all[a].host, all[b].host) == 0 &&
+             std::strcmp(all[a].boot_id, all[b].boot_id) == 0;
+    });
+  };
+  group_ = group_of(process_);
+  if (group_.first == process_) segment_ = make_segment(group_);
+  const SegmentAddress own = segment_ != nullptr ? SegmentAddress::of(*segment_) : SegmentAddress{};
+  std::vector<SegmentAddress> addresses(processes_);
+  check(wire_.functions->exchange(wire_.wire, &own, sizeof own, addresses.data()), "exchange");
+  if (segment_ == nullptr) segment_ = try_attach(addresses[group_.first]);
+  const char attached = segment_ != nullptr;
+  std::vector<char> all_attached(processes_);
+  check(wire_.functions->exchange(wire_.wire, &attached, sizeof attached, all_attached.data()), "exchange");
+
+  for (std::size_t process = 0; process < processes_;) {
+    const HostGroup group = group_of(process);
+    const bool together = std::all_of(all_attached.begin() + std::ptrdiff_t(group.first),
+                                      all_attached.begin() + std::ptrdiff_t(group.last), [](char one) { return one != 0; });
+    for (std::size_t leader = group.first; leader < (together ? group.first + 1 : group.last); ++leader) {
+      leaders_.push_back(leader);
+    }
+    if (!together && group == group_) {
+      group_ = {process_, process_ + 1};
+      segment_ = make_segment(group_);
+    }
+    process = group.last;
+  }
+}
+
+std::unique_ptr<local::Segment> LaunchedRun::make_segment(HostGroup group) const {
+  const std::size_t k = settings_.pes_per_process, first_pe = group.first * k;
+  const std::size_t pes = std::min(group.size() * k, settings_.pes - first_pe);
+  auto segment = std::make_unique<local::Segment>(pes, group.size(), k, budget_bytes_min_);
+  fcntl(segment->descriptor(), F_SETFD, FD_CLOEXEC);
+  local::SegmentHeader& header = segment->header();
   header.first_pe = first_pe;
   header.spill_bytes = settings_.spill_bytes;
   header.bind_cores = settings_.bind == Bind::core;
-  header.arrived = 1;
-  attendance_of(*segment_, 0).pid_namespace.store(pid_namespace(), std::memory_order_relaxed);
-  attendance_of(*segment_, 0).pid.store(pid_, std::memory_order_release);
-  for (std::size_t pe = 0; pe < own; ++pe) {
+  return segment;
+}
+
+void LaunchedRun::show_pes() {
+  const std::size_t k = settings_.pes_per_process;
+  const std::size_t first = (process_ - group_.first) * k;
+  const std::size_t last = std::min<std::size_t>(first + k, segment_->header().pes);
+  // A child that a PE makes by fork() must not write into the run.
+  madvise(&segment_->header(), segment_->bytes(), MADV_DONTFORK);
+  Attendance& attendance = attendance_of(*segment_, first);
+  attendance.pid_namespace.store(pid_namespace(), std::memory_order_relaxed);
+  attendance.pid.store(pid_, std::memory_order_release);
+  for (std::size_t pe = first; pe < last; ++pe) {
     board_of(*segment_, pe).waiting_for.store(no_pe, std::memory_order_relaxed);
     board_of(*segment_, pe).phase.store(Phase::computing, std::memory_order_relaxed);
   }
@@ -141,15 +201,16 @@ void LaunchedRun::make_segment() {
                                   .pes = settings_.pes,
                                   .pes_per_process = k,
                                   .credit_bytes = wire::credit_for(budget_bytes_min_, settings_.pes)},
-                *segment_, 0);
-  watch_.emplace(*segment_, *port_, process_, processes_, settings_.stall);
-  enter(*segment_, 0, own);
-  signals_.emplace(header, attendance_of(*segment_, 0));
+                *segment_, first);
+  watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
+  enter(*segment_, first, last);
+  signals_.emplace(segment_->header(), attendance);
 }
 
 // --- running
 
 std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
+  if (segment_->header().pes == settings_.pes) return local::make_endpoint(*segment_, pe, &shared_);
   return std::make_unique<wire::WireEndpoint>(*segment_, *port_, pe, &shared_);
 }
 
@@ -167,7 +228,6 @@ int LaunchedRun::status_of_all() {
   for (std::size_t pe = first_; pe < last_ && mine == 0; ++pe) mine = board(pe).status;
   watch_->finish(mine);
   for (auto nap = nap_min;; nap = std::min(2 * nap, nap_max)) {
-    if (port_->progress()) nap = nap_min;
     while_waiting();
     if (const auto status = watch_->status_of_all()) return *status;
     std::this_thread::sleep_for(nap);
@@ -175,6 +235,7 @@ int LaunchedRun::status_of_all() {
 }
 
 void LaunchedRun::while_waiting() {
+  port_->progress();  // its endpoints may not need it
   const auto page = watch_->look(monotonic_ns());
   if (!page) return;
   say(page->text);
@@ -204,7 +265,7 @@ void LaunchedRun::end_failed(std::size_t pe) {
     for (;;) pause();
   }
   const PeBoard& failed = board(pe);
-  say(fmt::format("PE {} (pid {}{}): {}", port_->first_pe() + pe, pid_,
+  say(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_,
                   several_hosts_ ? fmt::format(" on {}", self_.host) : "", failed.failure_text));
   end_all(int(failed.failure.load(std::memory_order_relaxed)));
 }
@@ -212,6 +273,7 @@ void LaunchedRun::end_failed(std::size_t pe) {
 void LaunchedRun::end_all(int status) {
   running = nullptr;
   std::fflush(nullptr);
+  std::this_thread::sleep_for(output_patience);
   wire_.functions->abort(wire_.wire, status);
   std::this_thread::sleep_for(std::chrono::seconds(1));
   end_process(status);
@@ -221,7 +283,7 @@ void LaunchedRun::end_all(int status) {
 void LaunchedRun::on_exit(int status, void*) {
   LaunchedRun* const run = running.load();
   if (run == nullptr || getpid() != run->pid_) return;
-  const std::size_t first = run->port_->first_pe(), last = first + run->last_ - 1;
+  const std::size_t first = run->number_of(run->first_), last = run->number_of(run->last_) - 1;
   run->say(fmt::format("{} (pid {}) exited with status {} before run() had finished",
                        first == last ? fmt::format("PE {}", first)
                                      : fmt::format("the process of PE {} to PE {}", first, last),

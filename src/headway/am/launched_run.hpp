@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <headway/am/host_group.hpp>
 #include <headway/am/launched_watch.hpp>
 #include <headway/am/process_pes.hpp>
 #include <headway/am/report_signals.hpp>
@@ -31,10 +32,10 @@ class LaunchedRun final : public ProcessPes {
  private:
   /// What processes tell each other when they meet.
   struct Introduction {
-    std::uint64_t pes, pes_per_process, budget_bytes, cores;
-    std::uint64_t pid;
+    std::uint64_t pes, pes_per_process, budget_bytes, cores, shares;
     char build_identity[64];
     char host[128];
+    char boot_id[40];  // of the host's kernel
     char program[512];
   };
 
@@ -44,9 +45,12 @@ class LaunchedRun final : public ProcessPes {
   void after_failure(std::size_t pe) override;
   [[noreturn]] void end_failed(std::size_t pe) override;
 
-  void meet();
+  std::vector<Introduction> meet();
   void refuse_others(const std::vector<Introduction>& all) const;
-  void make_segment();
+  void join_segment(const std::vector<Introduction>& all);
+  std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
+  void show_pes();
+  std::size_t number_of(std::size_t pe) const { return segment_->header().first_pe + pe; }
   void check(int result, const char* call) const;
   int status_of_all();
   void say(const std::string& text) const;
@@ -60,7 +64,9 @@ class LaunchedRun final : public ProcessPes {
   bool several_hosts_ = false, have_cores_ = false;
   std::size_t budget_bytes_min_ = 0;  // of all processes
   SharedByProcess shared_;
-  std::optional<local::Segment> segment_;
+  HostGroup group_;
+  std::vector<std::size_t> leaders_;  // of the groups, by number
+  std::unique_ptr<local::Segment> segment_;
   std::optional<wire::Port> port_;
   std::optional<LaunchedWatch> watch_;
   std::optional<ReportSignals> signals_;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -16,16 +15,18 @@ constexpr std::int64_t report_patience_ns = 5'000'000'000;
 
 }  // namespace
 
-LaunchedWatch::LaunchedWatch(local::Segment& segment, wire::Port& port, std::size_t process, std::size_t processes,
-                             std::chrono::nanoseconds limit)
+LaunchedWatch::LaunchedWatch(local::Segment& segment, wire::Port& port, std::size_t process,
+                             const std::vector<std::size_t>& leaders, std::chrono::nanoseconds limit)
     : segment_(&segment),
       port_(&port),
       process_(process),
-      processes_(processes),
+      processes_((port.pes() + port.pes_per_process() - 1) / port.pes_per_process()),
+      leaders_(leaders),
+      leads_(std::ranges::find(leaders, process) != leaders.end()),
       limit_(limit),
       reporter_(segment),
-      views_(processes),
-      statuses_(processes) {}
+      views_(processes_),
+      statuses_(processes_) {}
 
 LaunchedWatch::Message LaunchedWatch::state(Kind kind, std::uint32_t number) const {
   Message message{kind, number, 0, 0, 0, 0};
@@ -47,6 +48,7 @@ std::optional<LaunchedWatch::Page> LaunchedWatch::look(std::int64_t now) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return std::nullopt;
   for (const wire::Port::Service& service : port_->take_services()) take(service, now);
+  if (!leads_) return std::nullopt;
   const std::uint64_t asked = segment_->header().reports_asked.load(std::memory_order_relaxed);
   if (std::exchange(signals_seen_, asked) != asked) send(0, {Kind::want_report, 0, 0, 0, 0, 0});
   if (reporter_.busy()) {
@@ -69,15 +71,21 @@ void LaunchedWatch::take(const wire::Port::Service& service, std::int64_t now) {
       activity_ += message.activity;
       waits_ |= message.waits != 0;
       works_ |= message.works != 0;
-      if (answers_ == processes_) take_round(now);
+      if (answers_ == leaders_.size()) take_round(now);
       return;
     case Kind::want_report:
       if (process_ == 0 && !collecting_) begin_report(now, false);
       return;
     case Kind::ask_report:
       report_number_ = message.number;
-      if (!reporter_.busy()) reporter_.begin(now, [](std::size_t) { return getpid(); }, message.waits != 0);
-      return;
+      if (reporter_.busy()) return;
+      return reporter_.begin(
+          now,
+          [this](std::size_t process) {
+            const std::size_t first_pe = process * segment_->header().pes_per_process;
+            return pid_t(attendance_of(*segment_, first_pe).pid.load(std::memory_order_acquire));
+          },
+          message.waits != 0);
     case Kind::report: {
       if (process_ != 0 || !collecting_ || !views_[service.process].empty()) return;
       ByteReader reader(std::span(service.bytes).subspan(sizeof message));
@@ -111,16 +119,16 @@ void LaunchedWatch::begin_round(std::int64_t now) {
   const Message own = state(Kind::answer, 0);
   const bool moves = std::exchange(own_activity_, own.activity) != own.activity || own.works != 0;
   // One that is at work has not answered.
-  if (moves || answers_ != processes_) still_since_ = now;
+  if (moves || answers_ != leaders_.size()) still_since_ = now;
   if (moves) {
-    answers_ = processes_;
+    answers_ = leaders_.size();
     return;
   }
   ++round_;
   answers_ = 0;
   activity_ = 0;
   waits_ = works_ = false;
-  for (std::size_t process = 0; process < processes_; ++process) send(process, {Kind::ask, round_, 0, 0, 0, 0});
+  for (const std::size_t leader : leaders_) send(leader, {Kind::ask, round_, 0, 0, 0, 0});
 }
 
 void LaunchedWatch::take_round(std::int64_t now) {
@@ -136,8 +144,8 @@ void LaunchedWatch::begin_report(std::int64_t now, bool stalled) {
   reports_ = 0;
   for (std::vector<PeView>& views : views_) views.clear();
   ++report_number_;
-  for (std::size_t process = 0; process < processes_; ++process) {
-    send(process, {Kind::ask_report, report_number_, 0, stalled, 0, 0});
+  for (const std::size_t leader : leaders_) {
+    send(leader, {Kind::ask_report, report_number_, 0, stalled, 0, 0});
   }
 }
 
@@ -162,13 +170,14 @@ void LaunchedWatch::send_views(const std::vector<PeView>& views) {
 }
 
 std::optional<LaunchedWatch::Page> LaunchedWatch::step_report(std::int64_t now) {
-  if (!collecting_ || (reports_ < processes_ && now < collect_until_)) return std::nullopt;
+  if (!collecting_ || (reports_ < leaders_.size() && now < collect_until_)) return std::nullopt;
   collecting_ = false;
   const std::size_t pes = port_->pes();
   std::vector<PeView> all;
-  for (std::size_t process = 0; process < processes_; ++process) {
-    const std::size_t expected = std::min(port_->pes_per_process(), pes - process * port_->pes_per_process());
-    std::vector<PeView>& views = views_[process];
+  for (std::size_t i = 0; i < leaders_.size(); ++i) {
+    const std::size_t next_pe = i + 1 == leaders_.size() ? pes : leaders_[i + 1] * port_->pes_per_process();
+    const std::size_t expected = next_pe - leaders_[i] * port_->pes_per_process();
+    std::vector<PeView>& views = views_[leaders_[i]];
     while (views.size() < expected) {
       PeView& view = views.emplace_back();
       view.phase = Phase::computing;

@@ -15,14 +15,14 @@
 
 namespace headway::am {
 
-/// One in each process; look() is called by whichever of its PEs waits. Process 0 asks the others, round by round, for
-/// what they count and whether any of their PEs is at work: one that is does not answer, or says so. Nothing has moved
-/// when all have answered the same for as long as the limit. Then, or when a signal has asked for it, all send what their
-/// PEs report.
+/// One in each process; look() is called by whichever of its PEs waits. Of the processes that share a segment the first
+/// speaks for all. Process 0 asks these, round by round, for what their PEs count and whether any of them is at work:
+/// one that is does not answer, or says so. Nothing has moved when all have answered the same for as long as the limit.
+/// Then, or when a signal has asked for it, they send what the PEs report.
 class LaunchedWatch {
  public:
-  /// The segment holds this process's PEs and no others.
-  LaunchedWatch(local::Segment& segment, wire::Port& port, std::size_t process, std::size_t processes,
+  /// `leaders` are the processes that speak for a segment, 0 being the first.
+  LaunchedWatch(local::Segment& segment, wire::Port& port, std::size_t process, const std::vector<std::size_t>& leaders,
                 std::chrono::nanoseconds limit);
 
   struct Page {
@@ -60,6 +60,8 @@ class LaunchedWatch {
   local::Segment* segment_;
   wire::Port* port_;
   std::size_t process_, processes_;
+  std::vector<std::size_t> leaders_;
+  bool leads_;
   std::chrono::nanoseconds limit_;
   std::mutex mutex_;  // one PE looks, the others need not
   Reporter reporter_;
@@ -76,8 +78,8 @@ class LaunchedWatch {
   bool collecting_ = false, collecting_on_stall_ = false;
   std::size_t reports_ = 0;
   std::int64_t collect_until_ = 0;
-  std::vector<std::vector<PeView>> views_;  // by process
-  std::vector<std::int32_t> statuses_;      // likewise
+  std::vector<std::vector<PeView>> views_;  // by process that leads
+  std::vector<std::int32_t> statuses_;      // by process
   std::size_t finished_ = 0;                // of them
 };
 

@@ -19,9 +19,10 @@ namespace headway {
 namespace {
 
 constexpr std::array variables = {
-    "HEADWAY_PES",      "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_BUDGET",  "HEADWAY_SPILL",
-    "HEADWAY_BIND",     "HEADWAY_STALL",           "HEADWAY_SEED",      "HEADWAY_SIM",     "HEADWAY_BUFFER_BYTES",
-    "HEADWAY_TOPOLOGY", "HEADWAY_THRESHOLD",       "HEADWAY_CUTOFF",    "HEADWAY_TIMEOUT", "HEADWAY_DELAY_COST"};
+    "HEADWAY_PES",          "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_SHARE",
+    "HEADWAY_BUDGET",       "HEADWAY_SPILL",           "HEADWAY_BIND",      "HEADWAY_STALL",
+    "HEADWAY_SEED",         "HEADWAY_SIM",             "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
+    "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST"};
 
 constexpr const char* transports =
     has_simulation ? "local, sim, mpi, openmpi, mpich or ucx"
@@ -225,6 +226,10 @@ Settings Settings::from_environment(Launchers launchers) {
   settings.pes_per_process = count_variable("HEADWAY_PES_PER_PROCESS", 1, pes_max);
   settle_transport(settings, launchers);
   settings.plugin_dir = headway::plugin_dir();
+  if (const auto text = variable("HEADWAY_SHARE")) {
+    if (*text != "host" && *text != "process") refuse("HEADWAY_SHARE", *text, "host or process");
+    settings.share = *text == "host" ? Share::host : Share::process;
+  }
   settings.budget_bytes = derived_budget(settings.pes);
   if (const auto text = variable("HEADWAY_BUDGET")) {
     const std::uint64_t bytes = parse_bytes("HEADWAY_BUDGET", *text);

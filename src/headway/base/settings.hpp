@@ -27,6 +27,9 @@ inline constexpr bool has_simulation = false;
 enum class Bind { core, none };
 enum class Launchers { recognised, ignored };
 
+/// Among which processes of a launcher memory is shared.
+enum class Share { host, process };
+
 /// Replaces what aggregators derive, not what the program gives them. What is not set is derived.
 struct AggregationSettings {
   std::optional<std::size_t> buffer_bytes = {};
@@ -46,6 +49,7 @@ struct Settings {
   std::string transport = "local";  // "sim": all PEs are fibers of one process; "mpi", "openmpi", "mpich": a launcher's
   bool transport_given = false;      // not chosen for the launcher
   std::optional<Launcher> launcher;  // that has started this process; only where the transport is that of its processes
+  Share share = Share::host;         // likewise
   std::string plugin_dir;            // where plug-ins are looked for first; empty: only where they are installed
   std::string sim;                  // what a simulated network is like; see transport/sim/conditions.hpp
   std::size_t budget_bytes = 0;     // frame memory of one PE; a power of two

@@ -26,8 +26,7 @@ WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t inde
       port_(&port),
       first_pe_(segment.header().first_pe),
       pes_here_(segment.header().pes),
-      in_process_(first_pe_ + index - port.first_pe()),
-      alone_(pes_here_ == port.pes()) {}
+      in_process_(first_pe_ + index - port.first_pe()) {}
 
 Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
   const std::size_t here = target - first_pe_;  // beyond them for one before
@@ -42,7 +41,6 @@ void WireEndpoint::let_go() {
 }
 
 bool WireEndpoint::poll(Arrival& arrival) {
-  if (alone_) return local_.poll(arrival);
   let_go();
   wire_next_ = !wire_next_;
   if (wire_next_ && poll_wire(arrival)) return true;
@@ -87,7 +85,6 @@ void WireEndpoint::release(const Arrival& arrival) {
 }
 
 void WireEndpoint::sleep(std::int64_t ns_max) {
-  if (alone_) return local_.sleep(ns_max);
   let_go();
   const std::int64_t until = now() + ns_max;
   for (std::int64_t look = first_look_ns;; look = std::min(2 * look, look_ns_max)) {

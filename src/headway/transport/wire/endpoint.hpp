@@ -36,8 +36,9 @@ class WireEndpoint final : public Endpoint {
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
-  TransportCosts costs() const override { return alone_ ? local::costs : wire::costs; }
+  TransportCosts costs() const override { return wire::costs; }
   std::int64_t now() const override { return local_.now(); }
+  const Port& port() const { return *port_; }
   /// Of PEs in the segment alone.
   std::span<std::byte> board(std::size_t pe) override { return local_.board(pe - first_pe_); }
 
@@ -49,7 +50,6 @@ class WireEndpoint final : public Endpoint {
   Port* port_;
   std::size_t first_pe_, pes_here_;  // of the segment
   std::size_t in_process_;           // this PE's number there
-  bool alone_;                       // all PEs are in the segment
   std::deque<Block*> arrived_;
   Block* held_ = nullptr;  // the last arrival's that came by value
   bool wire_next_ = false;  // wire and segment take turns

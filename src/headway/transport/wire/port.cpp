@@ -72,7 +72,8 @@ Endpoint::Posted Port::try_post(std::size_t source, std::size_t target, Frame* f
   // The runtime's own messages are few, and waited for: they need room, but no credit.
   if (sends_ >= (is_control(header) ? 2 : 1) * options_.sends_max) return Endpoint::Posted::refused;
   if (!is_control(header)) {
-    CreditTaken& taken = taken_[source * options_.pes + target];
+    // Of the PE that has claimed the frame: the receiver knows no other.
+    CreditTaken& taken = taken_[(header.source - first_pe()) * options_.pes + target];
     if (!taken.allows(terms_, units_of(bytes), hops)) return Endpoint::Posted::refused;
     taken.take(units_of(bytes), hops);
   }

@@ -66,8 +66,9 @@ std::byte pattern(std::size_t source, std::size_t number, std::size_t at) {
 /// A PE that sends numbered frames to all and checks those that arrive.
 class Participant {
  public:
-  Participant(WireEndpoint& endpoint, std::uint64_t seed)
-      : endpoint_(&endpoint), random_(seed), sent_(endpoint.size()), expected_(endpoint.size()) {}
+  /// `sibling` is of the same process, and sometimes posts a frame of this one's.
+  Participant(WireEndpoint& endpoint, WireEndpoint& sibling, std::uint64_t seed)
+      : endpoint_(&endpoint), sibling_(&sibling), random_(seed), sent_(endpoint.size()), expected_(endpoint.size()) {}
 
   void turn() {
     reclaim();
@@ -110,7 +111,10 @@ class Participant {
     const std::vector<std::byte> before(content, static_cast<const std::byte*>(end));
     const std::size_t block = endpoint_->block_bytes(bytes);
     const bool as_spilled = random_.one_in(4);
-    switch (endpoint_->try_post(target, frame, end, !as_spilled)) {
+    // Between PEs of one process no order is promised of frames that two have posted.
+    const bool leaves = target / endpoint_->pes_per_process() != endpoint_->id() / endpoint_->pes_per_process();
+    WireEndpoint& poster = leaves && !as_spilled && random_.one_in(3) ? *sibling_ : *endpoint_;
+    switch (poster.try_post(target, frame, end, !as_spilled)) {
       case Endpoint::Posted::refused:
         if (!std::equal(before.begin(), before.end(), content)) wrong_ = "a refusal has changed the frame";
         return endpoint_->drop(frame);
@@ -161,6 +165,7 @@ class Participant {
   }
 
   WireEndpoint* endpoint_;
+  WireEndpoint* sibling_;
   Random random_;
   std::vector<std::uint64_t> sent_, expected_;
   std::vector<Arrival> held_;
@@ -186,7 +191,10 @@ TEST_P(WireSeeds, frames_arrive_once_in_order_and_unchanged_and_all_memory_comes
   SCOPED_TRACE(testing::Message() << pes << " PEs, " << pes_per_process << " in a process");
   Processes run(pes, pes_per_process, seed, credit_bytes, 4 + seed % 30);
   std::vector<Participant> participants;
-  for (std::size_t pe = 0; pe < pes; ++pe) participants.emplace_back(*run.endpoints[pe], seed * 100 + pe);
+  for (std::size_t pe = 0; pe < pes; ++pe) {
+    const std::size_t sibling = pe % pes_per_process == 0 ? std::min(pe + pes_per_process, pes) - 1 : pe - 1;
+    participants.emplace_back(*run.endpoints[pe], *run.endpoints[sibling], seed * 100 + pe);
+  }
   Random order(seed);
   const auto all_done = [&] { return std::ranges::all_of(participants, &Participant::is_done); };
   for (std::size_t turns = 0; !all_done(); ++turns) {
