@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   headway_wire* wire = nullptr;
   headway_wire_facts facts{};
   char reason[256] = "";
-  if (functions.start(&wire, &facts, reason, sizeof reason) != 0) {
+  if (functions.start(nullptr, &wire, &facts, reason, sizeof reason) != 0) {
     std::printf("start: %s\n", reason);
     return 1;
   }
