@@ -323,6 +323,7 @@ TEST(Command, over_hosts_takes_ucx_and_names_of_hosts) {
   for (const auto& [options, said] :
        {std::pair<std::vector<std::string>, const char*>{{"--hosts", "a,b"}, "allowed is ucx with --hosts"},
         {{"--hosts", "a,,b", "--transport", ucx}, "--hosts: 'a,,b' is not allowed"},
+        {{"--debug", "0", "--transport", ucx}, "--debug: not allowed with HEADWAY_TRANSPORT=ucx"},
         {{"--hosts", "a,b,c", "--transport", ucx, "-n", "2"}, "--hosts names 3 hosts, and this run has 2 processes"}}) {
     std::vector<std::string> command = {headway_command(), "run"};
     command.insert(command.end(), options.begin(), options.end());

@@ -125,14 +125,20 @@ namespace headway {
 
 int launch(const LaunchOptions& options, const std::vector<std::string>& command) {
   const Settings settings = Settings::from_environment();
-  if (settings.starts_wire()) return am::run_over_hosts(settings, options, command);
+  if (settings.starts_wire()) {
+    if (options.debug_pe >= 0)
+      throw SettingError(
+          fmt::format("--debug: not allowed with HEADWAY_TRANSPORT={}; allowed is local", settings.transport));
+    return am::run_over_hosts(settings, options, command);
+  }
   if (!options.hosts.empty()) {
     throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is ucx with --hosts", settings.transport));
   }
   if (settings.on_wire()) {
-    throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is local or sim here: processes that use MPI are started "
-                                   "by its launcher, mpirun -n {} {}",
-                                   settings.transport, settings.processes(), command.empty() ? "PROGRAM" : command[0]));
+    throw SettingError(
+        fmt::format("HEADWAY_TRANSPORT={}: allowed is local or sim here: processes that use MPI are started "
+                    "by its launcher, mpirun -n {} {}",
+                    settings.transport, settings.processes(), command.empty() ? "PROGRAM" : command[0]));
   }
   if (options.debug_pe >= 0 && std::size_t(options.debug_pe) >= settings.pes) {
     throw SettingError(fmt::format("--debug {}: this run has PEs 0 to {}", options.debug_pe, settings.pes - 1));
