@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -42,12 +43,15 @@ int reduce_for(int argc, char** argv) {
   });
 }
 
-/// quiesce_for SECONDS: nothing but quiesce.
+volatile std::sig_atomic_t told_to_end = 0;
+
+/// quiesce_for SECONDS: nothing but quiesce, or until one of the processes gets SIGUSR2.
 int quiesce_for(int argc, char** argv) {
+  std::signal(SIGUSR2, [](int) { told_to_end = 1; });
   return headway::run(argc, argv, [&](Pe& pe) {
     say_who(pe);
     const auto end = in_seconds(argv[2]);
-    while (headway::allreduce(pe, int(before(end)), std::multiplies<>()) != 0) {
+    while (headway::allreduce(pe, int(told_to_end == 0 && before(end)), std::multiplies<>()) != 0) {
       for (int i = 0; i < 100; ++i) pe.quiesce();
     }
   });
