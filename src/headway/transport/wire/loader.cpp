@@ -105,16 +105,43 @@ const headway_wire_functions* load(const std::string& path) {
       fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
 }
 
+/// How srun is told to start processes that find each other, for those of these plug-ins that are here, or else for
+/// all.
+std::string fitting_srun(const std::vector<std::string>& names, const std::string& first_dir) {
+  std::vector<std::string> here, all;
+  for (const std::string& name : names) {
+    if (name != "openmpi" && name != "mpich") continue;
+    const std::string way = fmt::format("srun --mpi={} ({})", name == "openmpi" ? "pmix" : "pmi2", title_of(name));
+    all.push_back(way);
+    if (!find(name, first_dir).empty()) here.push_back(way);
+  }
+  return fmt::format("{}", fmt::join(here.empty() ? all : here, " or "));
+}
+
+/// srun starts them so unless it is told otherwise. Open MPI would end each with a page of its own.
+void require_that_srun_introduces(const Launcher& launcher, const std::vector<std::string>& names,
+                                  const std::string& first_dir) {
+  const bool has_pmi = launcher.variable != "SLURM_STEP_NUM_TASKS";  // which says as much as PMI_SIZE does
+  if (!launcher.mpi.empty() || has_pmi || launcher.pmix) return;
+  throw SettingError(
+      fmt::format("{} has started this program {} times ({}={}) so that each is alone: start it with {}, or, for runs "
+                  "that know nothing of each other, set HEADWAY_TRANSPORT=local",
+                  launcher.name, launcher.size, launcher.variable, launcher.size, fitting_srun(names, first_dir)));
+}
+
 /// Processes that were started as one program and do not know of each other: the most common mistake.
-void require_the_launchers_processes(const Started& started, const Launcher& launcher) {
+void require_the_launchers_processes(const Started& started, const Launcher& launcher, const std::string& first_dir) {
   if (started.facts.processes == launcher.size) return;
   const std::string mpi = started.functions->name;
-  const std::string cure =
-      launcher.mpi == mpi || launcher.mpi.empty()
-          ? fmt::format("its mpirun and this library ({}) do not fit each other{}", started.facts.library,
-                        launcher.mpi.empty() ? "; try srun --mpi=pmix or --mpi=pmi2" : "")
-          : fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
-                        title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
+  std::string cure;
+  if (launcher.mpi.empty()) {
+    cure = fmt::format("start it with {}", fitting_srun({mpi}, first_dir));
+  } else if (launcher.mpi == mpi) {
+    cure = fmt::format("its mpirun and this library ({}) do not fit each other", started.facts.library);
+  } else {
+    cure = fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
+                       title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
+  }
   throw SettingError(
       fmt::format("{} has started this program {} times ({}={}), but in {} each is {}: {}", launcher.name,
                   launcher.size, launcher.variable, launcher.size, title_of(mpi),
@@ -201,6 +228,7 @@ Started start(const std::string& transport, const std::optional<Launcher>& launc
   const std::vector<std::string> names = candidates(transport, launcher);
   const auto name = std::ranges::find_if(names, [&](const std::string& n) { return !find(n, first_dir).empty(); });
   if (name == names.end()) refuse_missing(names, launcher, first_dir);
+  if (launcher && transport != "ucx") require_that_srun_introduces(*launcher, names, first_dir);
   Started started{.functions = load(find(*name, first_dir))};
   if (started.functions->needs_meeting == 0) {
     start_with(started, *name, nullptr);
@@ -213,7 +241,7 @@ Started start(const std::string& transport, const std::optional<Launcher>& launc
     const headway_wire_meeting meeting = meeting_of(*started.below);
     start_with(started, *name, &meeting);
   }
-  if (launcher) require_the_launchers_processes(started, *launcher);
+  if (launcher) require_the_launchers_processes(started, *launcher, first_dir);
   return started;
 }
 
