@@ -102,6 +102,7 @@ std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& 
   const std::size_t wanted = wanted_bytes(s);
   std::size_t bytes =
       std::clamp(std::bit_floor(cached.open / peers(s, topology)), wanted, std::max(wanted, cached.most));
+  bytes = std::max(std::min(bytes, s.costs.eager_bytes), buffer_bytes_min);
   if (given.buffer_bytes != derived_bytes) {
     require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
             double(given.buffer_bytes), "256 B to 256 MiB");

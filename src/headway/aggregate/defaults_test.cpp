@@ -60,6 +60,17 @@ TEST(Defaults, buffers_share_half_the_budget_and_what_stays_in_cache) {
   }
 }
 
+TEST(Defaults, buffers_go_without_asking_their_receiver_for_room) {
+  for (const std::size_t message_bytes : {8, 1000, 0}) {
+    Surroundings surroundings = here(2, 16_MiB, message_bytes);
+    surroundings.costs = {.overhead_ns = 2000, .gap_per_byte_ns = 0.3, .latency_ns = 4000, .eager_bytes = 20_KiB};
+    EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 20_KiB);
+    EXPECT_EQ(resolve({.buffer_bytes = 64_KiB}, surroundings).buffer_bytes, 64_KiB) << "a user knows better";
+    surroundings.budget_bytes = 32_KiB;
+    EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 8_KiB) << "half the budget for two peers";
+  }
+}
+
 TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themselves) {
   auto cutoff_bytes = [](std::size_t pes, std::size_t message_bytes) {
     const AggregatorOptions options = resolve({}, here(pes, 16_MiB, message_bytes));

@@ -6,6 +6,7 @@
 #include <headway/base/format_error.hpp>
 #include <headway/transport/frame.hpp>
 #include <headway/transport/shared_by_process.hpp>
+#include <limits>
 #include <span>
 
 namespace headway {
@@ -21,6 +22,7 @@ struct TransportCosts {
   double overhead_ns;      // o: processor time for a frame of any length, the sender's and the receiver's together
   double gap_per_byte_ns;  // G: a PE that sends and receives steadily moves a byte each way in so long
   double latency_ns;       // L: from when the sender is done with a frame until the receiver may take it
+  std::size_t eager_bytes = std::numeric_limits<std::size_t>::max();  // longer frames first ask their receiver for room
 };
 
 /// States of a frame's memory and who may call what:
