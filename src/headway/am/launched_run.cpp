@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <headway/am/identity.hpp>
@@ -20,12 +18,6 @@
 namespace headway::am {
 namespace {
 
-// A PE that has failed may unwind its stack for so long.
-constexpr std::chrono::milliseconds failure_patience(500);
-
-// Launchers drop what they have not read of a process when it ends all.
-constexpr std::chrono::milliseconds output_patience(200);
-
 // Between looks whether the others have ended.
 constexpr std::chrono::microseconds nap_min(20), nap_max(500);
 
@@ -36,9 +28,6 @@ std::string boot_id() {
   std::getline(file, text);
   return text;
 }
-
-// What exit() in a run must know of it. A program has one run at a time.
-std::atomic<LaunchedRun*> running{nullptr};
 
 }  // namespace
 
@@ -54,18 +43,18 @@ LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>
   try {
     join_segment(all);
     show_pes();
+    hold_lines(all);
   } catch (const SystemError& error) {  // this process's alone: the others wait for it
     say(fmt::format("process {} (pid {}): {}", process_, pid_, error.what()));
     end_all(exit_status::unusable_settings);
   }
-  static const bool watches_exit = (::on_exit(&LaunchedRun::on_exit, nullptr), true);
-  static_cast<void>(watches_exit);
-  running = this;
+  watch_exit();
 }
 
 LaunchedRun::~LaunchedRun() {
+  lifelines_.reset();
   signals_.reset();
-  running = nullptr;
+  forget_exit();
 }
 
 void LaunchedRun::check(int result, const char* call) const {
@@ -98,6 +87,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   budget_bytes_min_ = settings_.budget_bytes;
   for (std::size_t process = 0; process < processes_; ++process) {
     const Introduction& other = all[process];
+    hosts_.emplace_back(other.host);
     budget_bytes_min_ = std::min<std::size_t>(budget_bytes_min_, other.budget_bytes);
     if (std::strcmp(other.host, self_.host) != 0) {
       several_hosts_ = true;
@@ -118,10 +108,12 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
   for (std::size_t process = 1; process < processes_; ++process) {
     const Introduction& other = all[process];
     if (std::strcmp(first.build_identity, other.build_identity) != 0) {
-      throw SettingError(fmt::format("differing programs: process 0 runs {} (build {}), process {} runs {} (build {}); all "
-                                     "processes of a run must run the same build",
-                                     first.program, first.build_identity, process, other.program,
-                                     other.build_identity));
+      const bool apart = std::strcmp(first.host, other.host) != 0;
+      throw SettingError(
+          fmt::format("differing programs: process 0 runs {}{} (build {}), process {} runs {}{} (build {}); "
+                      "all processes of a run must run the same build",
+                      first.program, apart ? fmt::format(" on {}", first.host) : "", first.build_identity, process,
+                      other.program, apart ? fmt::format(" on {}", other.host) : "", other.build_identity));
     }
     if (first.pes != other.pes || first.pes_per_process != other.pes_per_process) {
       throw SettingError(fmt::format("differing settings: {} PEs, {} in a process, for process 0, and {}, {} for process "
@@ -200,7 +192,8 @@ void LaunchedRun::show_pes() {
                                   .processes = processes_,
                                   .pes = settings_.pes,
                                   .pes_per_process = k,
-                                  .credit_bytes = wire::credit_for(budget_bytes_min_, settings_.pes)},
+                                  .credit_bytes = wire::credit_for(budget_bytes_min_, settings_.pes),
+                                  .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{}},
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);
@@ -217,8 +210,9 @@ std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
 int LaunchedRun::run() {
   run_threads();
   const int status = status_of_all();
-  running = nullptr;
+  forget_exit();
   port_->close();
+  left_ = true;
   return status;
 }
 
@@ -238,57 +232,9 @@ void LaunchedRun::while_waiting() {
   port_->progress();  // its endpoints may not need it
   const auto page = watch_->look(monotonic_ns());
   if (!page) return;
+  if (page->stalled) claim_end();
   say(page->text);
   if (page->stalled) end_all(exit_status::stalled);
-}
-
-// --- the end of all
-
-void LaunchedRun::say(const std::string& text) const {
-  // In one piece: others write to the same place.
-  const std::string line = "headway: " + text + "\n";
-  std::fflush(stdout);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
-
-/// Ends all even where the program does not come to an end by itself.
-void LaunchedRun::after_failure(std::size_t pe) {
-  std::thread([this, pe] {
-    std::this_thread::sleep_for(failure_patience);
-    end_failed(pe);
-  }).detach();
-}
-
-void LaunchedRun::end_failed(std::size_t pe) {
-  static std::atomic<bool> ending{false};
-  if (ending.exchange(true)) {  // another PE of this process does it
-    for (;;) pause();
-  }
-  const PeBoard& failed = board(pe);
-  say(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_,
-                  several_hosts_ ? fmt::format(" on {}", self_.host) : "", failed.failure_text));
-  end_all(int(failed.failure.load(std::memory_order_relaxed)));
-}
-
-void LaunchedRun::end_all(int status) {
-  running = nullptr;
-  std::fflush(nullptr);
-  std::this_thread::sleep_for(output_patience);
-  wire_.functions->abort(wire_.wire, status);
-  std::this_thread::sleep_for(std::chrono::seconds(1));
-  end_process(status);
-}
-
-/// exit() in the middle of a run: the others would wait for ever.
-void LaunchedRun::on_exit(int status, void*) {
-  LaunchedRun* const run = running.load();
-  if (run == nullptr || getpid() != run->pid_) return;
-  const std::size_t first = run->number_of(run->first_), last = run->number_of(run->last_) - 1;
-  run->say(fmt::format("{} (pid {}) exited with status {} before run() had finished",
-                       first == last ? fmt::format("PE {}", first)
-                                     : fmt::format("the process of PE {} to PE {}", first, last),
-                       run->pid_, status));
-  run->end_all(exit_status::failed);
 }
 
 }  // namespace headway::am

@@ -1,6 +1,7 @@
 /// One process's part of a run that a launcher has started: the wire between its processes, and this process's PEs.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <headway/am/host_group.hpp>
@@ -8,6 +9,7 @@
 #include <headway/am/process_pes.hpp>
 #include <headway/am/report_signals.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/transport/wire/lifelines.hpp>
 #include <headway/transport/wire/loader.hpp>
 #include <headway/transport/wire/port.hpp>
 #include <memory>
@@ -50,17 +52,24 @@ class LaunchedRun final : public ProcessPes {
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
   void show_pes();
+  void hold_lines(const std::vector<Introduction>& all);
+  void take_loss(const wire::Lifelines::Loss& loss);
+  std::string pes_of(HostGroup processes) const;
   std::size_t number_of(std::size_t pe) const { return segment_->header().first_pe + pe; }
   void check(int result, const char* call) const;
   int status_of_all();
   void say(const std::string& text) const;
+  void claim_end();
   [[noreturn]] void end_all(int status);
+  void watch_exit();
+  static void forget_exit();
   static void on_exit(int status, void* self);
 
   Settings settings_;
   wire::Started wire_;
   std::size_t process_, processes_;
   Introduction self_{};
+  std::vector<std::string> hosts_;  // by process
   bool several_hosts_ = false, have_cores_ = false;
   std::size_t budget_bytes_min_ = 0;  // of all processes
   SharedByProcess shared_;
@@ -70,6 +79,8 @@ class LaunchedRun final : public ProcessPes {
   std::optional<wire::Port> port_;
   std::optional<LaunchedWatch> watch_;
   std::optional<ReportSignals> signals_;
+  std::atomic<bool> ending_{false}, left_{false};
+  std::optional<wire::Lifelines> lifelines_;
 };
 
 }  // namespace headway::am

@@ -47,6 +47,7 @@ struct headway_wire {
   MPI_Request settling = MPI_REQUEST_NULL;
   std::uint64_t arriving = 0;
   std::string failure;
+  int lost = -1;  // the process that a failure was about
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
 };
 
@@ -60,6 +61,7 @@ int fail(headway_wire& wire, const char* call, int error) {
   int length = 0;
   MPI_Error_string(error, text, &length);
   wire.failure = std::string(call) + ": " + text;
+  for (std::size_t at; (at = wire.failure.find('\n')) != wire.failure.npos;) wire.failure.replace(at, 1, "; ");
   return -1;
 }
 
@@ -145,11 +147,13 @@ int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const 
          std::uint64_t cookie) {
   MPI_Request request;
   const bool is_large = channel == headway_wire_large;
+  wire->lost = int(target);  // if it fails
   TRY(MPI_Isend, message, is_large ? units(bytes) : int(bytes), is_large ? wire->unit : MPI_BYTE, int(target),
       tag_of_channel[channel], wire->comm, &request);
   ++wire->sent_to[target];
   int done = 0;  // short ones are, mostly
   TRY(MPI_Test, &request, &done, MPI_STATUS_IGNORE);
+  wire->lost = -1;
   if (done != 0) return 1;
   wire->sends.push_back({request, cookie});
   return 0;
@@ -174,11 +178,20 @@ int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, voi
 int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
   while (count < events_max && !wire->frames.empty()) {
-    int done = 0, bytes = 0;
+    int done = 0, cancelled = 0, bytes = 0;
     MPI_Status status;
+    status.MPI_ERROR = MPI_SUCCESS;
+    status.MPI_SOURCE = -1;
     TRY(MPI_Test, &wire->frames.front().request, &done, &status);
     if (done == 0) break;
+    TRY(MPI_Test_cancelled, &status, &cancelled);
     TRY(MPI_Get_count, &status, MPI_BYTE, &bytes);
+    // So MPICH over UCX reports receives when it loses a process.
+    if (cancelled != 0 || bytes == 0 || status.MPI_ERROR != MPI_SUCCESS) {
+      wire->lost = status.MPI_SOURCE;
+      wire->failure = "a receive was given up: a process has died, or can no longer be reached";
+      return -1;
+    }
     events[count++] = {headway_wire_arrived,           std::uint32_t(status.MPI_SOURCE), headway_wire_frames, 0,
                        wire->frames.front().cookie, std::uint64_t(bytes)};
     wire->frames.pop_front();
@@ -260,9 +273,24 @@ void abort(headway_wire*, int status) { MPI_Abort(MPI_COMM_WORLD, status); }
 
 const char* failure(headway_wire* wire) { return wire->failure.c_str(); }
 
-constexpr headway_wire_functions functions = {
-    HEADWAY_WIRE_VERSION, sizeof(headway_wire_functions), HEADWAY_MPI, 0, start, exchange, send,
-    receive,              progress,                       settle,      leave, abort,    failure};
+std::uint32_t lost(headway_wire* wire) {
+  return std::uint32_t(wire->lost >= 0 && wire->lost < wire->size ? wire->lost : wire->size);
+}
+
+constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
+                                              sizeof(headway_wire_functions),
+                                              HEADWAY_MPI,
+                                              0,
+                                              start,
+                                              exchange,
+                                              send,
+                                              receive,
+                                              progress,
+                                              settle,
+                                              leave,
+                                              abort,
+                                              failure,
+                                              lost};
 
 }  // namespace
 

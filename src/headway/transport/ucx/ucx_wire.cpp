@@ -58,6 +58,7 @@ struct headway_wire {
   std::vector<std::uint64_t> sent_to, counts_of_others;  // messages, by process
   bool settling = false, leaving = false;
   std::string failure;
+  std::uint32_t lost = 0;  // processes: none
   char library[64] = "";
 };
 
@@ -79,7 +80,8 @@ void on_lost(void* argument, ucp_ep_h endpoint, ucs_status_t status) {
   if (wire.leaving || !wire.failure.empty()) return;
   for (std::size_t process = 0; process < wire.endpoints.size(); ++process) {
     if (wire.endpoints[process] != endpoint) continue;
-    wire.failure = "process " + std::to_string(process) + " is lost: " + ucs_status_string(status);
+    wire.failure = ucs_status_string(status);
+    wire.lost = std::uint32_t(process);
   }
 }
 
@@ -204,6 +206,7 @@ int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const 
   void* const request =
       ucp_tag_send_nbx(wire->endpoints[target], message, bytes, tag_of(channel, wire->meeting.process), &param);
   if (UCS_PTR_IS_ERR(request)) {
+    if (wire->failure.empty()) wire->lost = target;
     note_failure(*wire, "ucp_tag_send_nbx", UCS_PTR_STATUS(request));
     return -1;
   }
@@ -334,6 +337,7 @@ int start(const headway_wire_meeting* meeting, headway_wire** result, headway_wi
   auto* const wire = new headway_wire;
   wire->meeting = *meeting;
   wire->sent_to.assign(meeting->processes, 0);
+  wire->lost = meeting->processes;
   if (start_context(*wire) != 0 || connect(*wire) != 0) {
     std::snprintf(reason, reason_bytes, "%s", wire->failure.c_str());
     end(wire);
@@ -355,6 +359,8 @@ void abort(headway_wire* wire, int status) { wire->meeting.abort(wire->meeting.c
 
 const char* failure(headway_wire* wire) { return wire->failure.c_str(); }
 
+std::uint32_t lost(headway_wire* wire) { return wire->lost; }
+
 constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               sizeof(headway_wire_functions),
                                               "ucx",
@@ -367,7 +373,8 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               settle,
                                               leave,
                                               abort,
-                                              failure};
+                                              failure,
+                                              lost};
 
 }  // namespace
 

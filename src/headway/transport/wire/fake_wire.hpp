@@ -159,7 +159,8 @@ inline const headway_wire_functions& FakeNetwork::functions() {
       .start = nullptr,
       .exchange = nullptr,
       .send =
-          [](headway_wire* w, std::uint32_t target, std::uint32_t channel, const void* m, std::size_t n, std::uint64_t c) {
+          [](headway_wire* w, std::uint32_t target, std::uint32_t channel, const void* m, std::size_t n,
+             std::uint64_t c) {
             const std::lock_guard lock(w->network->mutex);
             return w->send(target, channel, m, n, c);
           },
@@ -186,7 +187,8 @@ inline const headway_wire_functions& FakeNetwork::functions() {
             return 0;
           },
       .abort = nullptr,
-      .failure = [](headway_wire*) { return ""; }};
+      .failure = [](headway_wire*) { return ""; },
+      .lost = nullptr};
   return all;
 }
 

@@ -1,8 +1,4 @@
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +10,7 @@
 #include <cstring>
 #include <headway/base/error.hpp>
 #include <headway/transport/wire/meeting.hpp>
-#include <random>
+#include <headway/transport/wire/sockets.hpp>
 
 namespace headway::wire {
 namespace {
@@ -32,63 +28,9 @@ struct Hello {
   std::uint64_t process;
 };
 
-bool write_all(int socket, const void* data, std::size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = ::send(socket, at, bytes, MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += written;
-    bytes -= std::size_t(written);
-  }
-  return true;
-}
-
-bool read_all(int socket, void* data, std::size_t bytes) {
-  char* at = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got = ::recv(socket, at, bytes, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    bytes -= std::size_t(got);
-  }
-  return true;
-}
-
 bool say(int socket, Kind kind, const void* data, std::size_t bytes) {
   const Header header{kind, bytes};
   return write_all(socket, &header, sizeof header) && write_all(socket, data, bytes);
-}
-
-/// So that the systems at both ends notice within about four seconds that nothing gets through any more, however busy,
-/// slow or stopped the processes are.
-void notice_loss(int socket) {
-  const int on = 1, seconds = 1, probes = 3;
-  const unsigned unanswered_ms = 4000;
-  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
-  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
-  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
-}
-
-/// A socket connected to the first address of the host that answers; -1: none does.
-int connect_to(const std::string& host, std::uint16_t port) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return -1;
-  int connected = -1;
-  for (const addrinfo* one = found; one != nullptr && connected < 0; one = one->ai_next) {
-    const int candidate = socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
-    if (candidate < 0) continue;
-    if (connect(candidate, one->ai_addr, one->ai_addrlen) == 0)
-      connected = candidate;
-    else
-      close(candidate);
-  }
-  freeaddrinfo(found);
-  return connected;
 }
 
 template <class Number>
@@ -185,22 +127,11 @@ void Meeting::abort(int status) {
 
 MeetingPlace::MeetingPlace(std::uint32_t processes, bool open)
     : processes_(processes),
-      token_(std::uint64_t(std::random_device{}()) << 32 | std::random_device{}()),
+      token_(make_token()),
+      listener_(listen_anywhere(open, int(processes))),
+      port_(port_of(listener_)),
       said_(processes),
-      has_said_(processes) {
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener_ < 0) throw_errno("socket");
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(open ? INADDR_ANY : INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(listener_, int(processes)) != 0 ||
-      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    close(listener_);
-    throw_errno("bind");
-  }
-  port_ = ntohs(address.sin_port);
-}
+      has_said_(processes) {}
 
 MeetingPlace::~MeetingPlace() {
   for (const Guest& guest : guests_) close(guest.socket);

@@ -86,8 +86,9 @@ class MeetingPlace {
 
   std::uint32_t processes_;
   std::uint64_t token_;
-  std::uint16_t port_ = 0;
-  int listener_ = -1, aborted_ = -1;
+  int listener_;
+  std::uint16_t port_;
+  int aborted_ = -1;
   std::optional<Lost> lost_;
   std::size_t arrived_ = 0;
   std::vector<Guest> guests_;

@@ -52,7 +52,13 @@ Port::~Port() {
 
 int Port::check(int result) const {
   if (result >= 0) return result;
-  throw SystemError(fmt::format("{}: {}", options_.functions->name, options_.functions->failure(options_.wire)));
+  const headway_wire_functions& wire = *options_.functions;
+  const std::size_t lost = wire.lost != nullptr ? wire.lost(options_.wire) : options_.processes;
+  const std::string who =
+      lost >= options_.processes
+          ? ""
+          : fmt::format("process {}{} is lost: ", lost, options_.hosts.empty() ? "" : " on " + options_.hosts[lost]);
+  throw SystemError(fmt::format("{}: {}{}", wire.name, who, wire.failure(options_.wire)));
 }
 
 void Port::post_receive() {

@@ -1,6 +1,8 @@
 /// One process's end of the wire: sends frames of its PEs, receives frames for them, and keeps what both take bounded.
 #pragma once
 
+#include <headway/transport/wire/wire.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +12,10 @@
 #include <headway/transport/wire/credit.hpp>
 #include <headway/transport/wire/message.hpp>
 #include <headway/transport/wire/receive_memory.hpp>
-#include <headway/transport/wire/wire.h>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace headway::wire {
@@ -27,6 +29,7 @@ struct PortOptions {
   std::size_t posted_bytes = std::size_t(1) << 16;  // the same in every process: longer frames are announced
   std::size_t posted = 16;                   // receives
   std::size_t sends_max = 512;               // that are not known to be done
+  std::vector<std::string> hosts = {};       // by process, where they are on several
 };
 
 /// What a PE may have on its way to another that this has not released: a fair part of two budgets, but room for some

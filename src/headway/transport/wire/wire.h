@@ -105,6 +105,9 @@ typedef struct headway_wire_functions {
 
   /* Why the last call failed. */
   const char* (*failure)(headway_wire* wire);
+
+  /* The process that was lost then; as many as there are processes: it is not known, or none was. */
+  uint32_t (*lost)(headway_wire* wire);
 } headway_wire_functions;
 
 typedef const headway_wire_functions* (*headway_wire_entry)(void);

@@ -1,0 +1,256 @@
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <headway/base/clock.hpp>
+#include <headway/base/error.hpp>
+#include <headway/transport/wire/lifelines.hpp>
+#include <headway/transport/wire/sockets.hpp>
+
+namespace headway::wire {
+namespace {
+
+constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t answer_patience_ns = 2 * second;  // of one address of the parent
+constexpr std::size_t rounds_max = 3;                    // over all of them
+// Who ends without a goodbye has said why, or its launcher does and ends the others: mostly sooner than this.
+constexpr std::int64_t end_patience_ns = 3 * second / 2;
+constexpr int look_ms = 250;
+constexpr std::size_t nobody = std::size_t(-1);
+
+/// Of this host in its networks; the loopback's where it is in none.
+void find_numbers(LifelineAddress& address) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return;
+  for (const bool loopback : {false, true}) {
+    for (const ifaddrs* one = all; one != nullptr && address.numbers < LifelineAddress::numbers_max;
+         one = one->ifa_next) {
+      if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_UP) == 0) continue;
+      if (((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback) continue;
+      const auto* number = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+      char* const text = address.number[address.numbers];
+      if (inet_ntop(AF_INET, &number->sin_addr, text, sizeof address.number[0]) != nullptr) ++address.numbers;
+    }
+    if (address.numbers > 0) break;
+  }
+  freeifaddrs(all);
+}
+
+}  // namespace
+
+/// Both ends begin with a greeting, the child first: another host may have the same number in a network of its own.
+struct Lifelines::Word {
+  enum Kind : std::uint32_t { greeting, goodbye, end };
+  std::uint64_t token;
+  std::uint32_t kind;
+  std::uint32_t process;  // who says it
+  std::int64_t status;    // end
+};
+
+struct Lifelines::Line {
+  enum class State { connecting, greeting, held, ended };
+  int socket = -1;
+  State state = State::connecting;
+  bool to_parent = false;
+  std::size_t process = nobody;  // at the other end; nobody: not known, or nothing to be said of it any more
+  std::int64_t since = 0;        // the state
+  char heard[sizeof(Word)] = {};
+  std::size_t heard_bytes = 0;
+};
+
+Lifelines::Lifelines(std::size_t process, bool expects_children) : process_(process) {
+  if (!expects_children) return;
+  listener_ = listen_anywhere(true, SOMAXCONN);
+  address_.token = make_token();
+  address_.port = port_of(listener_);
+  find_numbers(address_);
+}
+
+Lifelines::~Lifelines() {
+  leaving_ = true;
+  const std::uint64_t one = 1;
+  if (wake_ >= 0 && write(wake_, &one, sizeof one) < 0) {
+  }  // then it looks by itself
+  if (watcher_.joinable()) watcher_.join();
+  for (Line& line : lines_) {
+    // The parent may have read the greeting, and its answer be on its way.
+    if (line.state == Line::State::held || (line.state == Line::State::greeting && line.to_parent))
+      say(line, Word::goodbye, 0);
+    if (line.socket >= 0) close(line.socket);
+  }
+  for (const int descriptor : {listener_, wake_}) {
+    if (descriptor >= 0) close(descriptor);
+  }
+}
+
+void Lifelines::hold(std::size_t parent, const LifelineAddress& parent_address,
+                     const std::vector<std::size_t>& children, std::function<void(const Loss&)> lost) {
+  parent_ = parent;
+  parent_address_ = parent_address;
+  children_ = children;
+  lost_ = std::move(lost);
+  if (parent_address_.port == 0 && children_.empty()) return;
+  wake_ = eventfd(0, EFD_CLOEXEC);
+  try_parent(monotonic_ns());
+  watcher_ = std::thread([this] { watch(); });
+}
+
+void Lifelines::tell_end(int status) {
+  const std::scoped_lock lock(mutex_);
+  for (Line& line : lines_) {
+    if (line.state == Line::State::held) say(line, Word::end, status);
+  }
+}
+
+void Lifelines::say(Line& line, std::uint32_t kind, int status) const {
+  const std::uint64_t token = line.to_parent ? parent_address_.token : address_.token;
+  const Word word{token, kind, std::uint32_t(process_), status};
+  // One that cannot take so little is beyond words.
+  if (send(line.socket, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+}
+
+void Lifelines::watch() {
+  std::vector<pollfd> polled;
+  std::vector<Line*> lines;
+  while (!leaving_) {
+    polled.assign({{wake_, POLLIN, 0}, {listener_, POLLIN, 0}});
+    lines.clear();
+    for (Line& line : lines_) {  // only this thread makes and removes lines
+      if (line.socket < 0) continue;
+      polled.push_back({line.socket, short(line.state == Line::State::connecting ? POLLOUT : POLLIN), 0});
+      lines.push_back(&line);
+    }
+    poll(polled.data(), polled.size(), look_ms);
+    if (leaving_) return;
+    std::vector<Loss> losses;
+    {
+      const std::scoped_lock lock(mutex_);
+      const std::int64_t now = monotonic_ns();
+      for (std::size_t i = 0; i < lines.size(); ++i) look_at(*lines[i], polled[2 + i].revents, now);
+      if ((polled[1].revents & POLLIN) != 0) accept_one(now);
+      for (Line& line : lines_) {
+        if (line.state != Line::State::ended || now - line.since < end_patience_ns || line.process == nobody) continue;
+        losses_.push_back({Event::ended, line.process, "", 0});
+        line.process = nobody;
+      }
+      lines_.remove_if([](const Line& line) { return line.state == Line::State::ended && line.process == nobody; });
+      losses.swap(losses_);
+    }
+    for (const Loss& loss : losses) lost_(loss);
+  }
+}
+
+void Lifelines::look_at(Line& line, short events, std::int64_t now) {
+  if (line.state == Line::State::connecting && events != 0) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(line.socket, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return give_up(line, error, now);
+    return greet(line, now);
+  }
+  if (events != 0) hear(line, now);
+  const bool waits = line.state == Line::State::connecting || line.state == Line::State::greeting;
+  if (waits && now - line.since > answer_patience_ns) give_up(line, ETIMEDOUT, now);
+}
+
+void Lifelines::accept_one(std::int64_t now) {
+  const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (socket < 0) return;
+  notice_loss(socket);
+  Line& line = lines_.emplace_back();
+  line.socket = socket;
+  line.state = Line::State::greeting;
+  line.since = now;
+}
+
+/// At the next of its numbers. None is left: there is no line.
+void Lifelines::try_parent(std::int64_t now) {
+  for (; parent_address_.port != 0 && tries_ < rounds_max * parent_address_.numbers;) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(parent_address_.port);
+    const bool known =
+        inet_pton(AF_INET, parent_address_.number[tries_++ % parent_address_.numbers], &address.sin_addr) == 1;
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (socket < 0) return;
+    notice_loss(socket);
+    if (!known ||
+        (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno != EINPROGRESS)) {
+      close(socket);
+      continue;
+    }
+    Line& line = lines_.emplace_back();
+    line.socket = socket;
+    line.to_parent = true;
+    line.since = now;
+    return;
+  }
+}
+
+void Lifelines::greet(Line& line, std::int64_t now) {
+  say(line, Word::greeting, 0);
+  line.state = Line::State::greeting;
+  line.since = now;
+}
+
+void Lifelines::hear(Line& line, std::int64_t now) {
+  for (;;) {
+    const ssize_t got = recv(line.socket, line.heard + line.heard_bytes, sizeof(Word) - line.heard_bytes, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) return give_up(line, got < 0 ? errno : 0, now);
+    line.heard_bytes += std::size_t(got);
+    if (line.heard_bytes < sizeof(Word)) continue;
+    Word word;
+    std::memcpy(&word, line.heard, sizeof word);
+    line.heard_bytes = 0;
+    take(line, word, now);
+    if (line.socket < 0) return;
+  }
+}
+
+void Lifelines::take(Line& line, const Word& word, std::int64_t now) {
+  const bool is_ours = word.token == (line.to_parent ? parent_address_.token : address_.token);
+  if (line.state == Line::State::greeting) {
+    const bool expected =
+        line.to_parent ? word.process == parent_ : std::ranges::find(children_, word.process) != children_.end();
+    if (!is_ours || !expected || word.kind != Word::greeting) return give_up(line, EPROTO, now);
+    line.process = word.process;
+    if (!line.to_parent) say(line, Word::greeting, 0);
+    line.state = Line::State::held;
+    return;
+  }
+  if (!is_ours) return;
+  if (word.kind == Word::end) losses_.push_back({Event::told, line.process, "", int(word.status)});
+  // What is said with it is said: no more is to come.
+  close(line.socket);
+  line.socket = -1;
+  line.state = Line::State::ended;
+  line.process = nobody;
+}
+
+/// The line is no more. `error` 0: closed at the other end.
+void Lifelines::give_up(Line& line, int error, std::int64_t now) {
+  const bool was_held = line.state == Line::State::held;
+  close(line.socket);
+  line.socket = -1;
+  line.state = Line::State::ended;
+  line.since = now;
+  if (!was_held) {
+    line.process = nobody;
+    if (line.to_parent) try_parent(now);
+    return;
+  }
+  if (error == 0 || error == ECONNRESET || error == EPIPE) return;  // reported in a while
+  losses_.push_back({Event::unreachable, line.process, std::strerror(error), 0});
+  line.process = nobody;
+}
+
+}  // namespace headway::wire
