@@ -9,8 +9,6 @@
 namespace headway::am {
 namespace {
 
-// A wake across cores costs about this much: spinning for less than it loses nothing.
-constexpr std::int64_t spin_ns = 20'000;
 // What answers at once is there sooner than the processor's pause ends.
 constexpr unsigned eager_rounds = 128;
 constexpr unsigned yields_when_oversubscribed = 4;
@@ -74,7 +72,7 @@ void Engine::pause() {
     case Idle::spin:
       if (round < eager_rounds) return;
       if (round == eager_rounds) idle_since_ = now();
-      if (round % 16 != 0 || now() - idle_since_ < spin_ns) return relax();
+      if (round % 16 != 0 || now() - idle_since_ < spin_ns_) return relax();
       break;
     case Idle::yield:
       if (round < yields_when_oversubscribed) {

@@ -22,6 +22,7 @@ struct TransportCosts {
   double overhead_ns;      // o: processor time for a frame of any length, the sender's and the receiver's together
   double gap_per_byte_ns;  // G: a PE that sends and receives steadily moves a byte each way in so long
   double latency_ns;       // L: from when the sender is done with a frame until the receiver may take it
+  double wake_ns = 20'000;  // until a PE that sleeps goes on when a frame comes: to look on for less loses nothing
   std::size_t eager_bytes = std::numeric_limits<std::size_t>::max();  // longer frames first ask their receiver for room
 };
 

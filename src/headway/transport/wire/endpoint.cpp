@@ -12,7 +12,7 @@ constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
 // What is shorter and has no hops left is read at once: its block need not be kept.
 constexpr std::size_t by_value_bytes = 256;
 // Nobody wakes who waits for the wire, so it looks by itself, at first often.
-constexpr std::int64_t first_look_ns = 20'000, look_ns_max = 500'000;
+constexpr std::int64_t first_look_ns = 20'000, look_ns_max = std::int64_t(costs.wake_ns);
 
 void sleep_for(std::int64_t ns) {
   const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};

@@ -1,0 +1,132 @@
+"""Figures between hosts: programs on two hosts that are namespaces of this machine, joined by TCP (tests/hosts/hosts)."""
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from figure_table import CannotRun, Record, Row, at_least, rate
+
+TOP = Path(__file__).resolve().parent.parent
+HOSTS = TOP / "tests/hosts/hosts"
+BUCKETS_BYTES = ("64K", "256K", "1M")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program and how its processes are started."""
+
+    start: list[str]
+    program: list[str]
+
+    def run(self, file: Path) -> Record:
+        command = [*self.start, *self.program, "--json", str(file)]
+        file.unlink(missing_ok=True)
+        ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        if ended.returncode != 0:
+            raise CannotRun(f"{' '.join(command)}: status {ended.returncode}: {ended.stderr.strip()}")
+        record: Record = json.loads(file.read_text())
+        return record["records"][0] if "records" in record else record
+
+
+def speed(record: Record) -> float:
+    return 1 / record["one_way_us"]["median"] if "one_way_us" in record else rate(record)
+
+
+def in_turns(jobs: dict[str, Job], rounds: int, results: Path) -> dict[str, list[Record]]:
+    """All in one round, then all in the next."""
+    done: dict[str, list[Record]] = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            done[name].append(job.run(results / "hosts.json"))
+    return done
+
+
+def ratio(of: list[Record], to: list[Record]) -> Record:
+    """Of speeds of neighbours; bounds from 9 pairs on, by the sign test."""
+    pairs = sorted(speed(a) / speed(b) for a, b in zip(of, to))
+    bounds = {"low": pairs[1], "high": pairs[-2]} if len(pairs) >= 9 else {}
+    return {"median": statistics.median(pairs), **bounds}
+
+
+def middle(records: list[Record]) -> Record:
+    return sorted(records, key=speed)[len(records) // 2]
+
+
+def compared(what: str, ours: Job, other: Job, of: str, bound: float, rounds: int, results: Path) -> Row:
+    done = in_turns({"ours": ours, "other": other}, rounds, results)
+    return at_least(what, middle(done["ours"]), ratio(done["ours"], done["other"]), of, bound)
+
+
+def environment_of_mpich(build: Path) -> None:
+    """MPICH 4.0 of Debian may hang in MPI_Finalize over TCP: see tests/hosts/mpich_finalize.cpp."""
+    preload = build / "tests/hosts_mpich_finalize.so"
+    if preload.exists():
+        os.environ.setdefault("HOSTS_MPICH_PRELOAD", str(preload))
+
+
+def of_transport(name: str, headway: Path) -> list[str]:
+    """Starts one process on each of two hosts."""
+    two_hosts = [str(HOSTS), "run", "2", "--timeout", "100"]
+    if name == "ucx":
+        return [*two_hosts, str(headway), "run", "--transport", "ucx", "-n", "2", "--hosts", "h1,h2", "--agent",
+                str(HOSTS.parent / "agent")]
+    return [*two_hosts, "hosts", "mpi", name, "1"]
+
+
+def between_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
+    programs = headway.parent
+    environment_of_mpich(programs.parent)
+    for transport in ("openmpi", "mpich", "ucx"):
+        start = of_transport(transport, headway)
+        mpi = transport if transport != "ucx" else "openmpi"
+        start_of_peer = of_transport(mpi, headway)
+
+        def ours(program: str, *options: str) -> Job:
+            return Job(start, [str(programs / f"headway-{program}"), *options])
+
+        def peer(*options: str) -> Job:
+            return Job(start_of_peer, [str(programs / f"headway-peer-{mpi}"), *options])
+
+        few, many = ["--bytes", "8", "--messages", "100000"], ["--bytes", "8", "--messages", "20000000"]
+        yield compared(f"{transport}: stream, 8 bytes, 1d", ours("stream", "--mode", "1d", *many),
+                       ours("stream", "--mode", "direct", *few), "x direct", 50, rounds, results)
+        yield compared(f"{transport}: stream, 8 bytes, direct", ours("stream", "--mode", "direct", *few),
+                       peer("stream", "--mode", "mpi-direct", *few), f"x MPI_Isend, {mpi}", 0.9, rounds, results)
+        yield compared(f"{transport}: pingpong, 8 bytes, direct", ours("pingpong", "--mode", "direct", "--bytes", "8"),
+                       peer("pingpong", "--mode", "mpi", "--bytes", "8"), f"x {mpi}'s speed", 0.9, rounds, results)
+        yield from of_randomaccess(transport, mpi, ours, peer, rounds, results)
+    yield from under_mpirun(headway, results, rounds)
+
+
+def of_randomaccess(transport, mpi, ours, peer, rounds: int, results: Path) -> Iterator[Row]:
+    for log2, each in (("14", "2048"), ("20", "32")):
+        work = ["--log2", log2, "--updates-per-word", each]
+        jobs = {"ours": ours("randomaccess", "--mode", "1d", *work)}
+        for size in BUCKETS_BYTES:
+            jobs[size] = peer("randomaccess", "--mode", "mpi-alltoallv", "--buffer-bytes", size, *work)
+        done = in_turns(jobs, rounds, results)
+        best = max(BUCKETS_BYTES, key=lambda size: statistics.median(map(speed, done[size])))
+        yield at_least(f"{transport}: randomaccess, 2^{log2} words, 1d", middle(done["ours"]),
+                       ratio(done["ours"], done[best]), f"x mpi-alltoallv of {best}, {mpi}", 1, "")
+    yield compared(f"{transport}: randomaccess, 2^14 words, 1d",
+                   ours("randomaccess", "--mode", "1d", "--log2", "14", "--updates-per-word", "1024"),
+                   peer("randomaccess", "--mode", "mpi-direct", "--log2", "14"), f"x mpi-direct, {mpi}", 50, rounds, results)
+
+
+def under_mpirun(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
+    """Processes of one host share memory, whoever has started them."""
+    starts = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "-n", "2"],
+              "mpich": ["mpirun.mpich", "-n", "2"]}
+    work = {"stream": ["--mode", "1d", "--bytes", "8", "--messages", "20000000"],
+            "pingpong": ["--mode", "direct", "--bytes", "8"],
+            "randomaccess": ["--mode", "1d", "--log2", "16", "--updates-per-word", "256"]}
+    for mpi, start in starts.items():
+        for name, options in work.items():
+            program = [str(headway.parent / f"headway-{name}"), *options]
+            forked = Job([str(headway), "run", "-n", "2"], program)
+            yield compared(f"mpirun of {mpi}, one host: {name}", Job(start, program), forked, "x forked", 0.95, rounds, results)
