@@ -207,7 +207,8 @@ TEST(Tune, the_defaults_are_those_of_an_environment_without_settings_of_aggregat
 TEST(Command, doctor_and_info_end_well_here) {
   const ChildResult doctor = headway({"doctor"});
   EXPECT_EQ(doctor.status, 0) << doctor.output;
-  for (const char* subject : {"cores", "memory", "shared memory", "CMA", "MPI"}) {
+  for (const char* subject : {"cores", "memory", "shared memory", "CMA", "MPI", "plug-ins", "mpirun", "srun", "network",
+                              "/dev/shm", "host's memory"}) {
     EXPECT_NE(doctor.output.find(subject), std::string::npos) << subject;
   }
   const ChildResult info = headway({"info"});

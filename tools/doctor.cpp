@@ -1,4 +1,6 @@
 /// `headway doctor`: what this machine offers, what is wrong with it, and the cure.
+#include "doctor.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <headway/base/settings.hpp>
 #include <headway/transport/wire/loader.hpp>
 #include <iostream>
+#include <iterator>
 #include <record/command_line.hpp>
 
 #include "commands.hpp"
@@ -17,14 +20,6 @@
 namespace headway::tools {
 namespace {
 
-/// What one check found. A warning costs speed or a feature; an error keeps programs from running.
-struct Finding {
-  enum class Grade { ok, warning, error };
-  std::string subject;
-  Grade grade = Grade::ok;
-  std::string text;
-  std::string cure;  // for all but ok
-};
 using Grade = Finding::Grade;
 
 /// 24684092 KiB as "23.5 GiB".
@@ -205,8 +200,9 @@ Finding plugins() {
     found.cure = "programs do not run under the launcher of " + plugin.name + ": its library is missing or another one";
   }
   if (found.text.empty()) {
-    found.text = "none; programs run on this machine alone. Build where the headers of an MPI are (Debian: apt install "
-                 "libopenmpi-dev openmpi-bin) to run under its mpirun";
+    found.text =
+        "none; programs run on this machine alone. Build where the headers of an MPI are (Debian: apt install "
+        "libopenmpi-dev openmpi-bin) to run under its mpirun";
   }
   return found;
 }
@@ -223,9 +219,10 @@ int doctor_command(int argc, char** argv) {
       "What this machine offers and what is wrong with it, with the cure. Ends with 1 where programs cannot run.",
       "headway doctor");
   if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
-  const std::vector<Finding> findings = {cores(),       load(),          clock_speed(),   memory(),       settings(),
-                                         aggregation(), shared_memory(), process_watch(), cross_memory(), open_files(),
-                                         huge_pages(),  mpis(),          plugins(),       debugger()};
+  std::vector<Finding> findings = {cores(),       load(),          clock_speed(),   memory(),       settings(),
+                                   aggregation(), shared_memory(), process_watch(), cross_memory(), open_files(),
+                                   huge_pages(),  debugger(),      mpis(),          plugins()};
+  std::ranges::move(ways_to_start(), std::back_inserter(findings));
   std::size_t warnings = 0, errors = 0;
   for (const Finding& found : findings) {
     const char* grade = found.grade == Grade::ok ? "ok" : found.grade == Grade::warning ? "warning" : "ERROR";

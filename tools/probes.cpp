@@ -1,5 +1,6 @@
 #include "probes.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -107,6 +108,27 @@ std::string probe_cross_memory_attach() {
   return status == 0 ? "" : failed("process_vm_readv", status);
 }
 
+std::string probe_descriptor_of_sibling() {
+  const int file = ::memfd_create("headway-doctor", MFD_CLOEXEC);
+  if (file < 0) return failed("memfd_create", errno);
+  const pid_t holder = start([] {
+    ::pause();
+    return 0;
+  });
+  int status = -1;
+  if (holder > 0) {
+    const pid_t opener = start([holder, file] {
+      const std::string path = fmt::format("/proc/{}/fd/{}", holder, file);
+      return ::open(path.c_str(), O_RDWR | O_CLOEXEC) >= 0 ? 0 : errno;
+    });
+    status = wait_for(opener);
+    ::kill(holder, SIGKILL);
+    wait_for(holder);
+  }
+  ::close(file);
+  if (status < 0) return "no process could be made to try it";
+  return status == 0 ? "" : failed("opening what a sibling has open in /proc", status);
+}
 
 double load_average() {
   double load = 0;

@@ -16,6 +16,9 @@ std::string probe_pidfd();
 /// process_vm_readv from one process in its sibling, which is how PEs of a run stand to each other.
 std::string probe_cross_memory_attach();
 
+/// Opening what a sibling has open, as /proc shows it: how processes of a launcher come to the memory of their host.
+std::string probe_descriptor_of_sibling();
+
 double load_average();  // of the last minute
 std::uint64_t open_files_limit();
 

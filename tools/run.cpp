@@ -45,10 +45,19 @@ int run_command(int argc, char** argv) {
       },
       "A,B,...", "start the processes on these hosts, in blocks, by --agent; with --transport ucx");
   app.add_flag_callback(
-      "--ssh", [&] { options.agent = "ssh"; }, "reach them by ssh, as without --agent");
+      "--ssh", [&] { options.agent.clear(); }, "reach them by ssh, as without --agent");
   bench::add_value(
       app, "--agent", [&](const std::string& text) { options.agent = text; }, "COMMAND",
-      "called as COMMAND HOST LINE, runs the line of shell there [ssh]");
+      "called as COMMAND HOST LINE, runs the line of shell there, with its standard input [ssh]");
+  bench::add_value(
+      app, "--address", [&](const std::string& text) { options.address = text; }, "ADDRESS",
+      "name or number at which the hosts reach this one [its host name]");
+  bench::add_value(
+      app, "--start-limit",
+      [&](const std::string& text) {
+        options.start_limit = std::chrono::seconds(bench::parse_count("--start-limit", text, 1, 86'400));
+      },
+      "SECONDS", "for all processes to have come to run(), once one has [30]");
 
   int status = 0;
   const auto line = parse_program_line(app, settings, argc, argv, status);

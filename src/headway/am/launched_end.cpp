@@ -22,6 +22,9 @@ constexpr std::chrono::milliseconds output_patience(200);
 // A launcher may have so long to end a process, which then ends itself: one whose network is gone does not do it.
 constexpr std::chrono::milliseconds abort_patience(1000), told_patience(500);
 
+// That another process is lost is known to who has started it as well, who also knows why.
+constexpr std::chrono::milliseconds loss_patience(1000);
+
 // What exit() in a run must know of it. A program has one run at a time.
 std::atomic<LaunchedRun*> running{nullptr};
 
@@ -66,6 +69,7 @@ void LaunchedRun::after_failure(std::size_t pe) {
 }
 
 void LaunchedRun::end_failed(std::size_t pe) {
+  if (wire_.meeting && port_ && port_->has_lost()) std::this_thread::sleep_for(loss_patience);
   claim_end();
   const PeBoard& failed = board(pe);
   say(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_, several_hosts_ ? fmt::format(" on {}", self_.host) : "",

@@ -11,6 +11,7 @@
 #include <headway/am/launched_run.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/transport/wire/endpoint.hpp>
 #include <thread>
@@ -27,6 +28,30 @@ std::string boot_id() {
   std::string text;
   std::getline(file, text);
   return text;
+}
+
+/// The line of that variable, or that there is none.
+std::string setting_in(std::string_view given, const std::string& name) {
+  for (std::size_t at = 0; at < given.size();) {
+    const std::size_t end = std::min(given.find('\n', at), given.size());
+    const std::string_view line = given.substr(at, end - at);
+    if (line.substr(0, line.find('=')) == name) return std::string(line);
+    at = end + 1;
+  }
+  return name + " not set";
+}
+
+/// The first variable that they differ in; empty: in none.
+std::string first_difference(std::string_view given, std::string_view other) {
+  for (const auto& [text, against] : {std::pair(given, other), std::pair(other, given)}) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      const std::string name(text.substr(at, text.find('=', at) - at));
+      if (setting_in(against, name) != text.substr(at, end - at)) return name;
+      at = end + 1;
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -79,6 +104,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   copy_text(self_.program, program_path());
   gethostname(self_.host, sizeof self_.host - 1);
   copy_text(self_.boot_id, boot_id());
+  copy_text(self_.given, fmt::format("{}", fmt::join(given_settings(), "\n")));
   std::vector<Introduction> all(processes_);
   check(wire_.functions->exchange(wire_.wire, &self_, sizeof self_, all.data()), "exchange");
   refuse_others(all);
@@ -107,13 +133,21 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
   const Introduction& first = all[0];
   for (std::size_t process = 1; process < processes_; ++process) {
     const Introduction& other = all[process];
+    const auto at_host = [&](const Introduction& one) {
+      return std::strcmp(first.host, other.host) != 0 ? fmt::format(" on {}", one.host) : "";
+    };
     if (std::strcmp(first.build_identity, other.build_identity) != 0) {
-      const bool apart = std::strcmp(first.host, other.host) != 0;
       throw SettingError(
           fmt::format("differing programs: process 0 runs {}{} (build {}), process {} runs {}{} (build {}); "
                       "all processes of a run must run the same build",
-                      first.program, apart ? fmt::format(" on {}", first.host) : "", first.build_identity, process,
-                      other.program, apart ? fmt::format(" on {}", other.host) : "", other.build_identity));
+                      first.program, at_host(first), first.build_identity, process, other.program, at_host(other),
+                      other.build_identity));
+    }
+    if (const std::string name = first_difference(first.given, other.given); !name.empty()) {
+      throw SettingError(fmt::format(
+          "differing settings: {} for process 0{}, and {} for process {}{}; pass HEADWAY_ variables "
+          "to all processes (mpirun of Open MPI: -x {})",
+          setting_in(first.given, name), at_host(first), setting_in(other.given, name), process, at_host(other), name));
     }
     if (first.pes != other.pes || first.pes_per_process != other.pes_per_process) {
       throw SettingError(fmt::format("differing settings: {} PEs, {} in a process, for process 0, and {}, {} for process "

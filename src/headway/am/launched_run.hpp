@@ -39,6 +39,7 @@ class LaunchedRun final : public ProcessPes {
     char host[128];
     char boot_id[40];  // of the host's kernel
     char program[512];
+    char given[1024];  // settings, a line each; the first ones
   };
 
   std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/base/settings.hpp>
 #include <optional>
@@ -100,14 +101,18 @@ std::chrono::nanoseconds parse_duration(const char* name, const std::string& tex
   return std::chrono::nanoseconds(std::int64_t(std::ceil(number * scale)));  // only 0 itself is 0
 }
 
+/// Where it is installed, as build systems are told.
+bool is_place(std::string_view name) {
+  return name.ends_with("_ROOT") || name.ends_with("_DIR") || name.ends_with("_HOME");
+}
+
 void refuse_unknown_variables() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (!text.starts_with("HEADWAY_")) continue;
     const auto equals = text.find('=');
     const std::string_view name = text.substr(0, equals), value = equals == text.npos ? "" : text.substr(equals + 1);
-    // where it is installed, as build systems are told
-    if (name.ends_with("_ROOT") || name.ends_with("_DIR") || name.ends_with("_HOME")) continue;
+    if (is_place(name)) continue;
     if (name == launch_variable || name == meeting_variable || std::ranges::find(variables, name) != variables.end()) continue;
     throw SettingError(fmt::format("{}={}: there is no such setting; allowed are {}", printable(name), printable(value),
                                    fmt::join(variables, ", ")));
@@ -272,6 +277,18 @@ Settings Settings::from_environment(Launchers launchers) {
 std::string plugin_dir() { return variable("HEADWAY_PLUGIN_DIR").value_or(""); }
 
 std::string meeting() { return variable(meeting_variable).value_or(""); }
+
+std::vector<std::string> given_settings() {
+  std::vector<std::string> given;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry), name = text.substr(0, text.find('='));
+    if (!name.starts_with("HEADWAY_") || is_place(name) || name == launch_variable || name == meeting_variable)
+      continue;
+    given.emplace_back(text);
+  }
+  std::ranges::sort(given);
+  return given;
+}
 
 std::string take_launch_descriptor() {
   const auto text = variable(launch_variable);

@@ -131,18 +131,20 @@ int connect(headway_wire& wire) {
   const std::size_t processes = wire.meeting.processes;
   const std::uint64_t length = sizeof host + bytes;
   std::vector<std::uint64_t> lengths(processes);
-  int result = wire.meeting.exchange(wire.meeting.context, &length, sizeof length, lengths.data());
+  const auto exchange = [&](const void* own, std::size_t own_bytes, void* all) {
+    if (wire.meeting.exchange(wire.meeting.context, own, own_bytes, all) == 0) return 0;
+    wire.failure = "the processes did not meet";
+    ucp_worker_release_address(wire.worker, mine);
+    return -1;
+  };
+  if (exchange(&length, sizeof length, lengths.data()) != 0) return -1;
   std::uint64_t longest = 0;
   for (const std::uint64_t one : lengths) longest = one > longest ? one : longest;
   std::vector<char> own(longest), all(longest * processes);
   std::memcpy(own.data(), &host, sizeof host);
   std::memcpy(own.data() + sizeof host, mine, bytes);
+  if (exchange(own.data(), longest, all.data()) != 0) return -1;
   ucp_worker_release_address(wire.worker, mine);
-  if (result == 0) result = wire.meeting.exchange(wire.meeting.context, own.data(), longest, all.data());
-  if (result != 0) {
-    wire.failure = "the processes did not meet";
-    return -1;
-  }
   wire.endpoints.resize(processes);
   for (std::size_t process = 0; process < processes; ++process) {
     ucp_ep_params_t params{};

@@ -15,10 +15,10 @@
 namespace headway::wire {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(30);  // until the place can be reached
+constexpr auto patience = std::chrono::seconds(2);  // until the place can be reached, which was there before
 constexpr std::uint64_t message_bytes_max = 1 << 20;
 
-enum class Kind : std::uint64_t { hello, exchange, abort };
+enum class Kind : std::uint64_t { hello, exchange, abort, leave };
 struct Header {
   Kind kind;
   std::uint64_t bytes;  // behind it
@@ -70,8 +70,10 @@ Meeting::Meeting(const Invitation& invitation) : invitation_(invitation) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while ((socket_ = connect_to(invitation.host, invitation.port)) < 0) {
     if (std::chrono::steady_clock::now() > until) {
-      throw SystemError(fmt::format("process {} cannot reach {} port {}, where the processes of this run meet",
-                                    invitation.process, invitation.host, invitation.port));
+      throw SystemError(fmt::format(
+          "process {} cannot reach {} port {}, where the processes of this run meet; `headway run --address` "
+          "names another way there",
+          invitation.process, invitation.host, invitation.port));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -83,6 +85,7 @@ Meeting::Meeting(const Invitation& invitation) : invitation_(invitation) {
 
 Meeting::~Meeting() {
   leaving_ = true;
+  if (socket_ >= 0) say(socket_, Kind::leave, nullptr, 0);
   if (socket_ >= 0) shutdown(socket_, SHUT_RDWR);  // wakes the watcher
   if (watcher_.joinable()) watcher_.join();
   if (socket_ >= 0) close(socket_);
@@ -101,7 +104,7 @@ void Meeting::watch() {
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) {  // else it was closed: whoever did that has said why
+    if (error != 0 && error != ECONNRESET && error != EPIPE) {  // else it was closed: whoever did that has said why
       fmt::print(stderr, "headway: process {}: {}, where this run was started, can no longer be reached: {}\n",
                  invitation_.process, invitation_.host, std::strerror(error));
     }
@@ -130,6 +133,7 @@ MeetingPlace::MeetingPlace(std::uint32_t processes, bool open)
       token_(make_token()),
       listener_(listen_anywhere(open, int(processes))),
       port_(port_of(listener_)),
+      states_(processes, State::awaited),
       said_(processes),
       has_said_(processes) {}
 
@@ -156,7 +160,7 @@ bool MeetingPlace::serve(int ms_max) {
   if (all[0].revents != 0) {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket >= 0) notice_loss(socket);
-    if (socket >= 0) guests_.push_back({.socket = socket, .process = -1, .heard = {}});
+    if (socket >= 0) guests_.push_back({.socket = socket, .process = -1, .left = false, .heard = {}});
   }
   return true;
 }
@@ -166,8 +170,13 @@ bool MeetingPlace::hear(Guest& guest) {
   std::byte buffer[4096];
   const ssize_t got = recv(guest.socket, buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  if (got < 0 && guest.process >= 0 && !lost_) lost_ = Lost{std::size_t(guest.process), std::strerror(errno)};
-  if (got <= 0) return false;
+  if (got <= 0) {
+    if (guest.process < 0 || guest.left) return false;
+    State& state = states_[std::size_t(guest.process)];
+    if (state == State::here && got < 0) lost_.push_back({std::size_t(guest.process), std::strerror(errno)});
+    if (state == State::here) state = got < 0 ? State::lost : State::gone;
+    return false;
+  }
   guest.heard.insert(guest.heard.end(), buffer, buffer + got);
   Header header;
   while (guest.heard.size() >= sizeof header) {
@@ -181,7 +190,8 @@ bool MeetingPlace::hear(Guest& guest) {
       std::memcpy(&hello, content, sizeof hello);
       if (hello.token != token_ || hello.process >= processes_) return false;
       guest.process = std::int64_t(hello.process);
-      ++arrived_;
+      arrived_ += states_[hello.process] == State::awaited;  // a program may run several times
+      states_[hello.process] = State::here;
     } else if (header.kind == Kind::exchange) {
       said_[std::size_t(guest.process)].assign(content, content + header.bytes);
       has_said_[std::size_t(guest.process)] = true;
@@ -189,6 +199,11 @@ bool MeetingPlace::hear(Guest& guest) {
       std::int64_t status;
       std::memcpy(&status, content, sizeof status);
       if (aborted_ < 0) aborted_ = int(status);
+      states_[std::size_t(guest.process)] = State::left;
+      guest.left = true;
+    } else if (header.kind == Kind::leave && header.bytes == 0) {
+      states_[std::size_t(guest.process)] = State::left;
+      guest.left = true;
     } else {
       return false;
     }

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,7 +27,7 @@ struct Invitation {
 /// A process's way to the place. When the place goes, the run is over: the process ends with exit_status::failed.
 class Meeting {
  public:
-  /// Throws SystemError when the place cannot be reached within half a minute.
+  /// Throws SystemError when the place cannot be reached within seconds.
   explicit Meeting(const Invitation& invitation);
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -66,12 +65,21 @@ class MeetingPlace {
   bool serve(int ms_max);
   /// What a process has asked to end the run with; -1: none has.
   int aborted() const { return aborted_; }
-  /// The first process that the network no longer reaches.
+  /// awaited -> here -> left | lost | gone; left -> here where a program runs again
+  enum class State {
+    awaited,
+    here,
+    left,  // said that it leaves, or that all are to end
+    lost,  // the network no longer reaches it
+    gone   // ended without a word
+  };
+  State state(std::size_t process) const { return states_[process]; }
+  /// Those that are lost, in the order of noticing.
   struct Lost {
     std::size_t process;
     std::string why;
   };
-  const std::optional<Lost>& lost() const { return lost_; }
+  const std::vector<Lost>& lost() const { return lost_; }
   /// How many processes have come.
   std::size_t arrived() const { return arrived_; }
 
@@ -79,6 +87,7 @@ class MeetingPlace {
   struct Guest {
     int socket = -1;
     std::int64_t process = -1;  // -1: has not said yet
+    bool left = false;
     std::vector<std::byte> heard;
   };
   bool hear(Guest& guest);
@@ -89,7 +98,8 @@ class MeetingPlace {
   int listener_;
   std::uint16_t port_;
   int aborted_ = -1;
-  std::optional<Lost> lost_;
+  std::vector<State> states_;  // by process
+  std::vector<Lost> lost_;
   std::size_t arrived_ = 0;
   std::vector<Guest> guests_;
   std::vector<std::vector<std::byte>> said_;  // by process, in the exchange under way

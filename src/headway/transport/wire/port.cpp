@@ -58,6 +58,7 @@ int Port::check(int result) const {
       lost >= options_.processes
           ? ""
           : fmt::format("process {}{} is lost: ", lost, options_.hosts.empty() ? "" : " on " + options_.hosts[lost]);
+  if (!who.empty()) has_lost_.store(true, std::memory_order_relaxed);
   throw SystemError(fmt::format("{}: {}{}", wire.name, who, wire.failure(options_.wire)));
 }
 

@@ -40,6 +40,9 @@ std::size_t credit_for(std::size_t budget_bytes, std::size_t pes);
 /// they come back as on the local transport.
 class Port {
  public:
+  /// Whether a call of the wire has failed because another process was lost.
+  bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
+
   struct Service {
     std::size_t process;
     std::vector<std::byte> bytes;
@@ -84,6 +87,7 @@ class Port {
   const CreditTaken::Terms& terms() const { return terms_; }
 
  private:
+  mutable std::atomic<bool> has_lost_{false};
   static constexpr std::size_t slot_bytes = 128;
   static constexpr int events_max = 32;
 

@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,10 +55,15 @@ int connect_to(const std::string& host, std::uint16_t port) {
   for (const addrinfo* one = found; one != nullptr && connected < 0; one = one->ai_next) {
     const int candidate = socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
     if (candidate < 0) continue;
-    if (connect(candidate, one->ai_addr, one->ai_addrlen) == 0)
-      connected = candidate;
-    else
+    // Where nothing comes back at all the system would try for minutes.
+    const timeval limit{4, 0}, none{0, 0};
+    setsockopt(candidate, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(candidate, one->ai_addr, one->ai_addrlen) != 0) {
       close(candidate);
+      continue;
+    }
+    setsockopt(candidate, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
+    connected = candidate;
   }
   freeaddrinfo(found);
   return connected;

@@ -16,7 +16,7 @@ bool read_all(int socket, void* data, std::size_t bytes);
 /// slow or stopped the processes are.
 void notice_loss(int socket);
 
-/// A socket connected to the first address of the host that answers; -1: none does.
+/// A socket connected to the first address of the host that answers within 4 s; -1: none does.
 int connect_to(const std::string& host, std::uint16_t port);
 
 /// A socket that listens on a port of the system's choice: of this host alone, or (`open`) of all its addresses. Throws
