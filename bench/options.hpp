@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <headway/base/bytes.hpp>
 #include <headway/base/settings.hpp>
@@ -20,7 +21,8 @@ namespace headway::bench {
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
-      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps, wps-2d, ..., wsp, ..., pp, ... [1d]");
+      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps, wps-2d, ..., wsp, ..., pp, ...; of hosts: "
+      "whs, ..., hh, ... [1d]");
   add_value(
       app, "--buffer-bytes",
       [&](const std::string& text) {
@@ -53,6 +55,7 @@ inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorSt
   FrameCounts counts;
   counts.frames = after.frames - before.frames;
   counts.frames_between_processes = after.frames_between_processes - before.frames_between_processes;
+  counts.frames_between_hosts = after.frames_between_hosts - before.frames_between_hosts;
   counts.wire_bytes = after.wire_bytes - before.wire_bytes;
   counts.copies = after.copies - before.copies;
   counts.copied_bytes = after.copied_bytes - before.copied_bytes;
@@ -73,6 +76,7 @@ inline FrameCounts joined(const FrameCounts& a, const FrameCounts& b) {
   FrameCounts sum;
   sum.frames = a.frames + b.frames;
   sum.frames_between_processes = a.frames_between_processes + b.frames_between_processes;
+  sum.frames_between_hosts = a.frames_between_hosts + b.frames_between_hosts;
   sum.wire_bytes = a.wire_bytes + b.wire_bytes;
   sum.copies = a.copies + b.copies;
   sum.copied_bytes = a.copied_bytes + b.copied_bytes;
@@ -129,7 +133,8 @@ inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& option
           .processes = (pe.size() + settings.pes_per_process - 1) / settings.pes_per_process,
           .pes_per_process = settings.pes_per_process,
           .message_bytes = message_bytes,
-          .messages = messages};
+          .messages = messages,
+          .hosts = std::max<std::size_t>(pe.engine().endpoint().host_firsts().size(), 1)};
 }
 
 /// The record to `json` (a file, "-"), or without it one line for people.

@@ -118,7 +118,8 @@ void add_work_options(Adder& add, Request& request) {
 
 void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
   add.of_headway("--mode", "LIST",
-                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., limit; side by side [direct,1d]",
+                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit; side by "
+                 "side [direct,1d]",
                  [&](const std::string& text) {
                    request.modes = bench::parse_list("--mode", text);
                    for (const std::string& mode : request.modes) check_mode(mode);

@@ -69,6 +69,7 @@ Json make_record(const Case& measured, double seconds, bool verified) {
                  {"pes", measured.pes},
                  {"processes", measured.processes},
                  {"pes_per_process", measured.pes_per_process},
+                 {"hosts", measured.hosts},
                  {"message_bytes", measured.message_bytes},
                  {"messages", measured.messages},
                  {"repeat", 1},
@@ -83,6 +84,7 @@ Json make_record(const Case& measured, double seconds, bool verified) {
 void add_frames(Json& record, const FrameCounts& counts) {
   record["frames"] = counts.frames;
   record["frames_between_processes"] = counts.frames_between_processes;
+  record["frames_between_hosts"] = counts.frames_between_hosts;
   record["wire_bytes"] = counts.wire_bytes;
   record["copies"] = counts.copies;
   record["copied_bytes"] = counts.copied_bytes;
@@ -105,8 +107,9 @@ Json merge_repeats(std::span<const Json> repeats) {
     for (const Json& repeat : repeats) errors += repeat.value("errors", std::uint64_t(0));
     merged["errors"] = errors;
   }
-  for (const char* field : {"/frames", "/frames_between_processes", "/wire_bytes", "/copies", "/copied_bytes",
-                            "/flush/full", "/flush/timeout", "/flush/idle", "/flush/explicit", "/peak_buffer_bytes"}) {
+  for (const char* field :
+       {"/frames", "/frames_between_processes", "/frames_between_hosts", "/wire_bytes", "/copies", "/copied_bytes",
+        "/flush/full", "/flush/timeout", "/flush/idle", "/flush/explicit", "/peak_buffer_bytes"}) {
     const Json::json_pointer pointer(field);
     if (merged.contains(pointer)) merged[pointer] = std::uint64_t(field_spread(repeats, pointer).median);
   }

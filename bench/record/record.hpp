@@ -21,11 +21,12 @@ struct Case {
   std::size_t pes_per_process = 1;
   std::size_t message_bytes = 0;
   std::uint64_t messages = 0;  // by all PEs
+  std::size_t hosts = 1;       // the PEs of one share memory
 };
 
 /// How the frames of a run went, summed over all PEs.
 struct FrameCounts {
-  std::uint64_t frames = 0, frames_between_processes = 0;
+  std::uint64_t frames = 0, frames_between_processes = 0, frames_between_hosts = 0;
   std::uint64_t wire_bytes = 0;
   std::uint64_t copies = 0, copied_bytes = 0;  // of messages, by the library
   double fill_mean = 0;                        // bytes used over buffer_bytes when a frame was posted

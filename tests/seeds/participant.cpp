@@ -46,9 +46,11 @@ std::size_t target_bytes_max(const Program& program, const headway::Endpoint& en
     const headway::AggregatorOptions effective = headway::aggregate::resolve(
         {.buffer_bytes = options.buffer_bytes, .topology = options.topology}, {.pes = program.pes,
                                                                                .pes_per_process = pes_per_process,
+                                                                               .hosts = endpoint.host_firsts(),
                                                                                .budget_bytes = program.budget_bytes,
                                                                                .costs = endpoint.costs()});
-    const auto extents = headway::aggregate::route_extents(program.pes, effective.topology, pes_per_process);
+    const auto extents =
+        headway::aggregate::route_extents(program.pes, effective.topology, pes_per_process, endpoint.host_firsts());
     frame_max = std::max(frame_max, effective.buffer_bytes);
     hops_max = std::max(hops_max, extents.size());
   };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 
 namespace seeds {
@@ -59,6 +60,22 @@ void draw_processes(Random random, Program& program) {
       const headway::Scheme scheme = schemes[random.below(std::size(schemes))];
       const bool possible = topology.dimensions > 0 && topology.dimensions < headway::dimensions_max;
       if (random.one_in(2) && possible && plan.kind != Kind::default_calls) topology.scheme = scheme;
+    }
+  }
+}
+
+/// PEs pretend to be on several hosts, of different sizes, and some aggregators care.
+void draw_hosts(Random random, Program& program) {
+  if (!random.one_in(3)) return;
+  for (std::size_t hosts = random.between(1, 4); hosts > 0; --hosts) {
+    program.conditions.pes_per_host.push_back(random.between(1, 6));
+  }
+  for (Stage& stage : program.stages) {
+    for (ChannelPlan& plan : stage.channels) {
+      headway::Topology topology = plan.options.topology;
+      topology.scheme = random.one_in(2) ? headway::Scheme::whs : headway::Scheme::hh;
+      const bool possible = headway::aggregate::is_allowed(topology) && plan.kind != Kind::default_calls;
+      if (random.one_in(2) && possible) plan.options.topology = topology;
     }
   }
 }
@@ -225,6 +242,7 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
   }
   draw_processes(Random(mix(seed, 0x9e05)), program);
   draw_delay_costs(Random(mix(seed, 0x9e0d)), program);
+  draw_hosts(Random(mix(seed, 0x4057)), program);
   for (Stage& stage : program.stages) {
     for (Round& round : stage.rounds) {
       round.number = program.rounds.size();
@@ -283,8 +301,8 @@ const ChannelPlan& Program::channel(const Draft& draft) const {
 }
 
 std::string Program::describe() const {
-  std::string text = fmt::format("{} PEs, {} in a process, budget {}", pes, conditions.pes_per_process,
-                                 headway::format_bytes(budget_bytes));
+  std::string text = fmt::format("{} PEs, {} in a process, on {} hosts, budget {}", pes, conditions.pes_per_process,
+                                 conditions.host_firsts(pes).size(), headway::format_bytes(budget_bytes));
   for (const Stage& stage : stages) {
     text += "; ";
     for (const ChannelPlan& channel : stage.channels) {

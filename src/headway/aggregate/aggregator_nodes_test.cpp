@@ -2,6 +2,7 @@
 // those that do not. On simulated time, and nothing is sent because of time or idleness.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
@@ -10,6 +11,7 @@
 #include <headway/base/bytes.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headway {
 namespace {
@@ -20,24 +22,36 @@ constexpr std::uint64_t messages_per_pair = 10;
 constexpr std::int64_t longer_than_any_hop_ns = 100'000;
 
 struct Frames {
-  std::uint64_t all = 0, between_processes = 0;
+  std::uint64_t all = 0, between_processes = 0, between_hosts = 0;
+  std::uint64_t peak_buffer_bytes = 0;  // the largest of any PE
+};
+
+/// How the PEs of a run are spread, and how large buffers are.
+struct Spread {
+  std::size_t pes, pes_per_process = 1;
+  std::vector<std::size_t> pes_per_host = {};
+  std::size_t buffer_bytes = 4_KiB;
 };
 
 /// Runs send(pe, words) on every PE, and counts the frames until all messages are handled, which are `messages` in all.
 template <class Send>
-Frames frames_of(std::size_t pes, std::size_t pes_per_process, Topology topology, std::uint64_t messages, Send send) {
+Frames frames_of(const Spread& spread, Topology topology, std::uint64_t messages, Send send) {
   Frames frames;
-  am::SimulateOptions simulated{.pes = pes, .budget_bytes = 16_MiB};
-  simulated.conditions.pes_per_process = pes_per_process;
+  am::SimulateOptions simulated{.pes = spread.pes, .budget_bytes = 16_MiB};
+  simulated.conditions.pes_per_process = spread.pes_per_process;
+  simulated.conditions.pes_per_host = spread.pes_per_host;
   const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
     Aggregator<std::uint64_t> words(
-        pe, {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = topology, .flush_when_idle = false});
+        pe,
+        {.buffer_bytes = spread.buffer_bytes, .timeout = no_timeout, .topology = topology, .flush_when_idle = false});
     words.on([&](std::uint64_t) {});
     send(pe, words);
     EXPECT_EQ(pe.quiesce(), messages);
     const AggregatorStatistics statistics = words.statistics();
     frames.all += statistics.frames;
     frames.between_processes += statistics.frames_between_processes;
+    frames.between_hosts += statistics.frames_between_hosts;
+    frames.peak_buffer_bytes = std::max(frames.peak_buffer_bytes, statistics.peak_buffer_bytes);
     return 0;
   });
   EXPECT_EQ(result.status, 0) << result.text;
@@ -52,7 +66,7 @@ void send_some(Aggregator<std::uint64_t>& words, std::size_t to) {
 /// them is there.
 Frames frames_on_a_square(std::size_t side, Topology topology) {
   const std::size_t pes = side * side;
-  return frames_of(pes, 1, topology, messages_per_pair * pes * (pes - 1), [&](Pe& pe, auto& words) {
+  return frames_of({pes}, topology, messages_per_pair * pes * (pes - 1), [&](Pe& pe, auto& words) {
     const std::size_t row = pe.id() / side;
     for (std::size_t to = 0; to < pes; ++to) {
       if (to / side != row) send_some(words, to);
@@ -83,7 +97,7 @@ Frames frames_between(std::size_t pes, std::size_t pes_per_process, Topology top
   for (std::size_t pe = 0; pe < pes; ++pe) {
     for (std::size_t to = 0; to < pes; ++to) pairs += pe / pes_per_process != to / pes_per_process;
   }
-  return frames_of(pes, pes_per_process, topology, messages_per_pair * pairs, [&](Pe& pe, auto& words) {
+  return frames_of({pes, pes_per_process}, topology, messages_per_pair * pairs, [&](Pe& pe, auto& words) {
     for (std::size_t to = 0; to < pes; ++to) {
       if (pe.id() / pes_per_process != to / pes_per_process) send_some(words, to);
     }
@@ -121,11 +135,56 @@ TEST(FramesOfRoutes, a_grid_of_processes_takes_frames_to_its_rows_and_columns) {
 
 TEST(FramesOfRoutes, messages_within_a_process_do_not_leave_it) {
   for (const Topology topology : {grid(1, Scheme::wps), grid(2, Scheme::wps), grid(1, Scheme::pp)}) {
-    const Frames frames = frames_of(12, 4, topology, messages_per_pair * 48, [](Pe& pe, auto& words) {
+    const Frames frames = frames_of({12, 4}, topology, messages_per_pair * 48, [](Pe& pe, auto& words) {
       for (std::size_t i = 0; i < 4; ++i) send_some(words, pe.id() / 4 * 4 + i);
     });
     EXPECT_EQ(frames.between_processes, 0u);
     EXPECT_EQ(frames.all, 48u);
+  }
+}
+
+/// Every PE sends so many messages to every other.
+Frames frames_of_all_to_all(const Spread& spread, Topology topology, std::uint64_t per_pair) {
+  return frames_of(spread, topology, per_pair * spread.pes * spread.pes, [&](Pe& pe, auto& words) {
+    for (std::uint64_t i = 0; i < per_pair; ++i) {
+      for (std::size_t to = 0; to < spread.pes; ++to) words.send((pe.id() + to) % spread.pes, i);
+    }
+  });
+}
+
+TEST(FramesOverHosts, are_one_for_each_pe_and_other_host_or_one_for_each_pair_of_hosts_where_messages_are_few) {
+  const Spread four_hosts{.pes = 16, .pes_per_host = {4}};
+  EXPECT_EQ(frames_of_all_to_all(four_hosts, grid(1), 10).between_hosts, 16u * 12);
+  EXPECT_EQ(frames_of_all_to_all(four_hosts, grid(1, Scheme::whs), 10).between_hosts, 16u * 3);
+  // Who sends for a host flushes when it waits for the end, which may be before all others have come to theirs.
+  const std::uint64_t together = frames_of_all_to_all(four_hosts, grid(1, Scheme::hh), 10).between_hosts;
+  EXPECT_GE(together, 4u * 3);
+  EXPECT_LT(together, 16u * 3);
+}
+
+TEST(FramesOverHosts, are_several_times_fewer_at_equal_memory_where_buffers_are_filled) {
+  const Spread four_hosts{.pes = 16, .pes_per_host = {4}};
+  for (const std::uint64_t per_pair : {200, 3'000}) {
+    const Frames straight = frames_of_all_to_all(four_hosts, grid(1), per_pair);
+    for (const Scheme scheme : {Scheme::whs, Scheme::hh}) {
+      Spread larger = four_hosts;
+      larger.buffer_bytes = 16_KiB;
+      const Frames over_hosts = frames_of_all_to_all(larger, grid(1, scheme), per_pair);
+      EXPECT_LE(over_hosts.peak_buffer_bytes, straight.peak_buffer_bytes);
+      // What comes for another PE when that waits for the end is sent on at once.
+      const unsigned times = scheme == Scheme::whs ? 3 : 2;
+      EXPECT_LE(times * over_hosts.between_hosts, straight.between_hosts) << to_string(grid(1, scheme));
+    }
+  }
+}
+
+TEST(FramesOverHosts, arrive_where_hosts_are_of_different_sizes) {
+  for (const std::vector<std::size_t>& sizes : {std::vector<std::size_t>{5, 1, 3}, {1, 7}, {2, 2, 1}, {13}, {1}}) {
+    for (const Topology topology :
+         {grid(1, Scheme::whs), grid(2, Scheme::whs), grid(1, Scheme::hh), grid(2, Scheme::hh), grid(6, Scheme::hh)}) {
+      const Frames frames = frames_of_all_to_all({.pes = 13, .pes_per_host = sizes}, topology, 50);
+      EXPECT_EQ(frames.between_hosts == 0, sizes[0] == 13);
+    }
   }
 }
 

@@ -55,7 +55,10 @@ bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size
   }
   engine_->count_created(1);
   ++by_value_;
-  frames_between_processes_ += leaves_process(destination);
+  if (leaves_process(destination)) {
+    ++frames_between_processes_;
+    frames_between_hosts_ += leaves_host(destination);
+  }
   by_value_bytes_ += bytes;
   poll_now_and_then();
   return true;

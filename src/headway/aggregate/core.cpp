@@ -31,15 +31,18 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
     : engine_(&pe.engine()),
       process_first_(engine_->id() - engine_->id() % engine_->endpoint().pes_per_process()),
       process_pes_(engine_->endpoint().pes_per_process()),
+      host_pes_(engine_->size()),
       shape_(std::move(shape)),
       name_(options.name),
       options_(options_possible(resolve(options, {.pes = engine_->size(),
                                                   .pes_per_process = process_pes_,
+                                                  .hosts = engine_->endpoint().host_firsts(),
                                                   .budget_bytes = engine_->store().budget_bytes(),
                                                   .message_bytes = shape_.fixed_bytes,
                                                   .costs = engine_->endpoint().costs(),
+                                                  .costs_within_host = engine_->endpoint().costs_within_host(),
                                                   .settings = engine_->aggregation_settings()}))),
-      route_(engine_->id(), engine_->size(), options_.topology, process_pes_),
+      route_(engine_->id(), engine_->size(), options_.topology, process_pes_, engine_->endpoint().host_firsts()),
       direct_(options_.topology.dimensions == 0),
       idle_flush_(options_.flush_when_idle),
       adapts_sizes_(options.buffer_bytes == derived_bytes && !engine_->aggregation_settings().buffer_bytes),
@@ -48,6 +51,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
       delay_cost_{engine_->endpoint().costs().overhead_ns, timeout_ns_ == am::never ? 0 : options_.delay_cost} {
   options_.name = name_;
+  find_host();
   enter_scope(engine_->scope());
   lay_out(false);
   id_ = engine_->add_handler(*this);
@@ -59,14 +63,21 @@ Core::~Core() {
   engine_->remove_handler(id_);
 }
 
+void Core::find_host() {
+  const HostFirsts hosts = engine_->endpoint().host_firsts();
+  for (std::size_t host = 0; host < hosts.size() && hosts[host] <= engine_->id(); ++host) {
+    host_first_ = hosts[host];
+    host_pes_ = (host + 1 == hosts.size() ? engine_->size() : hosts[host + 1]) - host_first_;
+  }
+}
+
 void Core::lay_out(bool ready) {
   const unsigned levels = route_.levels();
   const bool variable = shape_.fixed_bytes == 0;
   padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
   frame_bytes_ = options_.buffer_bytes;
-  if (options_.topology.scheme == Scheme::pp && route_.is_over_processes()) {
-    frame_bytes_ = stage_bytes();
-  }
+  const bool has_stages = options_.topology.scheme == Scheme::pp && route_.is_over_processes();
+  if (has_stages || route_.is_over_hosts()) frame_bytes_ = stage_bytes();
   if (options_.topology.scheme == Scheme::wsp && route_.is_over_processes()) sorted_level_ = levels - 2;
   by_value_bytes_max_ = padding_ == 0 ? std::min<std::size_t>(engine_->endpoint().by_value_bytes_max(), 32) : 0;
   alone_frame_bytes_ =
@@ -87,7 +98,11 @@ void Core::lay_out(bool ready) {
     entry_bytes_most = std::max(entry_bytes_most, entries_.back().bytes());
     if (!variable) capacity_least = std::min(capacity_least, capacity(level, frame_bytes_));
   }
-  limit_sizes(shape_.fixed_bytes + entry_bytes_most);
+  sizes_.clear();
+  for (unsigned level = 0; level < levels; ++level) {
+    const bool larger = route_.is_over_hosts() && route_.is_between_hosts(level);
+    sizes_.push_back(limits_of(larger ? options_.buffer_bytes : frame_bytes_, shape_.fixed_bytes + entry_bytes_most));
+  }
 
   if (direct_) {
     alone_from_ = 0;
@@ -128,14 +143,16 @@ std::size_t Core::capacity(unsigned level, std::size_t frame_bytes) const {
 }
 
 /// A given size is the size of every buffer.
-void Core::limit_sizes(std::size_t per_message_most) {
-  sizes_ = {frame_bytes_, frame_bytes_, frame_bytes_};
-  if (!adapts_sizes_) return;
+SizeLimits Core::limits_of(std::size_t frame_bytes, std::size_t per_message_most) const {
+  if (!adapts_sizes_) return {frame_bytes, frame_bytes, frame_bytes};
   constexpr std::size_t messages_least = 4;
   const std::size_t outside = frame_overhead + padding_ + entry_slack;
   const std::size_t least = std::bit_ceil(outside + messages_least * per_message_most);
-  sizes_.least = std::min(std::max(least, least_buffer_bytes), frame_bytes_);
-  sizes_.first = std::clamp(first_buffer_bytes, sizes_.least, frame_bytes_);
+  SizeLimits limits;
+  limits.most = frame_bytes;
+  limits.least = std::min(std::max(least, least_buffer_bytes), frame_bytes);
+  limits.first = std::clamp(first_buffer_bytes, limits.least, frame_bytes);
+  return limits;
 }
 
 void Core::mark_ready(bool wants_source) {
@@ -192,9 +209,10 @@ void Core::enter_scope(am::ScopeId scope) {
 }
 
 std::size_t Core::next_frame_bytes(std::uint32_t slot, std::size_t padded) {
-  BufferSize& size = current_->cold[slot].size;
-  size.hold(sizes_, frame_overhead + padding_ + padded + slot_entries_[slot].bytes + entry_slack);
-  return size.next(sizes_);
+  ColdSlot& cold = current_->cold[slot];
+  const SizeLimits& limits = sizes_[cold.level];
+  cold.size.hold(limits, frame_overhead + padding_ + padded + slot_entries_[slot].bytes + entry_slack);
+  return cold.size.next(limits);
 }
 
 bool Core::open_slot(std::uint32_t slot, std::size_t padded, Wait wait) {
@@ -312,7 +330,7 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   if (idle_flush_ && is_last_hop(cold)) cold.gathering.posted(reason, count);
   if (delay_cost_.any()) learn_pace(cold, count, payload_bytes - padding_ + tail);
   const std::size_t used = frame_overhead + payload_bytes + tail;
-  cold.size.posted(sizes_, reason, used);
+  cold.size.posted(sizes_[cold.level], reason, used);
   engine_->count_created(count, set.scope);
   created_ += count;
   payload_bytes_ += payload_bytes - padding_;
@@ -410,6 +428,7 @@ AggregatorStatistics Core::statistics() const {
   result.payload_bytes = payload_bytes_ + by_value_bytes_ + open_bytes;
   result.frames = frames_ + by_value_;
   result.frames_between_processes = frames_between_processes_;
+  result.frames_between_hosts = frames_between_hosts_;
   result.wire_bytes = wire_bytes_ + by_value_ * sizeof(FrameHeader) + by_value_bytes_;
   result.alone = alone_ + by_value_;
   result.copies = result.messages + forwarded_ + further_copies_;

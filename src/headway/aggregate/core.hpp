@@ -270,8 +270,9 @@ class Core : public am::FrameHandler {
   };
 
   static void make_room(Partial& partial, std::uint64_t bytes);
+  void find_host();
   void lay_out(bool ready);
-  void limit_sizes(std::size_t per_message_most);
+  SizeLimits limits_of(std::size_t frame_bytes, std::size_t per_message_most) const;
   std::size_t filled(std::size_t frame_bytes) const { return std::size_t(options_.threshold * double(frame_bytes)); }
   std::size_t capacity(unsigned level, std::size_t frame_bytes) const;
   std::size_t next_frame_bytes(std::uint32_t slot, std::size_t padded);
@@ -307,6 +308,7 @@ class Core : public am::FrameHandler {
   void count_frame(std::size_t target, std::size_t bytes) {
     ++frames_;
     frames_between_processes_ += leaves_process(target);
+    frames_between_hosts_ += leaves_host(target);
     wire_bytes_ += sizeof(FrameHeader) + bytes;
   }
   void count_buffered(am::FlushReason reason, std::size_t used_bytes, std::size_t frame_bytes);
@@ -316,12 +318,14 @@ class Core : public am::FrameHandler {
     further_copied_bytes_ += bytes;
   }
   bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
+  bool leaves_host(std::size_t target) const { return target - host_first_ >= host_pes_; }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
 
   am::Engine* engine_;
   std::size_t process_first_, process_pes_;  // this PE's process: its first PE, and how many one has
+  std::size_t host_first_ = 0, host_pes_;    // this PE's host, and how many PEs that has
   MessageShape shape_;
   std::string name_;
   AggregatorOptions options_;  // in effect
@@ -335,9 +339,9 @@ class Core : public am::FrameHandler {
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;
-  std::size_t frame_bytes_ = 0;  // of the largest buffer
-  SizeLimits sizes_;
-  std::size_t padding_ = 0;  // before the first message, for its alignment
+  std::size_t frame_bytes_ = 0;    // of the largest buffer at any level that messages are put into first
+  std::vector<SizeLimits> sizes_;  // by level
+  std::size_t padding_ = 0;        // before the first message, for its alignment
   std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::vector<Entry> entries_;         // by level
@@ -359,7 +363,7 @@ class Core : public am::FrameHandler {
 
   // statistics
   std::uint64_t by_value_ = 0, by_value_bytes_ = 0;  // not in those below
-  std::uint64_t frames_between_processes_ = 0;
+  std::uint64_t frames_between_processes_ = 0, frames_between_hosts_ = 0;
   std::uint64_t created_ = 0, payload_bytes_ = 0, frames_ = 0, wire_bytes_ = 0, alone_ = 0;
   std::uint64_t flushes_[am::flush_reasons] = {};
   std::uint64_t buffered_frames_ = 0, peak_target_bytes_ = 0;

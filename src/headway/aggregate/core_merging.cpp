@@ -1,20 +1,15 @@
 // The part of Core that has to do with buffers that the PEs of a process fill together.
-#include <algorithm>
 #include <headway/aggregate/core.hpp>
+#include <headway/aggregate/defaults.hpp>
 
 namespace headway::aggregate {
-namespace {
 
-// What a stage may hold decides which messages gather: a few small ones must fit its cutoff.
-constexpr std::size_t stage_bytes_least = 2_KiB;
-
-}  // namespace
-
-/// Of a PE's own buffers where it fills others together with its process: its share of those, and not too small for
-/// messages, but so that at least two go there.
+/// Of the buffers that messages are put into first: a PE's own where it fills others together with its process, and
+/// those for PEs of its host where there are larger ones for other hosts.
 std::size_t Core::stage_bytes() const {
-  const std::size_t floor = std::min(stage_bytes_least, options_.buffer_bytes / 2);
-  return std::max({options_.buffer_bytes / process_pes_, floor, buffer_bytes_min});
+  const HostFirsts hosts = engine_->endpoint().host_firsts();
+  return part_bytes(options_.buffer_bytes,
+                    route_.is_over_hosts() ? host_sizes(engine_->size(), hosts).most : process_pes_);
 }
 
 /// Buffers that PEs fill together keep no order, and are needed only where processes have several PEs.

@@ -30,18 +30,49 @@ constexpr double cache_miss_ns_per_byte = 0.02;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
 constexpr double default_threshold = 0.9, default_cutoff = 0.1, default_fixed_cutoff = 0.5;
 
+// A part of a buffer decides which messages gather: a few small ones must fit its cutoff.
+constexpr std::size_t part_bytes_least = 2_KiB;
+
 void require(bool holds, const char* option, double value, const char* allowed) {
   if (!holds) throw SettingError(fmt::format("aggregator option {} = {}: allowed is {}", option, value, allowed));
 }
 
 /// Buffers that a PE may have open, of the PE with the most: all PEs must come to the same sizes.
-std::size_t peers(const Surroundings& s, Topology topology) {
-  const std::vector<std::size_t> extents = route_extents(s.pes, topology, s.pes_per_process);
-  return std::accumulate(extents.begin(), extents.end(), std::size_t(0));
+struct Peers {
+  std::size_t large;      // of the size that options name
+  std::size_t small = 0;  // part_bytes() of it, for PEs of the same host
+  std::size_t pes_of_host = 1;
+
+  std::size_t in_all() const { return large + (small + pes_of_host - 1) / pes_of_host; }  // of large ones
+  std::size_t bytes(std::size_t buffer_bytes) const {
+    return large * buffer_bytes + (small == 0 ? 0 : small * part_bytes(buffer_bytes, pes_of_host));
+  }
+};
+
+Peers peers_of(const Surroundings& s, Topology topology) {
+  const std::vector<std::size_t> extents = route_extents(s.pes, topology, s.pes_per_process, s.hosts);
+  const std::size_t all = std::accumulate(extents.begin(), extents.end(), std::size_t(0));
+  if (!is_over_hosts(s.pes, topology, s.hosts)) return {all};
+  const HostSizes host = host_sizes(s.pes, s.hosts);
+  const bool together = topology.scheme == Scheme::hh;
+  // Without this PE's own host at each level, to which nothing goes that way.
+  const std::size_t within = (together ? 2 : 1) * host.most, between = all - within - topology.dimensions;
+  // Of those for other hosts, with hh, a PE has its share; but any where messages are on their way to a further host.
+  const bool has_share = together && topology.dimensions == 1;
+  return {has_share ? (between + host.least - 1) / host.least : between, within, host.most};
 }
 
+std::size_t peers(const Surroundings& s, Topology topology) { return peers_of(s, topology).in_all(); }
+
 /// What each of them may take: together half the budget.
-std::size_t share(const Surroundings& s, Topology topology) { return s.budget_bytes / (2 * peers(s, topology)); }
+std::size_t share(const Surroundings& s, Topology topology) {
+  const Peers peers = peers_of(s, topology);
+  const std::size_t all = s.budget_bytes / 2;
+  std::size_t bytes = all / peers.in_all();
+  // small ones are not as small as their share where that is too little
+  while (peers.small != 0 && peers.bytes(bytes) > all && bytes > buffer_bytes_min) bytes -= bytes / 8;
+  return bytes;
+}
 
 /// The nearest power of two, at least the smallest default. (No logarithm: all PEs must come to the same.)
 std::size_t rounded(double bytes) {
@@ -77,7 +108,7 @@ double packed_bytes_max(const Surroundings& s) {
 }
 
 /// The fewest hops with which buffers may be large enough.
-Topology derived(const Surroundings& s) {
+Topology derived_grid(const Surroundings& s) {
   const std::size_t least = least_bytes_of_hop(s);
   unsigned dimensions = 1;
   while (dimensions < dimensions_max && share(s, grid(dimensions)) < least &&
@@ -87,13 +118,46 @@ Topology derived(const Surroundings& s) {
   return grid(dimensions);
 }
 
+std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology);
+
+/// What a byte of messages for other hosts takes on all its hops, in full buffers of the size that they would have.
+double byte_ns_of_route(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
+  const std::size_t buffer_bytes = buffer_bytes_of(given, s, topology);
+  const double between = topology.dimensions * (s.costs.overhead_ns / double(buffer_bytes) + byte_ns(s));
+  if (!is_over_hosts(s.pes, topology, s.hosts)) return between;
+  const HostSizes host = host_sizes(s.pes, s.hosts);
+  Surroundings here = s;
+  here.costs = s.costs_within_host;
+  const double within = here.costs.overhead_ns / double(part_bytes(buffer_bytes, host.most)) + byte_ns(here);
+  if (topology.scheme == Scheme::whs) return between + within;
+  // With fewer other hosts than PEs here some of these send for all, and the others wait.
+  const double at_once = double(std::min(host.most, s.hosts.size() - 1));
+  return (between + within) * double(host.most) / at_once + within;
+}
+
+/// Over hosts where the larger buffers for other hosts save more frames than the hops within them take.
+Topology derived(const AggregatorOptions& given, const Surroundings& s) {
+  Topology best = derived_grid(s);
+  if (!is_over_hosts(s.pes, grid(1, Scheme::whs), s.hosts)) return best;
+  double best_ns = byte_ns_of_route(given, s, best);
+  for (const Scheme scheme : {Scheme::whs, Scheme::hh}) {
+    for (unsigned dimensions = 1; is_allowed(grid(dimensions, scheme)); ++dimensions) {
+      const double ns = byte_ns_of_route(given, s, grid(dimensions, scheme));
+      if (ns >= best_ns) continue;
+      best = grid(dimensions, scheme);
+      best_ns = ns;
+    }
+  }
+  return best;
+}
+
 Topology topology_of(const AggregatorOptions& given, const Surroundings& s) {
   if (given.topology != derived_topology) {
     require(is_allowed(given.topology), "topology", given.topology.dimensions,
-            "direct(), grid(1) to grid(8), or one of processes from grid(1) to grid(7)");
+            "direct(), grid(1) to grid(8), or one of processes or hosts from grid(1) to grid(7), with hh to grid(6)");
     return given.topology;
   }
-  return s.settings.topology ? parse_topology(*s.settings.topology) : derived(s);
+  return s.settings.topology ? parse_topology(*s.settings.topology) : derived(given, s);
 }
 
 std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
@@ -146,6 +210,10 @@ void limit_timeout(AggregatorOptions& options, const TransportCosts& costs) {
 }
 
 }  // namespace
+
+std::size_t part_bytes(std::size_t buffer_bytes, std::size_t pes) {
+  return std::max({buffer_bytes / pes, std::min(part_bytes_least, buffer_bytes / 2), buffer_bytes_min});
+}
 
 AggregatorOptions resolve(const AggregatorOptions& given, const Surroundings& surroundings) {
   AggregatorOptions options = given;

@@ -114,6 +114,52 @@ TEST(Defaults, the_timeout_is_at_most_the_delay_beyond_which_gathering_does_not_
 
 // --- transports that cost more
 
+/// Hosts of so many PEs, each on local costs, and between them a wire.
+struct Hosts {
+  std::vector<std::size_t> firsts;
+  Surroundings s;
+
+  Hosts(std::size_t hosts, std::size_t pes_per_host, std::size_t budget_bytes, std::size_t message_bytes = 0)
+      : s(here(hosts * pes_per_host, budget_bytes, message_bytes)) {
+    for (std::size_t host = 0; host < hosts; ++host) firsts.push_back(host * pes_per_host);
+    s.hosts = firsts;
+    s.costs = {.overhead_ns = 2'000, .gap_per_byte_ns = 0.3, .latency_ns = 4'000};
+    s.costs_within_host = local::costs;
+  }
+};
+
+TEST(DefaultsOverHosts, straight_to_every_pe_while_buffers_are_large_enough_for_the_wire) {
+  EXPECT_EQ(resolve({}, Hosts(4, 4, 16_MiB).s).topology, grid(1));
+  EXPECT_EQ(resolve({}, Hosts(4, 4, 16_MiB, 8).s).topology, grid(1));
+  EXPECT_EQ(resolve({}, Hosts(2, 64, 16_MiB).s).topology, grid(1));
+  for (const std::size_t hosts : {1, 2, 1024}) {  // of one PE each
+    Surroundings without = Hosts(hosts, 1, 16_MiB).s;
+    without.hosts = {};
+    EXPECT_EQ(resolve({}, Hosts(hosts, 1, 16_MiB).s).topology, resolve({}, without).topology);
+  }
+}
+
+TEST(DefaultsOverHosts, one_frame_for_a_host_where_the_budget_leaves_too_little_to_each_pe) {
+  EXPECT_EQ(resolve({}, Hosts(4, 4, 256_KiB).s).topology, grid(1, Scheme::whs));
+  EXPECT_EQ(resolve({}, Hosts(4, 4, 256_KiB, 8).s).topology, grid(1, Scheme::whs));
+  EXPECT_EQ(resolve({}, Hosts(32, 16, 16_MiB).s).topology, grid(1, Scheme::whs));
+  const AggregatorOptions options = resolve({}, Hosts(4, 4, 256_KiB).s);
+  EXPECT_EQ(options.buffer_bytes, 32_KiB);  // for three hosts, and as much for the PEs of this one
+}
+
+TEST(DefaultsOverHosts, hosts_gather_where_even_one_frame_for_each_host_is_too_many) {
+  EXPECT_EQ(resolve({}, Hosts(1000, 16, 16_MiB).s).topology, grid(1, Scheme::hh));
+}
+
+TEST(DefaultsOverHosts, a_given_topology_stays_and_buffers_of_it_take_half_the_budget) {
+  for (const Topology topology : {grid(1), grid(2), grid(1, Scheme::whs), grid(1, Scheme::hh), grid(2, Scheme::hh)}) {
+    const AggregatorOptions options = resolve({.buffer_bytes = 1_MiB, .topology = topology}, Hosts(8, 6, 1_MiB).s);
+    EXPECT_EQ(options.topology, topology);
+    EXPECT_LE(options.buffer_bytes, 128_KiB);
+    EXPECT_GE(options.buffer_bytes, 4_KiB);
+  }
+}
+
 constexpr TransportCosts tcp{.overhead_ns = 3'000, .gap_per_byte_ns = 0.4, .latency_ns = 15'000};
 constexpr TransportCosts fast_network{.overhead_ns = 500, .gap_per_byte_ns = 0.04, .latency_ns = 1'000};
 

@@ -11,28 +11,32 @@
 
 namespace headway {
 
-/// Who has buffers for whom where processes have several PEs. ("Shared-memory-aware latency-sensitive message
-/// aggregation for fine-grained communication", 2024, whose workers are our PEs.)
+/// Who has buffers for whom where processes or hosts have several PEs. ("Shared-memory-aware latency-sensitive message
+/// aggregation for fine-grained communication", 2024, whose workers are our PEs.) PEs of one host are those that reach
+/// one another through shared memory.
 enum class Scheme : std::uint8_t {
   ww,   // each PE for PEs: the grid is one of PEs
   wps,  // each PE for processes: the grid is one of processes; who receives a frame passes it on within its process
   wsp,  // the same, and messages are sorted by PE before they leave, so that they are passed on many at a time
   pp,   // each process for processes: as wps, and the PEs of a process, at most 255, fill buffers together
+  whs,  // each PE for hosts: the grid is one of hosts; who receives a frame passes it on within its host
+  hh,   // each host for hosts: as whs, and the PEs of a host first give theirs to the one of them that sends there
 };
+constexpr bool is_of_hosts(Scheme scheme) { return scheme == Scheme::whs || scheme == Scheme::hh; }
 
 /// The virtual grid that messages hop over; any number of PEs, primes and incomplete last rows included.
 struct Topology {
   unsigned dimensions = 1;     // 0: direct, each message in a frame of its own; n: an n-dimensional grid
-  Scheme scheme = Scheme::ww;  // others: the grid is one of processes, and the hop within a process is the last
+  Scheme scheme = Scheme::ww;  // others: the grid is one of processes or hosts, and the hop within one is the last
   bool operator==(const Topology&) const = default;
 };
-inline constexpr unsigned dimensions_max = 8;  // the hop within a process included
+inline constexpr unsigned dimensions_max = 8;  // hops within a process or host included
 
 constexpr Topology direct() { return {0}; }
 constexpr Topology grid(unsigned dimensions, Scheme scheme = Scheme::ww) { return {dimensions, scheme}; }
 
-/// "direct", "1d", "2d", ... "8d"; "ww", which is "1d"; "wps", "wps-2d", ... "wps-7d", "wsp", ..., "pp", ... Throws
-/// SettingError that names the text and what is allowed.
+/// "direct", "1d", "2d", ... "8d"; "ww", which is "1d"; "wps", "wps-2d", ... "wps-7d", "wsp", ..., "pp", ..., "whs",
+/// ..., "hh", ... "hh-6d". Throws SettingError that names the text and what is allowed.
 Topology parse_topology(std::string_view text);
 std::string to_string(Topology topology);
 
@@ -54,7 +58,8 @@ struct AggregatorOptions {
   /// A message larger than this fraction of the buffer travels by itself; in [0, 1]. For messages of variable size
   /// threshold + cutoff <= 1; those of fixed size gather unless told otherwise where the largest buffer holds two.
   /// With `pp` the buffer of both fractions is the PE's own: buffer_bytes / PEs of the process, or, where that is less,
-  /// 2 KiB and at most half of buffer_bytes.
+  /// 2 KiB and at most half of buffer_bytes. With `whs` and `hh` it is one of those for PEs of the same host, which are
+  /// as small by the host's PEs; the others are of buffer_bytes.
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
@@ -90,7 +95,7 @@ struct AggregatorStatistics {
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;                                                       // of those, as payload_bytes
   std::uint64_t flush_full = 0, flush_timeout = 0, flush_idle = 0, flush_explicit = 0;  // frames by reason
-  std::uint64_t frames_between_processes = 0;                                           // of all frames
+  std::uint64_t frames_between_processes = 0, frames_between_hosts = 0;                 // of all frames
   std::uint64_t spilled_frames = 0;      // frames that waited outside the budget (of all aggregators of the PE)
   std::uint64_t spilled_bytes_peak = 0;  // at most this much at once (of all aggregators of the PE)
   std::uint64_t peak_buffer_bytes = 0;   // of open buffers in this PE's memory, at most this much at once

@@ -10,7 +10,7 @@ namespace headway {
 namespace {
 
 constexpr std::pair<std::string_view, Scheme> node_aware[] = {
-    {"wps", Scheme::wps}, {"wsp", Scheme::wsp}, {"pp", Scheme::pp}};
+    {"wps", Scheme::wps}, {"wsp", Scheme::wsp}, {"pp", Scheme::pp}, {"whs", Scheme::whs}, {"hh", Scheme::hh}};
 
 /// "2d" is 2. 0 for what is none.
 unsigned parse_dimensions(std::string_view text) {
@@ -32,8 +32,9 @@ Topology parse_topology(std::string_view text) {
   }
   if (topology.dimensions != 0 && aggregate::is_allowed(topology)) return topology;
   throw SettingError(
-      fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d, ww, wps, wps-2d, ... wps-{}d, wsp, ..., pp, ...",
-                  text, dimensions_max, dimensions_max - 1));
+      fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d, ww, wps, wps-2d, ... wps-{}d, wsp, ..., pp, ..., "
+                  "whs, ..., hh, ... hh-{}d",
+                  text, dimensions_max, dimensions_max - 1, dimensions_max - 2));
 }
 
 std::string to_string(Topology topology) {
@@ -69,7 +70,27 @@ std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions) {
   return extents;
 }
 
-std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::size_t pes_per_process) {
+HostSizes host_sizes(std::size_t pes, HostFirsts hosts) {
+  if (hosts.size() < 2) return {pes, pes};
+  HostSizes sizes{0, pes};
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    const std::size_t size = (host + 1 == hosts.size() ? pes : hosts[host + 1]) - hosts[host];
+    sizes = {std::max(sizes.most, size), std::min(sizes.least, size)};
+  }
+  return sizes;
+}
+
+std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::size_t pes_per_process,
+                                       HostFirsts hosts) {
+  if (is_of_hosts(topology.scheme)) {
+    const std::size_t most = host_sizes(pes, hosts).most;
+    if (most == 1) return grid_extents(pes, topology.dimensions);
+    if (most == pes) return {pes};
+    std::vector<std::size_t> extents = grid_extents(hosts.size(), topology.dimensions);
+    if (topology.scheme == Scheme::hh) extents.insert(extents.begin(), most);
+    extents.push_back(most);
+    return extents;
+  }
   if (topology.scheme == Scheme::ww || pes_per_process == 1) return grid_extents(pes, topology.dimensions);
   const std::size_t processes = (pes + pes_per_process - 1) / pes_per_process;
   if (processes == 1) return {pes};
@@ -78,60 +99,161 @@ std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::
   return extents;
 }
 
-bool is_allowed(Topology topology) {
-  if (topology.scheme == Scheme::ww) return topology.dimensions <= dimensions_max;
-  return topology.dimensions > 0 && topology.dimensions < dimensions_max;
+bool is_over_hosts(std::size_t pes, Topology topology, HostFirsts hosts) {
+  const std::size_t most = host_sizes(pes, hosts).most;
+  return is_of_hosts(topology.scheme) && most > 1 && most < pes;
 }
 
-Route::Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process) {
-  const std::vector<std::size_t> extents = route_extents(pes, topology, pes_per_process);
-  const std::size_t levels = extents.size();
-  over_processes_ = topology.scheme != Scheme::ww && levels > topology.dimensions;
-  levels_.resize(levels);
+bool is_allowed(Topology topology) {
+  if (topology.scheme == Scheme::ww) return topology.dimensions <= dimensions_max;
+  return topology.dimensions > 0 && topology.dimensions + (topology.scheme == Scheme::hh ? 2 : 1) <= dimensions_max;
+}
 
-  struct Place {
-    std::size_t first, size, index;  // this PE's block of the level: its first PE, its PEs, this PE's index in it
-    std::size_t block;               // PEs of a block of the next level
-    std::size_t slot;                // the level's first slot
-  };
-  std::vector<Place> places;
-  Place place{0, pes, me, pes, 0};
-  for (std::size_t level = 0; level < levels; ++level) {
-    place.block = (level == 0 ? [&] {
-      std::size_t product = 1;
-      for (std::size_t l = 1; l < levels; ++l) product *= extents[l];
-      return product;
-    }() : place.block / extents[level]);
-    place.slot = targets_.size();
-    places.push_back(place);
+namespace {
+
+/// Blocks of consecutive PEs.
+struct Blocks {
+  std::vector<std::size_t> firsts;    // ascending, and then the number of PEs
+  std::vector<std::uint32_t> number;  // of each PE's block
+  std::size_t pes_most = 0;
+
+  explicit Blocks(std::vector<std::size_t> all) : firsts(std::move(all)), number(firsts.back()) {
+    for (std::size_t block = 0; block + 1 < firsts.size(); ++block) {
+      std::fill(number.begin() + std::ptrdiff_t(firsts[block]), number.begin() + std::ptrdiff_t(firsts[block + 1]),
+                std::uint32_t(block));
+      pes_most = std::max(pes_most, size(block));
+    }
+  }
+  std::size_t size(std::size_t block) const { return firsts[block + 1] - firsts[block]; }
+  std::size_t offset(std::size_t pe) const { return pe - firsts[number[pe]]; }
+  bool are_together(std::size_t a, std::size_t b) const { return number[a] == number[b]; }
+};
+
+/// Blocks of so many units, the last one perhaps smaller: of hosts, or without any of PEs.
+Blocks blocks_of(std::size_t units_in_one, std::size_t pes, HostFirsts hosts) {
+  std::vector<std::size_t> firsts;
+  const std::size_t units = hosts.empty() ? pes : hosts.size();
+  for (std::size_t unit = 0; unit < units; unit += units_in_one) firsts.push_back(hosts.empty() ? unit : hosts[unit]);
+  firsts.push_back(pes);
+  return Blocks(std::move(firsts));
+}
+
+}  // namespace
+
+/// The blocks into which each level divides those of the level before, and where this PE is.
+struct Route::Map {
+  std::size_t me, pes, pes_per_process;
+  Topology topology;
+  Over over;
+  std::vector<Blocks> levels;
+
+  void divide(const std::vector<std::size_t>& extents, unsigned gathering_levels, HostFirsts hosts);
+  /// This PE's block of the level before.
+  std::size_t first(unsigned level) const {
+    return level == 0 ? 0 : levels[level - 1].firsts[levels[level - 1].number[me]];
+  }
+  std::size_t end(unsigned level) const {
+    return level == 0 ? pes : levels[level - 1].firsts[levels[level - 1].number[me] + 1];
+  }
+  const Blocks& hosts() const { return levels[levels.size() - 2]; }
+  std::size_t target(unsigned level, std::size_t block) const;
+  std::size_t sender(unsigned level, std::size_t block) const;
+};
+
+void Route::Map::divide(const std::vector<std::size_t>& extents, unsigned gathering_levels, HostFirsts hosts) {
+  std::size_t units = 1;  // in a block
+  for (std::size_t level = extents.size() - (hosts.empty() ? 0 : 1); level-- > gathering_levels;) {
+    levels.insert(levels.begin(), blocks_of(units, pes, hosts));
+    units *= extents[level];
+  }
+  if (gathering_levels != 0) levels.insert(levels.begin(), Blocks({0, pes}));
+  if (!hosts.empty()) levels.push_back(blocks_of(1, pes, {}));
+}
+
+/// The PE of a block of the level to which this one sends.
+std::size_t Route::Map::target(unsigned level, std::size_t block) const {
+  const Blocks& blocks = levels[level];
+  const bool is_last = level + 1 == levels.size();
+  if (over == Over::hosts && !is_last) {
+    // The host that lies there as this one does in its own block, wrapped around in a smaller one; and of its PEs too,
+    // but for hh, where they are to receive from different hosts, and rather not those that send to others.
+    const std::size_t mine = hosts().number[me], mine_at = hosts().number[blocks.firsts[blocks.number[me]]];
+    const std::size_t there = hosts().number[blocks.firsts[block]];
+    const std::size_t count = hosts().number[blocks.firsts[block + 1] - 1] + 1 - there;
+    const std::size_t host = there + (mine - mine_at) % count, size = hosts().size(host);
+    const std::size_t at = topology.scheme == Scheme::hh ? size - 1 - mine % size : hosts().offset(me) % size;
+    return hosts().firsts[host] + at;
+  }
+  std::size_t offset = blocks.offset(me);
+  if (over == Over::processes && topology.scheme == Scheme::pp && !is_last) {
     // where PEs of a process send together, they do so to the same PE
-    const bool together = over_processes_ && topology.scheme == Scheme::pp && level + 1 < levels;
-    const std::size_t index =
-        together ? place.index - me % pes_per_process + me / pes_per_process % pes_per_process : place.index;
-    for (std::size_t first = 0; first < place.size; first += place.block) {
-      const std::size_t size = std::min(place.block, place.size - first);
-      targets_.push_back(std::uint32_t(place.first + first + (index % place.block) % size));
-      slot_levels_.push_back(std::uint8_t(level));
-    }
-    levels_[level].key_bytes = bytes_for_values(place.block);
-    const std::size_t mine = place.index / place.block;
-    place.first += mine * place.block;
-    place.size = std::min(place.block, place.size - mine * place.block);
-    place.index %= place.block;
+    offset += me / pes_per_process % pes_per_process - me % pes_per_process;
   }
+  return blocks.firsts[block] + offset % blocks.size(block);
+}
 
-  for (std::size_t level = 0; level < levels; ++level) {
-    levels_[level].hops.resize(places[level].size);
-    for (std::size_t index = 0; index < places[level].size; ++index) {
-      std::size_t l = level, rest = index;
-      // levels at which the destination lies in this PE's own block need no hop; at the last one oneself is a hop
-      while (l + 1 < levels && rest / places[l].block == places[l].index / places[l].block) rest %= places[l++].block;
-      levels_[level].hops[index] = {std::uint32_t(places[l].slot + rest / places[l].block),
-                                    std::uint32_t(rest % places[l].block)};
-    }
-    // a message that arrived for this PE is delivered, not sent to itself
-    if (level > 0) levels_[level].hops[places[level].index].slot = deliver_here;
+/// The PE of this host that sends there for all: other blocks of all levels are dealt to them in turn.
+std::size_t Route::Map::sender(unsigned level, std::size_t block) const {
+  std::size_t turn = 0;
+  for (unsigned l = 1; l < level; ++l) turn += levels[l].number[end(l) - 1] - levels[l].number[first(l)];
+  turn += block - levels[level].number[first(level)] - (block > levels[level].number[me] ? 1 : 0);
+  const std::size_t host = hosts().number[me];
+  return hosts().firsts[host] + turn % hosts().size(host);
+}
+
+Route::Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process, HostFirsts hosts) {
+  const std::vector<std::size_t> extents = route_extents(pes, topology, pes_per_process, hosts);
+  const auto levels = unsigned(extents.size());
+  if (topology.scheme != Scheme::ww && levels > topology.dimensions) {
+    over_ = is_of_hosts(topology.scheme) ? Over::hosts : Over::processes;
   }
+  gathering_levels_ = over_ == Over::hosts && topology.scheme == Scheme::hh ? 1 : 0;
+  Map map{me, pes, pes_per_process, topology, over_, {}};
+  map.divide(extents, gathering_levels_, over_ == Over::hosts ? hosts : HostFirsts());
+
+  levels_.resize(levels);
+  for (unsigned level = 0; level < levels; ++level) {
+    const Blocks& blocks = map.levels[level];
+    levels_[level].key_bytes = bytes_for_values(blocks.pes_most);
+    first_slots_.push_back(std::uint32_t(slots()));
+    if (level < gathering_levels_) {
+      const std::size_t host = map.hosts().number[me];
+      for (std::size_t pe = map.hosts().firsts[host]; pe < map.hosts().firsts[host + 1]; ++pe) add_slot(pe, level);
+      continue;
+    }
+    for (std::size_t block = blocks.number[map.first(level)]; block <= blocks.number[map.end(level) - 1]; ++block) {
+      add_slot(map.target(level, block), level);
+    }
+  }
+  for (unsigned level = 0; level < levels; ++level) levels_[level].hops = hops_of(map, level);
+}
+
+void Route::add_slot(std::size_t target, unsigned level) {
+  targets_.push_back(std::uint32_t(target));
+  slot_levels_.push_back(std::uint8_t(level));
+}
+
+/// By the destination's index in this PE's block of the level before.
+std::vector<Route::Hop> Route::hops_of(const Map& map, unsigned level) const {
+  const std::size_t first = map.first(level), end = map.end(level), me = map.me;
+  std::vector<Hop> hops(end - first);
+  for (std::size_t destination = first; destination < end; ++destination) {
+    unsigned l = level;
+    // levels at which the destination lies in this PE's own block need no hop; at the last one oneself is a hop
+    while (l + 1 < levels() && map.levels[l].are_together(destination, me)) ++l;
+    const Blocks& blocks = map.levels[l];
+    const std::size_t block = blocks.number[destination];
+    Hop& hop = hops[destination - first];
+    hop = {first_slots_[l] + std::uint32_t(block - blocks.number[map.first(l)]),
+           std::uint32_t(blocks.offset(destination))};
+    if (level >= gathering_levels_ || l + 1 == levels()) continue;
+    const std::size_t sender = map.sender(l, block);
+    if (sender == me) continue;
+    hop = {first_slots_[level] + std::uint32_t(map.hosts().offset(sender)), std::uint32_t(destination)};
+  }
+  // a message that arrived for this PE is delivered, not sent to itself
+  if (level > 0) hops[me - first].slot = deliver_here;
+  return hops;
 }
 
 }  // namespace headway::aggregate

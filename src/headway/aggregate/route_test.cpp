@@ -5,6 +5,8 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace headway::aggregate {
@@ -54,6 +56,125 @@ TEST(Route, every_message_arrives_by_hops_of_rising_levels) {
         }
       }
     }
+  }
+}
+
+/// Hosts of so many PEs, in turn.
+std::vector<std::size_t> firsts(std::size_t pes, const std::vector<std::size_t>& sizes) {
+  std::vector<std::size_t> all;
+  for (std::size_t pe = 0; pe < pes; pe += sizes[(all.size() - 1) % sizes.size()]) all.push_back(pe);
+  return all;
+}
+
+const std::vector<std::vector<std::size_t>> sizes_of_hosts = {{1},    {2},       {4},       {7},          {40},
+                                                              {1, 5}, {3, 1, 2}, {4, 4, 2}, {1, 1, 1, 9}, {12, 1}};
+
+std::vector<Route> routes_of_hosts(std::size_t pes, Topology topology, const std::vector<std::size_t>& hosts) {
+  std::vector<Route> all;
+  for (std::size_t me = 0; me < pes; ++me) all.emplace_back(me, pes, topology, 1, hosts);
+  return all;
+}
+
+std::size_t host_of(const std::vector<std::size_t>& hosts, std::size_t pe) {
+  return std::size_t(std::ranges::upper_bound(hosts, pe) - hosts.begin()) - 1;
+}
+
+TEST(Route, every_message_arrives_by_hops_of_rising_levels_over_hosts_of_any_sizes) {
+  for (const Topology topology :
+       {grid(1, Scheme::whs), grid(2, Scheme::whs), grid(3, Scheme::whs), grid(7, Scheme::whs), grid(1, Scheme::hh),
+        grid(2, Scheme::hh), grid(3, Scheme::hh), grid(6, Scheme::hh)}) {
+    for (const std::vector<std::size_t>& sizes : sizes_of_hosts) {
+      for (std::size_t pes = 1; pes <= 40; ++pes) {
+        const std::vector<Route> all = routes_of_hosts(pes, topology, firsts(pes, sizes));
+        ASSERT_LE(all[0].levels(), topology.dimensions + (topology.scheme == Scheme::hh ? 2 : 1));
+        for (std::size_t source = 0; source < pes; ++source) {
+          for (std::size_t destination = 0; destination < pes; ++destination) {
+            ASSERT_EQ(follow(all, source, destination), "")
+                << pes << " PEs, " << to_string(topology) << ", hosts of " << ::testing::PrintToString(sizes);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Pairs of PEs of different hosts between which it goes.
+std::vector<std::pair<std::size_t, std::size_t>> crossings(const std::vector<Route>& all,
+                                                           const std::vector<std::size_t>& hosts, std::size_t source,
+                                                           std::size_t destination) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  Route::Hop hop = all[source].first(destination);
+  for (std::size_t at = source; hop.slot != Route::deliver_here;) {
+    const unsigned level = all[at].level(hop.slot);
+    const std::size_t from = std::exchange(at, all[at].target(hop.slot));
+    if (host_of(hosts, from) != host_of(hosts, at)) found.emplace_back(from, at);
+    EXPECT_EQ(all[at].is_between_hosts(level), host_of(hosts, from) != host_of(hosts, at));
+    if (level + 1 == all[at].levels()) break;
+    hop = all[at].next(level, hop.key);
+  }
+  return found;
+}
+
+TEST(Route, over_hosts_a_message_crosses_as_often_as_the_grid_has_dimensions_and_never_within_a_host) {
+  constexpr std::size_t pes = 37;
+  for (const Topology topology :
+       {grid(1, Scheme::whs), grid(2, Scheme::whs), grid(1, Scheme::hh), grid(2, Scheme::hh)}) {
+    for (const std::vector<std::size_t>& sizes : sizes_of_hosts) {
+      const std::vector<std::size_t> hosts = firsts(pes, sizes);
+      const std::vector<Route> all = routes_of_hosts(pes, topology, hosts);
+      if (!all[0].is_over_hosts()) continue;
+      for (std::size_t source = 0; source < pes; ++source) {
+        for (std::size_t destination = 0; destination < pes; ++destination) {
+          const bool stays = host_of(hosts, source) == host_of(hosts, destination);
+          const std::size_t times = crossings(all, hosts, source, destination).size();
+          ASSERT_LE(times, stays ? 0 : topology.dimensions) << source << " -> " << destination;
+          ASSERT_EQ(times == 0, stays) << source << " -> " << destination;
+        }
+      }
+    }
+  }
+}
+
+TEST(Route, of_hosts_that_gather_one_pe_sends_to_one_pe_of_each_other_host) {
+  constexpr std::size_t pes = 37;
+  for (const std::vector<std::size_t>& sizes : sizes_of_hosts) {
+    const std::vector<std::size_t> hosts = firsts(pes, sizes);
+    const std::vector<Route> all = routes_of_hosts(pes, grid(1, Scheme::hh), hosts);
+    if (!all[0].is_over_hosts()) continue;
+    std::set<std::pair<std::size_t, std::size_t>> ways;
+    for (std::size_t source = 0; source < pes; ++source) {
+      for (std::size_t destination = 0; destination < pes; ++destination) {
+        for (const auto& way : crossings(all, hosts, source, destination)) ways.insert(way);
+      }
+    }
+    ASSERT_EQ(ways.size(), hosts.size() * (hosts.size() - 1)) << ::testing::PrintToString(sizes);
+  }
+}
+
+TEST(Route, of_hosts_that_gather_pes_share_the_other_hosts) {
+  const std::vector<std::size_t> hosts = firsts(16, {4});
+  const std::vector<Route> all = routes_of_hosts(16, grid(1, Scheme::hh), hosts);
+  std::vector<std::size_t> sends(16), receives(16);
+  for (std::size_t host = 0; host < 4; ++host) {
+    for (std::size_t to = 0; to < 4; ++to) {
+      for (const auto& [from, at] : crossings(all, hosts, 4 * host, 4 * to)) {
+        ++sends[from];
+        ++receives[at];
+      }
+    }
+  }
+  EXPECT_EQ(*std::ranges::max_element(sends), 1u);
+  EXPECT_EQ(*std::ranges::max_element(receives), 1u);
+}
+
+TEST(Route, hosts_make_no_difference_where_there_is_one_or_each_has_one_pe) {
+  for (const unsigned dimensions : {1u, 2u, 3u}) {
+    for (const Scheme scheme : {Scheme::whs, Scheme::hh}) {
+      EXPECT_EQ(route_extents(13, grid(dimensions, scheme), 1, firsts(13, {1})), grid_extents(13, dimensions));
+      EXPECT_EQ(route_extents(13, grid(dimensions, scheme), 1, firsts(13, {13})), grid_extents(13, 1));
+      EXPECT_EQ(route_extents(13, grid(dimensions, scheme), 1, {}), grid_extents(13, 1));
+    }
+    EXPECT_EQ(route_extents(13, grid(dimensions), 1, firsts(13, {4})), grid_extents(13, dimensions));
   }
 }
 
@@ -215,15 +336,18 @@ TEST(Topology, its_name_is_what_is_parsed) {
   EXPECT_EQ(to_string(grid(1, Scheme::pp)), "pp");
   EXPECT_EQ(parse_topology("wps-1d"), grid(1, Scheme::wps));
   for (unsigned dimensions = 1; dimensions < dimensions_max; ++dimensions) {
-    for (const Scheme scheme : {Scheme::wps, Scheme::wsp, Scheme::pp}) {
+    for (const Scheme scheme : {Scheme::wps, Scheme::wsp, Scheme::pp, Scheme::whs, Scheme::hh}) {
+      if (!is_allowed(grid(dimensions, scheme))) continue;
       EXPECT_EQ(parse_topology(to_string(grid(dimensions, scheme))), grid(dimensions, scheme));
     }
   }
+  EXPECT_EQ(to_string(grid(1, Scheme::whs)), "whs");
+  EXPECT_EQ(to_string(grid(2, Scheme::hh)), "hh-2d");
 }
 
 TEST(Topology, other_texts_are_refused_with_the_text_and_what_is_allowed) {
-  for (const char* text : {"", "0d", "9d", "d", "2", "2dd", "12d", "-1d", "Direct ", "grid", "wps-", "wps2d", "wps-8d",
-                           "wps-0d", "wps-2", "ww-2d", "pps"}) {
+  for (const char* text : {"",     "0d",    "9d",     "d",      "2",     "2dd",   "12d", "-1d",    "Direct ", "grid",
+                           "wps-", "wps2d", "wps-8d", "wps-0d", "wps-2", "ww-2d", "pps", "whs-8d", "hh-7d",   "h"}) {
     try {
       (void)parse_topology(text);
       ADD_FAILURE() << "taken: " << text;

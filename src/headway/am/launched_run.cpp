@@ -186,6 +186,7 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
                                       all_attached.begin() + std::ptrdiff_t(group.last), [](char one) { return one != 0; });
     for (std::size_t leader = group.first; leader < (together ? group.first + 1 : group.last); ++leader) {
       leaders_.push_back(leader);
+      host_firsts_.push_back(leader * settings_.pes_per_process);
     }
     if (!together && group == group_) {
       group_ = {process_, process_ + 1};
@@ -238,7 +239,7 @@ void LaunchedRun::show_pes() {
 
 std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
   if (segment_->header().pes == settings_.pes) return local::make_endpoint(*segment_, pe, &shared_);
-  return std::make_unique<wire::WireEndpoint>(*segment_, *port_, pe, &shared_);
+  return std::make_unique<wire::WireEndpoint>(*segment_, *port_, pe, &shared_, host_firsts_);
 }
 
 int LaunchedRun::run() {

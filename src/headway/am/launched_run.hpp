@@ -75,7 +75,8 @@ class LaunchedRun final : public ProcessPes {
   std::size_t budget_bytes_min_ = 0;  // of all processes
   SharedByProcess shared_;
   HostGroup group_;
-  std::vector<std::size_t> leaders_;  // of the groups, by number
+  std::vector<std::size_t> leaders_;      // of the groups, by number
+  std::vector<std::size_t> host_firsts_;  // the first PE of each group
   std::unique_ptr<local::Segment> segment_;
   std::optional<wire::Port> port_;
   std::optional<LaunchedWatch> watch_;

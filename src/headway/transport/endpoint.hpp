@@ -47,6 +47,10 @@ class Endpoint {
   /// PEs p * k to p * k + k - 1 are those of process p, where k is this; the last process may have fewer.
   virtual std::size_t pes_per_process() const { return 1; }
 
+  /// The first PE of each host, ascending from 0; without any all PEs are on one. Those of a host reach one another
+  /// through shared memory, and others over a wire. The same on all PEs.
+  virtual std::span<const std::size_t> host_firsts() const { return {}; }
+
   /// What this PE has in common with the others of its process; nullptr if nothing.
   virtual SharedByProcess* shared_by_process() { return nullptr; }
 
@@ -89,8 +93,9 @@ class Endpoint {
   /// Sleeps until a frame arrives or comes back, or `ns_max` have passed. Returns at once when one is there already.
   virtual void sleep(std::int64_t ns_max) = 0;
 
-  /// The same on all PEs, always.
+  /// The same on all PEs, always; where there are several hosts, those between them, and those within one.
   virtual TransportCosts costs() const = 0;
+  virtual TransportCosts costs_within_host() const { return costs(); }
 
   /// The only clock the layers above use for decisions, in nanoseconds.
   virtual std::int64_t now() const = 0;

@@ -30,7 +30,7 @@ std::optional<double> parse_time(std::string_view text) {
 
 constexpr std::string_view allowed =
     "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, jitter=FACTOR, inbox=FRAMES, per-process=PES, "
-    "slow=PE:FACTOR, stop=PE@TIME[+TIME]";
+    "per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
  public:
@@ -68,6 +68,8 @@ class Parser {
       conditions_->inbox_frames = whole(value, 1, 1e9);
     } else if (key == "per-process") {
       conditions_->pes_per_process = whole(value, 1, 1e9);
+    } else if (key == "per-host") {
+      take_hosts(value);
     } else if (key == "slow") {
       const auto [pe, factor] = split(value, ':');
       conditions_->slow.push_back({pe_number(pe), number(factor, 1, 1e6)});
@@ -82,6 +84,14 @@ class Parser {
     }
   }
 
+  void take_hosts(std::string_view value) {
+    conditions_->pes_per_host.clear();
+    for (std::size_t colon = 0; colon != value.npos; value.remove_prefix(colon + 1)) {
+      colon = value.find(':');
+      conditions_->pes_per_host.push_back(whole(value.substr(0, colon), 1, 1e9));
+      if (colon == value.npos) return;
+    }
+  }
   [[noreturn]] void refuse(std::string_view why) const {
     throw SettingError(fmt::format("{}={}: '{}': allowed is {}", what_, text_, word_, why));
   }
@@ -124,6 +134,16 @@ class Parser {
 
 void Conditions::parse(std::string_view what, std::string_view text, std::size_t pes) {
   Parser(*this, what, text, pes).parse();
+}
+
+std::vector<std::size_t> Conditions::host_firsts(std::size_t pes) const {
+  std::vector<std::size_t> firsts = {0};
+  for (std::size_t host = 0, next = 0; !pes_per_host.empty(); ++host) {
+    next += pes_per_host[host % pes_per_host.size()];
+    if (next >= pes) break;
+    firsts.push_back(next);
+  }
+  return firsts;
 }
 
 Conditions random_conditions(Random& random, std::size_t pes) {

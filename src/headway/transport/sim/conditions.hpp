@@ -28,6 +28,9 @@ struct Conditions {
   std::size_t inbox_frames = 1024;      // on their way to one PE; more are refused
   std::size_t by_value_bytes_max = 32;  // payload and tail of frames that need no memory of the sender
 
+  // On which hosts they pretend to be: of so many PEs, in turn; none: all on one.
+  std::vector<std::size_t> pes_per_host = {};
+
   struct Slow {
     std::size_t pe;
     double factor;  // all that the PE does takes so many times as long
@@ -47,9 +50,12 @@ struct Conditions {
         .overhead_ns = 2 * double(overhead_ns), .gap_per_byte_ns = gap_per_byte_ns, .latency_ns = double(latency_ns)};
   }
 
-  /// "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,jitter=1,inbox=16,per-process=4,slow=3:100,stop=5@1ms+2ms":
-  /// those that are named change, slow and stop may come several times, a stop without duration is for ever. Throws
-  /// SettingError that names `what`, the value and what is allowed.
+  /// The first PE of each host.
+  std::vector<std::size_t> host_firsts(std::size_t pes) const;
+
+  /// "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,jitter=1,inbox=16,per-process=4,slow=3:100,stop=5@1ms+2ms",
+  /// or "per-host=8:4": those that are named change, slow and stop may come several times, a stop without duration is
+  /// for ever. Throws SettingError that names `what`, the value and what is allowed.
   void parse(std::string_view what, std::string_view text, std::size_t pes);
 };
 

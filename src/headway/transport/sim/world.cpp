@@ -62,6 +62,7 @@ class SimEndpoint final : public Endpoint {
   std::size_t id() const override { return id_; }
   std::size_t size() const override { return world_->size(); }
   std::size_t pes_per_process() const override { return conditions().pes_per_process; }
+  std::span<const std::size_t> host_firsts() const override { return world_->host_firsts_; }
   SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / pes_per_process()]; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
@@ -245,7 +246,11 @@ std::span<std::byte> SimEndpoint::board(std::size_t pe) {
 
 // --- world
 
-World::World(WorldOptions options) : options_(std::move(options)), random_(options_.seed), processes_(options_.pes) {
+World::World(WorldOptions options)
+    : options_(std::move(options)),
+      random_(options_.seed),
+      processes_(options_.pes),
+      host_firsts_(options_.conditions.host_firsts(options_.pes)) {
   if (!options_.board) boards_.resize(options_.pes * options_.board_bytes);
   for (std::size_t pe = 0; pe < options_.pes; ++pe) pes_.push_back(std::make_unique<SimPe>(*this, pe));
   for (const Conditions::Slow& slow : options_.conditions.slow) pes_[slow.pe]->factor *= slow.factor;

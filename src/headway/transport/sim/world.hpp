@@ -89,6 +89,7 @@ class World {
   WorldOptions options_;
   Random random_;
   std::vector<SharedByProcess> processes_;  // as many as there may be
+  std::vector<std::size_t> host_firsts_;
   std::vector<std::unique_ptr<SimPe>> pes_;
   std::vector<std::byte> boards_;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;

@@ -21,11 +21,13 @@ void sleep_for(std::int64_t ns) {
 
 }  // namespace
 
-WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared)
+WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared,
+                           std::span<const std::size_t> host_firsts)
     : local_(segment, index, shared),
       port_(&port),
       first_pe_(segment.header().first_pe),
       pes_here_(segment.header().pes),
+      host_firsts_(host_firsts),
       in_process_(first_pe_ + index - port.first_pe()) {}
 
 Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {

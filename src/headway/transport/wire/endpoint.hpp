@@ -9,6 +9,7 @@
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/local.hpp>
 #include <headway/transport/wire/port.hpp>
+#include <span>
 
 namespace headway::wire {
 
@@ -21,12 +22,15 @@ inline constexpr TransportCosts costs = {
 /// lies in memory of the receiver's until it is released. How much of it, credit bounds: see CreditTaken.
 class WireEndpoint final : public Endpoint {
  public:
-  /// `index` is the PE's number in the segment. Segment, port and `shared` outlive it.
-  WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared = nullptr);
+  /// `index` is the PE's number in the segment, `host_firsts` the first PE of each segment of the run. Segment, port,
+  /// `shared` and what `host_firsts` refers to outlive it.
+  WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared = nullptr,
+               std::span<const std::size_t> host_firsts = {});
 
   std::size_t id() const override { return first_pe_ + local_.id(); }
   std::size_t size() const override { return port_->pes(); }
   std::size_t pes_per_process() const override { return port_->pes_per_process(); }
+  std::span<const std::size_t> host_firsts() const override { return host_firsts_; }
   SharedByProcess* shared_by_process() override { return local_.shared_by_process(); }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override { return local_.try_claim(frame_bytes, tag); }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return local_.block_bytes(frame_bytes); }
@@ -40,6 +44,7 @@ class WireEndpoint final : public Endpoint {
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
   TransportCosts costs() const override { return wire::costs; }
+  TransportCosts costs_within_host() const override { return local_.costs(); }
   std::int64_t now() const override { return local_.now(); }
   const Port& port() const { return *port_; }
   /// Of PEs in the segment alone.
@@ -52,6 +57,7 @@ class WireEndpoint final : public Endpoint {
   local::LocalEndpoint local_;
   Port* port_;
   std::size_t first_pe_, pes_here_;  // of the segment
+  std::span<const std::size_t> host_firsts_;
   std::size_t in_process_;           // this PE's number there
   std::deque<Block*> arrived_;
   Block* held_ = nullptr;  // the last arrival's that came by value
