@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <headway/am/hosts_run.hpp>
 #include <headway/am/run.hpp>
 #include <headway/base/error.hpp>
@@ -127,9 +128,12 @@ class Input {
 
 class Hosts {
  public:
-  Hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command)
+  /// Processes of other hosts, and without `become` all, execute `command`.
+  Hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command,
+        const std::function<int()>& become = nullptr)
       : options_(options),
         command_(command),
+        become_(become),
         place_(std::uint32_t(settings.processes()), !options.hosts.empty()),
         processes_(settings.processes()) {}
   ~Hosts() {
@@ -140,7 +144,7 @@ class Hosts {
   }
 
   int run() {
-    const SignalsNoted noted;
+    signals_.emplace();
     started_at_ = Clock::now();
     for (std::size_t process = 0; process < processes_.size(); ++process) start(process);
     while (std::ranges::any_of(processes_, [](const Process& p) { return p.pid > 0 || p.judged_at; })) {
@@ -169,6 +173,7 @@ class Hosts {
     const std::string address = !remote ? "127.0.0.1" : options_.address.empty() ? this_host() : options_.address;
     const std::string invitation = place_.invitation(address, std::uint32_t(process)).text();
     std::vector<std::string> words = remote ? over_agent(one.host) : command_;
+    if (become_) std::fflush(nullptr);  // what is written already is this process's
     const int input = remote ? input_.open(invitation + "\n", process == 0) : -1;
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -189,6 +194,11 @@ class Hosts {
       if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     }
     if (!remote) setenv(meeting_variable, invitation.c_str(), 1);
+    if (become_) {
+      signals_.reset();
+      place_.forget();
+      _exit(become_());
+    }
     execvp(arguments[0], arguments.data());
     fmt::print(stderr, "headway: {} cannot be started: {}\n", arguments[0], std::strerror(errno));
     _exit(127);
@@ -304,6 +314,8 @@ class Hosts {
 
   LaunchOptions options_;
   std::vector<std::string> command_;
+  std::function<int()> become_;
+  std::optional<SignalsNoted> signals_;
   wire::MeetingPlace place_;
   std::vector<Process> processes_;
   Input input_;
@@ -323,6 +335,10 @@ int run_over_hosts(const Settings& settings, const LaunchOptions& options, const
                                    options.hosts.size(), settings.processes(), settings.processes() == 1 ? "" : "es"));
   }
   return Hosts(settings, options, command).run();
+}
+
+int run_by_meeting(const Settings& settings, const std::function<int()>& process) {
+  return Hosts(settings, {}, {}, process).run();
 }
 
 }  // namespace headway::am

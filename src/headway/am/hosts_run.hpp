@@ -2,6 +2,7 @@
 /// neither shared memory between all nor an MPI.
 #pragma once
 
+#include <functional>
 #include <headway/am/launch.hpp>
 #include <headway/base/settings.hpp>
 #include <string>
@@ -12,5 +13,9 @@ namespace headway::am {
 /// Starts `command` once a process, the processes in blocks over options.hosts, and waits for all. Returns the status
 /// of the run as run() does. Throws SettingError, SystemError.
 int run_over_hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command);
+
+/// The same with processes that are forked from this one and do `process`, whose result is their status. There they
+/// find themselves invited: Settings::from_environment() says how they meet.
+int run_by_meeting(const Settings& settings, const std::function<int()>& process);
 
 }  // namespace headway::am

@@ -63,14 +63,6 @@ bool is_alone(const Settings& settings) {
          !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
 }
 
-/// This program once a process, each of which meets the others.
-int start_over_hosts(const Settings& settings, int argc, char** argv) {
-  std::vector<std::string> command(argv, argv + argc);
-  if (command.empty()) command.emplace_back();
-  command.front() = program_path();
-  return run_over_hosts(settings, {}, command);
-}
-
 /// Of what all processes of a launcher have come to, one speaks for all.
 int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
   make_output_line_buffered();
@@ -80,6 +72,15 @@ int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) 
     return status;
   } catch (const std::exception& error) {
     if (!settings.launcher || settings.launcher->rank == 0) say(error.what());
+    return exit_status::unusable_settings;
+  }
+}
+
+int run_invited(const std::function<int(Pe&)>& body) noexcept {
+  try {
+    return run_launched(Settings::from_environment(), body);
+  } catch (const std::exception& error) {
+    say(error.what());
     return exit_status::unusable_settings;
   }
 }
@@ -106,10 +107,10 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
     }
     if (!launched.empty()) return run_as_part(launched, body);
     Settings settings = Settings::from_environment();
-    if (settings.starts_wire()) return start_over_hosts(settings, argc, argv);
     if (settings.on_wire() && is_alone(settings)) settings = Settings::from_environment(Launchers::ignored);
-    if (settings.on_wire()) return run_launched(settings, body);
+    if (settings.on_wire() && !settings.starts_wire()) return run_launched(settings, body);
     require_that_fork_is_safe(argc > 0 && argv != nullptr && argv[0] != nullptr ? argv[0] : "PROGRAM");
+    if (settings.starts_wire()) return run_by_meeting(settings, [&] { return run_invited(body); });
     Supervisor supervisor(settings);
     return supervisor.run(
         [&](std::size_t, const std::string& attach) -> Supervisor::StartFailure { _exit(run_as_part(attach, body)); });

@@ -137,9 +137,13 @@ MeetingPlace::MeetingPlace(std::uint32_t processes, bool open)
       said_(processes),
       has_said_(processes) {}
 
-MeetingPlace::~MeetingPlace() {
+MeetingPlace::~MeetingPlace() { forget(); }
+
+void MeetingPlace::forget() {
   for (const Guest& guest : guests_) close(guest.socket);
-  close(listener_);
+  guests_.clear();
+  if (listener_ >= 0) close(listener_);
+  listener_ = -1;
 }
 
 Invitation MeetingPlace::invitation(const std::string& host, std::uint32_t process) const {

@@ -60,6 +60,9 @@ class MeetingPlace {
   MeetingPlace& operator=(const MeetingPlace&) = delete;
   ~MeetingPlace();
 
+  /// Closes this process's copy, in one that was forked: it is another's place.
+  void forget();
+
   Invitation invitation(const std::string& host, std::uint32_t process) const;
   /// Serves what comes within `ms_max`. Returns whether anything did.
   bool serve(int ms_max);
