@@ -128,7 +128,7 @@ inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& option
   const Settings settings = Settings::from_environment();
   return {.bench = bench,
           .mode = to_string(options.topology),
-          .transport = settings.transport,
+          .transport = settings.launcher && settings.launcher->simulated ? "smpi" : settings.transport,
           .pes = pe.size(),
           .processes = (pe.size() + settings.pes_per_process - 1) / settings.pes_per_process,
           .pes_per_process = settings.pes_per_process,

@@ -19,14 +19,19 @@ link_libraries(${HEADWAY_SIMGRID})
 set(HEADWAY_MPIS)  # its MPI_Send is in every program of this build
 
 # headway_smpi_program(NAME [WIRE] SOURCES ... USES ...): NAME in bin/, for smpirun. It is copied once a rank: stripped, and with all that
-# is ours in it; with WIRE also the plug-in for MPI, as headway_wire_plugin(), which cannot be loaded there. Then main() calls MPI_Init
-# and MPI_Finalize itself: at its end, where a plug-in would, there are no ranks.
+# is ours in it. With WIRE it is a program on the library: the plug-in for MPI is linked in, as headway_wire_plugin(), for none can
+# be loaded there, and smpi_main.cpp calls its main().
 function(headway_smpi_program name)
   cmake_parse_arguments(ARG "WIRE" "" "SOURCES;USES" ${ARGN})
   if(ARG_WIRE)
     list(APPEND ARG_SOURCES ${PROJECT_SOURCE_DIR}/src/headway/transport/mpi/mpi_wire.cpp)
+    list(APPEND ARG_SOURCES ${PROJECT_SOURCE_DIR}/cmake/smpi_main.cpp)
+    list(APPEND ARG_USES headway_base)
   endif()
-  add_library(${name} MODULE ${ARG_SOURCES})
+  add_library(${name} MODULE EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  if(ARG_WIRE)
+    target_compile_definitions(${name} PRIVATE main=main_of_rank)
+  endif()
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   target_include_directories(${name} SYSTEM PRIVATE ${HEADWAY_SMPI_INCLUDE}/smpi)
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include-roots/transport)

@@ -96,9 +96,12 @@ function(headway_fuzz name)
   endif()
 endfunction()
 
-# headway_program(NAME SOURCES ... USES ...): an executable in bin/.
+# headway_program(NAME SOURCES ... USES ...): an executable in bin/; in a build for SMPI also NAME-smpi, for smpirun.
 function(headway_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_USES} headway_warnings)
+  if(HEADWAY_SMPI)
+    headway_smpi_program(${name}-smpi WIRE SOURCES ${ARG_SOURCES} USES ${ARG_USES})
+  endif()
 endfunction()

@@ -76,7 +76,7 @@ Json make_record(const Case& measured, double seconds, bool verified) {
                  {"seconds", to_json({seconds, seconds, seconds})},
                  {"messages_per_second", 0.0},
                  {"verified", verified}};
-  if (measured.transport == "sim") record["simulated_time"] = true;
+  if (measured.transport == "sim" || measured.transport == "smpi") record["simulated_time"] = true;
   set_rates(record);
   return record;
 }

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 struct Case {
   std::string bench;      // "randomaccess", "stream"
   std::string mode;       // "direct", "1d", ..., or "peer:NAME"
-  std::string transport;  // "local", "sim" (its seconds are simulated), or the peer's MPI
+  std::string transport;  // "local", "mpi", "sim" and "smpi" (their seconds are simulated), or the peer's MPI
   std::size_t pes = 1;
   std::size_t processes = 1;
   std::size_t pes_per_process = 1;

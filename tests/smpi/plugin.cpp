@@ -1,6 +1,5 @@
-/// The plug-in for MPI, linked into a program for SMPI: every process sends one frame to each other, in a ring of steps, and gets one.
-#include <mpi.h>
-
+/// The plug-in for MPI, linked into a program for SMPI: every process sends one frame to each other, in a ring of steps, and gets
+/// one. MPI has begun before this main().
 #include <cstdint>
 #include <cstdio>
 #include <headway/transport/wire/wire.h>
@@ -16,8 +15,7 @@ struct Frame {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);  // ours: at the end of the simulation, where the plug-in would end its own, there are no ranks left
+int main(int, char**) {
   const headway_wire_functions& functions = *headway_wire_plugin();
   headway_wire* wire = nullptr;
   headway_wire_facts facts{};
@@ -60,6 +58,5 @@ int main(int argc, char** argv) {
   errors += coming != arrived;
   functions.leave(wire);
   if (me == 0 || errors != 0) std::printf("process %d of %d: %d errors\n", int(me), int(processes), errors);
-  MPI_Finalize();
   return errors != 0;
 }

@@ -62,6 +62,7 @@ void LaunchedRun::end_all(int status) {
 
 /// Ends all even where the program does not come to an end by itself.
 void LaunchedRun::after_failure(std::size_t pe) {
+  if (simulated_) return;  // which no other thread may ask for time; it ends when its stack has been unwound
   std::thread([this, pe] {
     std::this_thread::sleep_for(failure_patience);
     end_failed(pe);

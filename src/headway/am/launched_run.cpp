@@ -61,6 +61,7 @@ std::string first_difference(std::string_view given, std::string_view other) {
 LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>& body)
     : ProcessPes(body),
       settings_(settings),
+      simulated_(settings.launcher && settings.launcher->simulated),
       wire_(wire::start(settings.transport, settings.launcher, settings.plugin_dir)),
       process_(wire_.facts.process),
       processes_(wire_.facts.processes) {
@@ -73,7 +74,7 @@ LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>
     say(fmt::format("process {} (pid {}): {}", process_, pid_, error.what()));
     end_all(exit_status::unusable_settings);
   }
-  watch_exit();
+  if (!simulated_) watch_exit();  // simulated processes have one exit(), in which the simulator has ended
 }
 
 LaunchedRun::~LaunchedRun() {
@@ -99,7 +100,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   self_.pes_per_process = settings_.pes_per_process;
   self_.budget_bytes = settings_.budget_bytes;
   self_.cores = available_cores();
-  self_.shares = settings_.share == Share::host;
+  self_.shares = settings_.share == Share::host && !simulated_;  // a simulator sees no memory that is shared
   copy_text(self_.build_identity, build_identity());
   copy_text(self_.program, program_path());
   gethostname(self_.host, sizeof self_.host - 1);
@@ -232,7 +233,7 @@ void LaunchedRun::show_pes() {
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);
-  signals_.emplace(segment_->header(), attendance);
+  if (!simulated_) signals_.emplace(segment_->header(), attendance);
 }
 
 // --- running

@@ -43,7 +43,7 @@ class LaunchedRun final : public ProcessPes {
   };
 
   std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
-  bool have_cores() const override { return have_cores_; }
+  Idle idle() const override { return simulated_ ? Idle::sleep : have_cores_ ? Idle::spin : Idle::yield; }
   void while_waiting() override;
   void after_failure(std::size_t pe) override;
   [[noreturn]] void end_failed(std::size_t pe) override;
@@ -67,6 +67,7 @@ class LaunchedRun final : public ProcessPes {
   static void on_exit(int status, void* self);
 
   Settings settings_;
+  bool simulated_;  // see Launcher
   wire::Started wire_;
   std::size_t process_, processes_;
   Introduction self_{};

@@ -112,7 +112,7 @@ void ProcessPes::run_pe(std::size_t pe) noexcept {
     bind(pe);
     const ThreadOfPe this_thread(board(pe), report_area_of(*memory_, pe));
     const std::unique_ptr<Endpoint> endpoint = make_endpoint(pe);
-    return run_pe(*endpoint, pe, {.idle = have_cores() ? Idle::spin : Idle::yield});
+    return run_pe(*endpoint, pe, {.idle = idle()});
   } catch (const std::exception& error) {
     fail(pe, FailureKind::failed, setting_up, error.what());
   }

@@ -42,7 +42,7 @@ class ProcessPes {
 
   virtual std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) = 0;
   /// Whether each PE has a core of its own.
-  virtual bool have_cores() const = 0;
+  virtual Idle idle() const = 0;
   /// Called now and then while a PE waits.
   virtual void while_waiting() = 0;
   /// A failure is on that PE's board; what has been thrown may still be caught by the program.

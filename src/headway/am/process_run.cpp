@@ -196,7 +196,7 @@ std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
   return local::make_endpoint(segment_, pe, &shared_);
 }
 
-bool ProcessRun::have_cores() const { return segment_.header().pes <= available_cores(); }
+Idle ProcessRun::idle() const { return segment_.header().pes <= available_cores() ? Idle::spin : Idle::yield; }
 
 /// The supervisor finds the failure on the board, and tells it.
 void ProcessRun::end_failed(std::size_t pe) {

@@ -36,7 +36,7 @@ class ProcessRun final : public ProcessPes {
 
  private:
   std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
-  bool have_cores() const override;
+  Idle idle() const override;
   void while_waiting() override { check_lifeline(); }
   [[noreturn]] void end_failed(std::size_t pe) override;
 

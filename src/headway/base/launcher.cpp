@@ -35,9 +35,17 @@ constexpr Known known[] = {
     {"srun", "", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", nullptr},
 };
 
+std::optional<Launcher>& told() {
+  static std::optional<Launcher> launcher;
+  return launcher;
+}
+
 }  // namespace
 
+void Launcher::set(const Launcher& launcher) { told() = launcher; }
+
 std::optional<Launcher> Launcher::from_environment() {
+  if (told()) return told();
   // "...:PROCESS:PROCESSES", of `headway run`, which may itself run below another launcher.
   if (const char* const text = std::getenv("HEADWAY_MEETING")) {
     const std::string_view all(text);
@@ -45,7 +53,7 @@ std::optional<Launcher> Launcher::from_environment() {
     if (before != all.npos) {
       const std::size_t size = number(all.substr(last + 1)).value_or(0);
       const std::size_t rank = number(all.substr(before + 1, last - before - 1)).value_or(size);
-      if (rank < size) return Launcher{"headway run", "", "HEADWAY_MEETING", size, rank, false};
+      if (rank < size) return Launcher{"headway run", "", "HEADWAY_MEETING", size, rank, false, false};
     }
   }
   for (const Known& one : known) {
@@ -54,7 +62,7 @@ std::optional<Launcher> Launcher::from_environment() {
     if (!size || *size == 0) continue;
     // A batch script has the variables of its job, but is itself one process.
     if (one.mpi[0] == 0 && *size == 1) continue;
-    return Launcher{one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr};
+    return Launcher{one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr, false};
   }
   return std::nullopt;
 }

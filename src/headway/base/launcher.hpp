@@ -15,9 +15,12 @@ struct Launcher {
   std::size_t size = 0;  // processes
   std::size_t rank = 0;  // of this one
   bool pmix = false;     // its processes find each other by PMIx
+  bool simulated = false;  // its processes are a simulator's, all in one of the system's: none may start a thread or wait unseen
 
   /// Empty where there is none, or none that says how many it has started.
   static std::optional<Launcher> from_environment();
+  /// What from_environment() says from now on: of a launcher whose processes have one environment in common.
+  static void set(const Launcher& launcher);
 };
 
 }  // namespace headway

@@ -30,6 +30,7 @@ struct Receive {
   std::uint64_t cookie;
   std::uint64_t bytes;  // asked for
   std::uint32_t source;
+  MPI_Status status{};  // once it has ended
 };
 
 }  // namespace
@@ -70,19 +71,6 @@ int fail(headway_wire& wire, const char* call, int error) {
   do {                                                                             \
     if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error);     \
   } while (false)
-
-/// Waits without keeping the processor from those that it waits for.
-int wait_politely(headway_wire* wire, MPI_Request* request) {
-  for (unsigned looks = 0;; ++looks) {
-    int done = 0;
-    TRY(MPI_Test, request, &done, MPI_STATUS_IGNORE);
-    if (done != 0) return 0;
-    if (looks < yields_before_sleep)
-      sched_yield();
-    else
-      usleep(sleep_us);
-  }
-}
 
 /// At the end of the program, where the user's has not done it.
 void finalize() {
@@ -135,12 +123,6 @@ int start(const headway_wire_meeting* /*none*/, headway_wire** result, headway_w
   return 0;
 }
 
-int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
-  MPI_Request request;
-  TRY(MPI_Iallgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm, &request);
-  return wait_politely(wire, &request);
-}
-
 int units(std::size_t bytes) { return int((bytes + HEADWAY_WIRE_LARGE_UNIT - 1) / HEADWAY_WIRE_LARGE_UNIT); }
 
 int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const void* message, std::size_t bytes,
@@ -162,7 +144,7 @@ int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const 
 int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, void* memory, std::size_t bytes,
             std::uint64_t cookie) {
   const bool is_large = channel == headway_wire_large;
-  Receive receive{MPI_REQUEST_NULL, cookie, bytes, source};
+  Receive receive{MPI_REQUEST_NULL, cookie, bytes, source, {}};
   TRY(MPI_Irecv, memory, is_large ? units(bytes) : int(bytes), is_large ? wire->unit : MPI_BYTE,
       is_large ? int(source) : MPI_ANY_SOURCE, tag_of_channel[channel], wire->comm, &receive.request);
   if (is_large) {
@@ -178,22 +160,24 @@ int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, voi
 int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
   while (count < events_max && !wire->frames.empty()) {
-    int done = 0, cancelled = 0, bytes = 0;
-    MPI_Status status;
-    status.MPI_ERROR = MPI_SUCCESS;
-    status.MPI_SOURCE = -1;
-    TRY(MPI_Test, &wire->frames.front().request, &done, &status);
+    Receive& oldest = wire->frames.front();
+    int done = oldest.request == MPI_REQUEST_NULL, cancelled = 0, bytes = 0;  // seen to by wait
+    if (done == 0) {
+      oldest.status.MPI_ERROR = MPI_SUCCESS;
+      oldest.status.MPI_SOURCE = -1;
+      TRY(MPI_Test, &oldest.request, &done, &oldest.status);
+    }
     if (done == 0) break;
-    TRY(MPI_Test_cancelled, &status, &cancelled);
-    TRY(MPI_Get_count, &status, MPI_BYTE, &bytes);
+    TRY(MPI_Test_cancelled, &oldest.status, &cancelled);
+    TRY(MPI_Get_count, &oldest.status, MPI_BYTE, &bytes);
     // So MPICH over UCX reports receives when it loses a process.
-    if (cancelled != 0 || bytes == 0 || status.MPI_ERROR != MPI_SUCCESS) {
-      wire->lost = status.MPI_SOURCE;
+    if (cancelled != 0 || bytes == 0 || oldest.status.MPI_ERROR != MPI_SUCCESS) {
+      wire->lost = oldest.status.MPI_SOURCE;
       wire->failure = "a receive was given up: a process has died, or can no longer be reached";
       return -1;
     }
-    events[count++] = {headway_wire_arrived,           std::uint32_t(status.MPI_SOURCE), headway_wire_frames, 0,
-                       wire->frames.front().cookie, std::uint64_t(bytes)};
+    events[count++] = {headway_wire_arrived, std::uint32_t(oldest.status.MPI_SOURCE), headway_wire_frames, 0,
+                       oldest.cookie,        std::uint64_t(bytes)};
     wire->frames.pop_front();
   }
   return count;
@@ -245,20 +229,9 @@ int progress(headway_wire* wire, headway_wire_event* events, int events_max) {
   return count;
 }
 
-int settle(headway_wire* wire, std::uint64_t* arriving) {
-  if (wire->settling == MPI_REQUEST_NULL) {
-    TRY(MPI_Ireduce_scatter_block, wire->sent_to.data(), &wire->arriving, 1, MPI_UINT64_T, MPI_SUM, wire->comm,
-        &wire->settling);
-  }
-  int done = 0;
-  TRY(MPI_Test, &wire->settling, &done, MPI_STATUS_IGNORE);
-  if (done == 0) return 0;
-  *arriving = wire->arriving;
-  return 1;
-}
-
 int leave(headway_wire* wire) {
   for (Receive& receive : wire->frames) {
+    if (receive.request == MPI_REQUEST_NULL) continue;
     TRY(MPI_Cancel, &receive.request);
     TRY(MPI_Wait, &receive.request, MPI_STATUS_IGNORE);
   }
@@ -277,6 +250,63 @@ std::uint32_t lost(headway_wire* wire) {
   return std::uint32_t(wire->lost >= 0 && wire->lost < wire->size ? wire->lost : wire->size);
 }
 
+// --- what waits
+
+#ifdef HEADWAY_SMPI
+// There a rank that waits takes nothing from others, and of collective operations only those that wait are cheap to simulate.
+int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
+  TRY(MPI_Allgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm);
+  return 0;
+}
+
+int settle(headway_wire* wire, std::uint64_t* arriving) {
+  TRY(MPI_Reduce_scatter_block, wire->sent_to.data(), arriving, 1, MPI_UINT64_T, MPI_SUM, wire->comm);
+  return 1;
+}
+
+/// For the oldest frame alone, and without end: the simulator says so where none can come any more.
+int wait_for_frame(headway_wire* wire, std::uint64_t ns_max) {
+  constexpr std::uint64_t as_good_as_ever_ns = 50'000'000;
+  if (ns_max < as_good_as_ever_ns || !wire->sends.empty() || !wire->large.empty() || wire->frames.empty()) return 0;
+  Receive& oldest = wire->frames.front();
+  if (oldest.request != MPI_REQUEST_NULL) TRY(MPI_Wait, &oldest.request, &oldest.status);
+  return 1;
+}
+#else
+/// Waits without keeping the processor from those that it waits for.
+int wait_politely(headway_wire* wire, MPI_Request* request) {
+  for (unsigned looks = 0;; ++looks) {
+    int done = 0;
+    TRY(MPI_Test, request, &done, MPI_STATUS_IGNORE);
+    if (done != 0) return 0;
+    if (looks < yields_before_sleep)
+      sched_yield();
+    else
+      usleep(sleep_us);
+  }
+}
+
+int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
+  MPI_Request request;
+  TRY(MPI_Iallgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm, &request);
+  return wait_politely(wire, &request);
+}
+
+int settle(headway_wire* wire, std::uint64_t* arriving) {
+  if (wire->settling == MPI_REQUEST_NULL) {
+    TRY(MPI_Ireduce_scatter_block, wire->sent_to.data(), &wire->arriving, 1, MPI_UINT64_T, MPI_SUM, wire->comm,
+        &wire->settling);
+  }
+  int done = 0;
+  TRY(MPI_Test, &wire->settling, &done, MPI_STATUS_IGNORE);
+  if (done == 0) return 0;
+  *arriving = wire->arriving;
+  return 1;
+}
+
+constexpr auto wait_for_frame = nullptr;
+#endif
+
 constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               sizeof(headway_wire_functions),
                                               HEADWAY_MPI,
@@ -290,7 +320,8 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               leave,
                                               abort,
                                               failure,
-                                              lost};
+                                              lost,
+                                              wait_for_frame};
 
 }  // namespace
 

@@ -376,7 +376,8 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               leave,
                                               abort,
                                               failure,
-                                              lost};
+                                              lost,
+                                              nullptr};
 
 }  // namespace
 

@@ -188,7 +188,8 @@ inline const headway_wire_functions& FakeNetwork::functions() {
           },
       .abort = nullptr,
       .failure = [](headway_wire*) { return ""; },
-      .lost = nullptr};
+      .lost = nullptr,
+      .wait = nullptr};
   return all;
 }
 

@@ -11,6 +11,9 @@
 #include <headway/transport/wire/meeting.hpp>
 #include <memory>
 
+/// Of a plug-in that is linked into the program, as simulators want it (cmake/HeadwaySmpi.cmake).
+extern "C" [[gnu::weak]] const headway_wire_functions* headway_wire_plugin();
+
 namespace headway::wire {
 namespace {
 
@@ -182,6 +185,7 @@ std::vector<Plugin> known_plugins(const std::string& first_dir) {
 }
 
 bool has_plugin(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
+  if (launcher && launcher->simulated) return true;
   return std::ranges::any_of(candidates(transport, launcher),
                              [&](const std::string& name) { return !find(name, first_dir).empty(); });
 }
@@ -225,6 +229,11 @@ void start_with(Started& started, const std::string& name, const headway_wire_me
 }  // namespace
 
 Started start(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
+  if (launcher && launcher->simulated && headway_wire_plugin != nullptr) {
+    Started started{.functions = headway_wire_plugin()};
+    start_with(started, started.functions->name, nullptr);
+    return started;
+  }
   const std::vector<std::string> names = candidates(transport, launcher);
   const auto name = std::ranges::find_if(names, [&](const std::string& n) { return !find(n, first_dir).empty(); });
   if (name == names.end()) refuse_missing(names, launcher, first_dir);

@@ -176,6 +176,12 @@ bool Port::progress() {
   return lock.owns_lock() && progress_locked();
 }
 
+bool Port::wait(std::int64_t ns_max) {
+  if (options_.functions->wait == nullptr) return false;
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && check(options_.functions->wait(options_.wire, std::uint64_t(ns_max))) != 0;
+}
+
 bool Port::progress_locked() {
   headway_wire_event events[events_max];
   const int count = check(options_.functions->progress(options_.wire, events, events_max));

@@ -68,6 +68,9 @@ class Port {
   /// Moves what can be moved, unless another thread does. Returns whether anything did. Throws SystemError.
   bool progress();
 
+  /// Lets the wire wait until something may have arrived, at most `ns_max`. False, at once, where it cannot.
+  bool wait(std::int64_t ns_max);
+
   /// Whether frames have arrived for a PE of this process, and taking them, in order. PEs by their number within the process.
   bool has_arrived(std::size_t pe) const { return inboxes_[pe].count.load(std::memory_order_acquire) != 0; }
   void take_arrived(std::size_t pe, std::deque<Block*>& blocks);

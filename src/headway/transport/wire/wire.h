@@ -108,6 +108,10 @@ typedef struct headway_wire_functions {
 
   /* The process that was lost then; as many as there are processes: it is not known, or none was. */
   uint32_t (*lost)(headway_wire* wire);
+
+  /* Waits until progress may find something, at most `ns_max`. Returns 0 at once where it cannot wait for all that may come,
+   * else 1. NULL: it never can, and whoever waits calls progress ever so often. */
+  int (*wait)(headway_wire* wire, uint64_t ns_max);
 } headway_wire_functions;
 
 typedef const headway_wire_functions* (*headway_wire_entry)(void);
