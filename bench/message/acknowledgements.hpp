@@ -1,4 +1,4 @@
-/// Cumulative acknowledgements: a PE tells each that sends to it, every 100 messages, how many of its messages it has
+/// Cumulative acknowledgements: a PE tells each that sends to it, every 100 messages or as asked, how many of its messages it has
 /// handled.
 #pragma once
 
@@ -9,13 +9,11 @@
 
 namespace headway::bench {
 
-inline constexpr std::uint64_t acknowledged_messages = 100;
-
 class Acknowledgements {
  public:
-  /// Collective. They travel as the messages do.
-  Acknowledgements(Pe& pe, const AggregatorOptions& options)
-      : sender_(pe, options), until_next_(pe.size(), acknowledged_messages), told_(pe.size()), confirmed_(pe.size()) {
+  /// Collective. One for every `window` messages; they travel as those do.
+  Acknowledgements(Pe& pe, const AggregatorOptions& options, std::uint64_t window)
+      : sender_(pe, options), window_(window), until_next_(pe.size(), window), told_(pe.size()), confirmed_(pe.size()) {
     sender_.on([this](PeId source, const std::uint64_t& count) {
       ++taken_;
       // An earlier one may come later; of one source, only the largest says anything.
@@ -37,7 +35,7 @@ class Acknowledgements {
   std::uint64_t confirmed() const { return confirmed_in_all_; }
   /// Begins to count anew; nothing may be on its way.
   void start() {
-    std::ranges::fill(until_next_, acknowledged_messages);
+    std::ranges::fill(until_next_, window_);
     std::ranges::fill(told_, 0);
     std::ranges::fill(confirmed_, 0);
     confirmed_in_all_ = taken_ = 0;
@@ -45,19 +43,20 @@ class Acknowledgements {
 
   /// What is wrong once `receivers` others have handled `messages` each.
   std::uint64_t errors(std::uint64_t messages, std::size_t receivers) const {
-    const std::uint64_t each = messages / acknowledged_messages;
-    return (taken_ != each * receivers) + (confirmed_in_all_ != each * receivers * acknowledged_messages);
+    const std::uint64_t each = messages / window_;
+    return (taken_ != each * receivers) + (confirmed_in_all_ != each * receivers * window_);
   }
   AggregatorStatistics statistics() const { return sender_.statistics(); }
 
  private:
   __attribute__((noinline)) void acknowledge(PeId source) {
-    until_next_[source] = acknowledged_messages;
-    told_[source] += acknowledged_messages;
+    until_next_[source] = window_;
+    told_[source] += window_;
     sender_.send(source, told_[source]);
   }
 
   Aggregator<std::uint64_t> sender_;
+  std::uint64_t window_;
   std::vector<std::uint64_t> until_next_;        // messages of each PE to come before the next acknowledgement
   std::vector<std::uint64_t> told_, confirmed_;  // by PE: handled here, as it was told; handled there, as it told
   std::uint64_t confirmed_in_all_ = 0, taken_ = 0;

@@ -22,6 +22,12 @@ std::optional<int> parse(int argc, char** argv, const About& about, Arguments& a
       app, "--messages",
       [&](const std::string& text) { arguments.messages = parse_count("--messages", text, 1, 1ull << 40); }, "M",
       fmt::format("{} [by size, at most {}]", about.messages_help, default_messages(about.bench, 1)));
+  if (about.acknowledged) {
+    add_value(
+        app, "--window",
+        [&](const std::string& text) { arguments.window = parse_count("--window", text, 1, 1ull << 40); }, "N",
+        fmt::format("messages of each PE that are acknowledged together [{}]", arguments.window));
+  }
   add_value(
       app, "--type", [&](const std::string& text) { arguments.type = parse_choice("--type", text, message_types); },
       "TYPE", message_types_help);

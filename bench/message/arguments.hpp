@@ -14,7 +14,8 @@ struct Arguments {
   std::string bench;  // the program is headway-BENCH
   std::size_t bytes = 8;
   std::uint64_t messages = 0;
-  std::string type;  // one of message_types
+  std::uint64_t window = 100;  // messages of a PE that are acknowledged together
+  std::string type;            // one of message_types
   AggregatorOptions aggregator;
   std::string json;  // a file, "-", or empty for a line on standard output
   bool pairs = false;
@@ -28,6 +29,7 @@ struct About {
   std::size_t bytes;          // the size of a message where --bytes says nothing
   bool pairs;                 // it needs an even number of PEs, else at least two
   bool ranges = false;        // it sends ranges, where not told to send one by one
+  bool acknowledged = false;  // its messages are acknowledged
   const char* messages_help;  // whose --messages are
 };
 

@@ -89,6 +89,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     record["options"] = options_record(pattern.options());
     record["options"]["type"] = arguments.type;
     record["options"]["variable"] = arguments.type != "fixed";
+    if (arguments.window != Arguments{}.window) record["options"]["window"] = arguments.window;
     if (arguments.one_by_one) record["options"]["one_by_one"] = true;
     report(record, arguments.json);
   }

@@ -39,7 +39,7 @@ class PlainPattern {
   typename Kind::Sender sender_;
 };
 
-/// Every 100 messages are acknowledged. Collective to make.
+/// Every window of messages is acknowledged. Collective to make.
 template <class Kind>
 class AcknowledgedPattern : public PlainPattern<Kind> {
  public:
@@ -50,7 +50,7 @@ class AcknowledgedPattern : public PlainPattern<Kind> {
 
  protected:
   AcknowledgedPattern(Pe& pe, const Arguments& arguments)
-      : PlainPattern<Kind>(pe, arguments), acknowledgements_(pe, arguments.aggregator) {}
+      : PlainPattern<Kind>(pe, arguments), acknowledgements_(pe, arguments.aggregator, arguments.window) {}
 
   Acknowledgements& acknowledgements() { return acknowledgements_; }
   const Acknowledgements& acknowledgements() const { return acknowledgements_; }

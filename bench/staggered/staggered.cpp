@@ -36,5 +36,6 @@ int main(int argc, char** argv) {
                              .help = "As headway-stream, with an acknowledgement per 100 messages; verified.",
                              .bytes = 8,
                              .pairs = true,
+                             .acknowledged = true,
                              .messages_help = "messages that each PE sends"});
 }

@@ -1,4 +1,4 @@
-/// As staggered, from every PE to every other: 100 messages to each, and on only when all of them are acknowledged. In
+/// As staggered, from every PE to every other: 100 messages to each (--window), and on only when all of them are acknowledged. In
 /// all m P (P - 1) messages.
 #include <message/measure.hpp>
 #include <message/pattern.hpp>
@@ -9,7 +9,7 @@ namespace {
 template <class Kind>
 class Synthetic : public AcknowledgedPattern<Kind> {
  public:
-  Synthetic(Pe& pe, const Arguments& arguments) : AcknowledgedPattern<Kind>(pe, arguments) {
+  Synthetic(Pe& pe, const Arguments& arguments) : AcknowledgedPattern<Kind>(pe, arguments), window_(arguments.window) {
     // Each begins with the next, so that not all send to the same one at once.
     for (std::size_t step = 1; step < pe.size(); ++step) others_.push_back((pe.id() + step) % pe.size());
   }
@@ -24,11 +24,11 @@ class Synthetic : public AcknowledgedPattern<Kind> {
   }
   void send(std::uint64_t messages) {
     for (std::uint64_t index = 0; index < messages;) {
-      const std::uint64_t end = std::min(messages, index + acknowledged_messages);
+      const std::uint64_t end = std::min(messages, index + window_);
       for (; index < end; ++index) {
         for (const std::size_t other : others_) this->send_to(other, index);
       }
-      const std::uint64_t expected = end / acknowledged_messages * acknowledged_messages * others_.size();
+      const std::uint64_t expected = end / window_ * window_ * others_.size();
       wait_until(this->pe(), [&] { return this->acknowledgements().confirmed() == expected; });
     }
   }
@@ -37,6 +37,7 @@ class Synthetic : public AcknowledgedPattern<Kind> {
   }
 
  private:
+  std::uint64_t window_;
   std::vector<std::size_t> others_;
 };
 
@@ -51,5 +52,6 @@ int main(int argc, char** argv) {
        .help = "Messages among all PEs, each of which waits for 100 from everybody to be acknowledged; verified.",
        .bytes = 100,
        .pairs = false,
+       .acknowledged = true,
        .messages_help = "messages that each PE sends to each other"});
 }
