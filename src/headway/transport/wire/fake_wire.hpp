@@ -1,6 +1,7 @@
 /// For tests: a wire between Ports of this process, on which everything takes its time, by a seed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -114,7 +115,7 @@ struct headway_wire {
       net.note_broken("a message does not fit the memory given for it");
       return 0;
     }
-    std::memcpy(receive->memory, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, static_cast<std::byte*>(receive->memory));
     event = {headway_wire_arrived, std::uint32_t(from), std::uint32_t(channel), 0, receive->cookie, bytes.size()};
     receives.erase(receive);
     queue.pop_front();

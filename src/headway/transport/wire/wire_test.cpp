@@ -302,7 +302,7 @@ bool is_refused(Processes& run) {
 TEST(Wire, messages_that_cannot_be_are_refused) {
   const auto bytes_of_frame = [](Frame frame, std::size_t bytes) {
     std::vector<std::byte> message(bytes);
-    std::memcpy(message.data(), &frame, std::min(bytes, sizeof frame));
+    std::copy_n(reinterpret_cast<const std::byte*>(&frame), std::min(bytes, sizeof frame), message.begin());
     return message;
   };
   const Frame good{make_link(Kind::frame, 0), {100, 0, 1, 0, 0, 0, 0, 0, 0, 0}};
