@@ -1,11 +1,11 @@
-"""Figures between hosts: programs on two hosts that are namespaces of this machine, joined by TCP (tests/hosts/hosts)."""
+"""Figures between hosts, which are namespaces of this machine, joined by TCP (tests/hosts/hosts)."""
 from __future__ import annotations
 
 import json
 import os
 import statistics
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,9 +47,9 @@ def in_turns(jobs: dict[str, Job], rounds: int, results: Path) -> dict[str, list
 
 
 def ratio(of: list[Record], to: list[Record]) -> Record:
-    """Of speeds of neighbours; bounds from 9 pairs on, by the sign test."""
+    """Of speeds of neighbours; with bounds for 9 pairs, by the sign test."""
     pairs = sorted(speed(a) / speed(b) for a, b in zip(of, to))
-    bounds = {"low": pairs[1], "high": pairs[-2]} if len(pairs) >= 9 else {}
+    bounds = {"low": pairs[1], "high": pairs[-2]} if len(pairs) == 9 else {}
     return {"median": statistics.median(pairs), **bounds}
 
 
@@ -69,13 +69,14 @@ def environment_of_mpich(build: Path) -> None:
         os.environ.setdefault("HOSTS_MPICH_PRELOAD", str(preload))
 
 
-def of_transport(name: str, headway: Path) -> list[str]:
-    """Starts one process on each of two hosts."""
-    two_hosts = [str(HOSTS), "run", "2", "--timeout", "100"]
+def of_transport(name: str, headway: Path, hosts: int = 2, per_host: int = 1) -> list[str]:
+    """Starts so many processes on each of so many hosts."""
+    start = [str(HOSTS), "run", str(hosts), "--timeout", "100"]
     if name == "ucx":
-        return [*two_hosts, str(headway), "run", "--transport", "ucx", "-n", "2", "--hosts", "h1,h2", "--agent",
+        names = ",".join(f"h{i + 1}" for i in range(hosts))
+        return [*start, str(headway), "run", "--transport", "ucx", "-n", str(hosts * per_host), "--hosts", names, "--agent",
                 str(HOSTS.parent / "agent")]
-    return [*two_hosts, "hosts", "mpi", name, "1"]
+    return [*start, "hosts", "mpi", name, str(per_host)]
 
 
 def between_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
@@ -100,10 +101,12 @@ def between_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
         yield compared(f"{transport}: pingpong, 8 bytes, direct", ours("pingpong", "--mode", "direct", "--bytes", "8"),
                        peer("pingpong", "--mode", "mpi", "--bytes", "8"), f"x {mpi}'s speed", 0.9, rounds, results)
         yield from of_randomaccess(transport, mpi, ours, peer, rounds, results)
+    yield from routes_over_hosts(headway, results, rounds)
     yield from under_mpirun(headway, results, rounds)
 
 
-def of_randomaccess(transport, mpi, ours, peer, rounds: int, results: Path) -> Iterator[Row]:
+def of_randomaccess(transport: str, mpi: str, ours: Callable[..., Job], peer: Callable[..., Job], rounds: int,
+                    results: Path) -> Iterator[Row]:
     for log2, each in (("14", "2048"), ("20", "32")):
         work = ["--log2", log2, "--updates-per-word", each]
         jobs = {"ours": ours("randomaccess", "--mode", "1d", *work)}
@@ -116,6 +119,20 @@ def of_randomaccess(transport, mpi, ours, peer, rounds: int, results: Path) -> I
     yield compared(f"{transport}: randomaccess, 2^14 words, 1d",
                    ours("randomaccess", "--mode", "1d", "--log2", "14", "--updates-per-word", "1024"),
                    peer("randomaccess", "--mode", "mpi-direct", "--log2", "14"), f"x mpi-direct, {mpi}", 50, rounds, results)
+
+
+def routes_over_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
+    """16 PEs on 4 hosts, at equal memory: 16 buffers with 1d, with whs 3 of four times the size and 4 as small, with hh less."""
+    start = of_transport("openmpi", headway, 4, 4)
+    for updates, log2 in (("2^15", "13"), ("2^22", "20")):
+        jobs = {mode: Job(start, [str(headway.parent / "headway-randomaccess"), "--log2", log2, "--mode", mode,
+                                  "--buffer-bytes", size]) for mode, size in (("1d", "4K"), ("whs", "16K"), ("hh", "16K"))}
+        done = in_turns(jobs, rounds, results)
+        crossing = {mode: middle(records)["frames_between_hosts"] for mode, records in done.items()}
+        for mode in ("whs", "hh"):
+            what, fewer = f"4 hosts of 4 PEs, {updates} updates, {mode}", crossing["1d"] / crossing[mode]
+            yield Row(f"{what}: frames between hosts", str(crossing[mode]), fewer, ">= 3", fewer >= 3, "times fewer than 1d")
+            yield at_least(what, middle(done[mode]), ratio(done[mode], done["1d"]), "x 1d's speed", 1)
 
 
 def under_mpirun(headway: Path, results: Path, rounds: int) -> Iterator[Row]:

@@ -41,7 +41,7 @@ class ProcessPes {
   [[noreturn]] void fail(std::size_t pe, FailureKind kind, const char* what, const char* why = "");
 
   virtual std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) = 0;
-  /// Whether each PE has a core of its own.
+  /// What a PE does first when it has nothing to do.
   virtual Idle idle() const = 0;
   /// Called now and then while a PE waits.
   virtual void while_waiting() = 0;
