@@ -9,6 +9,12 @@ if(HEADWAY_WERROR)
   target_compile_options(headway_warnings INTERFACE -Werror)
 endif()
 
+# fmt, as headers whose larger half is compiled once, in headway_base (base/fmt.cpp), in a namespace of our own: no program
+# that brings fmt along meets this one.
+add_library(headway_fmt INTERFACE)
+target_include_directories(headway_fmt INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_compile_definitions(headway_fmt INTERFACE "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace headway {" FMT_END_NAMESPACE=}})
+
 # headway_layer(NAME SOURCES a.cpp ... USES lower-layer ...): the library headway_NAME, alias headway::NAME.
 function(headway_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
@@ -23,7 +29,7 @@ function(headway_layer name)
   target_include_directories(headway_${name} PUBLIC $<BUILD_INTERFACE:${root}> $<INSTALL_INTERFACE:include>)
   list(TRANSFORM ARG_USES PREPEND headway_)
   target_link_libraries(headway_${name} PUBLIC ${ARG_USES} Threads::Threads
-    PRIVATE $<BUILD_INTERFACE:headway_warnings> $<BUILD_INTERFACE:fmt::fmt-header-only>)
+    PRIVATE $<BUILD_INTERFACE:headway_warnings> $<BUILD_INTERFACE:headway_fmt>)
   set_property(GLOBAL APPEND PROPERTY HEADWAY_LAYERS ${name})
 
   # Every header of the layer compiles on its own, with nothing but the include roots the layer has.
@@ -41,6 +47,7 @@ function(headway_layer name)
     if(checks)
       add_library(headway_${name}_headers OBJECT ${checks})
       target_link_libraries(headway_${name}_headers PRIVATE headway_${name} headway_warnings)
+      target_compile_options(headway_${name}_headers PRIVATE -O0)
     endif()
   endif()
 endfunction()

@@ -112,7 +112,7 @@ inline constexpr Shape shapes[] = {{1, 1},
                                    {7, 1},
                                    {8, 4},
                                    {13, 1},
-#if defined(HEADWAY_SIM)
+#if defined(HEADWAY_SIM) && !defined(__SANITIZE_THREAD__)  // which has one thread to look at there
                                    {13, 13, "delay=30us,jitter=3,refuse=0.1,inbox=16,per-process=4,slow=2:20"}
 #endif
 };
