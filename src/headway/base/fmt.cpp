@@ -1,5 +1,5 @@
-// What fmt does not do in its headers, compiled here once: where every file that formats compiled it anew, that took half of
-// the time of a build.
+// What fmt does not do in its headers, compiled here once: where every file that formats compiled it anew, that took
+// half of the time of a build.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
