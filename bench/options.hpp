@@ -15,9 +15,9 @@
 
 namespace headway::bench {
 
-/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout, --delay-cost and --ordered, stored to `options`,
-/// whose members keep their meaning of "derived" where an option is not given. Values are refused here where no
-/// aggregator could take them; what depends on the message type is the aggregator's to refuse.
+/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout, --delay-cost, --patient and --ordered, stored to
+/// `options`, whose members keep their meaning of "derived" where an option is not given. Values are refused here where
+/// no aggregator could take them; what depends on the message type is the aggregator's to refuse.
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
@@ -47,6 +47,8 @@ inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
       app, "--delay-cost",
       [&](const std::string& text) { options.delay_cost = parse_delay_cost("--delay-cost", text); }, "COST",
       "what it costs that a message waits: seconds for each second, such as 0.01 [0]");
+  app.add_flag_callback(
+      "--patient", [&] { options.flush_when_idle = false; }, patient_help);
   app.add_flag("--ordered", options.ordered, "first in, first out for each pair of PEs");
 }
 
@@ -107,6 +109,7 @@ inline Json options_record(const AggregatorOptions& effective) {
                   {"cutoff", effective.cutoff},
                   {"timeout_us", nullptr},
                   {"delay_cost", effective.delay_cost},
+                  {"flush_when_idle", effective.flush_when_idle},
                   {"ordered", effective.ordered}};
   if (effective.timeout != std::chrono::nanoseconds::max()) {
     options["timeout_us"] = std::chrono::duration<double, std::micro>(effective.timeout).count();

@@ -139,6 +139,8 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
   add.pass_on("--delay-cost", "COST", "what it costs that a message waits: seconds for each second, such as 0.01 [0]",
               [](const std::string& text) { bench::parse_delay_cost("--delay-cost", text); });
   app.add_flag_callback(
+      "--patient", [&] { request.passed_on.emplace_back("--patient"); }, bench::patient_help);
+  app.add_flag_callback(
       "--ordered", [&] { request.passed_on.emplace_back("--ordered"); }, "first in, first out for each pair of PEs");
 }
 

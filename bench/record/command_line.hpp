@@ -36,6 +36,9 @@ std::vector<std::string> parse_list(std::string_view what, std::string_view text
 /// `text` if it is one of `allowed`; else an error with the nearest and all of them.
 std::string parse_choice(std::string_view what, std::string_view text, std::span<const std::string> allowed);
 
+inline constexpr const char* patient_help =
+    "an idle PE waits for full buffers, or --timeout, instead of sending what it has";
+
 /// The entry of `allowed` that `text` was probably meant to be, or empty.
 std::string nearest(std::string_view text, std::span<const std::string> allowed);
 
