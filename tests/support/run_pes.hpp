@@ -1,7 +1,8 @@
 /// Runs a test's body on PEs of their own, from a test process that is none of them. For GoogleTest.
 ///
 /// The PEs are forked: EXPECT and ASSERT work in the body and are reported from there, but what it changes in memory is
-/// gone at its end. What the test wants to know goes through Shared. No threads may run in the test process.
+/// gone at its end. What the test wants to know goes through Shared. No threads may run in the test process. The same
+/// holds where a launcher starts the PEs (launched_pes.hpp).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <support/launched_pes.hpp>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,7 +59,9 @@ class Shared {
 
  public:
   explicit Shared(std::size_t size = 1) : size_(size) {
-    void* memory = mmap(nullptr, size * sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const int file = launches() ? shared_file(size * sizeof(T)) : -1;
+    void* memory = mmap(nullptr, size * sizeof(T), PROT_READ | PROT_WRITE,
+                        file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     values_ = static_cast<T*>(memory);
   }
@@ -87,15 +91,21 @@ int run_pes(std::size_t pes, std::size_t pes_per_process, Body body, const Setti
   settings.insert(settings.end(), more.begin(), more.end());
   const Environment environment(settings);
   const bool failed_before = ::testing::Test::HasFailure();
-  return run(0, nullptr, [&body, failed_before](Pe& pe) -> int {
-    int status = 0;
-    if constexpr (std::is_void_v<std::invoke_result_t<Body&, Pe&>>)
-      body(pe);
-    else
-      status = body(pe);
-    if (status == 0 && !failed_before && ::testing::Test::HasFailure()) status = 1;
-    return status;
-  });
+  const auto run_here = [&body, failed_before] {
+    return run(0, nullptr, [&body, failed_before](Pe& pe) -> int {
+      int status = 0;
+      if constexpr (std::is_void_v<std::invoke_result_t<Body&, Pe&>>)
+        body(pe);
+      else
+        status = body(pe);
+      if (status == 0 && !failed_before && ::testing::Test::HasFailure()) status = 1;
+      return status;
+    });
+  };
+  if (launches() && std::getenv("HEADWAY_TRANSPORT") == nullptr) {
+    return launch_run((pes + pes_per_process - 1) / pes_per_process, run_here);
+  }
+  return run_here();
 }
 
 /// How many PEs, how many of them in each process, and on which transport.
@@ -121,6 +131,7 @@ inline constexpr Shape shapes[] = {{1, 1},
 template <class Body>
 int run_shape(Shape shape, Body body, Settings settings) {
   if (shape.simulated != nullptr) {
+    if (launches()) return 0;
     settings.insert(settings.end(), {{"HEADWAY_TRANSPORT", "sim"}, {"HEADWAY_SIM", shape.simulated}});
   }
   return run_pes(shape.pes, shape.pes_per_process, std::move(body), settings);
@@ -144,6 +155,8 @@ struct Outcome {
 /// run_pes() with standard error caught.
 template <class Body>
 Outcome catch_run(Shape shape, Body body, const Settings& more = {}) {
+  if (launched() != nullptr)
+    return {run_shape(shape, std::move(body), more), {}};  // the test gets it from the launcher
   std::FILE* file = std::tmpfile();
   if (file == nullptr) throw std::bad_alloc();
   std::fflush(stderr);

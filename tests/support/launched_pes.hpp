@@ -1,0 +1,112 @@
+/// Runs whose PEs a launcher starts. Where TEST_LAUNCHER names one, such as `mpirun --oversubscribe`, a test starts
+/// itself below it, once for each of its runs: there it takes the same way to the same run, told how the runs before
+/// have ended, and its processes are the PEs' processes. What the PEs share with the test lies in memory of the test.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace headway::testing {
+
+/// How far the test that is running has come.
+struct Way {
+  const ::testing::TestInfo* test = nullptr;
+  std::vector<int> statuses;  // of its runs so far
+  std::vector<int> memories;  // what it shares: files in memory, as file descriptors of `owner`
+  std::size_t shared = 0;     // of these, how many are mapped
+  long owner = 0;             // the test's process
+  int output = -1;            // standard output, while nothing that the test has already said goes there
+
+  static Way& now() {
+    static Way way;
+    if (const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info(); test != way.test) {
+      for (const int file : way.memories) close(file);
+      way = {.test = test, .statuses = {}, .memories = {}, .owner = getpid()};
+    }
+    return way;
+  }
+};
+
+inline bool launches() { return std::getenv("TEST_LAUNCHER") != nullptr; }
+
+/// In a process that a launcher has started for a run: how far the test was when it did so.
+inline const Way* launched() {
+  static const Way* const way = []() -> const Way* {
+    const char* const text = std::getenv("TEST_WAY");
+    if (text == nullptr) return nullptr;
+    auto* const result = new Way;
+    std::istringstream in(text);
+    std::size_t runs = 0;
+    in >> result->owner >> runs;
+    result->statuses.resize(runs);
+    for (int& status : result->statuses) in >> status;
+    for (int file; in >> file;) result->memories.push_back(file);
+    return result;
+  }();
+  return way;
+}
+
+/// A file of the test's, for memory that it shares with PEs that a launcher starts. Throws std::bad_alloc.
+inline int shared_file(std::size_t bytes) {
+  Way& way = Way::now();
+  if (const Way* const there = launched()) {
+    if (way.shared >= there->memories.size()) throw std::bad_alloc();
+    const std::string path =
+        "/proc/" + std::to_string(there->owner) + "/fd/" + std::to_string(there->memories[way.shared++]);
+    return open(path.c_str(), O_RDWR | O_CLOEXEC);
+  }
+  const int file = memfd_create("headway test", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, off_t(bytes)) != 0) throw std::bad_alloc();
+  way.memories.push_back(file);
+  return file;
+}
+
+/// Starts the test below the launcher, up to here, and returns the status of `processes` processes; in these, calls
+/// run() and ends.
+template <class Run>
+int launch_run(std::size_t processes, Run run) {
+  Way& way = Way::now();
+  if (const Way* const there = launched()) {
+    if (way.output < 0) {
+      std::fflush(stdout);
+      way.output = dup(STDOUT_FILENO);
+      if (std::freopen("/dev/null", "w", stdout) == nullptr) std::abort();
+    }
+    if (way.statuses.size() < there->statuses.size()) {
+      way.statuses.push_back(there->statuses[way.statuses.size()]);
+      return way.statuses.back();
+    }
+    std::fflush(stdout);
+    dup2(way.output, STDOUT_FILENO);
+    const int status = run();
+    std::fflush(stdout);
+    std::exit(status);
+  }
+  std::ostringstream text;
+  text << way.owner << ' ' << way.statuses.size();
+  for (const int status : way.statuses) text << ' ' << status;
+  for (const int file : way.memories) text << ' ' << file;
+  setenv("TEST_WAY", text.str().c_str(), 1);
+  std::ostringstream command;
+  command << std::getenv("TEST_LAUNCHER") << " -n " << processes << " '"
+          << std::filesystem::read_symlink("/proc/self/exe").string()
+          << "' --gtest_brief=1 '--gtest_filter=" << way.test->test_suite_name() << '.' << way.test->name() << '\'';
+  std::fflush(stdout);
+  const int ended = std::system(command.str().c_str());
+  unsetenv("TEST_WAY");
+  way.statuses.push_back(WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended));
+  return way.statuses.back();
+}
+
+}  // namespace headway::testing
