@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -23,16 +24,20 @@ namespace headway::testing {
 struct Way {
   const ::testing::TestInfo* test = nullptr;
   std::vector<int> statuses;  // of its runs so far
-  std::vector<int> memories;  // what it shares: files in memory, as file descriptors of `owner`
-  std::size_t shared = 0;     // of these, how many are mapped
-  long owner = 0;             // the test's process
+  std::vector<int> memories;  // files in memory that it shares, as descriptors of `owner`; first those of all tests
+  std::size_t mapped = 0;     // of these, in a process that was launched
+  std::size_t of_all = 0;     // of these, made before any test
+  long owner = getpid();      // the test's process
   int output = -1;            // standard output, while nothing that the test has already said goes there
 
   static Way& now() {
     static Way way;
     if (const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info(); test != way.test) {
-      for (const int file : way.memories) close(file);
-      way = {.test = test, .statuses = {}, .memories = {}, .owner = getpid()};
+      if (way.test == nullptr) way.of_all = std::max(way.memories.size(), way.mapped);
+      for (; way.memories.size() > way.of_all; way.memories.pop_back()) close(way.memories.back());
+      way.mapped = way.of_all;
+      way.statuses.clear();
+      way.test = test;
     }
     return way;
   }
@@ -61,9 +66,9 @@ inline const Way* launched() {
 inline int shared_file(std::size_t bytes) {
   Way& way = Way::now();
   if (const Way* const there = launched()) {
-    if (way.shared >= there->memories.size()) throw std::bad_alloc();
+    if (way.mapped >= there->memories.size()) throw std::bad_alloc();
     const std::string path =
-        "/proc/" + std::to_string(there->owner) + "/fd/" + std::to_string(there->memories[way.shared++]);
+        "/proc/" + std::to_string(there->owner) + "/fd/" + std::to_string(there->memories[way.mapped++]);
     return open(path.c_str(), O_RDWR | O_CLOEXEC);
   }
   const int file = memfd_create("headway test", MFD_CLOEXEC);

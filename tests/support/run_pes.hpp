@@ -131,7 +131,7 @@ inline constexpr Shape shapes[] = {{1, 1},
 template <class Body>
 int run_shape(Shape shape, Body body, Settings settings) {
   if (shape.simulated != nullptr) {
-    if (launches()) return 0;
+    if (launched() != nullptr) return 0;
     settings.insert(settings.end(), {{"HEADWAY_TRANSPORT", "sim"}, {"HEADWAY_SIM", shape.simulated}});
   }
   return run_pes(shape.pes, shape.pes_per_process, std::move(body), settings);
