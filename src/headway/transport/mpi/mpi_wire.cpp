@@ -1,5 +1,6 @@
 // The wire over MPI: one source, compiled once for each MPI that the build finds. It uses what MPI 3.0 has, from one
 // thread at a time, on a communicator of its own, so that it is apart from the user's calls.
+#include <headway/transport/wire/wire.h>
 #include <mpi.h>
 #include <sched.h>
 #include <unistd.h>
@@ -8,9 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <headway/transport/wire/wire.h>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -40,10 +41,11 @@ struct headway_wire {
   MPI_Datatype unit = MPI_DATATYPE_NULL;  // of large messages, whose length would not fit an int in bytes
   int size = 0, rank = 0;
   bool any_thread = false, was_there = false;
-  std::deque<Receive> frames;   // oldest first: messages fill them in this order
-  std::vector<Receive> large;   // of one source, in order
+  std::deque<Receive> frames;  // oldest first: messages fill them in this order
+  bool came = false;           // one of them, at the last look
+  std::vector<Receive> large;  // of one source, in order
   std::vector<Send> sends;
-  std::size_t look_at = 0;      // the send to look at next
+  std::size_t look_at = 0;  // the send to look at next
   std::vector<std::uint64_t> sent_to;
   MPI_Request settling = MPI_REQUEST_NULL;
   std::uint64_t arriving = 0;
@@ -67,9 +69,9 @@ int fail(headway_wire& wire, const char* call, int error) {
 }
 
 // Of a call that a function of the wire makes: its failure is the function's.
-#define TRY(call, ...)                                                             \
-  do {                                                                             \
-    if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error);     \
+#define TRY(call, ...)                                                         \
+  do {                                                                         \
+    if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error); \
   } while (false)
 
 /// At the end of the program, where the user's has not done it.
@@ -107,7 +109,8 @@ int begin(headway_wire* wire) {
   return 0;
 }
 
-int start(const headway_wire_meeting* /*none*/, headway_wire** result, headway_wire_facts* facts, char* reason, std::size_t reason_bytes) {
+int start(const headway_wire_meeting* /*none*/, headway_wire** result, headway_wire_facts* facts, char* reason,
+          std::size_t reason_bytes) {
   headway_wire* wire = &the_wire;
   if (wire->comm == MPI_COMM_NULL && begin(wire) != 0) {
     std::snprintf(reason, reason_bytes, "%s", wire->failure.c_str());
@@ -156,10 +159,12 @@ int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, voi
 }
 
 /// Messages match receives in the order in which these were posted, but need not complete in it: looking at the oldest
-/// alone keeps theirs.
+/// alone keeps theirs. A look at one that has not come asks the system, which takes as long as a short message: behind
+/// the first after a while nobody looks for a second, whose turn is next.
 int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
-  while (count < events_max && !wire->frames.empty()) {
+  const bool several = std::exchange(wire->came, false);
+  while (count < events_max && !wire->frames.empty() && (several || count == 0)) {
     Receive& oldest = wire->frames.front();
     int done = oldest.request == MPI_REQUEST_NULL, cancelled = 0, bytes = 0;  // seen to by wait
     if (done == 0) {
@@ -176,9 +181,11 @@ int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_ma
       wire->failure = "a receive was given up: a process has died, or can no longer be reached";
       return -1;
     }
-    events[count++] = {headway_wire_arrived, std::uint32_t(oldest.status.MPI_SOURCE), headway_wire_frames, 0,
+    events[count++] = {headway_wire_arrived, std::uint32_t(oldest.status.MPI_SOURCE),
+                       headway_wire_frames,  0,
                        oldest.cookie,        std::uint64_t(bytes)};
     wire->frames.pop_front();
+    wire->came = true;
   }
   return count;
 }
@@ -253,7 +260,8 @@ std::uint32_t lost(headway_wire* wire) {
 // --- what waits
 
 #ifdef HEADWAY_SMPI
-// There a rank that waits takes nothing from others, and of collective operations only those that wait are cheap to simulate.
+// There a rank that waits takes nothing from others, and of collective operations only those that wait are cheap to
+// simulate.
 int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
   TRY(MPI_Allgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm);
   return 0;
