@@ -125,8 +125,8 @@ void Port::send_raw(std::size_t process, std::span<const std::byte> bytes) {
   std::memcpy(copy, bytes.data(), bytes.size());
   const std::uint64_t cookie = reinterpret_cast<std::uintptr_t>(copy) | (short_one ? is_slot : is_heap);
   ++sends_;
-  const int done = check(options_.functions->send(options_.wire, std::uint32_t(process), headway_wire_frames, copy,
-                                                  bytes.size(), cookie));
+  const int done = check(
+      options_.functions->send(options_.wire, std::uint32_t(process), headway_wire_frames, copy, bytes.size(), cookie));
   if (done != 0) sent(cookie);
 }
 
@@ -173,7 +173,12 @@ void Port::sent(std::uint64_t cookie) {
 
 bool Port::progress() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  return lock.owns_lock() && progress_locked();
+  if (!lock.owns_lock()) return false;
+  bool any = false;
+  const std::uint64_t before = counts_.frames_received;
+  for (unsigned looks = 0; looks < looks_max && counts_.frames_received == before && progress_locked(); ++looks)
+    any = true;
+  return any;
 }
 
 bool Port::wait(std::int64_t ns_max) {
@@ -211,9 +216,7 @@ bool Port::progress_locked() {
 void Port::received(Block* block) {
   const Kind kind = block->bytes < sizeof(Frame) ? Kind::frame : kind_of(block->frame().link);
   switch (kind) {
-    case Kind::credit:
-      take_credit(*block);
-      return memory_.put(block);
+    case Kind::credit: take_credit(*block); return memory_.put(block);
     case Kind::service: {
       const std::span<const std::byte> bytes(block->memory + frame_overhead, block->bytes - frame_overhead);
       services_.push_back({block->process, std::vector<std::byte>(bytes.begin(), bytes.end())});
@@ -236,8 +239,8 @@ void Port::announced(Block* block) {
   memory_.put(block);
   if (!whole || announcement.bytes != bytes_of(announcement.head.header) ||
       announcement.bytes <= options_.posted_bytes || announcement.bytes > budget_bytes_max) {
-    throw InvalidFrame(fmt::format("process {} has announced a frame to process {} that cannot be", process,
-                                   options_.process));
+    throw InvalidFrame(
+        fmt::format("process {} has announced a frame to process {} that cannot be", process, options_.process));
   }
   Block* const large = memory_.of_size(announcement.bytes);
   sources_[process].behind.push_back(large);
@@ -313,8 +316,8 @@ void Port::take_credit(const Block& block) {
   std::memcpy(&message, block.memory, std::min(block.bytes, sizeof message));
   const std::size_t pe = target_of(message.head.link), from = message.head.header.source;
   if (!whole || pe >= own_pes_ || from / options_.pes_per_process != block.process || from >= options_.pes) {
-    throw InvalidFrame(fmt::format("process {} has released frames of process {} that cannot be", block.process,
-                                   options_.process));
+    throw InvalidFrame(
+        fmt::format("process {} has released frames of process {} that cannot be", block.process, options_.process));
   }
   taken_[pe * options_.pes + from].set_released(message.released);
 }

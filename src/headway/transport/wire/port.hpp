@@ -93,6 +93,7 @@ class Port {
   mutable std::atomic<bool> has_lost_{false};
   static constexpr std::size_t slot_bytes = 128;
   static constexpr int events_max = 32;
+  static constexpr unsigned looks_max = 16;  // at what says nothing to a PE, before the frame that may be behind it
 
   struct Inbox {
     std::atomic<std::size_t> count{0};
