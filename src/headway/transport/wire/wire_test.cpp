@@ -248,6 +248,7 @@ TEST(Credit, bounds_what_a_receiver_that_releases_nothing_must_hold) {
   EXPECT_GE(frames * 1000, 20'000u);
   EXPECT_LE(frames * 1032, 32768u);
   EXPECT_LE(run.ports[1]->receive_bytes_peak(), receive_bytes_bound(run, 2, 1, 32768));
+  run.close();
 }
 
 TEST(Credit, of_frames_with_hops_left_leaves_room_for_those_with_fewer_and_for_the_runtimes_own) {
@@ -256,6 +257,7 @@ TEST(Credit, of_frames_with_hops_left_leaves_room_for_those_with_fewer_and_for_t
   EXPECT_GT(post_until_refused(run, 1000, 1), 1u);
   EXPECT_GT(post_until_refused(run, 1000, 0), 1u);
   EXPECT_NE(post(run, 20, 0, FrameKind::control), Endpoint::Posted::refused);
+  run.close();
 }
 
 TEST(Credit, of_released_frames_comes_back_also_for_one_larger_than_all_of_it) {
@@ -269,6 +271,7 @@ TEST(Credit, of_released_frames_comes_back_also_for_one_larger_than_all_of_it) {
     }
     ASSERT_NE(post(run, 15'000, 0), Endpoint::Posted::refused);
   }
+  run.close();
 }
 
 TEST(Wire, frames_of_one_process_reach_their_pe_without_it) {
@@ -341,6 +344,7 @@ TEST(Wire, services_pass_what_waits_for_credit) {
   ASSERT_EQ(services.size(), 1u);
   EXPECT_EQ(services[0].process, 0u);
   EXPECT_EQ(services[0].bytes, bytes);
+  run.close();
 }
 
 }  // namespace
