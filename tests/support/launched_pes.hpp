@@ -69,7 +69,9 @@ inline int shared_file(std::size_t bytes) {
     if (way.mapped >= there->memories.size()) throw std::bad_alloc();
     const std::string path =
         "/proc/" + std::to_string(there->owner) + "/fd/" + std::to_string(there->memories[way.mapped++]);
-    return open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) throw std::bad_alloc();
+    return file;
   }
   const int file = memfd_create("headway test", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, off_t(bytes)) != 0) throw std::bad_alloc();

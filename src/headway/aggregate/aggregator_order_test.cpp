@@ -5,6 +5,7 @@
 #include <headway/aggregate/aggregator.hpp>
 #include <span>
 #include <support/run_pes.hpp>
+#include <support/topologies.hpp>
 #include <vector>
 
 namespace headway {
@@ -13,10 +14,8 @@ namespace {
 using testing::expect_run;
 using testing::Shape;
 using testing::shapes;
+using testing::topologies;
 
-constexpr Topology topologies[] = {
-    direct(),           grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::wsp), grid(1, Scheme::pp),
-    grid(2, Scheme::pp)};
 
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ x >> 31) * 0x7fb5d329728ea185;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <support/run_pes.hpp>
+#include <support/topologies.hpp>
 #include <thread>
 #include <vector>
 
@@ -22,10 +23,8 @@ using testing::Outcome;
 using testing::Shape;
 using testing::shapes;
 using testing::Shared;
+using testing::topologies;
 
-constexpr Topology topologies[] = {
-    direct(),           grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::wsp), grid(1, Scheme::pp),
-    grid(2, Scheme::pp)};
 
 void add_to(std::uint64_t& sum, std::uint64_t value) { sum += value; }
 void add_from(Pe& pe, PeId source, std::uint64_t& sum, std::uint64_t value) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <support/run_pes.hpp>
+#include <support/topologies.hpp>
 #include <thread>
 #include <vector>
 
@@ -23,11 +24,9 @@ using testing::Settings;
 using testing::Shape;
 using testing::shapes;
 using testing::Shared;
+using testing::topologies;
 using namespace std::chrono_literals;
 
-constexpr Topology topologies[] = {
-    direct(),           grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::wsp), grid(1, Scheme::pp),
-    grid(2, Scheme::pp)};
 
 /// Options with which a buffer is sent only when it is full, or for the end of its scope.
 AggregatorOptions patient(Topology topology = grid(1)) {
