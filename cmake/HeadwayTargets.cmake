@@ -12,7 +12,7 @@ endif()
 # fmt, as headers whose larger half is compiled once, in headway_base (base/fmt.cpp), in a namespace of our own: no program
 # that brings fmt along meets this one.
 add_library(headway_fmt INTERFACE)
-target_include_directories(headway_fmt INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_include_directories(headway_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
 target_compile_definitions(headway_fmt INTERFACE "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace headway {" FMT_END_NAMESPACE=}})
 
 # headway_layer(NAME SOURCES a.cpp ... USES lower-layer ...): the library headway_NAME, alias headway::NAME.
