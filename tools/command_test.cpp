@@ -258,6 +258,23 @@ TEST(Command, bench_runs_every_mode_verified_and_writes_one_record_each) {
   }
 }
 
+TEST(Command, patient_benchmarks_flush_nothing_because_they_are_idle) {
+  for (const bool patient : {false, true}) {
+    std::vector<std::string> arguments{"bench", "synthetic", "--mode", "2d", "--messages", "200", "--bytes", "8",
+                                       "--pes", "4", "--timeout", "200us", "--repeat", "1", "--json", "-"};
+    if (patient) arguments.emplace_back("--patient");
+    const ChildResult result = headway(arguments);
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const auto record = bench::Json::parse(result.output)["records"][0];
+    EXPECT_EQ(record["verified"], true);
+    EXPECT_EQ(record["options"]["flush_when_idle"], !patient);
+    if (patient)
+      EXPECT_EQ(record["flush"]["idle"], 0);
+    else
+      EXPECT_GT(record["flush"]["idle"], 0);
+  }
+}
+
 TEST(Command, every_benchmark_of_messages_runs_verified) {
   for (const std::string name : {"pingpong", "stream", "staggered", "synthetic"}) {
     const ChildResult result = headway({"bench", name, "--mode", "direct,1d", "--bytes", "8,1K", "--messages", "250",
