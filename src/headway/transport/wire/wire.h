@@ -89,7 +89,8 @@ typedef struct headway_wire_functions {
   int (*receive)(headway_wire* wire, uint32_t channel, uint32_t source, void* memory, size_t bytes, uint64_t cookie);
 
   /* Moves what can be moved, without waiting, and writes up to `events_max` events; returns how many. Messages of one
-   * process on headway_wire_frames are reported in their order. Where `events_max` is returned there may be more. */
+   * process on headway_wire_frames are reported in their order. There may be more than it found; where it
+   * returns 0 there was nothing. */
   int (*progress)(headway_wire* wire, headway_wire_event* events, int events_max);
 
   /* After this process's last send: call it until it returns 1 instead of 0. Then `arriving` is how many messages the
