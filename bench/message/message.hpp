@@ -73,7 +73,8 @@ inline void stamp(std::byte* message, std::size_t bytes, std::uint64_t index) {
     std::memcpy(message, &index, 8);
     std::memcpy(message + bytes - 8, &complement, 8);
   } else {
-    std::memcpy(message, &index, bytes < 8 ? bytes : 8);
+    const std::uint64_t shown = index;  // index itself stays in a register
+    std::memcpy(message, &shown, bytes < 8 ? bytes : 8);
   }
 }
 

@@ -71,7 +71,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     } else if constexpr (good_arguments) {
       const std::size_t bytes = Format::bytes(args...);
       const auto fill = [&](std::byte * at) __attribute__((always_inline)) { Format::pack(at, args...); };
-      if (!send_packed(destination, bytes, fill)) {
+      if (!send_packed<Format::owning>(destination, bytes, fill)) {
         send_off_path(destination, aggregate::keep_in_register(args)...);
       }
     }
@@ -132,14 +132,16 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if (count == 0) return 0;
     aggregate::Row row = begin_row(std::uint32_t(destination));
     for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
-      ask_for_what_follows(row.at, Format::fixed_bytes);
+      ask_for_what_follows<64>(row.at, Format::fixed_bytes);
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
     }
     return count;
   }
 
-  /// The fast path for messages of variable size: fill(at) writes the message. False where it does not apply.
-  template <class Fill>
+  /// The fast path for messages of variable size: fill(at) writes the message. False where it does not apply. What
+  /// may throw, as a program's `serialize` may, writes before the message counts. Others write after it: the next
+  /// message finds its place, which lies in memory, without waiting for them (1.1 to 1.3 times).
+  template <bool may_throw, class Fill>
   inline __attribute__((always_inline)) bool send_packed(std::size_t destination, std::size_t bytes, Fill fill) {
     if (destination >= fast_size_) return false;
     aggregate::Slot& slot = slots_[destination];
@@ -147,12 +149,13 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     std::byte* const end = at + Format::padded(bytes);
     if (end >= slot.limit || bytes >= alone_from_) [[unlikely]]
       return false;
-    fill(at);
-    slot.cursor = end;
-    const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
+    if constexpr (may_throw) fill(at);
     std::byte* const limit = slot.limit;
+    const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
     std::memcpy(limit + slot.entry_at, &entry, 8);
     slot.limit = limit - entry_bytes_;
+    slot.cursor = end;
+    if constexpr (!may_throw) fill(at);
     return true;
   }
 

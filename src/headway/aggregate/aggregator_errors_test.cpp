@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/calls.hpp>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
+#include <utility>
 
 namespace headway {
 namespace {
@@ -213,6 +215,51 @@ TEST(Misuse, messages_for_an_aggregator_that_is_never_made_are_reported_as_undel
     pe.quiesce();
   });
   expect_says(outcome, 123, {"2 messages", "from PE 0", "from PE 1", "undelivered on PE 2", "never made"});
+}
+
+/// Throws when it is written, not when it is measured before, where `refused` says so.
+struct Reluctant {
+  std::uint64_t number = 0;
+  std::string text;
+  bool refused = false, measured = false;
+  void serialize(auto& archive) {
+    if (refused && std::exchange(measured, true)) throw std::runtime_error("rather not");
+    archive(number, text);
+  }
+};
+
+TEST(Misuse, a_message_that_throws_while_it_is_written_is_not_sent_and_harms_no_other) {
+  expect_run({2, 1}, [](Pe& pe) {
+    for (const Topology topology : topologies) {
+      const AggregatorOptions options{.buffer_bytes = 4096, .topology = topology};
+      Aggregator<Reluctant> reluctant(pe, options);
+      CallAggregator calls(pe, options);
+      static thread_local std::uint64_t sum, called;
+      sum = called = 0;
+      reluctant.on([](const Reluctant& r) { sum += r.number * r.text.size(); });
+      std::uint64_t expected = 0;
+      for (std::uint64_t i = 0; i < 1000; ++i) {
+        const std::string text(i % 7, 'x');
+        const bool refused = i % 3 == 1;
+        const auto send_both = [&](auto send) {
+          if (refused) {
+            EXPECT_THROW(send(), std::runtime_error);
+          } else {
+            send();
+          }
+        };
+        send_both([&] { reluctant.send(1 - pe.id(), {i, text, refused}); });
+        send_both([&] {
+          calls.rpc_ff(
+              1 - pe.id(), [](const Reluctant& r) { called += r.number * r.text.size(); }, Reluctant{i, text, refused});
+        });
+        if (!refused) expected += i * text.size();
+      }
+      pe.quiesce();
+      EXPECT_EQ(sum, expected);
+      EXPECT_EQ(called, expected);
+    }
+  });
 }
 
 TEST(Misuse, a_run_whose_program_throws_says_so) {

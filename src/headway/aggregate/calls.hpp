@@ -190,7 +190,7 @@ class CallAggregator {
       std::memcpy(at, &header, sizeof header);
       Format::pack(at + sizeof header, args...);
     };
-    if (aggregator_.send_packed(destination, padded, fill)) return;
+    if (aggregator_.template send_packed<Format::owning>(destination, padded, fill)) return;
     std::uint64_t few[8]{};  // a small call that goes by itself costs no allocation
     std::vector<std::uint64_t> many;
     std::uint64_t* words = few;
