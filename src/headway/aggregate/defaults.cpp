@@ -161,7 +161,7 @@ Topology topology_of(const AggregatorOptions& given, const Surroundings& s) {
 }
 
 std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
-  const bool small = s.message_bytes != 0 && s.message_bytes <= small_message_bytes;
+  const bool small = s.message_bytes != 0 && s.message_bytes <= small_message_bytes && !s.costs.copied;
   const BufferBytes& cached = small ? cached_buffers_of_small : cached_buffers;
   const std::size_t wanted = wanted_bytes(s);
   std::size_t bytes =

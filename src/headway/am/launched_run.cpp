@@ -229,6 +229,7 @@ void LaunchedRun::show_pes() {
                                   .pes = settings_.pes,
                                   .pes_per_process = k,
                                   .credit_bytes = wire::credit_for(budget_bytes_min_, settings_.pes),
+                                  .posted = wire::posted_for(processes_),
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{}},
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);

@@ -24,6 +24,7 @@ struct TransportCosts {
   double latency_ns;       // L: from when the sender is done with a frame until the receiver may take it
   double wake_ns = 20'000;  // until a PE that sleeps goes on when a frame comes: to look on for less loses nothing
   std::size_t eager_bytes = std::numeric_limits<std::size_t>::max();  // longer frames first ask their receiver for room
+  bool copied = false;  // on their way: what is read has come by no cache of its writer's
 };
 
 /// States of a frame's memory and who may call what:

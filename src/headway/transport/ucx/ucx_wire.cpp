@@ -28,7 +28,7 @@ constexpr int steps_max = 32;
 
 // UCX asks the receiver for room beyond some kilobytes, which takes half of the speed over TCP; here there is room, since
 // receives are kept posted. It is right to ask where a device then fetches the message by itself.
-constexpr const char* eager_bytes = "128K";
+constexpr const char* eager_bytes = "512K";
 
 bool has_fetching_devices() {
   std::error_code error;

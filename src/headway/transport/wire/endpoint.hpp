@@ -13,10 +13,14 @@
 
 namespace headway::wire {
 
-/// Estimates, between what MPI takes through shared memory and over Ethernet. Over TCP Open MPI sends up to 64 KiB at once,
-/// its own header included; a frame of just that length takes three times as long as one of 63 KiB. Nobody wakes a sleeper.
-inline constexpr TransportCosts costs = {
-    .overhead_ns = 2000, .gap_per_byte_ns = 0.3, .latency_ns = 4000, .wake_ns = 500'000, .eager_bytes = 63_KiB};
+/// Estimates, between what MPI takes through shared memory and over Ethernet. Frames of up to 255 KiB find a posted
+/// receive. Nobody wakes a sleeper.
+inline constexpr TransportCosts costs = {.overhead_ns = 2000,
+                                         .gap_per_byte_ns = 0.3,
+                                         .latency_ns = 4000,
+                                         .wake_ns = 500'000,
+                                         .eager_bytes = 255_KiB,
+                                         .copied = true};
 
 /// Frames are claimed in the PE's part of the segment, sent from there, and come back when they have left; what arrives
 /// lies in memory of the receiver's until it is released. How much of it, credit bounds: see CreditTaken.

@@ -32,6 +32,8 @@ std::size_t credit_for(std::size_t budget_bytes, std::size_t pes) {
   return std::clamp(2 * budget_bytes / pes, credit_bytes_min, std::max(budget_bytes / 4, credit_bytes_min));
 }
 
+std::size_t posted_for(std::size_t processes) { return std::clamp<std::size_t>(processes, 2, 16); }
+
 Port::Port(const PortOptions& options, local::Segment& segment, std::size_t first_in_segment)
     : options_(options),
       segment_(&segment),

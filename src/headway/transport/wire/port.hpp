@@ -26,15 +26,19 @@ struct PortOptions {
   std::size_t process = 0, processes = 1;
   std::size_t pes = 1, pes_per_process = 1;  // of the run
   std::size_t credit_bytes = 0;              // the same in every process: see credit_for()
-  std::size_t posted_bytes = std::size_t(1) << 16;  // the same in every process: longer frames are announced
-  std::size_t posted = 16;                   // receives
-  std::size_t sends_max = 512;               // that are not known to be done
+  std::size_t posted_bytes = std::size_t(1) << 18;  // the same in every process: longer frames are announced
+  std::size_t posted = 16;                          // receives
+  std::size_t sends_max = 512;                      // that are not known to be done
   std::vector<std::string> hosts = {};       // by process, where they are on several
 };
 
 /// What a PE may have on its way to another that this has not released: a fair part of two budgets, but room for some
 /// frames.
 std::size_t credit_for(std::size_t budget_bytes, std::size_t pes);
+
+/// Receives that are kept posted: few, so that their memory, filled in turns, stays in the cache; but about as many as
+/// may send at once, for messages that find none wait in the library, which copies them once more.
+std::size_t posted_for(std::size_t processes);
 
 /// For the PEs of its process, from any of their threads. Frames lie in the segment, where they are claimed and whither
 /// they come back as on the local transport.

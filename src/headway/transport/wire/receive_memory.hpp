@@ -33,7 +33,7 @@ struct Block {
 ///     posted --a message--> lent --given back--> free --> posted
 class ReceiveMemory {
  public:
-  static constexpr std::size_t lent_in_place_max = 16, free_max = 32;
+  static constexpr std::size_t lent_in_place_max = 16, free_max = 16;
 
   explicit ReceiveMemory(std::size_t posted_bytes) : posted_bytes_(posted_bytes) {}
   ReceiveMemory(const ReceiveMemory&) = delete;
