@@ -271,7 +271,12 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
     const am::OpenFrame frame = claim_alone(destination, bytes, wait);
     if (!frame) return false;
-    Format::pack(message_of(frame), args...);
+    try {
+      Format::pack(message_of(frame), args...);
+    } catch (...) {
+      engine().store().drop(destination, frame);
+      throw;
+    }
     post_alone(destination, frame, bytes);
     return true;
   }
