@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <memory>
+#include <headway/base/bytes.hpp>
+#include <map>
 #include <span>
 #include <string>
 #include <support/run_pes.hpp>

@@ -27,7 +27,6 @@ using testing::Shared;
 using testing::topologies;
 using namespace std::chrono_literals;
 
-
 /// Options with which a buffer is sent only when it is full, or for the end of its scope.
 AggregatorOptions patient(Topology topology = grid(1)) {
   return {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = topology, .flush_when_idle = false};

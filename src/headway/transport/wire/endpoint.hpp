@@ -13,13 +13,13 @@
 
 namespace headway::wire {
 
-/// Estimates, between what MPI takes through shared memory and over Ethernet. Frames of up to 255 KiB find a posted
-/// receive. Nobody wakes a sleeper.
+/// Estimates, between what MPI takes through shared memory and over Ethernet. Buffers of 255 KiB
+/// fit a posted receive, and what a frame has besides. Nobody wakes a sleeper.
 inline constexpr TransportCosts costs = {.overhead_ns = 2000,
                                          .gap_per_byte_ns = 0.3,
                                          .latency_ns = 4000,
                                          .wake_ns = 500'000,
-                                         .eager_bytes = 255_KiB,
+                                         .eager_bytes = default_posted_bytes - 1_KiB,
                                          .copied = true};
 
 /// Frames are claimed in the PE's part of the segment, sent from there, and come back when they have left; what arrives

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <headway/base/bytes.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <headway/transport/wire/credit.hpp>
@@ -20,15 +21,17 @@
 
 namespace headway::wire {
 
+inline constexpr std::size_t default_posted_bytes = 256_KiB;
+
 struct PortOptions {
   const headway_wire_functions* functions = nullptr;
   headway_wire* wire = nullptr;
   std::size_t process = 0, processes = 1;
   std::size_t pes = 1, pes_per_process = 1;  // of the run
   std::size_t credit_bytes = 0;              // the same in every process: see credit_for()
-  std::size_t posted_bytes = std::size_t(1) << 18;  // the same in every process: longer frames are announced
-  std::size_t posted = 16;                          // receives
-  std::size_t sends_max = 512;                      // that are not known to be done
+  std::size_t posted_bytes = default_posted_bytes;  // the same in every process: longer frames are announced
+  std::size_t posted = 2;                    // receives: see posted_for()
+  std::size_t sends_max = 512;               // that are not known to be done
   std::vector<std::string> hosts = {};       // by process, where they are on several
 };
 
