@@ -89,7 +89,7 @@ std::size_t register_extension(MakeExtension make);
 
 /// What a PE does first when it has nothing to do; then it sleeps.
 enum class Idle {
-  spin,   // for about as long as a wake costs: it has a core of its own
+  spin,   // for about as long as a wake costs, or as what it waited for last took: it has a core of its own
   yield,  // there are more PEs than cores
   sleep,  // at once: time passes in no other way
 };
@@ -121,6 +121,7 @@ class Engine {
   Endpoint& endpoint() { return *endpoint_; }
   FrameStore& store() { return store_; }
   PeBoard& board() { return *board_; }
+  Idle idle() const { return options_.idle; }
   const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
@@ -358,7 +359,9 @@ class Engine {
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;
-  std::int64_t idle_since_ = 0, spin_ns_;
+  std::int64_t idle_since_ = 0;
+  const std::int64_t wake_ns_;
+  std::int64_t spin_ns_;  // how long it looks on before it sleeps
   std::uint16_t control_describe_ = 0, control_description_ = 0;
   Scopes scopes_;
 };

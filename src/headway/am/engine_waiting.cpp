@@ -11,6 +11,9 @@ namespace {
 
 // What answers at once is there sooner than the processor's pause ends.
 constexpr unsigned eager_rounds = 128;
+// Two that answer each other would both pay for sleeping and for waking the other, and each would so keep the other
+// waiting for longer than a wake costs: who slept for less than this looks on for so long the next time.
+constexpr std::int64_t spin_ns_max = 1'000'000;
 constexpr unsigned yields_when_oversubscribed = 4;
 constexpr std::int64_t sleep_ns_max = 100'000'000;
 // Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
@@ -92,6 +95,7 @@ void Engine::pause() {
   }
   show_counts();
   endpoint_->sleep(longest);
+  if (options_.idle == Idle::spin) spin_ns_ = now() - idle_since_ < spin_ns_max ? spin_ns_max : wake_ns_;
   options_.still_wanted();
 }
 

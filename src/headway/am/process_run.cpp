@@ -77,7 +77,10 @@ Attachment Attachment::parse(const std::string& text) {
 // --- attaching and meeting
 
 ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&)>& body)
-    : ProcessPes(body), attachment_(attachment), segment_(duplicate_segment(attachment)) {
+    : ProcessPes(body),
+      attachment_(attachment),
+      segment_(duplicate_segment(attachment)),
+      have_cores_(segment_.header().pes <= available_cores()) {
   local::SegmentHeader& header = segment_.header();
   if (attachment.process >= header.processes) {
     throw SettingError(fmt::format("{}: process {} of {}: it is set by `headway run` only", launch_variable,
@@ -195,8 +198,6 @@ void ProcessRun::check_lifeline() {
 std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
   return local::make_endpoint(segment_, pe, &shared_);
 }
-
-Idle ProcessRun::idle() const { return segment_.header().pes <= available_cores() ? Idle::spin : Idle::yield; }
 
 /// The supervisor finds the failure on the board, and tells it.
 void ProcessRun::end_failed(std::size_t pe) {

@@ -36,7 +36,7 @@ class ProcessRun final : public ProcessPes {
 
  private:
   std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
-  Idle idle() const override;
+  Idle idle() const override { return have_cores_ ? Idle::spin : Idle::yield; }
   void while_waiting() override { check_lifeline(); }
   [[noreturn]] void end_failed(std::size_t pe) override;
 
@@ -48,6 +48,7 @@ class ProcessRun final : public ProcessPes {
 
   Attachment attachment_;
   local::Segment segment_;
+  const bool have_cores_;  // found before PEs are bound: one that is bound sees a single core
   SharedByProcess shared_;
   std::uint64_t lifeline_inode_ = 0;
   std::optional<ReportSignals> signals_;
