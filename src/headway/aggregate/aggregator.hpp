@@ -191,8 +191,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     std::byte* const at = slot.cursor;
     slot.cursor = at + Format::fixed_bytes;
     Format::pack(at, args...);
+    // Whether this is the last hop, and so has no entry, nobody can predict: push_entry() does not look.
     const aggregate::SlotEntry& form = slot_entry(hop.slot);
-    if (form.bytes != 0) push_entry(slot, form, form.encode(0, hop.key, source));  // most have none at the last hop
+    push_entry(slot, form, form.encode(0, hop.key, source));
   }
 
   /// The slot says which destination it was, so that it need not be kept for this case.

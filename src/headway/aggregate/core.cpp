@@ -253,7 +253,8 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
     s.limit = frame.end - spare + 1;
     s.entry_at = spare - 1 - 8;
   } else {
-    s.tail = frame.end;
+    // Where there are no entries they are written all the same, to where nobody reads them.
+    s.tail = slot_entries_[slot].bytes != 0 ? frame.end : unread_entry_ + sizeof unread_entry_;
     s.limit = s.begin + capacity(cold.level, bytes) * shape_.fixed_bytes;
     if (delay_cost_.any()) {
       s.limit = std::min(s.limit, s.begin + cold.pace.messages_max(delay_cost_) * shape_.fixed_bytes);
@@ -294,6 +295,7 @@ bool Core::comes_too_late(std::uint32_t slot, std::size_t bytes) {
 }
 
 std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
+  if (slot_entries_[slot].bytes == 0) return 0;
   const Slot& s = set.slots[slot];
   const std::byte* tail = shape_.fixed_bytes == 0 ? tail_of(s) : s.tail;
   return std::size_t(set.cold[slot].frame.end - tail);

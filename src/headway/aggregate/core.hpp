@@ -156,7 +156,6 @@ class Core : public am::FrameHandler {
   }
   /// Fixed-size messages.
   static void push_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value) {
-    if (entry.bytes == 0) return;
     write_entry(slot.tail, entry, value);
     slot.tail -= entry.bytes;
   }
@@ -346,6 +345,7 @@ class Core : public am::FrameHandler {
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::vector<Entry> entries_;         // by level
   std::vector<SlotEntry> slot_entries_;
+  std::byte unread_entry_[8];
   SlotSets sets_;
   SlotSet* current_ = nullptr;  // of the current scope
   unsigned sorted_level_ = none;

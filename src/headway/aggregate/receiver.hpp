@@ -31,8 +31,8 @@ class Receiver : public Core {
   ///
   /// `ahead`, if given, is called like the handler for up to 256 messages (64 or fewer that are read into objects) of a
   /// frame before the first of them is handled: to prefetch what the handler will touch, where that is larger than the
-  /// cache. It is not called for messages by themselves, nor where messages carry their source or are yet to be
-  /// forwarded.
+  /// cache. It is not called for messages by themselves, nor where messages carry their source; on the way it is for
+  /// small ones of fixed size.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
   ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
@@ -96,8 +96,20 @@ class Receiver : public Core {
   template <class Handlers>
   __attribute__((noinline)) static Result deliver_buffer(Receiver& self, const Arrival& arrival, std::uint32_t& next) {
     if (arrival.header.hops_left != 0) {
+      if (arrival.header.hops_left >= self.route().levels()) {
+        self.refuse_frame(arrival, "it has more hops left than the route");
+      }
+      const unsigned level = self.route().levels() - 1 - arrival.header.hops_left;
+      const Entry form = self.entry(level);
+      self.check_lengths(arrival, form);
+      if constexpr (Format::fixed) {
+        const bool keys_alone = form.bytes() != 0 && form.bytes() == form.key_bytes;
+        if (keys_alone && level + 2 == self.route().levels() && level != self.sorted_level()) {
+          return deliver_or_forward_once<Handlers>(self, arrival, level, next);
+        }
+      }
       return with_handler<Handlers>(
-          self, [&](const auto& invoke) { return self.deliver_and_forward(invoke, arrival, next); });
+          self, [&](const auto& invoke) { return self.deliver_and_forward(invoke, arrival, level, next); });
     }
     if constexpr (Format::fixed)
       return deliver_fixed<Handlers>(self, arrival);
@@ -325,18 +337,9 @@ class Receiver : public Core {
 
   /// Messages for this PE are delivered, others repacked towards their next hop; pauses where there is no room.
   template <class Invoke>
-  Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, std::uint32_t& next) {
-    if (arrival.header.hops_left >= route().levels()) refuse_frame(arrival, "it has more hops left than the route");
-    const unsigned level = route().levels() - 1 - arrival.header.hops_left;
+  Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, unsigned level, std::uint32_t& next) {
     const Entry form = entry(level);
     const std::size_t count = arrival.header.count;
-    check_lengths(arrival, form);
-    if constexpr (Format::fixed) {
-      const bool keys_alone = form.bytes() != 0 && form.bytes() == form.key_bytes;
-      if (keys_alone && level + 2 == route().levels() && level != sorted_level()) {
-        return deliver_or_forward_once(invoke, arrival, level, next);
-      }
-    }
     const std::byte* at = arrival.payload + padding();
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
@@ -385,42 +388,66 @@ class Receiver : public Core {
   }
 
   /// The same for messages of fixed size that have one more hop to go, or none, and whose entries are keys: at the last
-  /// hop there are no entries.
-  template <class Invoke>
-  Result deliver_or_forward_once(const Invoke& invoke, const Arrival& arrival, unsigned level, std::uint32_t& next) {
-    const std::size_t entry_bytes = entry(level).bytes();
-    const unsigned shift = entry(level).shift();
-    const std::span<const Route::Hop> hops = route().all_next(level);
+  /// hop there are no entries. Which of them stay nobody can predict, so small ones are not told apart by a branch:
+  /// those that stay are gathered like those for another PE, and delivered as a row.
+  template <class Handlers>
+  __attribute__((noinline)) static Result deliver_or_forward_once(Receiver& self, const Arrival& arrival,
+                                                                  unsigned level, std::uint32_t& next) {
+    constexpr bool gathers = Format::fixed_bytes <= 64;
+    alignas(Format::alignment) std::byte row[gathers ? 2048 / Format::fixed_bytes * Format::fixed_bytes : 1];
+    Slot here;
+    here.cursor = row;
+    here.limit = row + sizeof row;
+    const std::size_t entry_bytes = self.entry(level).bytes();
+    const unsigned shift = self.entry(level).shift();
+    const std::span<const Route::Hop> hops = self.route().all_next(level);
     const PeId source = arrival.header.source;
     const std::uint32_t first = next, count = arrival.header.count;
-    const std::byte* at = arrival.payload + padding() + first * Format::fixed_bytes;
+    const std::byte* at = arrival.payload + self.padding() + first * Format::fixed_bytes;
     const std::byte* entry_end = arrival.tail_end - first * entry_bytes;
     std::uint64_t handled = 0;
+    const auto deliver_here = [&](const std::byte* messages, std::size_t bytes) {
+      deliver_row<Handlers>(self, messages, bytes / Format::fixed_bytes, source);
+      handled += bytes / Format::fixed_bytes;
+    };
     std::uint32_t i = first;
     for (; i < count; ++i, at += Format::fixed_bytes, entry_end -= entry_bytes) {
       std::uint64_t key;
       std::memcpy(&key, entry_end - 8, 8);
       key >>= shift;
       if (key >= hops.size()) [[unlikely]]
-        refuse_frame(arrival, "a key is out of range");
+        self.refuse_frame(arrival, "a key is out of range");
       const Route::Hop& hop = hops[key];
-      if (hop.slot == Route::deliver_here) {
-        invoke(at, Format::fixed_bytes, source);
-        ++handled;
+      const bool stays = hop.slot == Route::deliver_here;
+      if (!gathers && stays) {
+        deliver_here(at, Format::fixed_bytes);
         continue;
       }
-      Slot& slot = slots_[hop.slot];
-      if (slot.cursor != slot.limit) [[likely]] {
-        copy_fixed<Format::fixed_bytes>(slot.cursor, at);
-        slot.cursor += Format::fixed_bytes;
-      } else if (!repack_to_full(arrival, hop, at)) {
-        break;
+      Slot& slot = *select(stays, &here, self.slots_ + hop.slot);
+      if (slot.cursor == slot.limit) [[unlikely]] {
+        if (!stays) {
+          if (!self.repack_to_full(arrival, hop, at)) break;
+          continue;
+        }
+        deliver_here(row, sizeof row);
+        here.cursor = row;
       }
+      copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+      slot.cursor += Format::fixed_bytes;
     }
+    if (gathers) deliver_here(row, std::size_t(here.cursor - row));
     next = i;
     const std::uint64_t forwarded = i - first - handled;
-    count_delivered(handled, forwarded, forwarded * Format::fixed_bytes);
+    self.count_delivered(handled, forwarded, forwarded * Format::fixed_bytes);
     return i == count ? Result::done : Result::paused;
+  }
+
+  /// first_one ? first : second, which compilers make a branch of where what follows differs.
+  template <class T>
+  static T* select(bool first_one, T* first, T* second) {
+    const auto mask = 0 - std::uintptr_t(first_one);
+    return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(first) & mask) |
+                                (reinterpret_cast<std::uintptr_t>(second) & ~mask));
   }
 
   /// Apart, so that the loop above need not save registers for it.
