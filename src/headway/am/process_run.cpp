@@ -200,9 +200,7 @@ std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
 }
 
 /// The supervisor finds the failure on the board, and tells it.
-void ProcessRun::end_failed(std::size_t pe) {
-  end_process(int(board(pe).failure.load(std::memory_order_relaxed)));
-}
+void ProcessRun::end_failed(std::size_t pe) { end_process(int(board(pe).failure.load(std::memory_order_relaxed))); }
 
 int ProcessRun::run() {
   if (segment_.header().simulated != 0) {

@@ -15,9 +15,7 @@ TEST(Waiting, those_that_have_a_core_each_look_on_and_others_yield) {
   for (const char* bind : {"core", "none"}) {
     for (const std::size_t per_process : {std::size_t(1), cores}) {
       SCOPED_TRACE(std::string(bind) + ", PEs per process " + std::to_string(per_process));
-      const auto all_wait_by = [&](am::Idle idle) {
-        return [idle](Pe& pe) { EXPECT_EQ(pe.engine().idle(), idle); };
-      };
+      const auto all_wait_by = [&](am::Idle idle) { return [idle](Pe& pe) { EXPECT_EQ(pe.engine().idle(), idle); }; };
       EXPECT_EQ(run_pes(cores, per_process, all_wait_by(am::Idle::spin), {{"HEADWAY_BIND", bind}}), 0);
       EXPECT_EQ(run_pes(cores + 1, per_process, all_wait_by(am::Idle::yield), {{"HEADWAY_BIND", bind}}), 0);
     }
