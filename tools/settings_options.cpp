@@ -31,6 +31,8 @@ constexpr std::array run_options = {
     Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",
            "memory of a PE for what its handlers send beyond the budget [derived]"},
     Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
+    Option{"--comm-thread", "--comm-thread", "HEADWAY_COMM_THREAD", "on|off",
+           "between hosts, a thread in each process moves frames while its PEs compute [off]"},
     Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},
     Option{"--seed", "--seed", "HEADWAY_SEED", "N", "of what is random: data of benchmarks, all that sim decides [1]"},
     Option{"--sim", "--sim", "HEADWAY_SIM", "LIST",

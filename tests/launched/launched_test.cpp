@@ -191,6 +191,34 @@ TEST_P(Launched, runs_one_after_the_other_work) {
   EXPECT_EQ(run_to_end(under(3, {victim(), "many_times", "10"}), settings()).status, 0);
 }
 
+// Over TCP, for through shared memory an MPI may read what the sender has without it.
+TEST_P(Launched, a_thread_moves_frames_while_its_pes_compute) {
+  const std::string file = ::testing::TempDir() + "/overlap_" + mpi() + "_" + std::to_string(getpid());
+  for (const std::size_t k : {1, 2}) {
+    const Variables with = {{"HEADWAY_COMM_THREAD", "on"},
+                            {"HEADWAY_PES_PER_PROCESS", std::to_string(k)},
+                            {"OMPI_MCA_btl", "tcp,self"},
+                            {"OMPI_MCA_btl_tcp_if_include", "lo"},
+                            {"UCX_TLS", "tcp,self"}};
+    const Outcome outcome = run_to_end(under_for(2 * k, k, {HEADWAY_OVERLAP, file, "10"}), settings(with));
+    std::filesystem::remove(file);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_TRUE(outcome.output.starts_with("seen while PE 0 computed")) << outcome.output << outcome.errors;
+    const std::vector<std::string> updates = {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "64"};
+    const Outcome verified = run_to_end(under_for(3 * k, k, updates), settings(with));
+    EXPECT_EQ(verified.status, 0) << verified.errors;
+    EXPECT_TRUE(contains(verified.output, "verified")) << verified.output;
+  }
+}
+
+TEST_P(Launched, a_thread_is_refused_where_mpi_allows_none) {
+  if (!is_mpi()) GTEST_SKIP() << "it is no MPI";
+  const std::string program = std::string(HEADWAY_BESIDE_MPI) + "_" + mpi();
+  const Outcome outcome = run_to_end(under(2, {program}), settings({{"HEADWAY_COMM_THREAD", "on"}}));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_TRUE(contains(outcome.errors, "HEADWAY_COMM_THREAD=on needs an MPI that threads may call")) << outcome.errors;
+}
+
 TEST_P(Launched, the_status_is_that_of_the_lowest_failing_pe) {
   EXPECT_EQ(run_to_end(under(4, {victim(), "status", "0", "9", "0", "8"}), settings()).status, 9);
   EXPECT_EQ(run_to_end(under(2, {victim(), "status", "0", "0"}), settings()).status, 0);
@@ -250,8 +278,9 @@ TEST_P(Launched, what_a_handler_threw_ends_all_also_when_the_program_swallows_it
 }
 
 TEST_P(Launched, a_process_that_is_killed_ends_all) {
-  for (const std::string share : {"process", "host"}) {
-    Session session(under(4, {victim(), "load", "traffic", "none", "0"}), settings({}, share));
+  for (const auto& [share, thread] : {std::pair("process", "off"), {"process", "on"}, {"host", "off"}}) {
+    Session session(under(4, {victim(), "load", "traffic", "none", "0"}),
+                    settings({{"HEADWAY_COMM_THREAD", thread}}, share));
     ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
     std::smatch known;
     const std::string output = session.output();

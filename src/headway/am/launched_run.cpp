@@ -165,6 +165,12 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
                                    "initialise it with MPI_THREAD_SERIALIZED or more",
                                    settings_.pes_per_process));
   }
+  if (settings_.communication_thread && (wire_.facts.any_thread == 0 || simulated_)) {
+    throw SettingError(
+        simulated_ ? "HEADWAY_COMM_THREAD=on: a simulated rank is one thread"
+                   : "HEADWAY_COMM_THREAD=on needs an MPI that threads may call: let the program initialise it with "
+                     "MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if it calls MPI only before and after run()");
+  }
   const auto group_of = [&](std::size_t process) {
     return host_group_of(process, processes_, [&](std::size_t a, std::size_t b) {
       return all[a].shares != 0 && all[b].shares != 0 && std::strcmp(all[a].host, all[b].host) == 0 &&
@@ -230,8 +236,10 @@ void LaunchedRun::show_pes() {
                                   .pes_per_process = k,
                                   .credit_bytes = wire::credit_for(budget_bytes_min_, settings_.pes),
                                   .posted = wire::posted_for(processes_),
-                                  .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{}},
+                                  .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
+                                  .driven = settings_.communication_thread},
                 *segment_, first);
+  if (settings_.communication_thread) driver_.emplace(*port_);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);
   if (!simulated_) signals_.emplace(segment_->header(), attendance);
@@ -248,6 +256,7 @@ int LaunchedRun::run() {
   run_threads();
   const int status = status_of_all();
   forget_exit();
+  driver_.reset();
   port_->close();
   left_ = true;
   return status;

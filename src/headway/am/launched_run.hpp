@@ -9,6 +9,7 @@
 #include <headway/am/process_pes.hpp>
 #include <headway/am/report_signals.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/transport/wire/communication_thread.hpp>
 #include <headway/transport/wire/lifelines.hpp>
 #include <headway/transport/wire/loader.hpp>
 #include <headway/transport/wire/port.hpp>
@@ -80,6 +81,7 @@ class LaunchedRun final : public ProcessPes {
   std::vector<std::size_t> host_firsts_;  // the first PE of each group
   std::unique_ptr<local::Segment> segment_;
   std::optional<wire::Port> port_;
+  std::optional<wire::CommunicationThread> driver_;
   std::optional<LaunchedWatch> watch_;
   std::optional<ReportSignals> signals_;
   std::atomic<bool> ending_{false}, left_{false};

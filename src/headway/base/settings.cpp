@@ -23,7 +23,8 @@ constexpr std::array variables = {
     "HEADWAY_PES",          "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_SHARE",
     "HEADWAY_BUDGET",       "HEADWAY_SPILL",           "HEADWAY_BIND",      "HEADWAY_STALL",
     "HEADWAY_SEED",         "HEADWAY_SIM",             "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
-    "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST"};
+    "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST",
+    "HEADWAY_COMM_THREAD"};
 
 constexpr const char* transports =
     has_simulation ? "local, sim, mpi, openmpi, mpich or ucx"
@@ -234,6 +235,10 @@ Settings Settings::from_environment(Launchers launchers) {
   if (const auto text = variable("HEADWAY_SHARE")) {
     if (*text != "host" && *text != "process") refuse("HEADWAY_SHARE", *text, "host or process");
     settings.share = *text == "host" ? Share::host : Share::process;
+  }
+  if (const auto text = variable("HEADWAY_COMM_THREAD")) {
+    if (*text != "on" && *text != "off") refuse("HEADWAY_COMM_THREAD", *text, "on or off");
+    settings.communication_thread = *text == "on";
   }
   settings.budget_bytes = derived_budget(settings.pes);
   if (const auto text = variable("HEADWAY_BUDGET")) {

@@ -50,6 +50,7 @@ struct Settings {
   bool transport_given = false;      // not chosen for the launcher
   std::optional<Launcher> launcher;  // that has started this process; only where the transport is that of its processes
   Share share = Share::host;         // likewise
+  bool communication_thread = false;  // likewise: one in each process moves frames while its PEs compute
   std::string plugin_dir;            // where plug-ins are looked for first; empty: only where they are installed
   std::string sim;                  // what a simulated network is like; see transport/sim/conditions.hpp
   std::size_t budget_bytes = 0;     // frame memory of one PE; a power of two

@@ -93,9 +93,10 @@ void WireEndpoint::sleep(std::int64_t ns_max) {
     if (!arrived_.empty() || port_->progress() || port_->has_arrived(in_process_) || !local_.is_quiet()) return;
     const std::int64_t left = until - now();
     if (left <= 0) return;
-    if (pes_here_ == 1 && port_->wait(left)) continue;
-    if (pes_here_ > 1) {
-      local_.sleep(std::min(look, left));  // others of the segment ring
+    const bool is_rung = pes_here_ > 1 || port_->is_driven();  // by others of the segment, or by the thread
+    if (!is_rung && port_->wait(left)) continue;
+    if (is_rung) {
+      local_.sleep(std::min(look, left));
     } else {
       sleep_for(std::min(look, left));
     }

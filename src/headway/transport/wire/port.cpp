@@ -176,11 +176,17 @@ void Port::sent(std::uint64_t cookie) {
 bool Port::progress() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  if (failure_) std::rethrow_exception(failure_);
   bool any = false;
   const std::uint64_t before = counts_.frames_received;
   for (unsigned looks = 0; looks < looks_max && counts_.frames_received == before && progress_locked(); ++looks)
     any = true;
   return any;
+}
+
+void Port::fail(std::exception_ptr failure) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failure_ = std::move(failure);
 }
 
 bool Port::wait(std::int64_t ns_max) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <headway/base/bytes.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/segment.hpp>
@@ -33,6 +34,7 @@ struct PortOptions {
   std::size_t posted = 2;                    // receives: see posted_for()
   std::size_t sends_max = 512;               // that are not known to be done
   std::vector<std::string> hosts = {};       // by process, where they are on several
+  bool driven = false;                       // by a CommunicationThread
 };
 
 /// What a PE may have on its way to another that this has not released: a fair part of two budgets, but room for some
@@ -74,6 +76,12 @@ class Port {
 
   /// Moves what can be moved, unless another thread does. Returns whether anything did. Throws SystemError.
   bool progress();
+
+  /// Whether frames move while the PEs compute.
+  bool is_driven() const { return options_.driven; }
+
+  /// What another thread's progress() has thrown, for the PEs' next ones to throw.
+  void fail(std::exception_ptr failure);
 
   /// Lets the wire wait until something may have arrived, at most `ns_max`. False, at once, where it cannot.
   bool wait(std::int64_t ns_max);
@@ -149,6 +157,7 @@ class Port {
   std::uint64_t received_ = 0;          // messages, on both channels
   bool closing_ = false;
   Counts counts_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace headway::wire

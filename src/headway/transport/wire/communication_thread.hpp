@@ -1,0 +1,23 @@
+/// A thread that moves a process's frames over the wire while its PEs compute.
+#pragma once
+
+#include <headway/transport/wire/port.hpp>
+#include <stop_token>
+#include <thread>
+
+namespace headway::wire {
+
+/// As long as it lives, frames go out, large ones are agreed on and what arrives is received, whether or not a PE calls
+/// the library; handlers still run on their PEs. Where nothing moves it looks every 100 us. What fails is thrown by the
+/// port's next progress().
+class CommunicationThread {
+ public:
+  explicit CommunicationThread(Port& port);
+
+ private:
+  static void drive(const std::stop_token& stop, Port& port);
+
+  std::jthread thread_;
+};
+
+}  // namespace headway::wire
