@@ -20,6 +20,8 @@ struct BufferBytes {
   std::size_t most, open;  // of one, and of all that may be open
 };
 constexpr BufferBytes cached_buffers = {256_KiB, 512_KiB}, cached_buffers_of_small = {64_KiB, 256_KiB};
+// What a network copies has left that cache anyway, and each frame more costs its library and the system.
+constexpr BufferBytes copied_buffers = {512_KiB, 1_MiB};
 constexpr std::size_t small_message_bytes = 8, default_buffer_bytes_min = 4_KiB;
 
 // What an aggregator itself takes, sending and delivering together: docs/performance.md, messages of 8 and 1000 bytes.
@@ -161,8 +163,8 @@ Topology topology_of(const AggregatorOptions& given, const Surroundings& s) {
 }
 
 std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
-  const bool small = s.message_bytes != 0 && s.message_bytes <= small_message_bytes && !s.costs.copied;
-  const BufferBytes& cached = small ? cached_buffers_of_small : cached_buffers;
+  const bool small = s.message_bytes != 0 && s.message_bytes <= small_message_bytes;
+  const BufferBytes& cached = s.costs.copied ? copied_buffers : small ? cached_buffers_of_small : cached_buffers;
   const std::size_t wanted = wanted_bytes(s);
   std::size_t bytes =
       std::clamp(std::bit_floor(cached.open / peers(s, topology)), wanted, std::max(wanted, cached.most));

@@ -71,12 +71,14 @@ TEST(Defaults, buffers_go_without_asking_their_receiver_for_room) {
   }
 }
 
-TEST(Defaults, buffers_of_small_messages_are_as_large_as_others_where_frames_are_copied_on_their_way) {
+TEST(Defaults, buffers_are_large_however_small_the_messages_where_frames_are_copied_on_their_way) {
   Surroundings surroundings = here(2, 16_MiB, 8);
   surroundings.costs = {.overhead_ns = 2000, .gap_per_byte_ns = 0.3, .latency_ns = 4000, .eager_bytes = 255_KiB};
   EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 64_KiB);
   surroundings.costs.copied = true;
   EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 255_KiB);
+  surroundings.costs.eager_bytes = 1_MiB;
+  EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 512_KiB);
 }
 
 TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themselves) {

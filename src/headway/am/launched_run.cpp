@@ -239,7 +239,8 @@ void LaunchedRun::show_pes() {
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
                                   .driven = settings_.communication_thread},
                 *segment_, first);
-  if (settings_.communication_thread) driver_.emplace(*port_);
+  const bool uses_wire = segment_->header().pes != settings_.pes;
+  if (settings_.communication_thread && uses_wire) driver_.emplace(*port_);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);
   if (!simulated_) signals_.emplace(segment_->header(), attendance);
