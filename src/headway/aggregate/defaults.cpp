@@ -21,7 +21,7 @@ struct BufferBytes {
 };
 constexpr BufferBytes cached_buffers = {256_KiB, 512_KiB}, cached_buffers_of_small = {64_KiB, 256_KiB};
 // What a network copies has left that cache anyway, and each frame more costs its library and the system.
-constexpr BufferBytes copied_buffers = {512_KiB, 1_MiB};
+constexpr BufferBytes copied_buffers = {256_KiB, 1_MiB};
 constexpr std::size_t small_message_bytes = 8, default_buffer_bytes_min = 4_KiB;
 
 // What an aggregator itself takes, sending and delivering together: docs/performance.md, messages of 8 and 1000 bytes.

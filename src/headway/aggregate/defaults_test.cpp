@@ -77,8 +77,10 @@ TEST(Defaults, buffers_are_large_however_small_the_messages_where_frames_are_cop
   EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 64_KiB);
   surroundings.costs.copied = true;
   EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 255_KiB);
-  surroundings.costs.eager_bytes = 1_MiB;
-  EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 512_KiB);
+  surroundings.pes = 4;
+  EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 255_KiB);
+  surroundings.pes = 8;
+  EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 128_KiB);
 }
 
 TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themselves) {

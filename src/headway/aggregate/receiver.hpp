@@ -31,8 +31,8 @@ class Receiver : public Core {
   ///
   /// `ahead`, if given, is called like the handler for up to 256 messages (64 or fewer that are read into objects) of a
   /// frame before the first of them is handled: to prefetch what the handler will touch, where that is larger than the
-  /// cache. It is not called for messages by themselves, nor where messages carry their source; on the way it is for
-  /// small ones of fixed size.
+  /// cache. It is not called for messages by themselves, nor where messages carry their source or may have more than
+  /// one hop to go; where they may have one, for those of fixed size up to 64 bytes.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
   ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
@@ -406,9 +406,11 @@ class Receiver : public Core {
     const std::byte* at = arrival.payload + self.padding() + first * Format::fixed_bytes;
     const std::byte* entry_end = arrival.tail_end - first * entry_bytes;
     std::uint64_t handled = 0;
-    const auto deliver_here = [&](const std::byte* messages, std::size_t bytes) {
-      deliver_row<Handlers>(self, messages, bytes / Format::fixed_bytes, source);
-      handled += bytes / Format::fixed_bytes;
+    const auto deliver_gathered = [&] {
+      const std::size_t messages = std::size_t(here.cursor - row) / Format::fixed_bytes;
+      deliver_row<Handlers>(self, row, messages, source);
+      handled += messages;
+      here.cursor = row;
     };
     std::uint32_t i = first;
     for (; i < count; ++i, at += Format::fixed_bytes, entry_end -= entry_bytes) {
@@ -420,22 +422,22 @@ class Receiver : public Core {
       const Route::Hop& hop = hops[key];
       const bool stays = hop.slot == Route::deliver_here;
       if (!gathers && stays) {
-        deliver_here(at, Format::fixed_bytes);
+        with_handler<Handlers>(self, [&](const auto& invoke) { invoke(at, Format::fixed_bytes, source); });
+        ++handled;
         continue;
       }
-      Slot& slot = *select(stays, &here, self.slots_ + hop.slot);
+      Slot& slot = *select(stays, &here, self.slots_ + (hop.slot & (std::uint32_t(stays) - 1)));
       if (slot.cursor == slot.limit) [[unlikely]] {
         if (!stays) {
           if (!self.repack_to_full(arrival, hop, at)) break;
           continue;
         }
-        deliver_here(row, sizeof row);
-        here.cursor = row;
+        deliver_gathered();
       }
       copy_fixed<Format::fixed_bytes>(slot.cursor, at);
       slot.cursor += Format::fixed_bytes;
     }
-    if (gathers) deliver_here(row, std::size_t(here.cursor - row));
+    if (gathers) deliver_gathered();
     next = i;
     const std::uint64_t forwarded = i - first - handled;
     self.count_delivered(handled, forwarded, forwarded * Format::fixed_bytes);

@@ -26,7 +26,7 @@ struct Slot {
   std::byte* cursor = nullptr;
   std::byte* limit = nullptr;
   union {
-    std::byte* tail = nullptr;  // fixed-size messages with entries: begin of the lowest one
+    std::byte* tail = nullptr;  // fixed-size messages: begin of the lowest entry
     std::size_t entry_at;       // others: from limit to the word that holds the next entry, which ends at the tail
   };
   std::byte* begin = nullptr;  // of the first message

@@ -89,7 +89,7 @@ std::size_t register_extension(MakeExtension make);
 
 /// What a PE does first when it has nothing to do; then it sleeps.
 enum class Idle {
-  spin,   // for about as long as a wake costs, or as what it waited for last took: it has a core of its own
+  spin,   // for about as long as a wake costs, or 1 ms after a sleep shorter than that: it has a core of its own
   yield,  // there are more PEs than cores
   sleep,  // at once: time passes in no other way
 };

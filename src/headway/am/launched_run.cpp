@@ -14,6 +14,7 @@
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/transport/wire/endpoint.hpp>
+#include <system_error>
 #include <thread>
 
 namespace headway::am {
@@ -239,8 +240,6 @@ void LaunchedRun::show_pes() {
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
                                   .driven = settings_.communication_thread},
                 *segment_, first);
-  const bool uses_wire = segment_->header().pes != settings_.pes;
-  if (settings_.communication_thread && uses_wire) driver_.emplace(*port_);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);
   if (!simulated_) signals_.emplace(segment_->header(), attendance);
@@ -253,7 +252,21 @@ std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
   return std::make_unique<wire::WireEndpoint>(*segment_, *port_, pe, &shared_, host_firsts_);
 }
 
+/// Not before all is set up, for which this thread calls the wire itself.
+void LaunchedRun::start_communication() {
+  const bool uses_wire = segment_->header().pes != settings_.pes;
+  if (!settings_.communication_thread || !uses_wire) return;
+  try {
+    driver_.emplace(*port_);
+  } catch (const std::system_error& error) {
+    say(fmt::format("process {} (pid {}): HEADWAY_COMM_THREAD=on: its thread cannot be made: {}", process_, pid_,
+                    error.what()));
+    end_all(exit_status::unusable_settings);
+  }
+}
+
 int LaunchedRun::run() {
+  start_communication();
   run_threads();
   const int status = status_of_all();
   forget_exit();

@@ -54,6 +54,7 @@ class LaunchedRun final : public ProcessPes {
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
   void show_pes();
+  void start_communication();
   void hold_lines(const std::vector<Introduction>& all);
   void take_loss(const wire::Lifelines::Loss& loss);
   std::string pes_of(HostGroup processes) const;

@@ -232,9 +232,13 @@ void LocalEndpoint::release(const Arrival& arrival) {
 }
 
 void LocalEndpoint::sleep(std::int64_t ns_max) {
+  sleep(ns_max, [] { return true; });
+}
+
+void LocalEndpoint::sleep(std::int64_t ns_max, const std::function<bool()>& others_quiet) {
   if (ns_max <= 0) return;
   let_go();
-  doorbell_.sleep(ns_max, [this] { return is_quiet(); });
+  doorbell_.sleep(ns_max, [&] { return is_quiet() && others_quiet(); });
 }
 
 std::int64_t LocalEndpoint::now() const { return monotonic_ns(); }

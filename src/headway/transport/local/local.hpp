@@ -61,6 +61,8 @@ class LocalEndpoint final : public Endpoint {
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
+  /// The same for one whose bell is rung for more than that.
+  void sleep(std::int64_t ns_max, const std::function<bool()>& others_quiet);
   /// Whether nothing has arrived or come back.
   bool is_quiet() {
     return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();

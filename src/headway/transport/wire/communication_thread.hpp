@@ -7,9 +7,10 @@
 
 namespace headway::wire {
 
-/// As long as it lives, frames go out, large ones are agreed on and what arrives is received, whether or not a PE calls
-/// the library; handlers still run on their PEs. Where nothing moves it looks every 100 us. What fails is thrown by the
-/// port's next progress().
+/// As long as it lives, frames that have been posted go out, large ones are agreed on and what arrives is received,
+/// whether or not a PE calls the library. Handlers still run on their PEs, which also post what is in open buffers, what
+/// found no credit and what they forward. Where nothing moves it looks every 100 us. What fails is thrown by the port's
+/// next progress().
 class CommunicationThread {
  public:
   explicit CommunicationThread(Port& port);

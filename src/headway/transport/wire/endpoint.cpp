@@ -96,7 +96,9 @@ void WireEndpoint::sleep(std::int64_t ns_max) {
     const bool is_rung = pes_here_ > 1 || port_->is_driven();  // by others of the segment, or by the thread
     if (!is_rung && port_->wait(left)) continue;
     if (is_rung) {
-      local_.sleep(std::min(look, left));
+      local_.sleep(std::min(port_->is_driven() ? look_ns_max : look, left),
+                   [this] { return !port_->has_arrived(in_process_); });
+      if (port_->is_driven()) return;  // the runtime's own messages have come to the thread, which rings for none
     } else {
       sleep_for(std::min(look, left));
     }

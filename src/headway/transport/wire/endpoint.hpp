@@ -13,7 +13,7 @@
 
 namespace headway::wire {
 
-/// Estimates, between what MPI takes through shared memory and over Ethernet. Buffers of 511 KiB
+/// Estimates, between what MPI takes through shared memory and over Ethernet. Buffers of 255 KiB
 /// fit a posted receive, and what a frame has besides. Nobody wakes a sleeper.
 inline constexpr TransportCosts costs = {.overhead_ns = 2000,
                                          .gap_per_byte_ns = 0.3,

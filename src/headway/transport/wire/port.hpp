@@ -22,7 +22,7 @@
 
 namespace headway::wire {
 
-inline constexpr std::size_t default_posted_bytes = 512_KiB;
+inline constexpr std::size_t default_posted_bytes = 256_KiB;
 
 struct PortOptions {
   const headway_wire_functions* functions = nullptr;
