@@ -297,8 +297,9 @@ TEST_P(Launched, a_process_that_is_killed_ends_all) {
 }
 
 TEST_P(Launched, a_run_that_stalls_ends_with_a_page_on_all_pes) {
-  for (const std::string share : {"process", "host"}) {
-    Session session(under(3, {victim(), "uneven"}), settings({{"HEADWAY_STALL", "1s"}}, share));
+  for (const auto& [share, thread] : {std::pair("process", "off"), {"process", "on"}, {"host", "off"}}) {
+    Session session(under(3, {victim(), "uneven"}),
+                    settings({{"HEADWAY_STALL", "1s"}, {"HEADWAY_COMM_THREAD", thread}}, share));
     EXPECT_EQ(session.wait(), 122) << session.errors();
     const std::string errors = session.errors();
     EXPECT_TRUE(std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))
