@@ -98,10 +98,9 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  AggregationSettings aggregation = {};        // for the layer above
+  AggregationSettings aggregation = {};  // for the layer above
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
-  std::function<void()> when_failed = [] {
-  };  // called once a failure is recorded: the program may swallow what is thrown
+  std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
   // Set while the engine lives, for those that share its thread: what the PE would report now.
   std::function<PeReport()>* reporter = nullptr;
   // Called when PeBoard::report_wanted has changed, with its value.
