@@ -42,8 +42,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
       options_(std::move(options)),
       store_(endpoint, options_.budget_bytes, options_.spill_bytes),
       board_(&board_of(endpoint, id())),
-      wake_ns_(std::int64_t(endpoint.costs().wake_ns)),
-      spin_ns_(wake_ns_),
+      spin_ns_(std::int64_t(endpoint.costs().wake_ns)),
       scopes_(*this) {
   control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint16_t)));

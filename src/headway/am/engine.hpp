@@ -359,9 +359,7 @@ class Engine {
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;
-  std::int64_t idle_since_ = 0;
-  const std::int64_t wake_ns_;
-  std::int64_t spin_ns_;  // how long it looks on before it sleeps
+  std::int64_t idle_since_ = 0, spin_ns_;  // how long it looks on before it sleeps
   std::uint16_t control_describe_ = 0, control_description_ = 0;
   Scopes scopes_;
 };

@@ -95,7 +95,9 @@ void Engine::pause() {
   }
   show_counts();
   endpoint_->sleep(longest);
-  if (options_.idle == Idle::spin) spin_ns_ = now() - idle_since_ < spin_ns_max ? spin_ns_max : wake_ns_;
+  if (options_.idle == Idle::spin) {
+    spin_ns_ = now() - idle_since_ < spin_ns_max ? spin_ns_max : std::int64_t(endpoint_->costs().wake_ns);
+  }
   options_.still_wanted();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/arena.hpp>
 #include <headway/transport/local/doorbell.hpp>
