@@ -79,6 +79,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
   auto word = [&](std::size_t at) __attribute__((always_inline)) {
     std::uint64_t value;
     std::memcpy(&value, from + at, 8);
+    asm("" : "+r"(value));  // or GCC makes one load of two words
     return value;
   };
   auto put = [&](std::size_t at, std::uint64_t value) __attribute__((always_inline)) {
@@ -105,8 +106,10 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     if (bytes > 256) {
       std::memcpy(to + 16, from + 16, bytes - 32);
     } else {
-#pragma GCC unroll 1
-      for (std::size_t at = 16; at < bytes - 16; at += 16) copy_wide(to + at, from + at);
+      for (const std::size_t at : {std::size_t(16), std::size_t(32), std::size_t(48), bytes - 48, bytes - 32}) {
+        copy_wide(to + at, from + at);
+      }
+      if (bytes > 112) copy_wide(to + 64, from + 64);
     }
     put(bytes - 16, before);
     put(bytes - 8, last);
