@@ -116,7 +116,6 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   const bool has_payload = arguments.bytes > sizeof(std::uint64_t);
   const std::uint64_t damaged = has_payload ? check_payload<Kind>(pe, arguments, blocks, share) : 0;
   Table table(blocks, me);
-  Kind kind(arguments.bytes, me);
   typename Kind::Sender updates(pe, arguments.aggregator);
   const auto apply = [words = table.data(), blocks](typename Kind::Received received) {
     const bench::Ends ends = Kind::ends(received);
@@ -136,12 +135,12 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
     const std::int64_t begin = pe.engine().now();
     // Local: what is captured would be read again after every message, for bytes may be anything's.
     const Blocks split = blocks;
-    Kind& made = kind;
+    Kind kind(arguments.bytes, me);
     typename Kind::Sender& sender = updates;
     std::uint64_t a = starts(part.begin);
     for (std::uint64_t left = part.size(); left > 0; --left) {
       a = step(a);
-      made.send(sender, split.owner(a), a);
+      kind.send(sender, split.owner(a), a);
     }
     pe.quiesce();
     return double(pe.engine().now() - begin) * 1e-9;

@@ -94,7 +94,14 @@ class ContentKind {
     sender.send(destination, message_);
   }
   void send_all(Sender& sender, std::size_t destination, std::uint64_t count) {
-    for (std::uint64_t i = 0; i < count; ++i) send(sender, destination, i);
+    // Local: what is a member would be read again after every message, for bytes may be anything's.
+    const Argument& argument = message_;
+    std::byte* const at = reinterpret_cast<std::byte*>(message_.data());
+    const std::size_t bytes = message_.size();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      stamp(at, bytes, i);
+      sender.send(destination, argument);
+    }
   }
   static Ends ends(Received received) { return ends_of(bytes_of(received), received.size()); }
   static void check(auto& checker, Received received) { checker(bytes_of(received), received.size()); }
