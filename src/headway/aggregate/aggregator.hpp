@@ -116,8 +116,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
  private:
   friend class CallAggregator;
 
-  using Core::alone_from_, Core::entry_bytes_, Core::length_shift_, Core::slot_entry, Core::is_open, Core::passes,
-      Core::begin_row;
+  using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
+  using Core::fills, Core::write_length;
   using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::claim_alone, Core::message_of;
   using Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
   using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
@@ -147,13 +147,12 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     aggregate::Slot& slot = slots_[destination];
     std::byte* const at = slot.cursor;
     std::byte* const end = at + Format::padded(bytes);
-    if (end >= slot.limit || bytes >= alone_from_) [[unlikely]]
+    if (fills(slot, end) || bytes >= alone_from_) [[unlikely]]
       return false;
     if constexpr (may_throw) fill(at);
     std::byte* const limit = slot.limit;
-    const std::uint64_t entry = std::uint64_t(bytes) << length_shift_;
-    std::memcpy(limit + slot.entry_at, &entry, 8);
-    slot.limit = limit - entry_bytes_;
+    write_length(limit, bytes);
+    slot.limit = limit - sizeof(aggregate::Length);
     slot.cursor = end;
     if constexpr (!may_throw) fill(at);
     return true;
@@ -199,20 +198,18 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// The slot says which destination it was, so that it need not be kept for this case.
   __attribute__((noinline)) void send_to_full(aggregate::Slot& slot, aggregate::Kept<Args>... args) {
     const auto destination = std::size_t(&slot - slots_);
-    const bool alone = passes(std::uint32_t(destination), Format::fixed_bytes);
     if constexpr (may_be_small) {
-      if (alone && Format::fixed_bytes <= by_value_bytes_max()) {
+      if (Format::fixed_bytes <= by_value_bytes_max() && passes_at_once(slot)) {
         send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
         return;
       }
     }
-    send_larger_or_gather(destination, alone, args...);
+    send_larger_or_gather(destination, args...);
   }
 
   /// Apart, so that the case above need not save registers for it.
-  __attribute__((noinline, cold)) void send_larger_or_gather(std::size_t destination, bool alone,
-                                                             aggregate::Kept<Args>... args) {
-    if (alone)
+  __attribute__((noinline, cold)) void send_larger_or_gather(std::size_t destination, aggregate::Kept<Args>... args) {
+    if (passes(std::uint32_t(destination), Format::fixed_bytes))
       send_alone(destination, Format::fixed_bytes, Wait::yes, args...);
     else
       send_and_gather(destination, Format::fixed_bytes, Wait::yes, args...);

@@ -159,7 +159,7 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   ++alone_;
   PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
-  const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark(), hop.key, engine_->id());
+  const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark, hop.key, engine_->id());
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
     // Frames count their entries; of the parts of one message only one may count, the one that completes it.

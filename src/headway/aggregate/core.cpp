@@ -83,10 +83,9 @@ void Core::lay_out(bool ready) {
   alone_frame_bytes_ =
       std::max(std::min(alone_frame_bytes_max, engine_->store().budget_bytes() / 16), std::size_t(buffer_bytes_min));
 
-  // Lengths in a tail: up to the cutoff, and one value that marks a part.
   const std::size_t content = frame_bytes_ - frame_overhead - padding_;
   const auto cutoff_bytes = std::size_t(options_.cutoff * double(frame_bytes_));
-  const unsigned length_bytes = variable ? std::max(1u, bytes_for_values(std::min(cutoff_bytes, content) + 2)) : 0;
+  const unsigned length_bytes = variable ? sizeof(Length) : 0;
   // Parts that keep their order are put together by source.
   const bool needs_source = shape_.wants_source || (options_.ordered && variable);
   const unsigned source_bytes = needs_source && levels > 1 ? bytes_for_values(engine_->size()) : 0;
@@ -108,7 +107,7 @@ void Core::lay_out(bool ready) {
     alone_from_ = 0;
   } else if (variable) {
     const std::size_t outside = entry_bytes_most + entry_slack + shape_.alignment;
-    alone_from_ = content <= outside ? 0 : std::min(cutoff_bytes, content - outside) + 1;
+    alone_from_ = content <= outside ? 0 : std::min({cutoff_bytes, content - outside, length_max}) + 1;
   } else {
     const bool fits = capacity_least >= capacity_wanted_ && shape_.fixed_bytes <= cutoff_bytes;
     alone_from_ = fits ? ~std::size_t(0) : 0;
@@ -123,11 +122,9 @@ void Core::lay_out(bool ready) {
   routed_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
   fast_size_ = levels == 1 ? routed_size_ : 0;
   direct_size_ = ready && direct_ && !variable && shape_.fixed_bytes <= by_value_bytes_max_ ? engine_->size() : 0;
-  length_shift_ = slot_entries_[0].shift;
-  entry_bytes_ = slot_entries_[0].bytes;
   // Sizes too: what one PE buffers, another must be able to forward.
-  signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
-                                  shape_.fixed_bytes, length_bytes, source_bytes, options_.ordered, name_,
+  signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
+                                  shape_.fixed_bytes, source_bytes, options_.ordered, name_,
                                   options_.buffer_bytes, alone_from_, filled(frame_bytes_)));
 }
 
@@ -206,6 +203,7 @@ am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::ui
 void Core::enter_scope(am::ScopeId scope) {
   current_ = &sets_.of(scope, route_);
   slots_ = current_->slots.data();
+  gatherings_ = current_->gatherings.data();
 }
 
 std::size_t Core::next_frame_bytes(std::uint32_t slot, std::size_t padded) {
@@ -248,10 +246,8 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   s.begin = s.cursor = frame.frame->payload() + padding_;
   const std::size_t bytes = bytes_of(frame);
   if (shape_.fixed_bytes == 0) {
-    const std::size_t kept_free = bytes - std::min(filled(cold, bytes), bytes);
-    const std::size_t spare = kept_free + slot_entries_[slot].bytes + entry_slack;
-    s.limit = frame.end - spare + 1;
-    s.entry_at = spare - 1 - 8;
+    s.limit = frame.end;
+    s.kept_free = bytes - std::min(filled(cold, bytes), bytes) + slot_entries_[slot].bytes + entry_slack - 1;
   } else {
     // Where there are no entries they are written all the same, to where nobody reads them.
     s.tail = slot_entries_[slot].bytes != 0 ? frame.end : unread_entry_ + sizeof unread_entry_;
@@ -297,7 +293,7 @@ bool Core::comes_too_late(std::uint32_t slot, std::size_t bytes) {
 std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
   if (slot_entries_[slot].bytes == 0) return 0;
   const Slot& s = set.slots[slot];
-  const std::byte* tail = shape_.fixed_bytes == 0 ? tail_of(s) : s.tail;
+  const std::byte* tail = shape_.fixed_bytes == 0 ? s.limit : s.tail;
   return std::size_t(set.cold[slot].frame.end - tail);
 }
 
@@ -329,7 +325,7 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
-  if (idle_flush_ && is_last_hop(cold)) cold.gathering.posted(reason, count);
+  if (idle_flush_ && is_last_hop(cold)) set.gatherings[slot].posted(reason, count);
   if (delay_cost_.any()) learn_pace(cold, count, payload_bytes - padding_ + tail);
   const std::size_t used = frame_overhead + payload_bytes + tail;
   cold.size.posted(sizes_[cold.level], reason, used);

@@ -55,6 +55,13 @@ struct SlotEntry {
   }
 };
 
+/// Of every length: aligned where it is alone in its entry, so that none lies across two lines (1.1 times the messages
+/// of 32 bytes). What is longer travels by itself.
+using Length = std::uint16_t;
+/// Stands for a part in an entry.
+inline constexpr std::uint64_t part_mark = Length(-1);
+inline constexpr std::uint64_t length_max = part_mark - 1;
+
 /// Bytes below the lowest entry that writing it may touch.
 inline constexpr std::size_t entry_slack = 8;
 
@@ -105,11 +112,10 @@ class Core : public am::FrameHandler {
   /// current scope.
   std::size_t fast_size_ = 0;
   Slot* slots_ = nullptr;
+  Gathering* gatherings_ = nullptr;  // likewise
   std::size_t routed_size_ = 0;  // the number of PEs if messages are buffered on a route, else 0
   std::size_t direct_size_ = 0;  // the number of PEs if each message goes by itself and by value, else 0
   std::size_t alone_from_ = 0;   // messages of this length and more travel by themselves
-  std::size_t entry_bytes_ = 0;  // of a 1D entry
-  unsigned length_shift_ = 0;
 
   am::Engine& engine() const { return *engine_; }
   const Route& route() const { return route_; }
@@ -143,13 +149,30 @@ class Core : public am::FrameHandler {
   bool passes(std::uint32_t slot, std::size_t bytes) {
     if (is_open(slot) || bytes > alone_bytes_max()) return false;
     return (delay_cost_.any() && comes_too_late(slot, bytes)) ||
-           current_->cold[slot].gathering.passes(engine_->times_idle());
+           gatherings_[slot].passes(engine_->times_idle());
+  }
+  /// The same for one that goes by value, as far as it can be said at once; where not, false, and passes() is asked.
+  /// The receiver of the message waits for this: it has as few instructions as can be.
+  bool passes_at_once(const Slot& slot) {
+    return slot.begin == nullptr && !delay_cost_.any() &&
+           gatherings_[std::size_t(&slot - slots_)].passes(engine_->times_idle());
   }
 
-  /// Variable-size messages: the lowest entry's begin, and bytes between cursor and tail.
-  static std::byte* tail_of(const Slot& slot) { return slot.limit + slot.entry_at + 8; }
-  static std::size_t room(const Slot& slot) { return std::size_t(tail_of(slot) - slot.cursor); }
+  /// Variable-size messages: bytes between cursor and tail.
+  static std::size_t room(const Slot& slot) { return std::size_t(slot.limit - slot.cursor); }
+  /// Whether a message that ends there fills the buffer, or more than that.
+  static bool fills(const Slot& slot, const std::byte* end) { return end + slot.kept_free >= slot.limit; }
 
+  /// Where an entry is a length alone.
+  static void write_length(std::byte* tail, std::size_t length) {
+    const auto value = Length(length);
+    std::memcpy(tail - sizeof value, &value, sizeof value);
+  }
+  static std::size_t read_length(const std::byte* entry_end) {
+    Length value;
+    std::memcpy(&value, entry_end - sizeof value, sizeof value);
+    return value;
+  }
   static void write_entry(std::byte* tail, const SlotEntry& entry, std::uint64_t value) {
     const std::uint64_t word = value << entry.shift;
     std::memcpy(tail - 8, &word, 8);
@@ -176,10 +199,10 @@ class Core : public am::FrameHandler {
       Slot& s = slots_[slot];
       if (is_open(slot)) {
         if (padded + entry.bytes + entry_slack <= room(s)) {
-          const bool beyond_threshold = s.cursor + padded >= s.limit;
+          const bool beyond_threshold = fills(s, s.cursor + padded);
           fill(s.cursor);
           s.cursor += padded;
-          write_entry(tail_of(s), entry, entry_value);
+          write_entry(s.limit, entry, entry_value);
           s.limit -= entry.bytes;
           if (beyond_threshold) {
             flush_slot(slot, am::FlushReason::full);
@@ -221,8 +244,6 @@ class Core : public am::FrameHandler {
   /// the last one is there, until drop_whole(); else empty data.
   std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
   void drop_whole() { whole_ = {}; }
-  /// Length that stands for a part in an entry.
-  std::uint64_t part_mark() const { return Entry::mask(entries_[0].length_bytes); }
 
   std::size_t padding() const { return padding_; }
 

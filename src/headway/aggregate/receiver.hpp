@@ -171,7 +171,7 @@ class Receiver : public Core {
     const Entry& form = self.entry(self.route().levels() - 1);
     self.check_lengths(arrival, form);
     if (form.source_bytes == 0 && !self.keeps_order_by_route()) {
-      deliver_row_of_lengths<Handlers>(self, arrival.payload + self.padding(), arrival, form);
+      deliver_row_of_lengths<Handlers>(self, arrival.payload + self.padding(), arrival);
       return Result::done;
     }
     return with_handler<Handlers>(self,
@@ -181,11 +181,9 @@ class Receiver : public Core {
   /// Where entries are lengths alone. Nothing that a handler changes lies among the messages: see deliver_row().
   template <class Handlers>
   __attribute__((noinline)) static void deliver_row_of_lengths(Receiver& self, const std::byte* __restrict begin,
-                                                               const Arrival& arrival, const Entry& form) {
+                                                               const Arrival& arrival) {
     const PeId source = arrival.header.source;
     const std::size_t count = arrival.header.count;
-    const unsigned shift = form.shift();
-    const std::size_t entry_bytes = form.bytes();
     // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose
     // length would leave the next one unaligned, and a frame that no buffer ever was.
     constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
@@ -196,10 +194,8 @@ class Receiver : public Core {
     };
     const auto pass = [&](Place & place, std::size_t messages, const auto& call) __attribute__((always_inline)) {
       for (std::size_t i = 0; i < messages; ++i) {
-        std::uint64_t bytes;
-        std::memcpy(&bytes, place.entry_end - 8, 8);
-        bytes >>= shift;
-        place.entry_end -= entry_bytes;
+        const std::size_t bytes = read_length(place.entry_end);
+        place.entry_end -= sizeof(Length);
         place.left -= std::int64_t(Format::padded(bytes));
         if ((place.left & no_rest) != 0) [[unlikely]]
           self.refuse_frame(arrival, "a message does not fit the frame");
@@ -280,7 +276,7 @@ class Receiver : public Core {
   /// The length of the message at `at`, which a part states itself. Checked against the frame.
   std::size_t length_of(const Arrival& arrival, const std::byte* at, const std::byte* end, std::uint64_t length) const {
     const auto left = std::size_t(end - at);
-    if (keeps_order_by_route() && length == part_mark()) {
+    if (keeps_order_by_route() && length == part_mark) {
       PartHeader part;
       if (left < sizeof part) refuse_frame(arrival, "a part is longer than the frame");
       std::memcpy(&part, at, sizeof part);
@@ -295,7 +291,7 @@ class Receiver : public Core {
   template <class Invoke>
   std::uint64_t deliver_one(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source,
                             std::uint64_t length) {
-    if (Format::fixed || !keeps_order_by_route() || length != part_mark()) [[likely]] {
+    if (Format::fixed || !keeps_order_by_route() || length != part_mark) [[likely]] {
       invoke(at, bytes, source);
       return 1;
     }
@@ -487,10 +483,10 @@ class Receiver : public Core {
       slot.cursor += padded;
       push_entry(slot, form, form.encode(0, hop.key, source));
     } else {
-      const bool beyond_threshold = slot.cursor + padded >= slot.limit;
+      const bool beyond_threshold = fills(slot, slot.cursor + padded);
       copy_short<true>(slot.cursor, at, bytes);
       slot.cursor += padded;
-      write_entry(tail_of(slot), form, form.encode(length, hop.key, source));
+      write_entry(slot.limit, form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;
       if (beyond_threshold) flush_slot(hop.slot, am::FlushReason::full);
     }

@@ -2,7 +2,7 @@
 
 namespace headway::aggregate {
 
-SlotSet::SlotSet(const Route& route) : slots(route.slots()), cold(route.slots()) {
+SlotSet::SlotSet(const Route& route) : slots(route.slots()), cold(route.slots()), gatherings(route.slots()) {
   for (std::uint32_t slot = 0; slot < route.slots(); ++slot) {
     cold[slot].target = std::uint32_t(route.target(slot));
     cold[slot].level = std::uint8_t(route.level(slot));

@@ -19,15 +19,14 @@ inline constexpr std::uint32_t none = 0xffffffff;
 ///
 ///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
 ///
-/// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes < limit, where limit is one
-/// past what lies below the tail: the message's entry and the rest that the threshold keeps free; so it moves with the
-/// tail, which is not stored. A closed slot has only null pointers: there is no room for anything.
+/// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes + kept_free < limit, which is
+/// the tail then. A closed slot has only null pointers: there is no room for anything.
 struct Slot {
   std::byte* cursor = nullptr;
-  std::byte* limit = nullptr;
+  std::byte* limit = nullptr;  // of variable size: begin of the lowest entry
   union {
-    std::byte* tail = nullptr;  // fixed-size messages: begin of the lowest entry
-    std::size_t entry_at;       // others: from limit to the word that holds the next entry, which ends at the tail
+    std::byte* tail = nullptr;  // of fixed size: begin of the lowest entry
+    std::size_t kept_free;      // of variable size: room for a message's entry, and for the rest that the threshold spares
   };
   std::byte* begin = nullptr;  // of the first message
 };
@@ -40,7 +39,6 @@ struct ColdSlot {
   std::uint8_t level = 0;
   std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
   std::int64_t due = am::never;
-  Gathering gathering;
   BufferSize size;
   Pace pace;
   bool in_row = false;  // a Row writes into its frame
@@ -73,6 +71,7 @@ struct SlotSet {
   am::ScopeId scope = am::root_scope;
   std::vector<Slot> slots;
   std::vector<ColdSlot> cold;
+  std::vector<Gathering> gatherings;  // by slot; asked for every message where none gather
   std::uint32_t first_open = none, last_open = none;
 
   explicit SlotSet(const Route& route);

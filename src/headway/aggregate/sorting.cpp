@@ -9,7 +9,7 @@ namespace headway::aggregate {
 /// The length of a message, which a part states itself.
 std::size_t Core::bytes_at(const std::byte* at, std::size_t left, std::uint64_t length) const {
   if (shape_.fixed_bytes != 0) return shape_.fixed_bytes;
-  if (options_.ordered && length == part_mark()) {
+  if (options_.ordered && length == part_mark) {
     PartHeader part;
     if (left < sizeof part) return ~std::size_t(0);
     std::memcpy(&part, at, sizeof part);
@@ -100,7 +100,7 @@ Core::Run Core::repack_run(const Arrival& arrival, unsigned level, const Route::
     std::memcpy(slot.cursor, at, run.bytes);
     slot.cursor += run.bytes;
     for (const std::uint64_t value : run_entries_) append_entry(slot, to, value);
-    if (shape_.fixed_bytes == 0 && slot.cursor >= slot.limit) flush_slot(hop.slot, am::FlushReason::full);
+    if (shape_.fixed_bytes == 0 && fills(slot, slot.cursor)) flush_slot(hop.slot, am::FlushReason::full);
     return run;
   }
 }
@@ -108,7 +108,7 @@ Core::Run Core::repack_run(const Arrival& arrival, unsigned level, const Route::
 /// Of a message whose bytes are there already.
 void Core::append_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value) {
   if (shape_.fixed_bytes != 0) return push_entry(slot, entry, value);
-  write_entry(tail_of(slot), entry, value);
+  write_entry(slot.limit, entry, value);
   slot.limit -= entry.bytes;
 }
 
