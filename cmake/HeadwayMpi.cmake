@@ -1,12 +1,13 @@
-# The MPIs that are here, by their compiler wrappers: the list HEADWAY_MPIS of openmpi, mpich, or mpi for one that is neither, and
-# for each HEADWAY_MPI_NAME_INCLUDES, _LINKS and _WRAPPER. None found is no error.
+# The MPIs that are here, by their compiler wrappers: the list HEADWAY_MPIS of openmpi, mpich, mpi-abi for one through the standard ABI
+# of MPI 5.0, or mpi for one that is none of these, and for each HEADWAY_MPI_NAME_INCLUDES, _DEFINES, _LINKS and _WRAPPER. None found is
+# no error.
 
 set(HEADWAY_MPIS)
 
-# headway_look_for_mpi(WRAPPER): adds the MPI of this compiler wrapper, unless it is known already.
+# headway_look_for_mpi(WRAPPER FOLDERS...): adds the MPI of this compiler wrapper, in PATH or these, unless it is known already.
 macro(headway_look_for_mpi wrapper)
   string(MAKE_C_IDENTIFIER "HEADWAY_${wrapper}" variable)
-  find_program(${variable} ${wrapper})
+  find_program(${variable} ${wrapper} PATHS ${ARGN})
   mark_as_advanced(${variable})
   set(line)
   set(status 1)
@@ -14,7 +15,9 @@ macro(headway_look_for_mpi wrapper)
     execute_process(COMMAND ${${variable}} -show OUTPUT_VARIABLE line ERROR_QUIET RESULT_VARIABLE status
                     OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
-  if(line MATCHES "openmpi|open-mpi|open_rte")
+  if(line MATCHES "-lmpi_abi")
+    set(mpi mpi-abi)
+  elseif(line MATCHES "openmpi|open-mpi|open_rte")
     set(mpi openmpi)
   elseif(line MATCHES "mpich")
     set(mpi mpich)
@@ -26,12 +29,15 @@ macro(headway_look_for_mpi wrapper)
     list(APPEND HEADWAY_MPIS ${mpi})
     set(HEADWAY_MPI_${mpi}_WRAPPER ${${variable}})
     set(HEADWAY_MPI_${mpi}_INCLUDES)
+    set(HEADWAY_MPI_${mpi}_DEFINES OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     set(HEADWAY_MPI_${mpi}_LINKS)
     separate_arguments(flags UNIX_COMMAND "${line}")
     list(POP_FRONT flags)
     foreach(flag IN LISTS flags)
       if(flag MATCHES "^-I(.+)")
         list(APPEND HEADWAY_MPI_${mpi}_INCLUDES ${CMAKE_MATCH_1})
+      elseif(flag MATCHES "^-D(.+)")
+        list(APPEND HEADWAY_MPI_${mpi}_DEFINES ${CMAKE_MATCH_1})
       elseif(flag MATCHES "^(-L|-l|-Wl,|-pthread|/)" AND NOT flag MATCHES "^-l(mpi_cxx|mpichcxx|mpicxx)$")
         list(APPEND HEADWAY_MPI_${mpi}_LINKS ${flag})
       endif()
@@ -42,3 +48,4 @@ endmacro()
 foreach(wrapper mpicxx.openmpi mpicxx.mpich mpicxx mpic++)
   headway_look_for_mpi(${wrapper})
 endforeach()
+headway_look_for_mpi(mpicc_abi ${PROJECT_SOURCE_DIR}/build/mpi-abi/bin)  # where scripts/setup puts one

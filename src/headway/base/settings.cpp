@@ -27,8 +27,9 @@ constexpr std::array variables = {
     "HEADWAY_COMM_THREAD"};
 
 constexpr const char* transports =
-    has_simulation ? "local, sim, mpi, openmpi, mpich or ucx"
-                   : "local, mpi, openmpi, mpich or ucx (for sim this build needs Boost.Context when it is built)";
+    has_simulation
+        ? "local, sim, mpi, openmpi, mpich, mpi-abi or ucx"
+        : "local, mpi, openmpi, mpich, mpi-abi or ucx (for sim this build needs Boost.Context when it is built)";
 
 /// On one line, whatever is in it.
 std::string printable(std::string_view text) {

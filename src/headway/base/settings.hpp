@@ -46,7 +46,7 @@ struct AggregationSettings {
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
   std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
-  std::string transport = "local";  // "sim": all PEs are fibers of one process; "mpi", "openmpi", "mpich": a launcher's
+  std::string transport = "local";  // "sim": all PEs are fibers of one process; "mpi" and names of MPIs: a launcher's
   bool transport_given = false;      // not chosen for the launcher
   std::optional<Launcher> launcher;  // that has started this process; only where the transport is that of its processes
   Share share = Share::host;         // likewise
@@ -63,7 +63,8 @@ struct Settings {
   bool simulated() const { return transport == "sim"; }
   /// Whether frames travel between processes that a launcher has started.
   bool on_wire() const {
-    return transport == "mpi" || transport == "openmpi" || transport == "mpich" || transport == "ucx";
+    return transport == "mpi" || transport == "openmpi" || transport == "mpich" || transport == "mpi-abi" ||
+           transport == "ucx";
   }
   /// Whether this process is to start the processes of such a run.
   bool starts_wire() const { return transport == "ucx" && !launcher; }

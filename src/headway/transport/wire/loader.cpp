@@ -19,13 +19,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const known_names[] = {"openmpi", "mpich", "ucx"};
+/// For any MPI that has the standard ABI of MPI 5.0.
+const char* const mpi_abi = "mpi-abi";
+const char* const mpi_abi_library = "libmpi_abi.so.1";
+
+const char* const known_names[] = {"openmpi", "mpich", mpi_abi, "ucx"};
 
 std::string file_of(const std::string& name) { return "libheadway-" + name + ".so"; }
 
 /// How people call them.
 std::string title_of(const std::string& name) {
-  return name == "openmpi" ? "Open MPI" : name == "mpich" ? "MPICH" : name == "ucx" ? "UCX" : name;
+  return name == "openmpi" ? "Open MPI"
+         : name == "mpich" ? "MPICH"
+         : name == mpi_abi ? "an MPI of the standard ABI"
+         : name == "ucx"   ? "UCX"
+                           : name;
 }
 
 /// Folders where plug-ins lie, the first first.
@@ -49,19 +57,32 @@ std::string find(const std::string& name, const std::string& first_dir) {
   return "";
 }
 
-/// Which MPI this process has, linked or loaded; empty: none.
-std::string mpi_in_process() {
-  if (dlsym(RTLD_DEFAULT, "MPI_Init") == nullptr) return "";
+/// Whose MPI calls itself so; empty: of neither.
+std::string mpi_of_library(const std::string& text) {
+  if (text.find("Open MPI") != text.npos) return "openmpi";
+  const bool mpich =
+      text.find("MPICH") != text.npos || text.find("MVAPICH") != text.npos || text.find("Intel") != text.npos;
+  return mpich ? "mpich" : "";
+}
+
+/// What the MPI in this process calls itself, before it is initialised as well.
+std::string library_in_process() {
   using GetVersion = int (*)(char*, int*);
   void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
   std::string text(8192, '\0');  // longer than MPI_MAX_LIBRARY_VERSION_STRING of any
   int length = 0;
   if (symbol != nullptr) reinterpret_cast<GetVersion>(symbol)(text.data(), &length);
   text.resize(std::size_t(std::max(length, 0)));
-  if (text.find("Open MPI") != text.npos) return "openmpi";
-  if (text.find("MPICH") != text.npos || text.find("MVAPICH") != text.npos || text.find("Intel") != text.npos)
-    return "mpich";
-  return "another";
+  return text;
+}
+
+/// Which MPI this process has, linked or loaded; empty: none.
+std::string mpi_in_process() {
+  // An MPI calls itself the same with the standard ABI and with its own, whose constants differ.
+  if (dlopen(mpi_abi_library, RTLD_LAZY | RTLD_NOLOAD) != nullptr) return mpi_abi;
+  if (dlsym(RTLD_DEFAULT, "MPI_Init") == nullptr) return "";
+  const std::string mpi = mpi_of_library(library_in_process());
+  return mpi.empty() ? "another" : mpi;
 }
 
 /// Those that might do, the likeliest first.
@@ -71,20 +92,26 @@ std::vector<std::string> candidates(const std::string& transport, const std::opt
     if (here == "another" || (transport != "mpi" && transport != here)) {
       throw SettingError(fmt::format(
           "this program has an MPI of its own, {}, and only the plug-in for that will do, not HEADWAY_TRANSPORT={}",
-          here == "another" ? "which is neither Open MPI nor MPICH" : title_of(here), transport));
+          here == "another" ? "which is neither Open MPI nor MPICH, nor has the standard ABI" : title_of(here),
+          transport));
     }
     return {here};
   }
   if (transport != "mpi") return {transport};
-  if (launcher && !launcher->mpi.empty()) return {launcher->mpi};
-  if (launcher && !launcher->pmix) return {"mpich", "openmpi"};  // PMI-1 and 2
-  return {"openmpi", "mpich"};
+  if (launcher && !launcher->mpi.empty()) return {launcher->mpi, mpi_abi};
+  if (launcher && !launcher->pmix) return {"mpich", "openmpi", mpi_abi};  // PMI-1 and 2
+  return {"openmpi", "mpich", mpi_abi};
 }
 
 const headway_wire_functions* load(const std::string& path) {
   // Open MPI loads parts of its own, which look for its symbols among those that all see.
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) throw SettingError(fmt::format("the plug-in cannot be loaded: {}", dlerror()));
+  if (library == nullptr) {
+    const std::string problem = dlerror();
+    const bool is_missing = problem.find("cannot open shared object file") != problem.npos;
+    throw SettingError(fmt::format("the plug-in cannot be loaded: {}{}", problem,
+                                   is_missing ? "; name the folder of that library in LD_LIBRARY_PATH" : ""));
+  }
   const auto entry = reinterpret_cast<headway_wire_entry>(dlsym(library, HEADWAY_WIRE_ENTRY));
   const headway_wire_functions* const functions = entry == nullptr ? nullptr : entry();
   if (functions == nullptr || functions->version != HEADWAY_WIRE_VERSION ||
@@ -112,11 +139,12 @@ const headway_wire_functions* load(const std::string& path) {
 /// all.
 std::string fitting_srun(const std::vector<std::string>& names, const std::string& first_dir) {
   std::vector<std::string> here, all;
-  for (const std::string& name : names) {
-    if (name != "openmpi" && name != "mpich") continue;
+  const auto is_named = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  for (const std::string name : {"openmpi", "mpich"}) {
+    if (!is_named(name) && !is_named(mpi_abi)) continue;
     const std::string way = fmt::format("srun --mpi={} ({})", name == "openmpi" ? "pmix" : "pmi2", title_of(name));
     all.push_back(way);
-    if (!find(name, first_dir).empty()) here.push_back(way);
+    if (is_named(name) && !find(name, first_dir).empty()) here.push_back(way);
   }
   return fmt::format("{}", fmt::join(here.empty() ? all : here, " or "));
 }
@@ -132,18 +160,33 @@ void require_that_srun_introduces(const Launcher& launcher, const std::vector<st
                   launcher.name, launcher.size, launcher.variable, launcher.size, fitting_srun(names, first_dir)));
 }
 
+std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mpi) {
+  return fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
+                     title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
+}
+
+/// Whose MPI has the standard ABI is known once it is loaded; it may not survive being started by another's launcher.
+void require_the_launchers_abi(const Launcher& launcher) {
+  const std::string mpi = mpi_of_library(library_in_process());
+  if (launcher.mpi.empty() || mpi.empty() || mpi == launcher.mpi) return;
+  throw SettingError(fmt::format("{} has started this program {} times ({}={}), but {} is that of {} here: {}",
+                                 launcher.name, launcher.size, launcher.variable, launcher.size, mpi_abi_library,
+                                 title_of(mpi), cure_for_another_mpi(launcher, mpi)));
+}
+
 /// Processes that were started as one program and do not know of each other: the most common mistake.
 void require_the_launchers_processes(const Started& started, const Launcher& launcher, const std::string& first_dir) {
   if (started.facts.processes == launcher.size) return;
-  const std::string mpi = started.functions->name;
+  const std::string name = started.functions->name;
+  const std::string owner = name == mpi_abi ? mpi_of_library(started.facts.library) : "";
+  const std::string mpi = owner.empty() ? name : owner;
   std::string cure;
   if (launcher.mpi.empty()) {
     cure = fmt::format("start it with {}", fitting_srun({mpi}, first_dir));
   } else if (launcher.mpi == mpi) {
     cure = fmt::format("its mpirun and this library ({}) do not fit each other", started.facts.library);
   } else {
-    cure = fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
-                       title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
+    cure = cure_for_another_mpi(launcher, mpi);
   }
   throw SettingError(
       fmt::format("{} has started this program {} times ({}={}), but in {} each is {}: {}", launcher.name,
@@ -156,25 +199,29 @@ void require_the_launchers_processes(const Started& started, const Launcher& lau
 std::vector<Plugin> known_plugins(const std::string& first_dir) {
   std::vector<Plugin> plugins;
   for (const std::string name : known_names) {
-    Plugin plugin{name, find(name, first_dir), ""};
+    Plugin plugin{.name = name, .mpi = {}, .path = find(name, first_dir), .problem = {}};
     if (!plugin.path.empty()) {
       int ends[2];
       if (pipe(ends) != 0) throw_errno("pipe");
       const pid_t child = fork();
       if (child == 0) {
-        std::string problem;
+        std::string answer;
         try {
           load(plugin.path);
+          answer = mpi_of_library(library_in_process()) + "\n";
         } catch (const SettingError& error) {
-          problem = error.what();
+          answer = std::string("\n") + error.what();
         }
-        _exit(write(ends[1], problem.data(), problem.size()) < 0);
+        _exit(write(ends[1], answer.data(), answer.size()) < 0);
       }
       close(ends[1]);
       char buffer[1024];
-      for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
-        plugin.problem.append(buffer, std::size_t(got));
+      std::string answer;
+      for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) answer.append(buffer, std::size_t(got));
       close(ends[0]);
+      const std::size_t end = std::min(answer.find('\n'), answer.size());
+      plugin.mpi = answer.substr(0, end);
+      plugin.problem = answer.substr(std::min(end + 1, answer.size()));
       int status = 0;
       if (child > 0) waitpid(child, &status, 0);
       if (child < 0 || status != 0) plugin.problem += "loading it failed";
@@ -238,7 +285,9 @@ Started start(const std::string& transport, const std::optional<Launcher>& launc
   const auto name = std::ranges::find_if(names, [&](const std::string& n) { return !find(n, first_dir).empty(); });
   if (name == names.end()) refuse_missing(names, launcher, first_dir);
   if (launcher && transport != "ucx") require_that_srun_introduces(*launcher, names, first_dir);
+  const bool chosen_for_launcher = launcher && transport == "mpi" && mpi_in_process().empty();
   Started started{.functions = load(find(*name, first_dir))};
+  if (chosen_for_launcher && *name == mpi_abi) require_the_launchers_abi(*launcher);
   if (started.functions->needs_meeting == 0) {
     start_with(started, *name, nullptr);
   } else if (const std::string invitation = headway::meeting(); !invitation.empty()) {

@@ -24,6 +24,7 @@ struct Started {
 
 struct Plugin {
   std::string name;     // "openmpi"
+  std::string mpi;      // whose launcher it is for: "openmpi" or "mpich"; empty: of none, or not known
   std::string path;     // of the file; empty: not found
   std::string problem;  // why it cannot be loaded; empty: it can be
 };
