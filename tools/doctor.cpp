@@ -197,7 +197,7 @@ Finding plugins() {
                               plugin.problem.empty() ? "" : ": " + plugin.problem);
     if (plugin.problem.empty()) continue;
     found.grade = Grade::warning;
-    found.cure = "programs do not run under the launcher of " + plugin.name + ": its library is missing or another one";
+    found.cure = "programs do not run over " + plugin.name + ": its library is missing or another one";
   }
   if (found.text.empty()) {
     found.text =

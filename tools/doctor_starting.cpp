@@ -31,9 +31,9 @@ constexpr std::size_t answer_bytes = 4096;
 
 std::string title_of(const std::string& mpi) { return mpi == "openmpi" ? "Open MPI" : "MPICH"; }
 
-const wire::Plugin* plugin_of(const std::vector<wire::Plugin>& plugins, const std::string& name) {
-  const auto found = std::ranges::find(plugins, name, &wire::Plugin::name);
-  return found == plugins.end() || found->path.empty() || !found->problem.empty() ? nullptr : &*found;
+bool has_plugin(const std::vector<wire::Plugin>& plugins, const std::string& mpi) {
+  return std::ranges::any_of(
+      plugins, [&](const wire::Plugin& one) { return !mpi.empty() && one.mpi == mpi && one.problem.empty(); });
 }
 
 std::string answer_of(const std::vector<std::string>& command) {
@@ -49,7 +49,7 @@ std::string mpi_of_launcher(const std::string& path) {
   return text.find("HYDRA") != text.npos || text.find("MPICH") != text.npos ? "mpich" : "";
 }
 
-/// mpirun and its like: each needs the plug-in of its MPI.
+/// mpirun and its like: each needs the plug-in of its MPI, or that of the standard ABI as its MPI has it.
 Finding mpiruns(const std::vector<wire::Plugin>& plugins) {
   Finding found{"mpirun", Grade::ok, "", ""};
   bool openmpi = false;
@@ -58,7 +58,7 @@ Finding mpiruns(const std::vector<wire::Plugin>& plugins) {
     if (path.empty()) continue;
     const std::string mpi = mpi_of_launcher(path);
     openmpi |= mpi == "openmpi";
-    const bool fits = plugin_of(plugins, mpi) != nullptr;
+    const bool fits = has_plugin(plugins, mpi);
     found.text +=
         fmt::format("{}{}: {}", found.text.empty() ? "" : "; ", path,
                     mpi.empty() ? "of an MPI that is not known"
@@ -93,7 +93,7 @@ Finding srun(const std::vector<wire::Plugin>& plugins) {
     return {"srun", Grade::ok, path + ": no cluster of Slurm answers it here", ""};
   std::string fitting, missing;
   for (const auto& [mpi, type] : {std::pair("openmpi", "pmix"), std::pair("mpich", "pmi2")}) {
-    if (plugin_of(plugins, mpi) == nullptr) continue;
+    if (!has_plugin(plugins, mpi)) continue;
     std::string& list = types.find(type) != types.npos ? fitting : missing;
     list += fmt::format("{}srun --mpi={} ({})", list.empty() ? "" : " or ", type, title_of(mpi));
   }
