@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <regex>
 
@@ -30,9 +31,10 @@ std::string find_in_path(const std::string& name) {
 }
 
 constexpr const char* ucx = "ucx";
+constexpr const char* mpi_abi = "mpi-abi";  // of whatever MPI the build found it
 
 std::string launcher_of(const std::string& mpi) {
-  return mpi == ucx ? headway_command() : find_in_path("mpirun." + mpi);
+  return mpi == ucx ? headway_command() : mpi == mpi_abi ? HEADWAY_MPI_ABI_LAUNCHER : find_in_path("mpirun." + mpi);
 }
 
 bool has_plugin(const std::string& mpi) {
@@ -53,6 +55,7 @@ Variables settings(const Variables& more = {}, const std::string& share = "proce
   return Variables{{"HEADWAY_PLUGIN_DIR", HEADWAY_PLUGINS},
                    {"HEADWAY_SHARE", share},
                    {"HEADWAY_STALL", "20s"},
+                   {"MPIR_CVAR_CH4_CMA_ENABLE", "0"},  // MPICH 5.0 ends in MPI_Init where that is not allowed
                    {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                    {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}} +
          more;
@@ -84,11 +87,16 @@ std::vector<std::string> lines_of_headway(const std::string& errors) {
 class Launched : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (launcher_of(mpi()).empty()) GTEST_SKIP() << "there is no mpirun." << mpi() << " here";
     if (!has_plugin(mpi())) GTEST_SKIP() << "the build found no headers of " << mpi();
+    if (launcher_of(mpi()).empty()) GTEST_SKIP() << "there is no mpirun." << mpi() << " here";
   }
   std::string mpi() const { return GetParam(); }
   bool is_mpi() const { return mpi() != ucx; }
+  /// An MPI's launcher does not say whether its processes want the standard ABI.
+  Variables settings(const Variables& more = {}, const std::string& share = "process") const {
+    const Variables named = mpi() == mpi_abi ? Variables{{"HEADWAY_TRANSPORT", mpi_abi}} : Variables{};
+    return testing::settings(named + more, share);
+  }
   std::vector<std::string> under(std::size_t processes, const std::vector<std::string>& command) const {
     return testing::under(mpi(), processes, command);
   }
@@ -99,8 +107,11 @@ class Launched : public ::testing::TestWithParam<const char*> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich", ucx),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich", mpi_abi, ucx), [](const auto& test) {
+  std::string name = test.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
 
 // --- what works
 
@@ -227,9 +238,15 @@ TEST_P(Launched, the_status_is_that_of_the_lowest_failing_pe) {
 TEST_P(Launched, a_program_that_has_initialised_mpi_keeps_it) {
   if (!is_mpi()) GTEST_SKIP() << "it is no MPI";
   const std::string program = std::string(HEADWAY_BESIDE_MPI) + "_" + mpi();
-  const Outcome outcome = run_to_end(under(3, {program}), settings());
+  // The MPI that it links is found out.
+  const Outcome outcome = run_to_end(under(3, {program}), settings({{"HEADWAY_TRANSPORT", "mpi"}}));
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_EQ(outcome.output, "3 processes: 0 1 0 1\n");
+  const std::string other = mpi() == "openmpi" ? "mpich" : "openmpi";
+  const std::string title = mpi() == "openmpi" ? "Open MPI" : mpi() == "mpich" ? "MPICH" : "an MPI of the standard ABI";
+  const Outcome refused = run_to_end(under(3, {program}), settings({{"HEADWAY_TRANSPORT", other}}));
+  EXPECT_NE(refused.status, 0);
+  EXPECT_TRUE(contains(refused.errors, "this program has an MPI of its own, " + title)) << refused.errors;
 }
 
 TEST(Binary, links_no_mpi) {
@@ -349,7 +366,9 @@ TEST_P(Launched, without_its_plug_in_it_is_told_so_once) {
   const std::vector<std::string> lines = lines_of_headway(outcome.errors);
   ASSERT_EQ(lines.size(), 1u) << outcome.errors;
   EXPECT_TRUE(contains(lines[0], "has started this program 3 times")) << lines[0];
-  EXPECT_TRUE(contains(lines[0], "the plug-in libheadway-" + mpi() + ".so is not there: looked in /nowhere, ")) << lines[0];
+  const std::string files =
+      "libheadway-" + mpi() + (is_mpi() && mpi() != mpi_abi ? ".so or libheadway-mpi-abi.so" : ".so");
+  EXPECT_TRUE(contains(lines[0], "the plug-in " + files + " is not there: looked in /nowhere, ")) << lines[0];
 }
 
 TEST_P(Launched, the_launcher_of_another_mpi_is_noticed_and_said_once) {
@@ -368,6 +387,26 @@ TEST_P(Launched, runs_beside_each_other_are_to_be_had) {
   const Outcome outcome = run_to_end(under(2, {victim(), "status", "0", "0"}),
                                      settings({{"HEADWAY_TRANSPORT", "local"}, {"HEADWAY_PES", "2"}}));
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST(StandardAbi, carries_frames_for_a_launcher_whose_mpi_has_no_plug_in_of_its_own) {
+  if (!has_plugin(mpi_abi)) GTEST_SKIP() << "the build found no mpicc_abi";
+  const std::string plugin = std::string("/libheadway-") + mpi_abi + ".so";
+  const std::string folder = ::testing::TempDir() + "/plugins_" + std::to_string(getpid());
+  fs::create_directory(folder);
+  fs::create_symlink(HEADWAY_PLUGINS + plugin, folder + plugin);
+  const Variables alone = settings({{"HEADWAY_PLUGIN_DIR", folder}});
+  EXPECT_EQ(run_to_end(under(mpi_abi, 3, {victim(), "many_times", "2"}), alone).status, 0);
+  if (!launcher_of("openmpi").empty()) {  // the library is that of MPICH
+    const Outcome outcome = run_to_end(under("openmpi", 3, {victim(), "hello"}), alone);
+    EXPECT_EQ(outcome.status, 120) << outcome.errors;
+    const std::vector<std::string> lines = lines_of_headway(outcome.errors);
+    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
+    EXPECT_TRUE(contains(lines[0], "has started this program 3 times")) << lines[0];
+    EXPECT_TRUE(contains(lines[0], "libmpi_abi.so.1 is that of MPICH here: start it with the mpirun of MPICH, or"))
+        << lines[0];
+  }
+  fs::remove_all(folder);
 }
 
 TEST(Command, starts_processes_over_ucx_that_must_come_to_run) {
@@ -410,7 +449,7 @@ TEST(Command, doctor_says_what_a_container_lacks) {
         "/dev/shm +64 MiB; Headway itself needs none"}) {
     EXPECT_TRUE(std::regex_search(outcome.output, std::regex(line))) << line << " in " << outcome.output;
   }
-  const bool may_need_it = has_plugin("openmpi") || has_plugin("mpich") || has_plugin(ucx);
+  const bool may_need_it = std::ranges::any_of(std::array{"openmpi", "mpich", mpi_abi, ucx}, has_plugin);
   EXPECT_EQ(contains(outcome.output, "containers: --shm-size=1g"), may_need_it) << outcome.output;
 }
 
