@@ -63,7 +63,7 @@ def compared(what: str, ours: Job, other: Job, of: str, bound: float, rounds: in
 
 
 def environment_of_mpich(build: Path) -> None:
-    """MPICH 4.0 of Debian may hang in MPI_Finalize over TCP: see tests/hosts/mpich_finalize.cpp."""
+    """MPICH 4.0 of Debian may hang in MPI_Finalize over TCP: see src/headway/transport/mpi/mpich_finalize.cpp."""
     preload = build / "tests/hosts_mpich_finalize.so"
     if preload.exists():
         os.environ.setdefault("HOSTS_MPICH_PRELOAD", str(preload))

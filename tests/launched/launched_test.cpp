@@ -185,12 +185,10 @@ TEST_P(Launched, little_memory_is_enough) {
 TEST_P(Launched, a_container_with_64_mb_of_shared_memory_and_no_access_to_other_processes_is_enough) {
   if (run_to_end(confined({"true"})).status != 0)
     GTEST_SKIP() << "no mount namespace can be made here, or no call forbidden";
-  // MPICH 4.0 without CMA now and then does not come back from MPI_Finalize; see tests/hosts/mpich_finalize.cpp.
-  const Variables mended = mpi() == "mpich" ? Variables{{"LD_PRELOAD", HEADWAY_MPICH_FINALIZE}} : Variables{};
   for (const std::string share : {"process", "host"}) {
     const Outcome outcome =
         run_to_end(confined(under(4, {HEADWAY_RANDOMACCESS, "--log2", "14", "--updates-per-word", "16"})),
-                   settings(mended, share));
+                   settings({}, share));
     EXPECT_EQ(outcome.status, 0) << share << outcome.errors;
     EXPECT_TRUE(contains(outcome.output, "4 PEs") && contains(outcome.output, "verified")) << outcome.output;
   }
