@@ -56,7 +56,8 @@ struct AggregatorOptions {
   /// A buffer is sent when more than this fraction of it is filled; in [0, 1]. 0: each message at once.
   double threshold = derived_fraction;
   /// A message larger than this fraction of the buffer travels by itself; in [0, 1]. For messages of variable size
-  /// threshold + cutoff <= 1; those of fixed size gather unless told otherwise where the largest buffer holds two.
+  /// threshold + cutoff <= 1, and from 64 KiB on they do in any case; those of fixed size gather unless told otherwise
+  /// where the largest buffer holds two.
   /// With `pp` the buffer of both fractions is the PE's own: buffer_bytes / PEs of the process, or, where that is less,
   /// 2 KiB and at most half of buffer_bytes. With `whs` and `hh` it is one of those for PEs of the same host, which are
   /// as small by the host's PEs; the others are of buffer_bytes.
