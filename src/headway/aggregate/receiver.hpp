@@ -29,7 +29,7 @@ class Receiver : public Core {
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
   ///
-  /// `ahead`, if given, is called like the handler for up to 256 messages (64 or fewer that are read into objects) of a
+  /// `ahead`, if given, is called like the handler for up to 32 messages (64 or fewer that are read into objects) of a
   /// frame before the first of them is handled: to prefetch what the handler will touch, where that is larger than the
   /// cache. It is not called for messages by themselves, nor where messages carry their source or may have more than
   /// one hop to go; where they may have one, for those of fixed size up to 64 bytes.
