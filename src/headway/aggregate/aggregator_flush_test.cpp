@@ -257,6 +257,32 @@ TEST(Flush, a_message_above_the_cutoff_travels_alone) {
   });
 }
 
+TEST(Flush, a_message_whose_length_no_entry_holds_travels_alone_whatever_the_cutoff) {
+  for (const bool ordered : {false, true}) {
+    expect_run({4, 1}, [ordered](Pe& pe) {
+      for (const unsigned dimensions : {1u, 2u}) {
+        AggregatorOptions options = patient(1_MiB, grid(dimensions));
+        options.threshold = options.cutoff = 0.5;
+        options.ordered = ordered;
+        Aggregator<std::string_view> texts(pe, options);
+        std::vector<std::size_t> came(pe.size());
+        texts.on([&](PeId source, std::string_view text) {
+          EXPECT_EQ(text.size(), 65'530 + came[source]++) << "from " << source;
+          EXPECT_EQ(text.find_first_not_of(char('a' + source)), text.npos);
+        });
+        constexpr std::size_t sizes = 12;  // 65,530 to 65,541 bytes; 65,534 is the largest that lies in a buffer
+        for (std::size_t i = 0; i < sizes; ++i) {
+          for (std::size_t to = 0; to < pe.size(); ++to) texts.send(to, std::string(65'530 + i, char('a' + pe.id())));
+          EXPECT_EQ(texts.statistics().alone, i < 5 ? 0 : (i - 4) * pe.size());
+          if (!ordered) pe.quiesce();  // those that travel alone may come first
+        }
+        pe.quiesce();
+        EXPECT_EQ(came, std::vector<std::size_t>(pe.size(), sizes));
+      }
+    });
+  }
+}
+
 TEST(Flush, fixed_messages_larger_than_the_cutoff_or_the_buffer_travel_alone) {
   struct Large {
     std::uint64_t words[64];  // 512 bytes
