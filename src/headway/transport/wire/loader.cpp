@@ -104,8 +104,7 @@ std::vector<std::string> candidates(const std::string& transport, const std::opt
 }
 
 const headway_wire_functions* load(const std::string& path) {
-  // Open MPI loads parts of its own, which look for its symbols among those that all see.
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* const library = dlopen(path.c_str(), RTLD_NOW);
   if (library == nullptr) {
     const std::string problem = dlerror();
     const bool is_missing = problem.find("cannot open shared object file") != problem.npos;
@@ -118,6 +117,9 @@ const headway_wire_functions* load(const std::string& path) {
       functions->bytes < sizeof(headway_wire_functions)) {
     throw SettingError(fmt::format("{} is no plug-in of this version of Headway", path));
   }
+  // Open MPI loads parts of its own, which look for its symbols among those that all see. UCX beside an MPI is not to be
+  // there: it would come before what the plug-in for that MPI has in its place (mpich_finalize.cpp).
+  if (functions->needs_meeting == 0) dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   return functions;
 }
 
