@@ -28,9 +28,9 @@ struct MessageShape {
   std::string type;
 };
 
-/// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, in the fewest
-/// bytes that hold them; at most 8 in all, so that it is written and read as one word (which may touch up to 7 bytes
-/// below).
+/// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, a length as a
+/// Length, the others in the fewest bytes that hold them; at most 8 in all, so that it is written and read as one word
+/// (which may touch up to 7 bytes below).
 struct Entry {
   unsigned length_bytes = 0, key_bytes = 0, source_bytes = 0;
 
