@@ -26,7 +26,7 @@ struct Slot {
   std::byte* limit = nullptr;  // of variable size: begin of the lowest entry
   union {
     std::byte* tail = nullptr;  // of fixed size: begin of the lowest entry
-    std::size_t kept_free;      // of variable size: room for a message's entry, and for the rest that the threshold spares
+    std::size_t kept_free;      // of variable size: room for a message's entry, and what the threshold spares
   };
   std::byte* begin = nullptr;  // of the first message
 };

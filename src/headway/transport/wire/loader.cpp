@@ -117,8 +117,8 @@ const headway_wire_functions* load(const std::string& path) {
       functions->bytes < sizeof(headway_wire_functions)) {
     throw SettingError(fmt::format("{} is no plug-in of this version of Headway", path));
   }
-  // Open MPI loads parts of its own, which look for its symbols among those that all see. UCX beside an MPI is not to be
-  // there: it would come before what the plug-in for that MPI has in its place (mpich_finalize.cpp).
+  // Open MPI loads parts of its own, which look for its symbols among those that all see. UCX beside an MPI is not to
+  // be there: it would come before what the plug-in for that MPI has in its place (mpich_finalize.cpp).
   if (functions->needs_meeting == 0) dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   return functions;
 }
