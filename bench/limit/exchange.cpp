@@ -17,8 +17,8 @@ Exchange::Exchange(Pe& pe, std::byte* shared, std::size_t buffer_bytes, Receiver
   }
 }
 
-void Exchange::clear() {
-  for (Ring& ring : outgoing_) ring.clear();
+void Exchange::clear(std::size_t depth) {
+  for (Ring& ring : outgoing_) ring.clear(depth);
   std::ranges::fill(own_, std::byte(0));
 }
 
@@ -27,6 +27,8 @@ void Exchange::begin(const PassSetup& setup) {
   receiver_.buffer_bytes = setup.buffer_bytes;
   ended_ = 0;
   delivered_ = 0;
+  for (Ring& ring : outgoing_) ring.use(setup.depth);
+  for (Ring& ring : incoming_) ring.use(setup.depth);
   for (const std::size_t target : setup_.targets) claim(target);
 }
 

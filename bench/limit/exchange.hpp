@@ -23,6 +23,7 @@ struct PassSetup {
   std::vector<std::size_t> targets;  // whom it may send to
   std::size_t sources = 0;           // how many others may send to it
   std::size_t buffer_bytes = 0;      // as much of each buffer is used
+  std::size_t depth = 0;             // so many buffers of each ring
   Deliver deliver = nullptr;
 };
 
@@ -32,8 +33,9 @@ class Exchange {
   Exchange(Pe& pe, std::byte* shared, std::size_t buffer_bytes, Receiver& receiver);
   static std::size_t bytes(std::size_t pes, std::size_t buffer_bytes);
 
-  /// Between passes: zeroes all buffers, so that nothing an earlier pass left in them looks sent in the next.
-  void clear();
+  /// Between passes: zeroes the first `depth` buffers of each ring, so that nothing an earlier pass left in them looks sent
+  /// in the next.
+  void clear(std::size_t depth);
 
   /// Empty buffers towards all targets.
   void begin(const PassSetup& setup);

@@ -14,7 +14,7 @@ namespace headway::limit {
 
 namespace {
 
-// Formulations: every way to build with every way to deliver and every size of buffer.
+// Formulations: every way to build with every way to deliver and every choice of buffers.
 
 struct Formulation {
   std::string name;
@@ -22,6 +22,7 @@ struct Formulation {
   Send send;
   Deliver deliver;
   std::size_t buffer_bytes;  // whole messages, where their size is fixed
+  std::size_t depth;         // of a ring, in buffers
 };
 
 struct NamedSend {
@@ -109,26 +110,33 @@ std::vector<Kind> kinds_of(const Options& options) {
   }
 }
 
-std::vector<std::size_t> buffers_of(const Options& options) {
-  if (options.buffer_bytes > 0) return {options.buffer_bytes};
+struct Buffers {
+  std::size_t bytes, depth;
+};
+
+/// A few that stay in the cache of their sender, and so many that they leave it: lines that both caches hold are slow to write
+/// again.
+std::vector<Buffers> buffers_of(const Options& options) {
+  if (options.buffer_bytes > 0) return {{options.buffer_bytes, Ring::depth_min}};
   constexpr std::size_t small = std::size_t(16) << 10, large = std::size_t(64) << 10;
-  if (options.pes > 4) return {small};
-  return {small, large};
+  if (options.pes > 4) return {{small, Ring::depth_min}};
+  return {{small, Ring::depth_min}, {large, Ring::depth_min}, {large, Ring::depth_max}};
 }
 
 std::vector<Formulation> formulations_of(const Options& options) {
-  const std::vector<std::size_t> buffers = buffers_of(options);
+  const std::vector<Buffers> choices = buffers_of(options);
   std::vector<Formulation> formulations;
-  for (const std::size_t buffer : buffers) {
-    const std::string size = buffers.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" : "";
+  for (const auto& [buffer, depth] : choices) {
+    const std::string times = depth == Ring::depth_min ? "" : " x " + std::to_string(depth);
+    const std::string size = choices.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" + times : "";
     for (const Kind& kind : kinds_of(options)) {
       const bool fixed = kind.format == Format::fixed;
       const std::size_t used = std::max(fixed ? buffer / kind.needed * kind.needed : buffer, kind.needed);
       for (const NamedSend& build : kind.builds) {
         for (const NamedDeliver& delivery : kind.deliveries) {
           const std::string format = kind.name.empty() ? "" : kind.name + ", ";
-          formulations.push_back(
-              {format + build.name + ", " + delivery.name + size, kind.format, build.send, delivery.deliver, used});
+          formulations.push_back({format + build.name + ", " + delivery.name + size, kind.format, build.send,
+                                  delivery.deliver, used, depth});
         }
       }
     }
@@ -182,7 +190,7 @@ class RingCase {
   void check(std::size_t formulation, std::uint64_t messages) {
     Comparison comparison(traffic_, pe_.id(), options_.bytes, formulations_[formulation].format, messages);
     receiver_.comparison = &comparison;
-    exchange_.clear();
+    exchange_.clear(formulations_[formulation].depth);
     run(formulations_[formulation], compare, messages);
     errors_ += comparison.errors();
   }
@@ -219,7 +227,8 @@ class RingCase {
   };
 
   Passed run(const Formulation& formulation, Deliver deliver, std::uint64_t messages) {
-    exchange_.begin({traffic_.targets(pe_.id()), sources_, formulation.buffer_bytes, deliver});
+    exchange_.begin(
+        {traffic_.targets(pe_.id()), sources_, formulation.buffer_bytes, formulation.depth, deliver});
     pe_.meet_all();
     const double begin = now();
     if (traffic_.sends(pe_.id())) {

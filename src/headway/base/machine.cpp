@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <headway/base/machine.hpp>
+#include <sstream>
 #include <string>
 
 namespace headway {
@@ -27,6 +28,27 @@ void for_each_cgroup_level(const std::string& file, Visit visit) {
     if (path.empty() || path == "/") return;
     path.erase(path.rfind('/'));
   }
+}
+
+/// The first line of a file below /sys/devices/system/cpu/cpu0/cache; empty if there is none.
+std::string cache_says(int index, const char* what) {
+  std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/" + what);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+/// Of a list such as 0-3,8.
+std::size_t processors_in(const std::string& list) {
+  std::istringstream in(list);
+  std::size_t count = 0;
+  for (unsigned first; in >> first;) {
+    unsigned last = first;
+    if (in.peek() == '-') in.ignore() >> last;
+    count += last - first + 1;
+    in.ignore();  // the comma
+  }
+  return count;
 }
 
 bool is_number(const std::string& text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
@@ -88,6 +110,24 @@ std::uint64_t available_memory_bytes() {
     bytes = std::min<std::uint64_t>(bytes, space.rlim_cur);
   }
   return bytes;
+}
+
+CacheSizes cache_sizes() {
+  CacheSizes sizes;
+  std::size_t processors_of_core = 1;
+  for (int index = 0;; ++index) {
+    const std::string level = cache_says(index, "level"), size = cache_says(index, "size");  // size: 1024K
+    if (level.empty()) return sizes;
+    if (!size.ends_with('K') || !is_number(size.substr(0, size.size() - 1)) || size.size() > 12) continue;
+    const std::size_t bytes = std::stoull(size) * 1024;
+    const std::size_t processors = std::max<std::size_t>(processors_in(cache_says(index, "shared_cpu_list")), 1);
+    if (level == "2") {
+      sizes.own = bytes;
+      processors_of_core = processors;
+    } else if (level == "3") {
+      sizes.share = bytes / std::max<std::size_t>(processors / processors_of_core, 1);
+    }
+  }
 }
 
 }  // namespace headway

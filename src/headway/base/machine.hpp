@@ -25,4 +25,11 @@ std::uint64_t available_memory_bytes();
 /// The cgroup's memory limit in bytes, or 0 where there is none.
 std::uint64_t cgroup_memory_limit_bytes();
 
+/// Bytes of cache of a core. 0 where the system does not say.
+struct CacheSizes {
+  std::size_t own = 0;    // the second level, where it is the core's own
+  std::size_t share = 0;  // of the third level, divided by the cores that have it together
+};
+CacheSizes cache_sizes();
+
 }  // namespace headway

@@ -1,26 +1,37 @@
 /// A PE's frame memory: a buddy allocator whose bookkeeping is private to the PE.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <new>
 #include <vector>
 
 namespace headway::local {
 
-/// Blocks are powers of two. A freed block waits, last in first out, in a list of its size, so that the same cache-warm
-/// memory is used again; buddies are merged only when a claim finds nothing.
+/// Blocks are powers of two. A freed block waits in a list of its size, and those that are ready are taken last in first
+/// out, so that the same cache-warm memory is used again; buddies are merged only when a claim finds nothing.
+///
+/// Larger ones that another processor has read rest first, until `rest_bytes` of that size have come back after them. Of
+/// one that is used again at once the lines are in both processors' caches, and who writes to it in small pieces waits
+/// for each line in turn; lines that have left the writer's own cache meanwhile are fetched many at a time
+/// (docs/decisions/0023).
 class Arena {
  public:
   static constexpr unsigned order_min = 7;  // blocks of 128 bytes
+  static constexpr unsigned resting_order_min = 12;
 
   /// `arena_bytes` is a power of two.
-  Arena(std::byte* base, std::size_t arena_bytes)
-      : base_(base), order_max_(unsigned(std::countr_zero(arena_bytes))), blocks_(arena_bytes >> order_min) {
+  Arena(std::byte* base, std::size_t arena_bytes, std::size_t rest_bytes)
+      : base_(base),
+        order_max_(unsigned(std::countr_zero(arena_bytes))),
+        blocks_(arena_bytes >> order_min),
+        rest_bytes_(std::min(rest_bytes, arena_bytes / 8)) {
     // Untouched entries cost no memory: the table is as lazy as the arena.
     table_.reset(static_cast<Entry*>(std::calloc(blocks_, sizeof(Entry))));
     if (!table_) throw std::bad_alloc();
@@ -36,9 +47,10 @@ class Arena {
   std::byte* try_allocate(std::size_t bytes, std::uint64_t tag) {
     const unsigned order = order_for(bytes);
     if (order > order_max_) return nullptr;
-    if (free_[order].empty() && !split_down_to(order)) {
+    FreeBlocks& free = free_[order];
+    if (free.ready.empty() && !split_down_to(order) && free.resting.empty()) {
       merge_all();
-      if (free_[order].empty() && !split_down_to(order)) return nullptr;
+      if (free.ready.empty() && !split_down_to(order)) return nullptr;
     }
     const std::uint32_t block = take(order);
     table_[block].state = State::allocated;
@@ -49,6 +61,20 @@ class Arena {
   void free(std::byte* at) {
     const std::uint32_t block = index(at);
     put(block, table_[block].order);
+  }
+
+  /// The same for a block that was written in small pieces and that another processor has read.
+  void free_to_rest(std::byte* at) {
+    const std::uint32_t block = index(at);
+    const unsigned order = table_[block].order;
+    const std::size_t resting_max = order < resting_order_min ? 0 : rest_bytes_ >> order;
+    std::deque<std::uint32_t>& resting = free_[order].resting;
+    table_[block].state = State::free;
+    resting.push_back(block);
+    if (resting.size() > resting_max) {
+      free_[order].ready.push_back(resting.front());
+      resting.pop_front();
+    }
   }
 
   /// Whether a block that try_allocate() gave and that was not freed starts `offset` bytes into the arena, or anywhere.
@@ -70,6 +96,10 @@ class Arena {
   struct FreeTable {
     void operator()(Entry* table) const { std::free(table); }
   };
+  struct FreeBlocks {
+    std::vector<std::uint32_t> ready;   // the last one is taken first
+    std::deque<std::uint32_t> resting;  // the first one has rested longest
+  };
 
   std::uint32_t index(const std::byte* at) const { return std::uint32_t(std::size_t(at - base_) >> order_min); }
 
@@ -80,19 +110,24 @@ class Arena {
   void put(std::uint32_t block, unsigned order) {
     table_[block].order = std::uint8_t(order);
     table_[block].state = State::free;
-    free_[order].push_back(block);
+    free_[order].ready.push_back(block);
   }
 
   std::uint32_t take(unsigned order) {
-    const std::uint32_t block = free_[order].back();
-    free_[order].pop_back();
+    FreeBlocks& free = free_[order];
+    const bool is_ready = !free.ready.empty();
+    const std::uint32_t block = is_ready ? free.ready.back() : free.resting.front();
+    if (is_ready)
+      free.ready.pop_back();
+    else
+      free.resting.pop_front();
     table_[block].state = State::inside;
     return block;
   }
 
   bool split_down_to(unsigned order) {
     unsigned from = order + 1;
-    while (from <= order_max_ && free_[from].empty()) ++from;
+    while (from <= order_max_ && free_[from].ready.empty()) ++from;
     if (from > order_max_) return false;
     const std::uint32_t block = take(from);
     for (unsigned o = from; o-- > order;) put(block + (1u << (o - order_min)), o);  // upper halves stay free
@@ -102,8 +137,10 @@ class Arena {
 
   void merge_all() {
     for (unsigned order = order_min; order < order_max_; ++order) {
-      std::vector<std::uint32_t> kept;
-      for (const std::uint32_t block : free_[order]) {
+      std::vector<std::uint32_t> all = std::move(free_[order].ready), kept;
+      all.insert(all.end(), free_[order].resting.begin(), free_[order].resting.end());
+      free_[order].resting.clear();
+      for (const std::uint32_t block : all) {
         if (!is_free(block, order)) continue;  // merged as the buddy of another
         const std::uint32_t buddy = block ^ (1u << (order - order_min));
         if (is_free(buddy, order)) {
@@ -113,15 +150,16 @@ class Arena {
           kept.push_back(block);
         }
       }
-      free_[order] = std::move(kept);
+      free_[order].ready = std::move(kept);
     }
   }
 
   std::byte* base_;
   unsigned order_max_;
   std::size_t blocks_;
+  std::size_t rest_bytes_;
   std::unique_ptr<Entry[], FreeTable> table_;
-  std::array<std::vector<std::uint32_t>, 64> free_;
+  std::array<FreeBlocks, 64> free_;
 };
 
 }  // namespace headway::local

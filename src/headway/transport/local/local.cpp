@@ -5,6 +5,7 @@
 #include <headway/base/copy.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/base/machine.hpp>
 #include <headway/transport/local/local.hpp>
 
 #if defined(__SANITIZE_THREAD__)
@@ -37,6 +38,13 @@ void after_arrival(const Segment&, std::size_t, std::size_t) {}
 void before_posting(const Segment&, std::size_t, std::size_t) {}
 #endif
 
+/// How much of a PE's frame memory rests: so much that it has left the core's own cache, where the core's share of the one
+/// behind has room for it.
+std::size_t rest_bytes() {
+  static const CacheSizes caches = cache_sizes();
+  return 2 * caches.own <= caches.share ? 2 * caches.own : 0;
+}
+
 Fences fences_of(const Segment& segment) {
   return segment.header().sleepers_fence != 0 ? Fences::sleeper : Fences::both_sides;
 }
@@ -61,7 +69,7 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
       pe_(pe),
       first_pe_(segment.header().first_pe),
       arena_bytes_(segment.header().arena_bytes),
-      arena_(segment.arena(pe), arena_bytes_),
+      arena_(segment.arena(pe), arena_bytes_, rest_bytes()),
       inbox_(segment.inbox(pe)),
       returns_(segment.control(pe).returned),
       doorbell_(segment.control(pe).sleeping, fences_of(segment)) {
@@ -130,20 +138,25 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
   std::size_t count = 0;
   const std::uint64_t arena_at = segment_->offset(segment_->arena(pe_));
-  auto take = [&](std::uint64_t at) {
+  auto came_back = [&](std::uint64_t at) {
     if (!arena_.is_allocated(at - arena_at)) {
       throw FormatError(fmt::format("what came back to PE {} is no frame of its own that it had lent", pe_));
     }
     std::byte* const block = segment_->at(at);
     returned(context, arena_.block_bytes(block), arena_.tag(block));
-    arena_.free(block);
     ++count;
+    return block;
   };
-  for (const std::byte* block : returned_to_self_) take(segment_->offset(block));
+  for (const std::byte* block : returned_to_self_) arena_.free(came_back(segment_->offset(block)));
   returned_to_self_.clear();
   returns_.take_all([&](std::uint64_t at) {
-    take(at);  // before its link is read: it may be anything
-    return reinterpret_cast<Frame*>(segment_->at(at))->link;
+    std::byte* const block = came_back(at);  // before anything is read of it: it may be anywhere
+    const Frame& frame = *reinterpret_cast<const Frame*>(block);
+    if (frame.header.count > 1)
+      arena_.free_to_rest(block);
+    else
+      arena_.free(block);
+    return frame.link;
   });
   return count;
 }

@@ -1,10 +1,12 @@
 // LocalEndpoint among threads: exactly once, unchanged, in order, and all memory back, whatever the size of frames.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <headway/base/random.hpp>
+#include <headway/transport/local/arena.hpp>
 #include <headway/transport/local/local.hpp>
 #include <memory>
 #include <numeric>
@@ -16,6 +18,47 @@ namespace {
 
 constexpr std::size_t arena_bytes = std::size_t(1) << 20;
 constexpr std::int64_t a_second = 1'000'000'000;
+
+constexpr std::size_t block_bytes = 4096, blocks_resting = 4;
+
+// Memory of that many blocks, of which at most an eighth may rest.
+struct Blocks {
+  std::vector<std::byte> memory = std::vector<std::byte>(arena_bytes);
+  Arena arena{memory.data(), arena_bytes, block_bytes * blocks_resting};
+  std::byte* claim() { return arena.try_allocate(block_bytes, 0); }
+};
+
+TEST(Arena, takes_next_what_was_freed) {
+  Blocks blocks;
+  std::byte* const first = blocks.claim();
+  blocks.arena.free(first);
+  EXPECT_EQ(blocks.claim(), first);
+}
+
+TEST(Arena, takes_what_rests_when_so_much_has_come_back_after_it) {
+  Blocks blocks;
+  std::vector<std::byte*> taken;
+  for (std::size_t i = 0; i < 3 * (blocks_resting + 1); ++i) {
+    taken.push_back(blocks.claim());
+    blocks.arena.free_to_rest(taken.back());
+    if (i <= blocks_resting) {
+      EXPECT_EQ(std::ranges::count(taken, taken.back()), 1) << i;
+    } else {
+      EXPECT_EQ(taken.back(), taken[i - blocks_resting - 1]) << i;
+    }
+  }
+}
+
+TEST(Arena, takes_what_rests_where_nothing_else_is) {
+  Blocks blocks;
+  std::vector<std::byte*> all;
+  while (std::byte* block = blocks.claim()) all.push_back(block);
+  ASSERT_EQ(all.size(), arena_bytes / block_bytes);
+  blocks.arena.free_to_rest(all[0]);
+  EXPECT_EQ(blocks.claim(), all[0]);
+  for (std::byte* block : all) blocks.arena.free_to_rest(block);
+  EXPECT_EQ(blocks.arena.try_allocate(arena_bytes, 0), blocks.memory.data()) << "all of it merged again";
+}
 
 /// One PE: sends numbered frames to all, itself included, and checks those that arrive.
 class Participant {
