@@ -329,7 +329,14 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               abort,
                                               failure,
                                               lost,
-                                              wait_for_frame};
+                                              wait_for_frame,
+                                              nullptr,  // expose
+                                              nullptr,  // withdraw
+                                              nullptr,  // reach
+                                              nullptr,  // forget
+                                              nullptr,  // put
+                                              nullptr,  // get
+                                              nullptr};  // flush
 
 }  // namespace
 

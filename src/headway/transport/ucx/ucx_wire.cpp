@@ -1,9 +1,12 @@
-// The wire over UCX: messages with tags, which carry the channel and the sender. Processes meet by what start is given,
-// and UCX takes the fastest way that it has between each two. Any thread may call it, one at a time.
+// The wire over UCX: messages with tags, which carry the channel and the sender, and memory that others put to and get
+// from. Processes meet by what start is given, and UCX takes the fastest way that it has between each two. Any thread may
+// call it, one at a time.
 #include <headway/transport/wire/wire.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +16,8 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -36,6 +41,8 @@ bool has_fetching_devices() {
   return !error && devices != std::filesystem::directory_iterator();
 }
 
+constexpr const char* tag_send = "ucp_tag_send_nbx";
+
 struct Receive {
   std::uint64_t cookie = 0;
   std::uint64_t bytes = 0;  // asked for, then arrived
@@ -44,7 +51,57 @@ struct Receive {
   void* request = nullptr;
 };
 
+/// A send, put, get or flush that UCX has begun.
+struct Operation {
+  headway_wire* wire = nullptr;
+  std::uint64_t cookie = 0;
+  std::uint32_t kind = 0;     // of its event
+  std::uint32_t process = 0;  // that it is for
+  const char* call = nullptr;
+};
+
+struct Done {
+  std::uint64_t cookie = 0;
+  std::uint32_t kind = 0;
+};
+
+/// What expose hands out, before UCX's packed key:
+///
+///     | magic 8 | check 8 | address 8 | bytes 8 | process 4 | packed_bytes 4 | packed key, packed_bytes
+///
+/// UCX trusts a packed key, so that nothing that was damaged may come to it. In the order of bytes of its maker, as UCX's is.
+struct Key {
+  std::uint64_t magic = 0x79656b2077646568;
+  std::uint64_t check = 0;  // of all of it, with 0 here
+  std::uint64_t address = 0, bytes = 0;
+  std::uint32_t process = 0, packed_bytes = 0;
+};
+static_assert(sizeof(Key) == 40 && offsetof(Key, check) == 8 && offsetof(Key, address) == 16 && offsetof(Key, bytes) == 24);
+static_assert(offsetof(Key, process) == 32 && offsetof(Key, packed_bytes) == 36);
+
+/// FNV-1a, 64 bits.
+std::uint64_t check_of(Key key, const char* packed) {
+  key.check = 0;
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto take = [&](const char* bytes, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) hash = (hash ^ static_cast<unsigned char>(bytes[i])) * 0x100000001b3;
+  };
+  take(reinterpret_cast<const char*>(&key), sizeof key);
+  take(packed, key.packed_bytes);
+  return hash;
+}
+
 }  // namespace
+
+struct headway_wire_region {
+  ucp_mem_h memory = nullptr;  // nullptr: of no bytes
+};
+
+struct headway_wire_remote {
+  std::uint32_t process = 0;
+  std::uint64_t address = 0, bytes = 0;
+  ucp_rkey_h key = nullptr;  // nullptr: of no bytes
+};
 
 struct headway_wire {
   headway_wire_meeting meeting{};
@@ -54,10 +111,15 @@ struct headway_wire {
   std::deque<Receive> frames;                            // oldest first; UCX keeps addresses of them
   std::list<Receive> large;                              // likewise
   std::list<Receive> counts;                             // of the others, while settling
-  std::deque<std::uint64_t> sent;                        // cookies of sends that have become done
+  std::deque<Operation> operations;                      // as many as were ever open at once; UCX keeps addresses of them
+  std::vector<Operation*> unused;                        // of these
+  std::deque<Done> done;                                 // oldest first
+  std::unordered_set<headway_wire_region*> regions;      // owned
+  std::unordered_set<headway_wire_remote*> remotes;      // owned
   std::vector<std::uint64_t> sent_to, counts_of_others;  // messages, by process
   bool settling = false, leaving = false;
-  std::string failure;
+  std::string failure;     // the first; with it the wire has come to its end
+  std::string refusal;     // the last
   std::uint32_t lost = 0;  // processes: none
   char library[64] = "";
 };
@@ -70,8 +132,19 @@ int fail(headway_wire& wire, const char* call, ucs_status_t status) {
 }
 
 /// The first of all failures is the one to tell.
-void note_failure(headway_wire& wire, const char* call, ucs_status_t status) {
-  if (wire.failure.empty()) fail(wire, call, status);
+void note_lost(headway_wire& wire, std::uint32_t process, const char* call, ucs_status_t status) {
+  if (!wire.failure.empty()) return;
+  fail(wire, call, status);
+  wire.lost = process;
+}
+
+/// What was asked for does not go, and everything else goes on.
+int refuse(headway_wire& wire, std::string reason) {
+  wire.refusal = std::move(reason);
+  return -1;
+}
+int refuse(headway_wire& wire, const char* call, ucs_status_t status) {
+  return refuse(wire, std::string(call) + ": " + ucs_status_string(status));
 }
 
 /// A process that has died, or that the network no longer reaches.
@@ -88,7 +161,7 @@ void on_lost(void* argument, ucp_ep_h endpoint, ucs_status_t status) {
 int start_context(headway_wire& wire) {
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
-  params.features = UCP_FEATURE_TAG;
+  params.features = UCP_FEATURE_TAG | UCP_FEATURE_RMA;
   params.estimated_num_eps = wire.meeting.processes;
   ucp_config_t* config = nullptr;
   if (const auto status = ucp_config_read(nullptr, nullptr, &config)) return fail(wire, "ucp_config_read", status);
@@ -187,35 +260,47 @@ int post(headway_wire& wire, Receive& receive, void* memory, std::size_t bytes, 
   return 0;
 }
 
-// A send's callback needs the wire and the cookie.
-struct OpenSend {
-  headway_wire* wire;
-  std::uint64_t cookie;
-};
-void on_open_sent(void* request, ucs_status_t, void* user) {
-  const std::unique_ptr<OpenSend> send(static_cast<OpenSend*>(user));
-  send->wire->sent.push_back(send->cookie);
+void on_done(void* request, ucs_status_t status, void* user) {
+  Operation& operation = *static_cast<Operation*>(user);
+  headway_wire& wire = *operation.wire;
+  // Of a message that does not get there on_lost is told.
+  const bool is_message = operation.call == tag_send;
+  if (status == UCS_OK || is_message) {
+    wire.done.push_back({operation.cookie, operation.kind});
+  } else if (!wire.leaving) {
+    note_lost(wire, operation.process, operation.call, status);
+  }
+  wire.unused.push_back(&operation);
   ucp_request_free(request);
+}
+
+/// Has UCX do `call(parameters)`. Returns as headway_wire_functions::put does.
+template <class Call>
+int begin(headway_wire& wire, std::uint32_t process, std::uint32_t kind, std::uint64_t cookie, const char* name,
+          const Call& call) {
+  if (wire.unused.empty()) wire.unused.push_back(&wire.operations.emplace_back());
+  Operation* const operation = wire.unused.back();
+  wire.unused.pop_back();
+  *operation = {&wire, cookie, kind, process, name};
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = on_done;
+  param.user_data = operation;
+  void* const request = call(param);
+  if (request != nullptr && !UCS_PTR_IS_ERR(request)) return 0;
+  wire.unused.push_back(operation);  // UCX calls nobody back
+  if (request == nullptr) return 1;
+  note_lost(wire, process, name, UCS_PTR_STATUS(request));
+  return -1;
 }
 
 int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const void* message, std::size_t bytes,
          std::uint64_t cookie) {
-  auto open = std::make_unique<OpenSend>(OpenSend{wire, cookie});
-  ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = on_open_sent;
-  param.user_data = open.get();
-  void* const request =
-      ucp_tag_send_nbx(wire->endpoints[target], message, bytes, tag_of(channel, wire->meeting.process), &param);
-  if (UCS_PTR_IS_ERR(request)) {
-    if (wire->failure.empty()) wire->lost = target;
-    note_failure(*wire, "ucp_tag_send_nbx", UCS_PTR_STATUS(request));
-    return -1;
-  }
-  ++wire->sent_to[target];
-  if (request == nullptr) return 1;
-  static_cast<void>(open.release());
-  return 0;
+  const int result = begin(*wire, target, headway_wire_sent, cookie, tag_send, [&](const ucp_request_param_t& param) {
+    return ucp_tag_send_nbx(wire->endpoints[target], message, bytes, tag_of(channel, wire->meeting.process), &param);
+  });
+  if (result >= 0) ++wire->sent_to[target];
+  return result;
 }
 
 int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, void* memory, std::size_t bytes,
@@ -261,10 +346,122 @@ int progress(headway_wire* wire, headway_wire_event* events, int events_max) {
   if (move(*wire) != 0) return -1;
   int count = take_frames(*wire, events, events_max);
   count += take_large(*wire, events + count, events_max - count);
-  for (; count < events_max && !wire->sent.empty(); wire->sent.pop_front()) {
-    events[count++] = {headway_wire_sent, 0, 0, 0, wire->sent.front(), 0};
+  for (; count < events_max && !wire->done.empty(); wire->done.pop_front()) {
+    events[count++] = {wire->done.front().kind, 0, 0, 0, wire->done.front().cookie, 0};
   }
   return count;
+}
+
+int expose(headway_wire* wire, void* memory, std::size_t bytes, headway_wire_region** region, void* key,
+           std::size_t key_room, std::size_t* key_bytes) {
+  ucp_mem_h mapped = nullptr;
+  void* packed = nullptr;
+  std::size_t packed_bytes = 0;
+  if (bytes > 0) {
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address = memory;
+    params.length = bytes;
+    if (const auto status = ucp_mem_map(wire->context, &params, &mapped)) return refuse(*wire, "ucp_mem_map", status);
+    if (const auto status = ucp_rkey_pack(wire->context, mapped, &packed, &packed_bytes)) {
+      ucp_mem_unmap(wire->context, mapped);
+      return refuse(*wire, "ucp_rkey_pack", status);
+    }
+  }
+  Key header;
+  *key_bytes = sizeof header + packed_bytes;
+  const bool fits = *key_bytes <= key_room;
+  if (fits) {
+    header.address = reinterpret_cast<std::uintptr_t>(memory);
+    header.bytes = bytes;
+    header.process = wire->meeting.process;
+    header.packed_bytes = std::uint32_t(packed_bytes);
+    header.check = check_of(header, static_cast<const char*>(packed));
+    std::memcpy(key, &header, sizeof header);
+    if (packed_bytes > 0) std::memcpy(static_cast<char*>(key) + sizeof header, packed, packed_bytes);
+  }
+  if (packed != nullptr) ucp_rkey_buffer_release(packed);
+  if (!fits) {
+    if (mapped != nullptr) ucp_mem_unmap(wire->context, mapped);
+    return refuse(*wire, "the key takes " + std::to_string(*key_bytes) + " bytes, and there is room for " +
+                             std::to_string(key_room));
+  }
+  *region = *wire->regions.insert(new headway_wire_region{mapped}).first;
+  return 0;
+}
+
+int withdraw(headway_wire* wire, headway_wire_region* region) {
+  if (region->memory != nullptr) {
+    if (const auto status = ucp_mem_unmap(wire->context, region->memory)) return refuse(*wire, "ucp_mem_unmap", status);
+  }
+  wire->regions.erase(region);
+  delete region;
+  return 0;
+}
+
+int reach(headway_wire* wire, std::uint32_t process, const void* key, std::size_t key_bytes,
+          headway_wire_remote** remote) {
+  const std::string title = "the key of process " + std::to_string(process);
+  if (process >= wire->meeting.processes)
+    return refuse(*wire, title + ": there are " + std::to_string(wire->meeting.processes) + " processes");
+  Key header;
+  if (key_bytes < sizeof header)
+    return refuse(*wire, title + " has " + std::to_string(key_bytes) + " bytes, less than any key");
+  std::memcpy(&header, key, sizeof header);
+  const char* const packed = static_cast<const char*>(key) + sizeof header;
+  if (header.magic != Key().magic) return refuse(*wire, title + " does not begin as a key does");
+  if (header.packed_bytes != key_bytes - sizeof header) {
+    return refuse(*wire, title + " has " + std::to_string(key_bytes) + " bytes instead of " +
+                             std::to_string(sizeof header + header.packed_bytes));
+  }
+  if (header.check != check_of(header, packed)) return refuse(*wire, title + " is damaged");
+  if (header.process != process) return refuse(*wire, title + " is one of process " + std::to_string(header.process));
+  ucp_rkey_h unpacked = nullptr;
+  if (header.bytes > 0) {
+    if (const auto status = ucp_ep_rkey_unpack(wire->endpoints[process], packed, &unpacked))
+      return refuse(*wire, "ucp_ep_rkey_unpack", status);
+  }
+  *remote =
+      *wire->remotes.insert(new headway_wire_remote{process, header.address, header.bytes, unpacked}).first;
+  return 0;
+}
+
+int forget(headway_wire* wire, headway_wire_remote* remote) {
+  if (remote->key != nullptr) ucp_rkey_destroy(remote->key);
+  wire->remotes.erase(remote);
+  delete remote;
+  return 0;
+}
+
+/// Both are counted without their sum, which may not fit 64 bits.
+bool lies_within(headway_wire& wire, const headway_wire_remote& remote, std::uint64_t offset, std::size_t bytes) {
+  if (offset <= remote.bytes && bytes <= remote.bytes - offset) return true;
+  refuse(wire, std::to_string(bytes) + " bytes from byte " + std::to_string(offset) + " on are beyond a region of " +
+                   std::to_string(remote.bytes) + " bytes of process " + std::to_string(remote.process));
+  return false;
+}
+
+int put(headway_wire* wire, headway_wire_remote* remote, std::uint64_t offset, const void* from, std::size_t bytes,
+        std::uint64_t cookie) {
+  if (!lies_within(*wire, *remote, offset, bytes)) return -1;
+  if (bytes == 0) return 1;
+  return begin(*wire, remote->process, headway_wire_sent, cookie, "ucp_put_nbx", [&](const ucp_request_param_t& param) {
+    return ucp_put_nbx(wire->endpoints[remote->process], from, bytes, remote->address + offset, remote->key, &param);
+  });
+}
+
+int get(headway_wire* wire, headway_wire_remote* remote, std::uint64_t offset, void* to, std::size_t bytes,
+        std::uint64_t cookie) {
+  if (!lies_within(*wire, *remote, offset, bytes)) return -1;
+  if (bytes == 0) return 1;
+  return begin(*wire, remote->process, headway_wire_got, cookie, "ucp_get_nbx", [&](const ucp_request_param_t& param) {
+    return ucp_get_nbx(wire->endpoints[remote->process], to, bytes, remote->address + offset, remote->key, &param);
+  });
+}
+
+int flush(headway_wire* wire, std::uint32_t process, std::uint64_t cookie) {
+  return begin(*wire, process, headway_wire_placed, cookie, "ucp_ep_flush_nbx",
+               [&](const ucp_request_param_t& param) { return ucp_ep_flush_nbx(wire->endpoints[process], &param); });
 }
 
 /// Tells each how much is on its way to it, and hears the same.
@@ -321,6 +518,15 @@ void end(headway_wire* wire) {
     while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(wire->worker);
     ucp_request_free(request);
   }
+  // What was never taken back, once no endpoint has a use for it.
+  for (const headway_wire_remote* const remote : wire->remotes) {
+    if (remote->key != nullptr) ucp_rkey_destroy(remote->key);
+    delete remote;
+  }
+  for (const headway_wire_region* const region : wire->regions) {
+    if (region->memory != nullptr) ucp_mem_unmap(wire->context, region->memory);
+    delete region;
+  }
   if (wire->worker != nullptr) ucp_worker_destroy(wire->worker);
   if (wire->context != nullptr) ucp_cleanup(wire->context);
 }
@@ -359,7 +565,9 @@ int start(const headway_wire_meeting* meeting, headway_wire** result, headway_wi
 
 void abort(headway_wire* wire, int status) { wire->meeting.abort(wire->meeting.context, status); }
 
-const char* failure(headway_wire* wire) { return wire->failure.c_str(); }
+const char* failure(headway_wire* wire) {
+  return wire->failure.empty() ? wire->refusal.c_str() : wire->failure.c_str();
+}
 
 std::uint32_t lost(headway_wire* wire) { return wire->lost; }
 
@@ -377,7 +585,14 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               abort,
                                               failure,
                                               lost,
-                                              nullptr};
+                                              nullptr,
+                                              expose,
+                                              withdraw,
+                                              reach,
+                                              forget,
+                                              put,
+                                              get,
+                                              flush};
 
 }  // namespace
 

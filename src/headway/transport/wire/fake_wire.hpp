@@ -190,7 +190,14 @@ inline const headway_wire_functions& FakeNetwork::functions() {
       .abort = nullptr,
       .failure = [](headway_wire*) { return ""; },
       .lost = nullptr,
-      .wait = nullptr};
+      .wait = nullptr,
+      .expose = nullptr,
+      .withdraw = nullptr,
+      .reach = nullptr,
+      .forget = nullptr,
+      .put = nullptr,
+      .get = nullptr,
+      .flush = nullptr};
   return all;
 }
 

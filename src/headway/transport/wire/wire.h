@@ -4,7 +4,8 @@
  * States of a wire, and who may call what:
  *
  *     (nothing) --start--> started --[send, receive, progress, exchange]*--> settling --leave--> (nothing)
- *                                                                   settle, receive, progress
+ *                          [expose, reach, put, get, flush,             settle, receive, progress,
+ *                           withdraw, forget]*                          withdraw, forget
  *
  * start, exchange, settle and leave are collective: every process makes the same calls in the same order. Calls are made
  * by one thread at a time; by the one that called start alone unless headway_wire_facts::any_thread is set. Calls return 0,
@@ -29,7 +30,9 @@ extern "C" {
  * written up to a multiple of it. */
 #define HEADWAY_WIRE_LARGE_UNIT 64
 
-typedef struct headway_wire headway_wire; /* the plug-in's own */
+typedef struct headway_wire headway_wire; /* the plug-in's own, like these two */
+typedef struct headway_wire_region headway_wire_region; /* memory of this process that others write and read */
+typedef struct headway_wire_remote headway_wire_remote; /* such memory of a process, as it is reached from here */
 
 typedef struct headway_wire_facts {
   uint32_t processes;
@@ -45,14 +48,19 @@ enum {
   headway_wire_large = 1   /* received by the oldest receive for that sender */
 };
 
-enum { headway_wire_sent = 0, headway_wire_arrived = 1 };
+enum {
+  headway_wire_sent = 0, /* of a put, too: its source may be used again */
+  headway_wire_arrived = 1,
+  headway_wire_got = 2,   /* what a get asked for is there */
+  headway_wire_placed = 3 /* of a flush */
+};
 
 typedef struct headway_wire_event {
   uint32_t kind;
   uint32_t process; /* arrived: who sent it */
   uint32_t channel; /* arrived */
   uint32_t reserved;
-  uint64_t cookie; /* of the send or of the receive */
+  uint64_t cookie; /* of the send, receive, put, get or flush */
   uint64_t bytes;  /* arrived: how long it is; on headway_wire_large what was asked for */
 } headway_wire_event;
 
@@ -113,6 +121,41 @@ typedef struct headway_wire_functions {
   /* Waits until progress may find something, at most `ns_max`. Returns 0 at once where it cannot wait for all that may come,
    * else 1. NULL: it never can, and whoever waits calls progress ever so often. */
   int (*wait)(headway_wire* wire, uint64_t ns_max);
+
+  /* Memory of one process that others write and read by themselves: all seven are NULL where the wire has no such thing.
+   * Its process calls progress all the same, since without a device that reaches into memory this is what moves the bytes.
+   * A failure of expose, withdraw, reach and forget, and of a put or get beyond the region, changes nothing, and the wire
+   * goes on; any other is the wire's end, and a put, get or flush that fails later makes progress fail. */
+
+  /* Lets the others write and read `bytes` bytes (0: none) at `memory`, which stays where it is until withdraw. Writes a key
+   * to `key`, bytes that a message can carry to them, and its length to `key_bytes`. Where `key_room` is less it fails, and
+   * `key_bytes` says what the key takes. Local, and slow: the system may have to pin the memory. */
+  int (*expose)(headway_wire* wire, void* memory, size_t bytes, headway_wire_region** region, void* key, size_t key_room,
+                size_t* key_bytes);
+
+  /* Takes that back, when nobody will use the key again and all that was put is in place. Before leave. */
+  int (*withdraw)(headway_wire* wire, headway_wire_region* region);
+
+  /* Makes what `process`, which may be this one, has exposed usable here. Refuses keys that are damaged or another's. That
+   * the memory is still exposed is for the caller to know. */
+  int (*reach)(headway_wire* wire, uint32_t process, const void* key, size_t key_bytes, headway_wire_remote** remote);
+
+  /* Takes that back, when its puts are in place and its gets are complete. Before leave. */
+  int (*forget)(headway_wire* wire, headway_wire_remote* remote);
+
+  /* Writes `bytes` bytes from `from`, which stay as they are and where they are until they are reported as sent, to the
+   * memory from its byte `offset` on. Returns 1 where that is so already and will not be reported. Never waits. That they
+   * are in place only flush tells. Puts and gets are in no order with each other, nor with messages. */
+  int (*put)(headway_wire* wire, headway_wire_remote* remote, uint64_t offset, const void* from, size_t bytes,
+             uint64_t cookie);
+
+  /* Reads `bytes` bytes of the memory from its byte `offset` on to `to`, which is the wire's until headway_wire_got. Returns
+   * 1 where they are there already and will not be reported. Never waits. */
+  int (*get)(headway_wire* wire, headway_wire_remote* remote, uint64_t offset, void* to, size_t bytes, uint64_t cookie);
+
+  /* Asks to be told, by headway_wire_placed, when all puts to `process` before it are in place in its memory. Returns 1 where
+   * they are already and it will not be reported. Never waits. */
+  int (*flush)(headway_wire* wire, uint32_t process, uint64_t cookie);
 } headway_wire_functions;
 
 typedef const headway_wire_functions* (*headway_wire_entry)(void);
