@@ -330,12 +330,12 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               failure,
                                               lost,
                                               wait_for_frame,
-                                              nullptr,  // expose
-                                              nullptr,  // withdraw
-                                              nullptr,  // reach
-                                              nullptr,  // forget
-                                              nullptr,  // put
-                                              nullptr,  // get
+                                              nullptr,   // expose
+                                              nullptr,   // withdraw
+                                              nullptr,   // reach
+                                              nullptr,   // forget
+                                              nullptr,   // put
+                                              nullptr,   // get
                                               nullptr};  // flush
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The wire over UCX: messages with tags, which carry the channel and the sender, and memory that others put to and get
-// from. Processes meet by what start is given, and UCX takes the fastest way that it has between each two. Any thread may
-// call it, one at a time.
+// from. Processes meet by what start is given, and UCX takes the fastest way that it has between each two. Any thread
+// may call it, one at a time.
 #include <headway/transport/wire/wire.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
@@ -69,15 +69,15 @@ struct Done {
 ///
 ///     | magic 8 | check 8 | address 8 | bytes 8 | process 4 | packed_bytes 4 | packed key, packed_bytes
 ///
-/// UCX trusts a packed key, so that nothing that was damaged may come to it. In the order of bytes of its maker, as UCX's is.
+/// UCX trusts a packed key, so that nothing that was damaged may come to it. Its numbers lie as its maker has them.
 struct Key {
   std::uint64_t magic = 0x79656b2077646568;
   std::uint64_t check = 0;  // of all of it, with 0 here
   std::uint64_t address = 0, bytes = 0;
   std::uint32_t process = 0, packed_bytes = 0;
 };
-static_assert(sizeof(Key) == 40 && offsetof(Key, check) == 8 && offsetof(Key, address) == 16 && offsetof(Key, bytes) == 24);
-static_assert(offsetof(Key, process) == 32 && offsetof(Key, packed_bytes) == 36);
+static_assert(sizeof(Key) == 40 && offsetof(Key, check) == 8 && offsetof(Key, address) == 16);
+static_assert(offsetof(Key, bytes) == 24 && offsetof(Key, process) == 32 && offsetof(Key, packed_bytes) == 36);
 
 /// FNV-1a, 64 bits.
 std::uint64_t check_of(Key key, const char* packed) {
@@ -107,15 +107,15 @@ struct headway_wire {
   headway_wire_meeting meeting{};
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
-  std::vector<ucp_ep_h> endpoints;                       // by process
-  std::deque<Receive> frames;                            // oldest first; UCX keeps addresses of them
-  std::list<Receive> large;                              // likewise
-  std::list<Receive> counts;                             // of the others, while settling
-  std::deque<Operation> operations;                      // as many as were ever open at once; UCX keeps addresses of them
-  std::vector<Operation*> unused;                        // of these
-  std::deque<Done> done;                                 // oldest first
-  std::unordered_set<headway_wire_region*> regions;      // owned
-  std::unordered_set<headway_wire_remote*> remotes;      // owned
+  std::vector<ucp_ep_h> endpoints;                   // by process
+  std::deque<Receive> frames;                        // oldest first; UCX keeps addresses of them
+  std::list<Receive> large;                          // likewise
+  std::list<Receive> counts;                         // of the others, while settling
+  std::deque<Operation> operations;                  // as many as were ever open at once; UCX keeps addresses of them
+  std::vector<Operation*> unused;                    // of these
+  std::deque<Done> done;                             // oldest first
+  std::unordered_set<headway_wire_region*> regions;  // owned
+  std::unordered_set<headway_wire_remote*> remotes;  // owned
   std::vector<std::uint64_t> sent_to, counts_of_others;  // messages, by process
   bool settling = false, leaving = false;
   std::string failure;     // the first; with it the wire has come to its end
@@ -421,8 +421,7 @@ int reach(headway_wire* wire, std::uint32_t process, const void* key, std::size_
     if (const auto status = ucp_ep_rkey_unpack(wire->endpoints[process], packed, &unpacked))
       return refuse(*wire, "ucp_ep_rkey_unpack", status);
   }
-  *remote =
-      *wire->remotes.insert(new headway_wire_remote{process, header.address, header.bytes, unpacked}).first;
+  *remote = *wire->remotes.insert(new headway_wire_remote{process, header.address, header.bytes, unpacked}).first;
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// The plug-in for UCX as it is loaded, between processes that meet in shared memory: memory that others put to and get from
-// ends byte by byte as it should, and what cannot be is refused by name and changes nothing.
+// The plug-in for UCX as it is loaded, between processes that meet in shared memory: memory that others put to and get
+// from ends byte by byte as it should, and what cannot be is refused by name and changes nothing.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <headway/transport/wire/wire.h>
@@ -57,14 +57,13 @@ class Process {
     functions_ = entry();
     require(functions_->version == HEADWAY_WIRE_VERSION && functions_->bytes == sizeof(headway_wire_functions),
             "another version");
-    const headway_wire_meeting meeting{.processes = processes,
-                                       .process = number_,
-                                       .context = this,
-                                       .exchange =
-                                           [](void* self, const void* mine, std::size_t bytes, void* all) {
-                                             return static_cast<Process*>(self)->exchange(mine, bytes, all);
-                                           },
-                                       .abort = [](void*, int status) { _exit(status); }};
+    const headway_wire_meeting meeting{
+        .processes = processes,
+        .process = number_,
+        .context = this,
+        .exchange = [](void* self, const void* mine, std::size_t bytes,
+                       void* all) { return static_cast<Process*>(self)->exchange(mine, bytes, all); },
+        .abort = [](void*, int status) { _exit(status); }};
     headway_wire_facts facts{};
     char reason[512] = "";
     require(functions_->start(&meeting, &wire_, &facts, reason, sizeof reason) == 0, reason);
@@ -95,6 +94,14 @@ class Process {
   /// All wait for all, and move bytes for those that do not wait yet.
   void barrier() {
     wait_for_all([this] { progress(); });
+  }
+  /// The same where the wire has come to its end; `die` is for who does not wait any more.
+  void barrier_without_wire() {
+    wait_for_all([this] { wait_a_little(); });
+  }
+  [[noreturn]] void die() {
+    ++shared_->waiting;
+    _exit(0);
   }
 
   void progress() {
@@ -227,8 +234,8 @@ char background(std::uint32_t owner, std::size_t at) { return char(owner * 59 + 
 /// What process `source` puts there.
 char foreground(std::uint32_t source, std::size_t at) { return char(source * 83 + at * 11 + (at >> 9) + 1); }
 
-/// Memory of this process, exposed from an odd address on, and the same of the others as it is reached from here. The bytes
-/// before and behind it are looked at, too.
+/// Memory of this process, exposed from an odd address on, and the same of the others as it is reached from here. The
+/// bytes before and behind it are looked at, too.
 class Window {
  public:
   Window(Process& process, std::size_t bytes) : process_(&process), bytes_(bytes), memory_(bytes + 2 * margin) {
@@ -253,8 +260,8 @@ class Window {
       const std::size_t at = i - margin;
       const bool changed = at < bytes_ && is_put[at];
       const char expected = changed ? foreground(source, at) : background(process_->number(), at);
-      require(memory_[i] == expected,
-              "byte " + std::to_string(at) + (changed ? " is not what was put" : " has changed, where nothing was put"));
+      if (memory_[i] == expected) continue;
+      fail("byte " + std::to_string(at) + (changed ? " is not what was put" : " has changed, where nothing was put"));
     }
   }
 
@@ -319,7 +326,8 @@ void get_and_compare(Process& process, std::uint32_t owner) {
     for (std::size_t i = 0; i < targets[n].size(); ++i) {
       const std::size_t at = i - all[n].misaligned;
       const char expected = at < all[n].bytes ? background(owner, all[n].offset + at) : char(0x5a);
-      require(targets[n][i] == expected, "a get of " + std::to_string(all[n].bytes) + " bytes: byte " + std::to_string(i));
+      if (targets[n][i] == expected) continue;
+      fail("a get of " + std::to_string(all[n].bytes) + " bytes: byte " + std::to_string(i));
     }
   }
   window.close();
@@ -331,8 +339,8 @@ void put_and_get_many_words(Process& process) {
   Window window(process, first + words * 8 + 5);
   std::vector<char> from(words * 8), to(words * 8 + 1);
   std::vector<std::vector<char>> received(messages, std::vector<char>(64));
-  for (auto& memory : received) {
-    process.functions().receive(process.wire(), headway_wire_frames, 0, memory.data(), memory.size(), 0);
+  for (auto& message : received) {
+    process.functions().receive(process.wire(), headway_wire_frames, 0, message.data(), message.size(), 0);
   }
   for (std::size_t i = 0; i < words * 8; ++i) from[i] = foreground(process.number(), first + i);
   for (std::size_t i = 0; i < words; ++i) {
@@ -349,7 +357,8 @@ void put_and_get_many_words(Process& process) {
   for (std::size_t i = 0; i < words * 8; ++i) is_put[first + i] = true;
   window.require_put(process.left(), is_put);
   while (process.arrived() < messages) process.progress();
-  for (const auto& memory : received) require(std::memcmp(memory.data(), "a message", 9) == 0, "a message has changed");
+  for (const auto& message : received)
+    require(std::memcmp(message.data(), "a message", 9) == 0, "a message has changed");
 
   for (std::size_t i = 0; i < words; ++i) {
     const std::size_t at = i * stride % words * 8;
@@ -437,7 +446,8 @@ void refuse_too_little_room(Process& process) {
     std::vector<char> key(room + 8, 'x');
     headway_wire_region* another = nullptr;
     std::size_t key_bytes = 0;
-    const int result = wire.expose(process.wire(), memory.data(), memory.size(), &another, key.data(), room, &key_bytes);
+    const int result =
+        wire.expose(process.wire(), memory.data(), memory.size(), &another, key.data(), room, &key_bytes);
     require(key_bytes == needed, "it does not say how long the key is");
     if (room < needed) {
       process.require_refused(result, {"takes " + std::to_string(needed), "room for " + std::to_string(room)});
@@ -473,17 +483,57 @@ void leave_with_open_windows(Process& process) {
   put_and_compare(process, process.right(), process.left());
 }
 
+/// One of them dies while the others get from it and put to it.
+void notice_that_a_process_is_gone(Process& process) {
+  constexpr std::uint32_t gone = 2;
+  Window window(process, 64);
+  if (process.number() == gone) process.die();
+  const headway_wire_functions& wire = process.functions();
+  char got[64] = "", zeros[64] = "";
+  try {
+    for (;;) {
+      process.get(window.of(gone), 0, got, 32);
+      process.finish();
+      for (std::size_t i = 0; i < 32; ++i) require(got[i] == background(gone, i), "a get without what it asked for");
+      process.put(window.of(gone), 32, zeros, 32);
+      process.place(gone);
+    }
+  } catch (const std::exception& problem) {
+    require(wire.lost(process.wire()) == gone, problem.what());
+    require(std::strlen(wire.failure(process.wire())) > 0, "no reason is given");
+    headway_wire_event event;
+    require(wire.progress(process.wire(), &event, 1) < 0, "progress goes on");
+  }
+  process.barrier_without_wire();
+}
+
+/// Names this process's host, so that the plug-in takes it for another one, whose processes it has to watch.
+bool name_host(const std::string& name) {
+  if (unshare(CLONE_NEWUTS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) != 0) return false;
+  return sethostname(name.data(), name.size()) == 0;
+}
+bool may_name_hosts() {
+  const pid_t child = fork();
+  if (child == 0) _exit(name_host("another") ? 0 : 1);
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+enum class End { leave, die };
+
 // By what they use: the default, or TCP alone.
 class UcxWire : public testing::TestWithParam<const char*> {
  public:
-  /// Runs that in all processes, each with a wire.
-  void run(const std::function<void(Process&)>& body) {
-    auto* const shared = new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;
+  /// Runs that in all processes, each with a wire. Behind it they leave; or they have hosts of their own, and die.
+  void run(const std::function<void(Process&)>& body, End end = End::leave) {
+    void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto* const shared = new (memory) Shared;
     std::vector<pid_t> children;
     for (std::uint32_t number = 0; number < processes; ++number) {
       const pid_t child = fork();
       ASSERT_GE(child, 0);
-      if (child == 0) _exit(run_one(*shared, number, body));
+      if (child == 0) _exit(run_one(*shared, number, body, end));
       children.push_back(child);
     }
     for (std::uint32_t number = 0; number < processes; ++number) {
@@ -496,14 +546,15 @@ class UcxWire : public testing::TestWithParam<const char*> {
   }
 
  private:
-  static int run_one(Shared& shared, std::uint32_t number, const std::function<void(Process&)>& body) {
+  static int run_one(Shared& shared, std::uint32_t number, const std::function<void(Process&)>& body, End end) {
     alarm(last_resort_s);
+    if (end == End::die) name_host("host-" + std::to_string(number));
     if (*GetParam() != 0) setenv("UCX_TLS", GetParam(), 1);
     try {
       Process process(shared, number);
       process.start();
       body(process);
-      process.leave();
+      if (end == End::leave) process.leave();
       return 0;
     } catch (const std::exception& problem) {
       std::snprintf(shared.problem[number], sizeof shared.problem[number], "%s", problem.what());
@@ -540,6 +591,11 @@ TEST_P(UcxWire, too_little_room_for_a_key_is_refused_and_what_it_takes_is_told) 
 TEST_P(UcxWire, a_region_of_no_bytes_has_a_key) { run(expose_nothing); }
 
 TEST_P(UcxWire, a_wire_is_left_with_memory_that_was_not_taken_back) { run(leave_with_open_windows); }
+
+TEST_P(UcxWire, a_process_that_dies_ends_the_wire_of_those_that_put_to_it_and_get_from_it) {
+  if (!may_name_hosts()) GTEST_SKIP() << "no namespaces here";
+  run(notice_that_a_process_is_gone, End::die);
+}
 
 INSTANTIATE_TEST_SUITE_P(Over, UcxWire, testing::Values("", "tcp,self"),
                          [](const auto& test) { return std::string(*test.param == 0 ? "what_there_is" : "tcp"); });

@@ -30,7 +30,7 @@ extern "C" {
  * written up to a multiple of it. */
 #define HEADWAY_WIRE_LARGE_UNIT 64
 
-typedef struct headway_wire headway_wire; /* the plug-in's own, like these two */
+typedef struct headway_wire headway_wire;               /* the plug-in's own, like these two */
 typedef struct headway_wire_region headway_wire_region; /* memory of this process that others write and read */
 typedef struct headway_wire_remote headway_wire_remote; /* such memory of a process, as it is reached from here */
 
