@@ -226,9 +226,9 @@ int doctor_command(int argc, char** argv) {
       "What this machine offers and what is wrong with it, with the cure. Ends with 1 where programs cannot run.",
       "headway doctor");
   if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
-  std::vector<Finding> findings = {cores(),        load(),       clock_speed(), caches(),        memory(),
-                                   settings(),     aggregation(), shared_memory(), process_watch(), cross_memory(),
-                                   open_files(),   huge_pages(), debugger(),    mpis(),          plugins()};
+  std::vector<Finding> findings = {cores(),      load(),        clock_speed(),   caches(),        memory(),
+                                   settings(),   aggregation(), shared_memory(), process_watch(), cross_memory(),
+                                   open_files(), huge_pages(),  debugger(),      mpis(),          plugins()};
   std::ranges::move(ways_to_start(), std::back_inserter(findings));
   std::size_t warnings = 0, errors = 0;
   for (const Finding& found : findings) {

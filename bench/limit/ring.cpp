@@ -227,8 +227,7 @@ class RingCase {
   };
 
   Passed run(const Formulation& formulation, Deliver deliver, std::uint64_t messages) {
-    exchange_.begin(
-        {traffic_.targets(pe_.id()), sources_, formulation.buffer_bytes, formulation.depth, deliver});
+    exchange_.begin({traffic_.targets(pe_.id()), sources_, formulation.buffer_bytes, formulation.depth, deliver});
     pe_.meet_all();
     const double begin = now();
     if (traffic_.sends(pe_.id())) {

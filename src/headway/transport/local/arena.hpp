@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,8 @@ class Arena {
       : base_(base),
         order_max_(unsigned(std::countr_zero(arena_bytes))),
         blocks_(arena_bytes >> order_min),
-        rest_bytes_(std::min(rest_bytes, arena_bytes / 8)) {
+        rest_bytes_(std::min(rest_bytes, arena_bytes / 8)),
+        free_(order_max_ + 1) {
     // Untouched entries cost no memory: the table is as lazy as the arena.
     table_.reset(static_cast<Entry*>(std::calloc(blocks_, sizeof(Entry))));
     if (!table_) throw std::bad_alloc();
@@ -159,7 +159,7 @@ class Arena {
   std::size_t blocks_;
   std::size_t rest_bytes_;
   std::unique_ptr<Entry[], FreeTable> table_;
-  std::array<FreeBlocks, 64> free_;
+  std::vector<FreeBlocks> free_;  // by order
 };
 
 }  // namespace headway::local

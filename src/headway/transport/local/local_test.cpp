@@ -1,4 +1,5 @@
-// LocalEndpoint among threads: exactly once, unchanged, in order, and all memory back, whatever the size of frames.
+// The arena: which memory is taken next. LocalEndpoint among threads: exactly once, unchanged, in order, and all memory
+// back, whatever the size of frames.
 #include <gtest/gtest.h>
 
 #include <algorithm>
