@@ -92,8 +92,9 @@ struct Call {
 /// Stands for no second argument of on().
 struct NothingAhead {};
 
-/// How many messages are looked at before the first of them is handled: enough cache misses at a time, and not so many
-/// that what was asked for is pushed out again (of 16, 32, 64 and 256 the best at 8 and 32 bytes, by 1.1 over 256).
+/// How far ahead of the message that is handled another is looked at: enough cache misses at a time, and not so many that
+/// what was asked for is pushed out again (16 and 64 are within the noise of it). One ahead for each handled, rather than
+/// a block ahead and then the block: misses go on while handlers run, 1.24 times at 4 MiB a PE.
 inline constexpr std::size_t messages_ahead = 32;
 /// The same of messages that are read into objects, of which there must be as many, on the stack.
 template <class Objects>

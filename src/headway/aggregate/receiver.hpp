@@ -29,9 +29,9 @@ class Receiver : public Core {
   /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
   ///
-  /// `ahead`, if given, is called like the handler for up to 32 messages (64 or fewer that are read into objects) of a
-  /// frame before the first of them is handled: to prefetch what the handler will touch, where that is larger than the
-  /// cache. It is not called for messages by themselves, nor where messages carry their source or may have more than
+  /// `ahead`, if given, is called like the handler for each message of a frame 32 messages before it is handled (for
+  /// messages that are read into objects, for up to 64 before the first of them is): to prefetch what the handler will
+  /// touch, where that is larger than the cache. It is not called for messages by themselves, nor where messages carry their source or may have more than
   /// one hop to go; where they may have one, for those of fixed size up to 64 bytes.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
@@ -145,12 +145,16 @@ class Receiver : public Core {
     const std::byte* const end = at + count * Format::fixed_bytes;
     with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
       if constexpr (Handlers::looks_ahead) {
-        constexpr std::size_t block_bytes = messages_ahead * Format::fixed_bytes;
-        while (at != end) {
-          const std::byte* const stop = std::size_t(end - at) > block_bytes ? at + block_bytes : end;
-          for (const std::byte* m = at; m != stop; m += Format::fixed_bytes) ahead(m, Format::fixed_bytes, source);
-          for (; at != stop; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
+        constexpr std::size_t ahead_bytes = messages_ahead * Format::fixed_bytes;
+        const std::byte* const first = std::size_t(end - at) > ahead_bytes ? at + ahead_bytes : end;
+        for (const std::byte* m = at; m != first; m += Format::fixed_bytes) ahead(m, Format::fixed_bytes, source);
+        const std::byte* const rolling_end = end - (first - at);
+#pragma GCC unroll 4
+        for (; at != rolling_end; at += Format::fixed_bytes) {
+          ahead(at + ahead_bytes, Format::fixed_bytes, source);
+          invoke(at, Format::fixed_bytes, source);
         }
+        for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
       } else {
         if constexpr (Format::fixed_bytes == 16) {  // GCC unrolls this size badly: 1.2 times in stream
           for (; end - at >= 64; at += 64) {
@@ -205,30 +209,33 @@ class Receiver : public Core {
     };
     Place place{begin, arrival.tail_end, arrival.payload + arrival.header.payload_bytes - begin};
     with_handlers<Handlers>(self, [&](const auto& invoke, const auto& ahead) {
-      if constexpr (Handlers::looks_ahead) {
-        constexpr std::size_t block_max =
-            Format::has_objects ? objects_ahead<typename Format::Scratch> : messages_ahead;
-        [[maybe_unused]] std::array<typename Format::Scratch, Format::has_objects ? block_max : 1> objects;
+      if constexpr (!Handlers::looks_ahead) {
+        pass(place, count, invoke);
+      } else if constexpr (Format::has_objects) {
+        constexpr std::size_t block_max = objects_ahead<typename Format::Scratch>;
+        std::array<typename Format::Scratch, block_max> objects;
+        Place ahead_of_it = place;
         for (std::size_t left = count; left != 0;) {
           const std::size_t block = left < block_max ? left : block_max;
-          Place ahead_of_it = place;
-          if constexpr (Format::has_objects) {
-            std::size_t next = 0;
-            pass(ahead_of_it, block, [&](const std::byte* at, std::size_t bytes, PeId from) {
-              ahead.template with_objects<true>(objects[next++], at, bytes, from);
-            });
-            next = 0;
-            pass(place, block, [&](const std::byte* at, std::size_t bytes, PeId from) {
-              invoke.template with_objects<false>(objects[next++], at, bytes, from);
-            });
-          } else {
-            pass(ahead_of_it, block, ahead);
-            pass(place, block, invoke);
-          }
+          std::size_t next = 0;
+          pass(ahead_of_it, block, [&](const std::byte* at, std::size_t bytes, PeId from) {
+            ahead.template with_objects<true>(objects[next++], at, bytes, from);
+          });
+          next = 0;
+          pass(place, block, [&](const std::byte* at, std::size_t bytes, PeId from) {
+            invoke.template with_objects<false>(objects[next++], at, bytes, from);
+          });
           left -= block;
         }
       } else {
-        pass(place, count, invoke);
+        const std::size_t first = count < messages_ahead ? count : messages_ahead;
+        Place ahead_of_it = place;
+        pass(ahead_of_it, first, ahead);
+        for (std::size_t left = count - first; left != 0; --left) {
+          pass(ahead_of_it, 1, ahead);
+          pass(place, 1, invoke);
+        }
+        pass(place, first, invoke);
       }
     });
     if (place.left != 0) self.refuse_frame(arrival, "it is longer than its messages");
