@@ -8,3 +8,5 @@
 #include <headway/am/run.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/collective/allreduce.hpp>
+#include <headway/global/array.hpp>
+#include <headway/global/memory.hpp>

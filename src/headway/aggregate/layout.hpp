@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <headway/transport/frame.hpp>
 
@@ -39,6 +40,39 @@ class Cyclic {
 
  private:
   std::size_t n_, pes_;
+};
+
+/// Block-cyclic: blocks of `block` indices (at least 1), dealt out round robin.
+class BlockCyclic {
+ public:
+  BlockCyclic(std::size_t n, std::size_t pes, std::size_t block)
+      : n_(n), pes_(pes), block_(block), shifts_(std::has_single_bit(pes) && std::has_single_bit(block)) {
+    pe_bits_ = unsigned(std::bit_width(pes)) - 1;
+    block_bits_ = unsigned(std::bit_width(block)) - 1;
+  }
+
+  PeId owner(std::size_t global) const {
+    return shifts_ ? global >> block_bits_ & (pes_ - 1) : global / block_ % pes_;
+  }
+  /// The index within its owner's part, where that PE's blocks follow one another.
+  std::size_t local(std::size_t global) const {
+    if (shifts_) return global >> (block_bits_ + pe_bits_) << block_bits_ | (global & (block_ - 1));
+    return global / (block_ * pes_) * block_ + global % block_;
+  }
+  std::size_t global(PeId pe, std::size_t local) const {
+    return (local / block_ * pes_ + pe) * block_ + local % block_;
+  }
+  /// How many indices `pe` owns.
+  std::size_t count(PeId pe) const {
+    const std::size_t round = block_ * pes_, rest = n_ % round, begin = pe * block_;
+    return n_ / round * block_ + std::min(rest > begin ? rest - begin : 0, block_);
+  }
+  std::size_t block() const { return block_; }
+
+ private:
+  std::size_t n_, pes_, block_;
+  bool shifts_;  // both are powers of two
+  unsigned pe_bits_, block_bits_;
 };
 
 }  // namespace headway

@@ -20,13 +20,14 @@ namespace headway::local {
 /// one that is used again at once the lines are in both processors' caches, and who writes to it in small pieces waits
 /// for each line in turn; lines that have left the writer's own cache meanwhile are fetched many at a time
 /// (docs/decisions/0023).
-class Arena {
+template <unsigned smallest_order>
+class BasicArena {
  public:
-  static constexpr unsigned order_min = 7;  // blocks of 128 bytes
+  static constexpr unsigned order_min = smallest_order;
   static constexpr unsigned resting_order_min = 12;
 
   /// `arena_bytes` is a power of two.
-  Arena(std::byte* base, std::size_t arena_bytes, std::size_t rest_bytes)
+  BasicArena(std::byte* base, std::size_t arena_bytes, std::size_t rest_bytes)
       : base_(base),
         order_max_(unsigned(std::countr_zero(arena_bytes))),
         blocks_(arena_bytes >> order_min),
@@ -161,5 +162,8 @@ class Arena {
   std::unique_ptr<Entry[], FreeTable> table_;
   std::vector<FreeBlocks> free_;  // by order
 };
+
+/// Of frames: blocks of 128 bytes and more.
+using Arena = BasicArena<7>;
 
 }  // namespace headway::local

@@ -70,6 +70,7 @@ class LocalEndpoint final : public Endpoint {
   }
   TransportCosts costs() const override { return local::costs; }
   std::int64_t now() const override;
+  std::span<std::byte> pool(std::size_t pe) override { return segment_->pool(pe); }
   std::span<std::byte> board(std::size_t pe) override { return segment_->board(pe); }
 
  private:

@@ -1,10 +1,14 @@
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
 #include <headway/transport/local/doorbell.hpp>
 #include <headway/transport/local/segment.hpp>
 
@@ -12,6 +16,16 @@ namespace headway::local {
 namespace {
 constexpr std::uint64_t segment_magic = 0x31796177'64616568;  // "headway1"
 constexpr std::size_t arena_alignment = std::size_t(2) << 20;
+constexpr std::size_t pools_bytes_max = std::size_t(1) << 44;  // of all PEs: a small part of what can be addressed
+
+/// As much as a PE could ever fill: a pool is where memory may be, not memory.
+std::size_t pool_bytes_for(std::size_t pes, std::size_t other_bytes) {
+  const std::size_t bytes = std::min(std::bit_ceil(available_memory_bytes()), std::bit_floor(pools_bytes_max / pes));
+  rlimit limit{};
+  const bool fits = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur / pes >= bytes &&
+                    limit.rlim_cur - pes * bytes >= other_bytes;
+  return fits ? bytes : 0;
+}
 }  // namespace
 
 std::size_t Segment::bytes_for(std::size_t pes, std::size_t arena_bytes) {
@@ -22,7 +36,8 @@ Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_pro
     : bytes_(bytes_for(pes, arena_bytes)) {
   descriptor_ = memfd_create("headway", 0);  // inherited by the processes of the run
   if (descriptor_ < 0) throw_errno("memfd_create");
-  if (ftruncate(descriptor_, off_t(bytes_)) != 0) {
+  const std::size_t pool_bytes = pool_bytes_for(pes, bytes_);
+  if (ftruncate(descriptor_, off_t(bytes_ + pes * pool_bytes)) != 0) {
     const int error = errno;
     close(descriptor_);
     errno = error;
@@ -35,6 +50,7 @@ Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_pro
   h.processes = processes;
   h.pes_per_process = pes_per_process;
   h.arena_bytes = arena_bytes;
+  h.pool_bytes = pool_bytes;
   h.sleepers_fence = FutexSystem::can_fence_everywhere();
   arenas_ = bytes_ - pes * arena_bytes;
 }
@@ -42,12 +58,17 @@ Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_pro
 Segment::Segment(int descriptor) : descriptor_(descriptor) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) throw_errno("fstat of the shared memory");
-  bytes_ = std::size_t(status.st_size);
-  if (bytes_ < page_bytes) throw SettingError("the descriptor given at start is not a Headway segment");
-  map();
-  if (header().magic != segment_magic || bytes_for(header().pes, header().arena_bytes) != bytes_) {
+  const auto file_bytes = std::size_t(status.st_size);
+  SegmentHeader told{};
+  const auto head = reinterpret_cast<char*>(&told);
+  if (pread(descriptor, head, sizeof told, 0) != ssize_t(sizeof told) || file_bytes < page_bytes) {
+    throw SettingError("the descriptor given at start is not a Headway segment");
+  }
+  bytes_ = bytes_for(told.pes, told.arena_bytes);
+  if (told.magic != segment_magic || bytes_ + told.pes * told.pool_bytes != file_bytes) {
     throw SettingError("the descriptor given at start is not a segment of this version of Headway");
   }
+  map();
   arenas_ = bytes_ - header().pes * header().arena_bytes;
 }
 
@@ -62,7 +83,20 @@ void Segment::map() {
   base_ = static_cast<std::byte*>(at);
 }
 
+std::span<std::byte> Segment::pool(std::size_t pe) const {
+  const std::size_t each = header().pool_bytes, all = header().pes * each;
+  if (each == 0) return {};
+  std::call_once(pools_mapped_, [&] {
+    void* at = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, off_t(bytes_));
+    if (at == MAP_FAILED) throw_errno("mmap of the pools of shared memory");
+    madvise(at, all, MADV_DONTFORK);  // a child that a PE makes by fork() must not write into the run
+    pools_ = static_cast<std::byte*>(at);
+  });
+  return {pools_ + pe * each, each};
+}
+
 Segment::~Segment() {
+  if (pools_ != nullptr) munmap(pools_, header().pes * header().pool_bytes);
   munmap(base_, bytes_);
   close(descriptor_);
 }

@@ -1,13 +1,16 @@
 /// The shared memory of a run on one host: an anonymous mapping that all processes attach to. It holds offsets, never
 /// pointers, and leaves nothing behind.
 ///
-///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: arena |
+///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: arena | per PE: pool |
+///
+/// Pools are for what programs share. They are mapped by who uses them, and cost nothing where they are not touched.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <headway/transport/frame.hpp>
+#include <mutex>
 #include <span>
 
 namespace headway::local {
@@ -59,6 +62,7 @@ struct SegmentHeader {
   std::uint64_t simulated;     // PEs are fibers of the one process; only boards are used
   std::uint64_t simulated_ns;  // at the end
   std::uint64_t simulated_frames;
+  std::uint64_t pool_bytes;  // of one PE, a power of two; 0 where files may not be as large
   std::atomic<std::uint64_t> arrived;         // processes that have come to run(), summed over all its calls
   std::atomic<std::uint64_t> ready;           // processes that are ready to go, likewise
   std::atomic<std::uint64_t> processes_gone;  // processes that have ended
@@ -88,6 +92,8 @@ class Segment {
     return {base_ + 2 * page_bytes + board_bytes + inbox_cells * sizeof(Cell) + pe * pe_bytes, report_bytes};
   }
   std::byte* arena(std::size_t pe) const { return base_ + arenas_ + pe * header().arena_bytes; }
+  /// Maps the pools of all PEs at the first call; from any thread. Throws SystemError.
+  std::span<std::byte> pool(std::size_t pe) const;
 
   std::uint64_t offset(const void* at) const { return std::uint64_t(static_cast<const std::byte*>(at) - base_); }
   std::byte* at(std::uint64_t offset) const { return base_ + offset; }
@@ -101,6 +107,8 @@ class Segment {
   void map();
 
   int descriptor_ = -1;
+  mutable std::once_flag pools_mapped_;
+  mutable std::byte* pools_ = nullptr;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t arenas_ = 0;  // offset of PE 0's arena

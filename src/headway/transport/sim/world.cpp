@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
 #include <headway/transport/sim/world.hpp>
 #include <utility>
 
@@ -17,6 +19,11 @@ constexpr std::int64_t look_at_clock_ns = 5;
 
 // A refusal by chance stands for lack of something that is back after this time, and then wakes who sleeps.
 constexpr std::int64_t refusal_ns = 100'000;
+
+constexpr std::size_t pool_bytes = std::size_t(1) << 32;
+struct UnmapPool {
+  void operator()(std::byte* pool) const { munmap(pool, pool_bytes); }
+};
 
 /// A frame on its way, or arrived and not yet taken.
 struct Letter {
@@ -75,6 +82,8 @@ class SimEndpoint final : public Endpoint {
   void sleep(std::int64_t ns_max) override;
   TransportCosts costs() const override { return conditions().costs(); }
   std::int64_t now() const override;
+  /// Its own alone: what goes to others goes by frames, which can be delayed and reordered.
+  std::span<std::byte> pool(std::size_t pe) override;
   std::span<std::byte> board(std::size_t pe) override;
 
   const Memory& memory() const { return memory_; }
@@ -98,6 +107,7 @@ class SimEndpoint final : public Endpoint {
   std::vector<std::int64_t> last_arrival_;  // of this PE's frames, by target: a pair keeps its order
   std::int64_t injector_free_at_ = 0;
   bool wakes_after_refusal_ = false;
+  std::unique_ptr<std::byte, UnmapPool> pool_;
   Letter taken_{};  // the last arrival, if it came by value
 };
 
@@ -236,6 +246,16 @@ void SimEndpoint::sleep(std::int64_t ns_max) {
 std::int64_t SimEndpoint::now() const {
   world_->advance(*pe_, look_at_clock_ns);
   return pe_->clock;
+}
+
+std::span<std::byte> SimEndpoint::pool(std::size_t pe) {
+  if (pe != id_) return {};
+  if (!pool_) {
+    void* at = mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) throw_errno("mmap of a simulated PE's pool");
+    pool_.reset(static_cast<std::byte*>(at));
+  }
+  return {pool_.get(), pool_bytes};
 }
 
 std::span<std::byte> SimEndpoint::board(std::size_t pe) {

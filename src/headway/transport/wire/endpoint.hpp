@@ -51,6 +51,9 @@ class WireEndpoint final : public Endpoint {
   TransportCosts costs_within_host() const override { return local_.costs(); }
   std::int64_t now() const override { return local_.now(); }
   const Port& port() const { return *port_; }
+  std::span<std::byte> pool(std::size_t pe) override {
+    return pe - first_pe_ < pes_here_ ? local_.pool(pe - first_pe_) : std::span<std::byte>();
+  }
   /// Of PEs in the segment alone.
   std::span<std::byte> board(std::size_t pe) override { return local_.board(pe - first_pe_); }
 

@@ -1,0 +1,68 @@
+/// Arrays that are spread over all PEs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <headway/aggregate/layout.hpp>
+#include <headway/base/error.hpp>
+#include <headway/global/pointer.hpp>
+#include <headway/rma/pool.hpp>
+#include <limits>
+#include <memory>
+#include <span>
+
+namespace headway {
+
+/// n elements of T in blocks of `block`, dealt out to the PEs round robin; by default one block each. Each PE's part lies
+/// in its pool, and starts as T(). Made and destroyed collectively, in the same order on every PE; neither waits, so that
+/// a barrier belongs between making one and reaching into other PEs' parts, and quiesce() before destroying it.
+template <class T>
+class DistArray {
+ public:
+  /// UsageError for blocks of 0, and where memory is lacking.
+  DistArray(Pe& pe, std::size_t n, std::size_t block) : pe_(&pe), n_(n), layout_(n, pe.size(), checked(block)) {
+    const std::size_t most = layout_.count(0);
+    if (most > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) {
+      throw UsageError("a DistArray is larger than can be addressed");
+    }
+    begin_ = rma::Pool::of(pe).allocate_everywhere(most * sizeof(T));
+    std::byte* const at = rma::Pool::of(pe).memory().data() + begin_;
+    local_ = {reinterpret_cast<T*>(at), layout_.count(pe.id())};
+    std::uninitialized_value_construct(local_.begin(), local_.end());
+  }
+  DistArray(Pe& pe, std::size_t n) : DistArray(pe, n, std::max<std::size_t>(1, (n + pe.size() - 1) / pe.size())) {}
+  DistArray(const DistArray&) = delete;
+  DistArray& operator=(const DistArray&) = delete;
+  ~DistArray() { rma::Pool::of(*pe_).free_everywhere(begin_); }
+
+  std::size_t size() const { return n_; }
+  const BlockCyclic& layout() const { return layout_; }
+  PeId owner(std::size_t i) const { return layout_.owner(i); }
+
+  /// Where element i is; not looked at is whether there is one.
+  GlobalPtr<T> operator[](std::size_t i) const {
+    return {layout_.owner(i), begin_ + layout_.local(i) * sizeof(T)};
+  }
+  /// The same, but UsageError for i beyond the end.
+  GlobalPtr<T> at(std::size_t i) const {
+    if (i >= n_) throw UsageError("an index lies beyond the end of a DistArray");
+    return (*this)[i];
+  }
+
+  /// This PE's elements, ascending: layout().global(pe, j) is the index of local()[j].
+  std::span<T> local() const { return local_; }
+
+ private:
+  static std::size_t checked(std::size_t block) {
+    if (block == 0) throw UsageError("a DistArray has blocks of at least one element");
+    return block;
+  }
+
+  Pe* pe_;
+  std::size_t n_;
+  BlockCyclic layout_;
+  std::uint64_t begin_ = 0;
+  std::span<T> local_;
+};
+
+}  // namespace headway

@@ -1,0 +1,314 @@
+#include <fmt/format.h>
+
+#include <headway/am/wait.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <headway/global/memory.hpp>
+#include <headway/rma/pool.hpp>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace headway {
+namespace {
+
+AggregatorOptions named(AggregatorOptions options, std::string name) {
+  options.name = std::move(name);
+  // Who waits for an answer depends on it that nobody keeps it back.
+  options.flush_when_idle = true;
+  return options;
+}
+
+/// f(word) where `at` is one of so many bytes.
+template <class F>
+std::uint64_t with_word(std::byte* at, std::size_t bytes, F f) {
+  const auto of = [&]<class W>(std::type_identity<W>) {
+    return std::uint64_t(f(std::atomic_ref(*reinterpret_cast<W*>(at))));
+  };
+  switch (bytes) {
+    case 1: return of(std::type_identity<std::uint8_t>());
+    case 2: return of(std::type_identity<std::uint16_t>());
+    case 4: return of(std::type_identity<std::uint32_t>());
+    default: return of(std::type_identity<std::uint64_t>());
+  }
+}
+
+std::uint64_t load_word(std::byte* at, std::size_t bytes) {
+  return with_word(at, bytes, [](auto word) { return word.load(std::memory_order_relaxed); });
+}
+
+}  // namespace
+
+GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
+    : pe_(&pe),
+      bases_(pe.size(), nullptr),
+      own_(rma::Pool::of(pe).memory()),
+      puts_to_(pe.size()),
+      puts_from_(pe.size()),
+      words_wanted_(pe, named(options.aggregation, "words wanted")),
+      bytes_wanted_(pe, named(options.aggregation, "bytes wanted")),
+      words_(pe, named(options.aggregation, "words")),
+      words_put_(pe, named(options.aggregation, "words put")),
+      bytes_(pe, named(options.aggregation, "bytes")),
+      bytes_put_(pe, named(options.aggregation, "bytes put")),
+      changes_(pe, named(options.aggregation, "words changed")),
+      syncs_wanted_(pe, named(options.aggregation, "sync wanted")),
+      syncs_(pe, named(options.aggregation, "sync")) {
+  for (std::size_t p = 0; p < pe.size(); ++p) {
+    if (p == pe.id() || options.mapped) bases_[p] = pe.engine().endpoint().pool(p).data();
+  }
+  words_wanted_.on([this](PeId source, const WordWanted& wanted) {
+    words_.send(source, {load_word(checked(wanted.offset, wanted.bytes, true), wanted.bytes), wanted.slot});
+  });
+  words_.on([this](const Word& answer) { give_word(answer); });
+  bytes_wanted_.on([this](PeId source, const WordWanted& wanted) {
+    bytes_.send(source, wanted.slot, Bytes(checked(wanted.offset, wanted.bytes, false), wanted.bytes));
+  });
+  bytes_.on([this](std::uint64_t slot, Bytes bytes) { give_bytes(slot, bytes); });
+  words_put_.on([this](PeId source, const WordPut& put) { apply_put(source, put); });
+  bytes_put_.on([this](PeId source, std::uint64_t place, Bytes bytes) {
+    std::memcpy(checked(place & ~is_store, bytes.size(), false), bytes.data(), bytes.size());
+    if ((place & is_store) != 0)
+      stored_bytes_ += bytes.size();
+    else
+      count_put(source);
+  });
+  changes_.on([this](PeId source, const WordChange& change) { apply_change(source, change); });
+  syncs_wanted_.on([this](PeId source, const SyncWanted& wanted) {
+    PutsFrom& puts = puts_from_[source];
+    if (puts.applied >= wanted.puts)
+      syncs_.send(source, {wanted.puts});
+    else
+      puts.awaited = wanted.puts;
+  });
+  syncs_.on([this](PeId source, const Synced& synced) {
+    if (synced.puts > puts_to_[source].sent) throw FormatError("puts are in place that were not sent");
+    puts_to_[source].synced = synced.puts;
+  });
+}
+
+GlobalMemory::~GlobalMemory() = default;
+
+void GlobalMemory::refuse_pointer(PeId pe) const {
+  const bool null = pe.value == GlobalPtr<char>().pe().value;
+  throw UsageError(null ? std::string("a GlobalPtr that is null was followed")
+                        : fmt::format("a GlobalPtr leads to PE {} of {}", pe.value, bases_.size()));
+}
+
+// --- at the owner
+
+std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool word) const {
+  const bool is_word = std::has_single_bit(bytes) && bytes <= 8 && offset % bytes == 0;
+  if (offset > own_.size() || bytes > own_.size() - offset || (word && !is_word)) {
+    throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", bytes, offset, pe_->id().value));
+  }
+  return own_.data() + offset;
+}
+
+void GlobalMemory::count_put(PeId source) {
+  PutsFrom& puts = puts_from_[source];
+  if (++puts.applied == puts.awaited) syncs_.send(source, {std::exchange(puts.awaited, ~std::uint64_t(0))});
+}
+
+void GlobalMemory::apply_put(PeId source, const WordPut& put) {
+  const std::size_t bytes = std::size_t(1) << (put.place >> bytes_shift & 3);
+  const std::uint64_t offset = put.place & ((std::uint64_t(1) << bytes_shift) - 1);
+  with_word(checked(offset, bytes, true), bytes, [&](auto word) {
+    word.store(typename decltype(word)::value_type(put.word), std::memory_order_relaxed);
+    return 0;
+  });
+  if ((put.place & is_store) != 0)
+    stored_bytes_ += bytes;
+  else
+    count_put(source);
+}
+
+void GlobalMemory::apply_change(PeId source, const WordChange& change) {
+  const std::uint64_t before = with_word(checked(change.offset, change.bytes, true), change.bytes, [&](auto word) {
+    using W = typename decltype(word)::value_type;
+    switch (change.operation) {
+      case global::Operation::add: return word.fetch_add(W(change.operand), std::memory_order_relaxed);
+      case global::Operation::exchange: return word.exchange(W(change.operand), std::memory_order_acq_rel);
+      case global::Operation::compare_exchange: {
+        auto expected = W(change.expected);
+        word.compare_exchange_strong(expected, W(change.operand), std::memory_order_acq_rel);
+        return expected;
+      }
+    }
+    throw FormatError("a word is to be changed in no known way");
+  });
+  if (change.slot == none)
+    count_put(source);
+  else
+    words_.send(source, {before, change.slot});
+}
+
+// --- answers
+
+void GlobalMemory::grow_pending() {
+  const std::size_t size = pending_.size(), more = std::max<std::size_t>(size, 256);
+  pending_.resize(size + more);
+  for (std::size_t i = size + more; i-- > size;) {
+    pending_[i].next = free_;
+    free_ = std::uint32_t(i);
+  }
+}
+
+void GlobalMemory::free_slot(std::uint32_t slot) {
+  pending_[slot] = {nullptr, 0, free_};
+  free_ = slot;
+}
+
+const GlobalMemory::Pending& GlobalMemory::pending_at(std::uint64_t slot) const {
+  if (slot >= pending_.size() || pending_[slot].bytes == 0) throw FormatError("an answer comes that nobody asked for");
+  return pending_[slot];
+}
+
+void GlobalMemory::give_word(const Word& answer) {
+  const Pending pending = pending_at(answer.slot);
+  free_slot(answer.slot);
+  if (pending.bytes == for_waiting) {
+    auto* const waiting = static_cast<Waiting*>(pending.to);
+    if (waiting == nullptr) return;  // it was destroyed
+    waiting->word = answer.word;
+    waiting->done = true;
+    if (waiting->coroutine) waiting->coroutine.resume();
+    return;
+  }
+  if (pending.bytes > sizeof answer.word) throw FormatError("a word comes where bytes were asked for");
+  std::memcpy(pending.to, &answer.word, pending.bytes);
+  --gets_in_flight_;
+}
+
+void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
+  const Pending pending = pending_at(slot);
+  if (pending.bytes != bytes.size()) throw FormatError("more or fewer bytes come than were asked for");
+  std::memcpy(pending.to, bytes.data(), bytes.size());
+  free_slot(std::uint32_t(slot));
+  --gets_in_flight_;
+  pieces_in_flight_bytes_ -= bytes.size();
+  ask_for_pieces();
+}
+
+// --- asking
+
+void GlobalMemory::get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::size_t bytes) {
+  if (bytes == 0) return;
+  transfers_.push_back({pe, offset, to, bytes});
+  ask_for_pieces();
+}
+
+/// As many as may be on their way, so that who answers need not keep more for a PE that does not look.
+void GlobalMemory::ask_for_pieces() {
+  while (!transfers_.empty() && pieces_in_flight_bytes_ < pieces_bytes_max) {
+    Transfer& transfer = transfers_.front();
+    const auto bytes = std::uint32_t(std::min(transfer.left, piece_bytes));
+    const WordWanted wanted{transfer.offset, take_slot(transfer.to, bytes), bytes};
+    const PeId pe = transfer.pe;
+    ++gets_in_flight_;
+    pieces_in_flight_bytes_ += bytes;
+    transfer.offset += bytes;
+    transfer.to += bytes;
+    transfer.left -= bytes;
+    if (transfer.left == 0) transfers_.pop_front();
+    bytes_wanted_.send(pe, wanted);  // may run handlers, which may come here
+  }
+}
+
+void GlobalMemory::put_bytes(PeId pe, std::uint64_t offset, Bytes bytes, bool store) {
+  if (pe >= bases_.size()) refuse_pointer(pe);
+  while (!bytes.empty()) {
+    const Bytes piece = bytes.first(std::min(bytes.size(), piece_bytes));
+    if (!store) note_put(pe);
+    bytes_put_.send(pe, offset | (store ? is_store : 0), piece);
+    offset += piece.size();
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
+void GlobalMemory::change_word(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes,
+                               std::uint64_t operand) {
+  note_put(pe);
+  changes_.send(pe, {offset, operand, 0, none, std::uint8_t(bytes), operation});
+}
+
+std::uint64_t GlobalMemory::change_and_wait(PeId pe, std::uint64_t offset, global::Operation operation,
+                                            std::size_t bytes, std::uint64_t operand, std::uint64_t expected) {
+  pe_->engine().require_may_block(am::Phase::condition);
+  Waiting waiting;
+  changes_.send(pe, {offset, operand, expected, take_slot(&waiting, for_waiting), std::uint8_t(bytes), operation});
+  changes_.flush();
+  wait_for(waiting, pe);
+  return waiting.word;
+}
+
+std::uint64_t GlobalMemory::wait_for_word(PeId pe, std::uint64_t offset, std::uint32_t bytes) {
+  pe_->engine().require_may_block(am::Phase::condition);
+  Waiting waiting;
+  words_wanted_.send(pe, {offset, take_slot(&waiting, for_waiting), bytes});
+  words_wanted_.flush();
+  wait_for(waiting, pe);
+  return waiting.word;
+}
+
+void GlobalMemory::begin_fetch(Waiting& waiting, std::uint32_t& slot, PeId pe, std::uint64_t offset,
+                               std::uint32_t bytes) {
+  slot = take_slot(&waiting, for_waiting);
+  words_wanted_.send(pe, {offset, slot, bytes});
+}
+
+// --- waiting
+
+void GlobalMemory::wait_for(const Waiting& waiting, PeId pe) {
+  pe_->engine().wait_until([&] { return waiting.done; }, am::Phase::condition, std::uint32_t(pe.value));
+}
+
+void GlobalMemory::wait_for_gets() {
+  pe_->engine().wait_until([&] { return gets_in_flight_ == 0 && transfers_.empty(); }, am::Phase::condition);
+}
+
+void GlobalMemory::wait_for_some_gets() {
+  if (pe_->engine().may_block()) wait_until(*pe_, [&] { return gets_in_flight_ < gets_max / 2; });
+}
+
+void GlobalMemory::sync() {
+  pe_->engine().require_may_block(am::Phase::condition);
+  // Handlers may put meanwhile: those are for the next time.
+  std::vector<std::pair<PeId, std::uint64_t>> awaited;
+  for (const PeId pe : std::exchange(put_to_, {})) {
+    awaited.emplace_back(pe, puts_to_[pe].sent);
+    puts_to_[pe].asked = puts_to_[pe].sent;
+    syncs_wanted_.send(pe, {puts_to_[pe].sent});
+  }
+  wait_until(*pe_, [&] {
+    while (!awaited.empty() && puts_to_[awaited.back().first].synced >= awaited.back().second) awaited.pop_back();
+    return awaited.empty() && gets_in_flight_ == 0 && transfers_.empty();
+  });
+}
+
+void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
+  stored_taken_ += bytes;
+  wait_until(*pe_, [&] { return stored_bytes_ >= stored_taken_; });
+}
+
+GlobalMemory::Traffic GlobalMemory::traffic() const {
+  Traffic all;
+  const auto add = [&](const AggregatorStatistics& one) {
+    all.messages += one.messages;
+    all.frames += one.frames;
+    all.frames_between_hosts += one.frames_between_hosts;
+    all.wire_bytes += one.wire_bytes;
+  };
+  add(words_wanted_.statistics());
+  add(bytes_wanted_.statistics());
+  add(words_.statistics());
+  add(words_put_.statistics());
+  add(bytes_.statistics());
+  add(bytes_put_.statistics());
+  add(changes_.statistics());
+  add(syncs_wanted_.statistics());
+  add(syncs_.statistics());
+  return all;
+}
+
+}  // namespace headway

@@ -1,0 +1,397 @@
+/// Reading and writing the memory of any PE: Split-C's read, write, get, put, store and sync.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/global/pointer.hpp>
+#include <span>
+#include <vector>
+
+namespace headway {
+
+struct GlobalOptions {
+  AggregatorOptions aggregation = {};  // of what goes by messages; idle PEs send what they have in any case
+  /// False: memory of other PEs is reached by messages alone, also where it could be mapped.
+  bool mapped = true;
+};
+
+namespace global {
+
+/// What fits a word travels as one: 1, 2, 4 or 8 bytes that do not straddle a word.
+template <class T>
+inline constexpr bool is_word = sizeof(T) <= 8 && std::has_single_bit(sizeof(T));
+
+enum class Operation : std::uint8_t { add, exchange, compare_exchange };
+
+}  // namespace global
+
+/// A PE's access to memory of all PEs, by GlobalPtr. Memory of PEs on the same host is read and written where it lies;
+/// all else goes by messages, many to a frame, answers too. Words (1, 2, 4, 8 bytes) are read and written whole.
+///
+///     headway::GlobalMemory memory(pe);
+///     headway::DistArray<std::uint64_t> table(pe, n);
+///     headway::barrier(pe);                                // all have made theirs
+///     for (std::size_t i = 0; i < k; ++i) memory.get(table[index[i]], &value[i]);
+///     memory.sync();                                       // all values are there
+///
+///     read, write     return when the value is there, or in place
+///     get, put        return at once; sync() says when
+///     store           returns at once; the owner knows how much came, quiesce() says when all has
+///     fetch           the same as read for coroutines: co_await memory.fetch(p)
+///
+/// Made collectively, in the same order on every PE. None of the calls are ordered among each other before sync().
+/// Those that wait run handlers meanwhile and are a UsageError inside one. quiesce() before it is destroyed.
+class GlobalMemory {
+ public:
+  explicit GlobalMemory(Pe& pe, const GlobalOptions& options = {});
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+  ~GlobalMemory();
+
+  /// Where it lies in this process; nullptr where it is reached by messages.
+  template <class T>
+  T* local(GlobalPtr<T> p) const {
+    std::byte* const base = base_of(p);
+    return base == nullptr ? nullptr : reinterpret_cast<T*>(base + p.offset());
+  }
+
+  // --- one value
+
+  template <class T>
+  [[nodiscard]] T read(GlobalPtr<T> p) {
+    if (const T* at = local(p)) return load(at);
+    T value;
+    if constexpr (global::is_word<T>) {
+      const std::uint64_t word = wait_for_word(p.pe(), p.offset(), sizeof(T));
+      std::memcpy(&value, &word, sizeof value);
+    } else {
+      get(p, &value);
+      wait_for_gets();
+    }
+    return value;
+  }
+
+  /// *to holds the value after sync(), and must live until then.
+  template <class T>
+  void get(GlobalPtr<T> p, T* to) {
+    if (const T* at = local(p)) {
+      *to = load(at);
+    } else if constexpr (global::is_word<T>) {
+      get_word(p.pe(), p.offset(), to, sizeof(T));
+    } else {
+      get_bytes(p.pe(), p.offset(), reinterpret_cast<std::byte*>(to), sizeof(T));
+    }
+  }
+
+  /// Returns when the value is in place. Waits for all puts before it as well.
+  template <class T>
+  void write(GlobalPtr<T> p, const T& value) {
+    if (T* at = local(p)) return save(at, value);
+    put(p, value);
+    sync();
+  }
+
+  template <class T>
+  void put(GlobalPtr<T> p, const T& value) {
+    if (T* at = local(p)) return save(at, value);
+    if constexpr (global::is_word<T>)
+      put_word(p.pe(), p.offset(), word_of(value), sizeof(T), false);
+    else
+      put_bytes(p.pe(), p.offset(), std::as_bytes(std::span(&value, 1)), false);
+  }
+
+  /// As put, but the owner counts what has come (stored_bytes()), and sync() does not wait for it.
+  template <class T>
+  void store(GlobalPtr<T> p, const T& value) {
+    if constexpr (global::is_word<T>)
+      put_word(p.pe(), p.offset(), word_of(value), sizeof(T), true);
+    else
+      put_bytes(p.pe(), p.offset(), std::as_bytes(std::span(&value, 1)), true);
+  }
+
+  // --- many values, one behind the other
+
+  template <class T>
+  void get(GlobalPtr<T> p, std::span<T> to) {
+    if (const T* at = local(p))
+      std::memcpy(to.data(), at, to.size_bytes());
+    else
+      get_bytes(p.pe(), p.offset(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes());
+  }
+  template <class T>
+  void put(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
+    if (T* at = local(p))
+      std::memcpy(at, values.data(), values.size_bytes());
+    else
+      put_bytes(p.pe(), p.offset(), std::as_bytes(values), false);
+  }
+  template <class T>
+  void store(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
+    put_bytes(p.pe(), p.offset(), std::as_bytes(values), true);
+  }
+
+  // --- atomically, integers of 4 or 8 bytes
+
+  /// Adds; returns at once, sync() says when it is done.
+  template <class T>
+  void add(GlobalPtr<T> p, T value) {
+    check_atomic<T>();
+    if (T* at = local(p))
+      std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
+    else
+      change_word(p.pe(), p.offset(), global::Operation::add, sizeof(T), word_of(value));
+  }
+  /// Return what was there before, and wait for it.
+  template <class T>
+  T fetch_add(GlobalPtr<T> p, T value) {
+    check_atomic<T>();
+    if (T* at = local(p)) return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
+    return T(change_and_wait(p.pe(), p.offset(), global::Operation::add, sizeof(T), word_of(value), 0));
+  }
+  template <class T>
+  T exchange(GlobalPtr<T> p, T value) {
+    check_atomic<T>();
+    if (T* at = local(p)) return std::atomic_ref(*at).exchange(value, std::memory_order_acq_rel);
+    return T(change_and_wait(p.pe(), p.offset(), global::Operation::exchange, sizeof(T), word_of(value), 0));
+  }
+  /// Puts `desired` there if it was `expected`.
+  template <class T>
+  T compare_exchange(GlobalPtr<T> p, T expected, T desired) {
+    check_atomic<T>();
+    if (T* at = local(p)) {
+      std::atomic_ref(*at).compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
+      return expected;
+    }
+    return T(change_and_wait(p.pe(), p.offset(), global::Operation::compare_exchange, sizeof(T), word_of(desired),
+                             word_of(expected)));
+  }
+
+  // --- waiting
+
+  /// Returns when all that this PE got is there, and all that it put or added is in place. Not collective: a round trip
+  /// to each PE that it put to.
+  void sync();
+
+  /// Bytes that came to this PE's pool by store(), in all.
+  std::uint64_t stored_bytes() const { return stored_bytes_; }
+  /// Waits until they are so many more than at the last such call, or the beginning.
+  void wait_for_stores(std::uint64_t bytes);
+
+  /// What co_await memory.fetch(p) waits for. The coroutine is resumed by the handler of the answer; one that is
+  /// destroyed meanwhile is not.
+  template <class T>
+  class Fetch;
+  template <class T>
+  [[nodiscard]] Fetch<T> fetch(GlobalPtr<T> p) {
+    static_assert(global::is_word<T>, "headway: what is fetched has 1, 2, 4 or 8 bytes; get() others");
+    return Fetch<T>(*this, p);
+  }
+
+  /// Its messages and their frames, questions and answers, that this PE has sent.
+  struct Traffic {
+    std::uint64_t messages = 0, frames = 0, frames_between_hosts = 0, wire_bytes = 0;
+  };
+  Traffic traffic() const;
+
+ private:
+  /// Somebody who waits for a word.
+  struct Waiting {
+    std::uint64_t word = 0;
+    bool done = false;
+    std::coroutine_handle<> coroutine = {};
+  };
+
+  /// What an answer is for: memory to write to, or somebody who waits.
+  struct Pending {
+    void* to = nullptr;
+    std::uint32_t bytes = 0;  // 0: it is free, or a Waiting
+    std::uint32_t next = 0;   // while it is free
+  };
+  static constexpr std::uint32_t none = ~std::uint32_t(0), for_waiting = none - 1;
+
+  struct WordWanted {
+    std::uint64_t offset;
+    std::uint32_t slot;
+    std::uint32_t bytes;
+  };
+  struct Word {
+    std::uint64_t word;
+    std::uint32_t slot;
+  };
+  struct WordPut {
+    std::uint64_t place;  // offset | log2 of bytes << 60 | is_store
+    std::uint64_t word;
+  };
+  struct WordChange {
+    std::uint64_t offset, operand, expected;
+    std::uint32_t slot;  // or none: it counts as a put
+    std::uint8_t bytes;
+    global::Operation operation;
+  };
+  struct SyncWanted {
+    std::uint64_t puts;  // that were sent to the PE, in all
+  };
+  struct Synced {
+    std::uint64_t puts;
+  };
+  static constexpr std::uint64_t is_store = std::uint64_t(1) << 63;
+  static constexpr unsigned bytes_shift = 60;
+  using Bytes = std::span<const std::byte>;
+
+  /// A bulk get, in pieces.
+  struct Transfer {
+    PeId pe;
+    std::uint64_t offset;
+    std::byte* to;
+    std::size_t left;
+  };
+
+  struct PutsTo {
+    std::uint64_t sent = 0, asked = 0, synced = 0;  // sent >= asked >= synced
+  };
+  struct PutsFrom {
+    std::uint64_t applied = 0, awaited = ~std::uint64_t(0);
+  };
+
+  static constexpr std::size_t piece_bytes = 16_KiB, pieces_bytes_max = 1_MiB, gets_max = 1 << 16;
+
+  template <class T>
+  static constexpr void check_atomic() {
+    static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "headway: what is changed atomically is an integer of 4 or 8 bytes");
+  }
+  template <class T>
+  static T load(const T* at) {
+    if constexpr (global::is_word<T> && alignof(T) == sizeof(T))
+      return std::atomic_ref(*const_cast<T*>(at)).load(std::memory_order_relaxed);
+    else
+      return *at;
+  }
+  template <class T>
+  static void save(T* at, const T& value) {
+    if constexpr (global::is_word<T> && alignof(T) == sizeof(T))
+      std::atomic_ref(*at).store(value, std::memory_order_relaxed);
+    else
+      *at = value;
+  }
+  template <class T>
+  static std::uint64_t word_of(const T& value) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    return word;
+  }
+  template <class T>
+  std::byte* base_of(GlobalPtr<T> p) const {
+    if (p.pe() >= bases_.size()) [[unlikely]]
+      refuse_pointer(p.pe());
+    return bases_[p.pe()];
+  }
+  [[noreturn]] void refuse_pointer(PeId pe) const;
+
+  std::uint32_t take_slot(void* to, std::uint32_t bytes) {
+    if (free_ == none) grow_pending();
+    const std::uint32_t slot = free_;
+    Pending& pending = pending_[slot];
+    free_ = pending.next;
+    pending = {to, bytes, 0};
+    return slot;
+  }
+  void get_word(PeId pe, std::uint64_t offset, void* to, std::uint32_t bytes) {
+    if (gets_in_flight_ >= gets_max) wait_for_some_gets();
+    ++gets_in_flight_;
+    words_wanted_.send(pe, {offset, take_slot(to, bytes), bytes});
+  }
+  void note_put(PeId pe) {
+    PutsTo& puts = puts_to_[pe];
+    if (puts.sent == puts.asked) put_to_.push_back(pe);
+    ++puts.sent;
+  }
+  void put_word(PeId pe, std::uint64_t offset, std::uint64_t word, std::size_t bytes, bool store) {
+    if (!store) note_put(pe);
+    const auto log2 = std::uint64_t(std::countr_zero(bytes));
+    words_put_.send(pe, {offset | log2 << bytes_shift | (store ? is_store : 0), word});
+  }
+
+  void give_word(const Word& answer);
+  void give_bytes(std::uint64_t slot, Bytes bytes);
+  void free_slot(std::uint32_t slot);
+  void grow_pending();
+  const Pending& pending_at(std::uint64_t slot) const;
+  void get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::size_t bytes);
+  void ask_for_pieces();
+  void put_bytes(PeId pe, std::uint64_t offset, Bytes bytes, bool store);
+  void change_word(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes, std::uint64_t operand);
+  std::uint64_t change_and_wait(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes,
+                                std::uint64_t operand, std::uint64_t expected);
+  std::uint64_t wait_for_word(PeId pe, std::uint64_t offset, std::uint32_t bytes);
+  void begin_fetch(Waiting& waiting, std::uint32_t& slot, PeId pe, std::uint64_t offset, std::uint32_t bytes);
+  void wait_for(const Waiting& waiting, PeId pe);
+  void wait_for_gets();
+  void wait_for_some_gets();
+  std::byte* checked(std::uint64_t offset, std::size_t bytes, bool word) const;
+  void apply_put(PeId source, const WordPut& put);
+  void apply_change(PeId source, const WordChange& change);
+  void count_put(PeId source);
+
+  Pe* pe_;
+  std::vector<std::byte*> bases_;  // by PE; nullptr: by messages
+  std::span<std::byte> own_;
+  std::vector<Pending> pending_;
+  std::uint32_t free_ = none;
+  std::uint64_t gets_in_flight_ = 0;
+  std::deque<Transfer> transfers_;
+  std::size_t pieces_in_flight_bytes_ = 0;
+  std::vector<PutsTo> puts_to_;      // by target
+  std::vector<PeId> put_to_;         // those with some that no sync() has asked for
+  std::vector<PutsFrom> puts_from_;  // by source
+  std::uint64_t stored_bytes_ = 0, stored_taken_ = 0;
+
+  Aggregator<WordWanted> words_wanted_, bytes_wanted_;
+  Aggregator<Word> words_;
+  Aggregator<WordPut> words_put_;
+  Aggregator<std::uint64_t, Bytes> bytes_, bytes_put_;
+  Aggregator<WordChange> changes_;
+  Aggregator<SyncWanted> syncs_wanted_;
+  Aggregator<Synced> syncs_;
+};
+
+template <class T>
+class GlobalMemory::Fetch {
+ public:
+  Fetch(GlobalMemory& memory, GlobalPtr<T> p) : memory_(&memory), p_(p) {}
+  Fetch(const Fetch&) = delete;
+  Fetch& operator=(const Fetch&) = delete;
+  ~Fetch() {
+    if (slot_ != none && !waiting_.done) memory_->pending_[slot_].to = nullptr;
+  }
+
+  bool await_ready() {
+    const T* const at = memory_->local(p_);
+    if (at != nullptr) waiting_.word = word_of(load(at));
+    return at != nullptr;
+  }
+  void await_suspend(std::coroutine_handle<> coroutine) {
+    waiting_.coroutine = coroutine;
+    memory_->begin_fetch(waiting_, slot_, p_.pe(), p_.offset(), sizeof(T));
+  }
+  T await_resume() const {
+    T value;
+    std::memcpy(&value, &waiting_.word, sizeof value);
+    return value;
+  }
+
+ private:
+  GlobalMemory* memory_;
+  GlobalPtr<T> p_;
+  Waiting waiting_;
+  std::uint32_t slot_ = none;
+};
+
+}  // namespace headway
