@@ -39,10 +39,22 @@ class DistArray {
   const BlockCyclic& layout() const { return layout_; }
   PeId owner(std::size_t i) const { return layout_.owner(i); }
 
+  /// Where elements are, without the memory: for loops, whose compiler can keep a copy of it in registers.
+  class Places {
+   public:
+    Places(const BlockCyclic& layout, std::uint64_t begin) : layout_(layout), begin_(begin) {}
+    GlobalPtr<T> operator[](std::size_t i) const {
+      return {layout_.owner(i), begin_ + layout_.local(i) * sizeof(T)};
+    }
+
+   private:
+    BlockCyclic layout_;
+    std::uint64_t begin_;
+  };
+  Places places() const { return {layout_, begin_}; }
+
   /// Where element i is; not looked at is whether there is one.
-  GlobalPtr<T> operator[](std::size_t i) const {
-    return {layout_.owner(i), begin_ + layout_.local(i) * sizeof(T)};
-  }
+  GlobalPtr<T> operator[](std::size_t i) const { return places()[i]; }
   /// The same, but UsageError for i beyond the end.
   GlobalPtr<T> at(std::size_t i) const {
     if (i >= n_) throw UsageError("an index lies beyond the end of a DistArray");

@@ -58,9 +58,18 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
     if (p == pe.id() || options.mapped) bases_[p] = pe.engine().endpoint().pool(p).data();
   }
   words_wanted_.on([this](PeId source, const WordWanted& wanted) {
-    words_.send(source, {load_word(checked(wanted.offset, wanted.bytes, true), wanted.bytes), wanted.slot});
+    const bool is_plain = wanted.bytes == 8 && wanted.offset % 8 == 0 && wanted.offset < own_.size();
+    words_.send(source, {is_plain ? load_word(own_.data() + wanted.offset, 8) : load_checked(wanted), wanted.slot});
   });
-  words_.on([this](const Word& answer) { give_word(answer); });
+  words_.on([this](const Word& answer) {
+    if (answer.slot < pending_.size() && pending_[answer.slot].bytes == sizeof answer.word) {
+      std::memcpy(pending_[answer.slot].to, &answer.word, sizeof answer.word);
+      free_slot(answer.slot);
+      --gets_in_flight_;
+    } else {
+      give_word(answer);
+    }
+  });
   bytes_wanted_.on([this](PeId source, const WordWanted& wanted) {
     bytes_.send(source, wanted.slot, Bytes(checked(wanted.offset, wanted.bytes, false), wanted.bytes));
   });
@@ -98,11 +107,15 @@ void GlobalMemory::refuse_pointer(PeId pe) const {
 // --- at the owner
 
 std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool word) const {
-  const bool is_word = std::has_single_bit(bytes) && bytes <= 8 && offset % bytes == 0;
+  const bool is_word = bytes != 0 && bytes <= 8 && (bytes & (bytes - 1)) == 0 && (offset & (bytes - 1)) == 0;
   if (offset > own_.size() || bytes > own_.size() - offset || (word && !is_word)) {
     throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", bytes, offset, pe_->id().value));
   }
   return own_.data() + offset;
+}
+
+std::uint64_t GlobalMemory::load_checked(const WordWanted& wanted) const {
+  return load_word(checked(wanted.offset, wanted.bytes, true), wanted.bytes);
 }
 
 void GlobalMemory::count_put(PeId source) {
@@ -146,17 +159,9 @@ void GlobalMemory::apply_change(PeId source, const WordChange& change) {
 // --- answers
 
 void GlobalMemory::grow_pending() {
-  const std::size_t size = pending_.size(), more = std::max<std::size_t>(size, 256);
+  const auto size = std::uint32_t(pending_.size()), more = std::max<std::uint32_t>(size, 255);
   pending_.resize(size + more);
-  for (std::size_t i = size + more; i-- > size;) {
-    pending_[i].next = free_;
-    free_ = std::uint32_t(i);
-  }
-}
-
-void GlobalMemory::free_slot(std::uint32_t slot) {
-  pending_[slot] = {nullptr, 0, free_};
-  free_ = slot;
+  for (std::uint32_t slot = size; slot < size + more; ++slot) free_slot(slot);
 }
 
 const GlobalMemory::Pending& GlobalMemory::pending_at(std::uint64_t slot) const {
@@ -291,24 +296,10 @@ void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
   wait_until(*pe_, [&] { return stored_bytes_ >= stored_taken_; });
 }
 
-GlobalMemory::Traffic GlobalMemory::traffic() const {
-  Traffic all;
-  const auto add = [&](const AggregatorStatistics& one) {
-    all.messages += one.messages;
-    all.frames += one.frames;
-    all.frames_between_hosts += one.frames_between_hosts;
-    all.wire_bytes += one.wire_bytes;
-  };
-  add(words_wanted_.statistics());
-  add(bytes_wanted_.statistics());
-  add(words_.statistics());
-  add(words_put_.statistics());
-  add(bytes_.statistics());
-  add(bytes_put_.statistics());
-  add(changes_.statistics());
-  add(syncs_wanted_.statistics());
-  add(syncs_.statistics());
-  return all;
+std::array<AggregatorStatistics, 9> GlobalMemory::statistics() const {
+  return {words_wanted_.statistics(), bytes_wanted_.statistics(), words_.statistics(),
+          words_put_.statistics(),    bytes_.statistics(),        bytes_put_.statistics(),
+          changes_.statistics(),      syncs_wanted_.statistics(), syncs_.statistics()};
 }
 
 }  // namespace headway

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <coroutine>
 #include <cstddef>
@@ -194,11 +195,10 @@ class GlobalMemory {
     return Fetch<T>(*this, p);
   }
 
-  /// Its messages and their frames, questions and answers, that this PE has sent.
-  struct Traffic {
-    std::uint64_t messages = 0, frames = 0, frames_between_hosts = 0, wire_bytes = 0;
-  };
-  Traffic traffic() const;
+  /// Of each kind of its messages, questions and answers: what this PE has sent and handled.
+  std::array<AggregatorStatistics, 9> statistics() const;
+  /// What its messages are aggregated by.
+  const AggregatorOptions& aggregation() const { return words_wanted_.options(); }
 
  private:
   /// Somebody who waits for a word.
@@ -260,7 +260,7 @@ class GlobalMemory {
     std::uint64_t applied = 0, awaited = ~std::uint64_t(0);
   };
 
-  static constexpr std::size_t piece_bytes = 16_KiB, pieces_bytes_max = 1_MiB, gets_max = 1 << 16;
+  static constexpr std::size_t piece_bytes = 16_KiB, pieces_bytes_max = 1_MiB, gets_max = 1 << 15;
 
   template <class T>
   static constexpr void check_atomic() {
@@ -295,13 +295,20 @@ class GlobalMemory {
   }
   [[noreturn]] void refuse_pointer(PeId pe) const;
 
+  /// First free, first taken again: answers come about in the order of their questions, so that neighbours are used
+  /// one after the other. The last free one is never taken.
   std::uint32_t take_slot(void* to, std::uint32_t bytes) {
-    if (free_ == none) grow_pending();
-    const std::uint32_t slot = free_;
+    if (first_free_ == last_free_) grow_pending();
+    const std::uint32_t slot = first_free_;
     Pending& pending = pending_[slot];
-    free_ = pending.next;
+    first_free_ = pending.next;
     pending = {to, bytes, 0};
     return slot;
+  }
+  void free_slot(std::uint32_t slot) {
+    pending_[slot].bytes = 0;
+    pending_[last_free_].next = slot;
+    last_free_ = slot;
   }
   void get_word(PeId pe, std::uint64_t offset, void* to, std::uint32_t bytes) {
     if (gets_in_flight_ >= gets_max) wait_for_some_gets();
@@ -321,7 +328,6 @@ class GlobalMemory {
 
   void give_word(const Word& answer);
   void give_bytes(std::uint64_t slot, Bytes bytes);
-  void free_slot(std::uint32_t slot);
   void grow_pending();
   const Pending& pending_at(std::uint64_t slot) const;
   void get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::size_t bytes);
@@ -336,6 +342,7 @@ class GlobalMemory {
   void wait_for_gets();
   void wait_for_some_gets();
   std::byte* checked(std::uint64_t offset, std::size_t bytes, bool word) const;
+  std::uint64_t load_checked(const WordWanted& wanted) const;
   void apply_put(PeId source, const WordPut& put);
   void apply_change(PeId source, const WordChange& change);
   void count_put(PeId source);
@@ -343,8 +350,8 @@ class GlobalMemory {
   Pe* pe_;
   std::vector<std::byte*> bases_;  // by PE; nullptr: by messages
   std::span<std::byte> own_;
-  std::vector<Pending> pending_;
-  std::uint32_t free_ = none;
+  std::vector<Pending> pending_ = std::vector<Pending>(1);
+  std::uint32_t first_free_ = 0, last_free_ = 0;
   std::uint64_t gets_in_flight_ = 0;
   std::deque<Transfer> transfers_;
   std::size_t pieces_in_flight_bytes_ = 0;

@@ -1,0 +1,149 @@
+/// Each PE reads words at random places of a table that is spread over all PEs (bale's index gather). Verified: every
+/// word says where it lies.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <headway/base/machine.hpp>
+#include <headway/base/random.hpp>
+#include <headway/headway.hpp>
+#include <iostream>
+#include <memory>
+#include <options.hpp>
+#include <span>
+#include <vector>
+
+namespace headway::bench {
+namespace {
+
+const std::array<std::string, 2> ways = {"get", "read"};
+
+struct Arguments {
+  unsigned log2 = 20;
+  std::uint64_t gathers = 0;  // of each PE; 0: as many as suit the way
+  std::string way = "get";
+  GlobalOptions memory;
+  std::string json;  // a file, "-", or empty for a line on standard output
+
+  std::uint64_t gathers_or_default() const { return gathers != 0 ? gathers : way == "read" ? 100'000 : 10'000'000; }
+};
+
+std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App app("Random reads of a table spread over all PEs; verified.", "headway-indexgather");
+  add_value(
+      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 40)); }, "K",
+      "2^K words in all [20]");
+  add_value(
+      app, "--gathers",
+      [&](const std::string& text) { arguments.gathers = parse_count("--gathers", text, 1, std::uint64_t(1) << 40); }, "N",
+      "words that each PE reads [10^7, and 10^5 with --way read]");
+  add_value(
+      app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
+      "get (split-phase), read (one after the other) [get]");
+  app.add_flag_callback(
+      "--messages-only", [&] { arguments.memory.mapped = false; },
+      "reach other PEs' memory by messages also on one host, where it could be mapped");
+  add_aggregator_options(app, arguments.memory.aggregation);
+  add_value(
+      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
+      "write the record to FILE, or - for standard output");
+  if (const auto status = parse_command_line(app, argc, argv)) return status;
+  const std::uint64_t bytes = sizeof(std::uint64_t) * ((std::uint64_t(1) << arguments.log2) + arguments.gathers_or_default());
+  if (bytes > available_memory_bytes() / 4 * 3) {
+    std::cerr << fmt::format("headway-indexgather: --log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here\n",
+                             arguments.log2, format_bytes(bytes), format_bytes(available_memory_bytes()));
+    return exit_status::unusable_arguments;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t value_at(std::uint64_t index) { return index * 0x9e3779b97f4a7c15 ^ index >> 7; }
+
+/// Where a PE's reads go, one after the other, the same each time it is made.
+class Sequence {
+ public:
+  Sequence(std::size_t pe, unsigned log2) : random_(pe + 1), mask_((std::uint64_t(1) << log2) - 1) {}
+  std::uint64_t next() { return random_.next() & mask_; }
+
+ private:
+  Random random_;
+  std::uint64_t mask_;
+};
+
+class Gather {
+ public:
+  Gather(Pe& pe, const Arguments& arguments, GlobalMemory& memory, const DistArray<std::uint64_t>& table)
+      : pe_(&pe), arguments_(&arguments), memory_(&memory), table_(&table) {}
+
+  /// All reads, one word each, into `values`.
+  void run(std::span<std::uint64_t> values) {
+    Sequence sequence(pe_->id(), arguments_->log2);
+    const auto places = table_->places();
+    if (arguments_->way == "read") {
+      for (std::uint64_t& value : values) value = memory_->read(places[sequence.next()]);
+    } else {
+      for (std::uint64_t& value : values) memory_->get(places[sequence.next()], &value);
+      memory_->sync();
+    }
+  }
+
+  std::uint64_t errors(std::span<const std::uint64_t> values) const {
+    Sequence sequence(pe_->id(), arguments_->log2);
+    std::uint64_t errors = 0;
+    for (const std::uint64_t value : values) errors += value != value_at(sequence.next());
+    return errors;
+  }
+
+ private:
+  Pe* pe_;
+  const Arguments* arguments_;
+  GlobalMemory* memory_;
+  const DistArray<std::uint64_t>* table_;
+};
+
+int measure(Pe& pe, const Arguments& arguments) {
+  GlobalMemory memory(pe, arguments.memory);
+  DistArray<std::uint64_t> table(pe, std::size_t(1) << arguments.log2);
+  const std::span<std::uint64_t> own = table.local();
+  for (std::size_t j = 0; j < own.size(); ++j) own[j] = value_at(table.layout().global(pe.id(), j));
+  Gather gather(pe, arguments, memory, table);
+  const std::uint64_t gathers = arguments.gathers_or_default();
+  std::vector<std::uint64_t> values(gathers);
+  pe.quiesce();
+  gather.run(std::span(values).first(std::min<std::uint64_t>((gathers + 3) / 4, 1 << 18)));  // warms caches and frames
+  std::ranges::fill(values, 0);
+  pe.quiesce();
+  const auto before = memory.statistics();
+  const std::int64_t begin = pe.engine().now();
+  gather.run(values);
+  pe.quiesce();
+  const double seconds = max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+  const auto after = memory.statistics();
+  FrameCounts sent;
+  for (std::size_t kind = 0; kind < after.size(); ++kind) sent = joined(sent, growth(before[kind], after[kind]));
+  const FrameCounts frames = sum_over_pes(pe, sent);
+  const std::uint64_t errors = sum_over_pes(pe, gather.errors(values));
+  if (pe.id() == 0) {
+    const AggregatorOptions& effective = memory.aggregation();
+    Json record = make_record(make_case(pe, "indexgather", effective, sizeof(std::uint64_t), gathers * pe.size()),
+                              seconds, errors == 0);
+    add_frames(record, frames);
+    record["table_log2"] = arguments.log2;
+    record["errors"] = errors;
+    record["options"] = options_record(effective);
+    record["options"]["way"] = arguments.way;
+    record["options"]["mapped"] = arguments.memory.mapped;
+    report(record, arguments.json);
+  }
+  return errors == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace headway::bench
+
+int main(int argc, char** argv) {
+  using namespace headway::bench;
+  Arguments arguments;
+  if (const auto status = parse(argc, argv, arguments)) return *status;
+  return headway::run(argc, argv, [&](headway::Pe& pe) { return measure(pe, arguments); });
+}
