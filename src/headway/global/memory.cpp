@@ -45,9 +45,9 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
       own_(rma::Pool::of(pe).memory()),
       puts_to_(pe.size()),
       puts_from_(pe.size()),
-      words_wanted_(pe, named(options.aggregation, "words wanted")),
-      bytes_wanted_(pe, named(options.aggregation, "bytes wanted")),
+      wanted_(pe, named(options.aggregation, "wanted")),
       words_(pe, named(options.aggregation, "words")),
+      batches_wanted_(pe, named(options.aggregation, "batches wanted")),
       words_put_(pe, named(options.aggregation, "words put")),
       bytes_(pe, named(options.aggregation, "bytes")),
       bytes_put_(pe, named(options.aggregation, "bytes put")),
@@ -57,21 +57,21 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   for (std::size_t p = 0; p < pe.size(); ++p) {
     if (p == pe.id() || options.mapped) bases_[p] = pe.engine().endpoint().pool(p).data();
   }
-  words_wanted_.on([this](PeId source, const WordWanted& wanted) {
-    const bool is_plain = wanted.bytes == 8 && wanted.offset % 8 == 0 && wanted.offset < own_.size();
-    words_.send(source, {is_plain ? load_word(own_.data() + wanted.offset, 8) : load_checked(wanted), wanted.slot});
+  get_bases_ = bases_;
+  if (std::ranges::find(bases_, nullptr) != bases_.end()) get_bases_[pe.id()] = nullptr;
+  open_.resize(pe.size(), nullptr);
+  wanted_.on([this](PeId source, const Wanted& wanted) {
+    const std::uint32_t bytes = wanted.bytes & ~is_piece;
+    if (bytes == wanted.bytes)
+      words_.send(source, {load_word(checked(wanted.offset, bytes, true), bytes), wanted.slot});
+    else
+      bytes_.send(source, wanted.slot, Bytes(checked(wanted.offset, bytes, false), bytes));
   });
-  words_.on([this](const Word& answer) {
-    if (answer.slot < pending_.size() && pending_[answer.slot].bytes == sizeof answer.word) {
-      std::memcpy(pending_[answer.slot].to, &answer.word, sizeof answer.word);
-      free_slot(answer.slot);
-      --gets_in_flight_;
-    } else {
-      give_word(answer);
-    }
-  });
-  bytes_wanted_.on([this](PeId source, const WordWanted& wanted) {
-    bytes_.send(source, wanted.slot, Bytes(checked(wanted.offset, wanted.bytes, false), wanted.bytes));
+  words_.on([this](const Word& answer) { give_word(answer); });
+  batches_wanted_.on([this](PeId source, std::uint64_t slot_and_bytes, Offsets offsets) {
+    if (offsets.size() > batch_max) throw FormatError("more words are asked for than may be at once");
+    std::array<std::uint64_t, batch_max> words;
+    bytes_.send(source, std::uint32_t(slot_and_bytes), gather(offsets, slot_and_bytes >> 32, words));
   });
   bytes_.on([this](std::uint64_t slot, Bytes bytes) { give_bytes(slot, bytes); });
   words_put_.on([this](PeId source, const WordPut& put) { apply_put(source, put); });
@@ -114,8 +114,29 @@ std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool w
   return own_.data() + offset;
 }
 
-std::uint64_t GlobalMemory::load_checked(const WordWanted& wanted) const {
-  return load_word(checked(wanted.offset, wanted.bytes, true), wanted.bytes);
+/// The words at `offsets`, one behind the other in `words`.
+GlobalMemory::Bytes GlobalMemory::gather(Offsets offsets, std::size_t bytes,
+                                         std::span<std::uint64_t, batch_max> words) const {
+  const auto copy = [&]<class W>(std::type_identity<W>) {
+    W* const to = reinterpret_cast<W*>(words.data());
+    const std::uint64_t end = own_.size();
+    std::uint64_t wrong = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      const std::uint64_t offset = offsets[i];
+      wrong |= std::uint64_t(offset >= end) | (offset & (sizeof(W) - 1));
+      if (wrong != 0) [[unlikely]]
+        (void)checked(offset, sizeof(W), true);
+      to[i] = std::atomic_ref(*reinterpret_cast<W*>(own_.data() + offset)).load(std::memory_order_relaxed);
+    }
+    return Bytes(reinterpret_cast<const std::byte*>(to), offsets.size() * sizeof(W));
+  };
+  switch (bytes) {
+    case 1: return copy(std::type_identity<std::uint8_t>());
+    case 2: return copy(std::type_identity<std::uint16_t>());
+    case 4: return copy(std::type_identity<std::uint32_t>());
+    case 8: return copy(std::type_identity<std::uint64_t>());
+    default: throw FormatError("words are asked for that have no length of a word");
+  }
 }
 
 void GlobalMemory::count_put(PeId source) {
@@ -172,21 +193,25 @@ const GlobalMemory::Pending& GlobalMemory::pending_at(std::uint64_t slot) const 
 void GlobalMemory::give_word(const Word& answer) {
   const Pending pending = pending_at(answer.slot);
   free_slot(answer.slot);
-  if (pending.bytes == for_waiting) {
-    auto* const waiting = static_cast<Waiting*>(pending.to);
-    if (waiting == nullptr) return;  // it was destroyed
-    waiting->word = answer.word;
-    waiting->done = true;
-    if (waiting->coroutine) waiting->coroutine.resume();
-    return;
-  }
-  if (pending.bytes > sizeof answer.word) throw FormatError("a word comes where bytes were asked for");
-  std::memcpy(pending.to, &answer.word, pending.bytes);
-  --gets_in_flight_;
+  if (pending.bytes != for_waiting) throw FormatError("a word comes where others were asked for");
+  auto* const waiting = static_cast<Waiting*>(pending.to);
+  if (waiting == nullptr) return;  // it was destroyed
+  waiting->word = answer.word;
+  waiting->done = true;
+  if (waiting->coroutine) waiting->coroutine.resume();
 }
 
 void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
   const Pending pending = pending_at(slot);
+  if (pending.bytes == for_batch) {
+    Batch& batch = *static_cast<Batch*>(pending.to);
+    if (bytes.size() != std::size_t(batch.count) * batch.bytes) throw FormatError("more or fewer words come than were asked for");
+    free_slot(std::uint32_t(slot));
+    gets_in_flight_ -= batch.count;
+    give_batch(batch, bytes);
+    spare_.push_back(&batch);
+    return;
+  }
   if (pending.bytes != bytes.size()) throw FormatError("more or fewer bytes come than were asked for");
   std::memcpy(pending.to, bytes.data(), bytes.size());
   free_slot(std::uint32_t(slot));
@@ -196,6 +221,58 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
 }
 
 // --- asking
+
+/// Where the next word from `pe` is noted; what is full, or of other words, is sent.
+GlobalMemory::Batch* GlobalMemory::next_batch(PeId pe, std::uint32_t bytes) {
+  if (gets_in_flight_ >= gets_max) wait_for_some_gets();
+  for (;;) {  // sending may run handlers, which may come here
+    Batch*& batch = open_[pe];
+    if (batch == nullptr) break;
+    if (batch->count < batch_max && batch->bytes == bytes) return batch;
+    send_batch(pe);
+  }
+  if (spare_.empty()) {
+    batches_.push_back(std::make_unique<Batch>());
+    spare_.push_back(batches_.back().get());
+  }
+  open_[pe] = spare_.back();
+  spare_.pop_back();
+  open_[pe]->count = 0;
+  open_[pe]->bytes = bytes;
+  return open_[pe];
+}
+
+void GlobalMemory::send_batch(PeId pe) {
+  Batch* const batch = std::exchange(open_[pe], nullptr);
+  const Offsets offsets(batch->offsets.data(), batch->count);
+  if (pe == pe_->id()) {
+    std::array<std::uint64_t, batch_max> words;
+    give_batch(*batch, gather(offsets, batch->bytes, words));
+    spare_.push_back(batch);
+    return;
+  }
+  gets_in_flight_ += batch->count;
+  const std::uint64_t slot = take_slot(batch, for_batch);
+  batches_wanted_.send(pe, slot | std::uint64_t(batch->bytes) << 32, offsets);
+}
+
+void GlobalMemory::send_batches() {
+  for (std::size_t pe = 0; pe < open_.size(); ++pe) {
+    if (open_[pe] != nullptr) send_batch(pe);
+  }
+}
+
+void GlobalMemory::give_batch(Batch& batch, Bytes words) {
+  const auto give = [&]<class W>(std::type_identity<W>) {
+    for (std::uint32_t i = 0; i < batch.count; ++i) std::memcpy(batch.to[i], words.data() + i * sizeof(W), sizeof(W));
+  };
+  switch (batch.bytes) {
+    case 1: return give(std::type_identity<std::uint8_t>());
+    case 2: return give(std::type_identity<std::uint16_t>());
+    case 4: return give(std::type_identity<std::uint32_t>());
+    default: return give(std::type_identity<std::uint64_t>());
+  }
+}
 
 void GlobalMemory::get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::size_t bytes) {
   if (bytes == 0) return;
@@ -208,7 +285,7 @@ void GlobalMemory::ask_for_pieces() {
   while (!transfers_.empty() && pieces_in_flight_bytes_ < pieces_bytes_max) {
     Transfer& transfer = transfers_.front();
     const auto bytes = std::uint32_t(std::min(transfer.left, piece_bytes));
-    const WordWanted wanted{transfer.offset, take_slot(transfer.to, bytes), bytes};
+    const Wanted wanted{transfer.offset, take_slot(transfer.to, bytes), bytes | is_piece};
     const PeId pe = transfer.pe;
     ++gets_in_flight_;
     pieces_in_flight_bytes_ += bytes;
@@ -216,7 +293,7 @@ void GlobalMemory::ask_for_pieces() {
     transfer.to += bytes;
     transfer.left -= bytes;
     if (transfer.left == 0) transfers_.pop_front();
-    bytes_wanted_.send(pe, wanted);  // may run handlers, which may come here
+    wanted_.send(pe, wanted);  // may run handlers, which may come here
   }
 }
 
@@ -250,8 +327,8 @@ std::uint64_t GlobalMemory::change_and_wait(PeId pe, std::uint64_t offset, globa
 std::uint64_t GlobalMemory::wait_for_word(PeId pe, std::uint64_t offset, std::uint32_t bytes) {
   pe_->engine().require_may_block(am::Phase::condition);
   Waiting waiting;
-  words_wanted_.send(pe, {offset, take_slot(&waiting, for_waiting), bytes});
-  words_wanted_.flush();
+  wanted_.send(pe, {offset, take_slot(&waiting, for_waiting), bytes});
+  wanted_.flush();
   wait_for(waiting, pe);
   return waiting.word;
 }
@@ -259,7 +336,7 @@ std::uint64_t GlobalMemory::wait_for_word(PeId pe, std::uint64_t offset, std::ui
 void GlobalMemory::begin_fetch(Waiting& waiting, std::uint32_t& slot, PeId pe, std::uint64_t offset,
                                std::uint32_t bytes) {
   slot = take_slot(&waiting, for_waiting);
-  words_wanted_.send(pe, {offset, slot, bytes});
+  wanted_.send(pe, {offset, slot, bytes});
 }
 
 // --- waiting
@@ -269,6 +346,7 @@ void GlobalMemory::wait_for(const Waiting& waiting, PeId pe) {
 }
 
 void GlobalMemory::wait_for_gets() {
+  send_batches();
   pe_->engine().wait_until([&] { return gets_in_flight_ == 0 && transfers_.empty(); }, am::Phase::condition);
 }
 
@@ -278,6 +356,7 @@ void GlobalMemory::wait_for_some_gets() {
 
 void GlobalMemory::sync() {
   pe_->engine().require_may_block(am::Phase::condition);
+  send_batches();
   // Handlers may put meanwhile: those are for the next time.
   std::vector<std::pair<PeId, std::uint64_t>> awaited;
   for (const PeId pe : std::exchange(put_to_, {})) {
@@ -297,9 +376,9 @@ void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
 }
 
 std::array<AggregatorStatistics, 9> GlobalMemory::statistics() const {
-  return {words_wanted_.statistics(), bytes_wanted_.statistics(), words_.statistics(),
-          words_put_.statistics(),    bytes_.statistics(),        bytes_put_.statistics(),
-          changes_.statistics(),      syncs_wanted_.statistics(), syncs_.statistics()};
+  return {wanted_.statistics(),    words_.statistics(),     batches_wanted_.statistics(),
+          words_put_.statistics(), bytes_.statistics(),     bytes_put_.statistics(),
+          changes_.statistics(),   syncs_wanted_.statistics(), syncs_.statistics()};
 }
 
 }  // namespace headway

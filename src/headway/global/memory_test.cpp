@@ -117,6 +117,32 @@ TEST(GlobalMemory, what_handlers_put_while_one_syncs_does_not_hold_it_up) {
   });
 }
 
+TEST(GlobalMemory, what_handlers_get_among_the_main_programs_is_all_there) {
+  everywhere([](Pe& pe, GlobalMemory& memory) {
+    constexpr std::size_t n = 4000;
+    DistArray<std::uint64_t> a(pe, n, 1);
+    for (std::size_t j = 0; j < a.local().size(); ++j) a.local()[j] = a.layout().global(pe.id(), j) + 5;
+    std::vector<std::uint64_t> got(n, 0), got_by_handlers(n, 0);
+    Aggregator<std::uint64_t> asked(pe);
+    asked.on([&](std::uint64_t i) { memory.get(a[i], &got_by_handlers[i]); });
+    barrier(pe);
+    for (std::size_t i = 0; i < n; ++i) {
+      asked.send((pe.id() + i) % pe.size(), n - 1 - i);
+      memory.get(a[i], &got[i]);
+    }
+    pe.quiesce();
+    memory.sync();
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(got[i], i + 5);
+    std::size_t by_handlers = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (got_by_handlers[i] == 0) continue;
+      ASSERT_EQ(got_by_handlers[i], i + 5);
+      ++by_handlers;
+    }
+    EXPECT_EQ(allreduce(pe, by_handlers, std::plus<>()), n * pe.size());
+  });
+}
+
 TEST(GlobalMemory, bulk_of_any_size_and_place) {
   everywhere([](Pe& pe, GlobalMemory& memory) {
     constexpr std::size_t each = 300'000;
