@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "measure.hpp"
+#include "rings.hpp"
 
 namespace headway::limit {
 namespace {
@@ -71,6 +72,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
          [&](const std::string& text) {
            options.buffer_bytes = bench::parse_count("--buffer-bytes", text, 256, ring_bytes_max);
          });
+  option("--buffers", "N", "ring: rings of N buffers alone [the better of 8 and 32]", [&](const std::string& text) {
+    options.buffers = bench::parse_count("--buffers", text, Ring::depth_min, Ring::depth_max);
+  });
   option("--formulation", "NAME", "run this one alone [all are tried, the best is measured]",
          [&](const std::string& text) { arguments.formulation = text; });
   app.add_flag_callback(
@@ -97,6 +101,7 @@ void refuse_options_of_others(const Arguments& arguments) {
   const std::vector<Owned> owned = {{"--pattern", {"ring"}},
                                     {"--variable", {"ring"}},
                                     {"--buffer-bytes", {"ring"}},
+                                    {"--buffers", {"ring"}},
                                     {"--table-log2", {"ring", "updates"}},
                                     {"--bytes", {"ring", "latency", "copy", "cma"}}};
   const std::string& bench = arguments.options.bench;
@@ -177,7 +182,9 @@ bench::Json record_of(const Options& options, const Job& job, const Outcome& out
   if (options.table_log2 > 0) record["table_log2"] = options.table_log2;
   if (options.bench == "ring") {
     record["pattern"] = patterns[std::size_t(options.pattern)];
-    record["options"] = {{"buffer_bytes", job.buffer_bytes[outcome.winner]}, {"variable", options.variable}};
+    record["options"] = {{"buffer_bytes", job.buffer_bytes[outcome.winner]},
+                         {"buffers", job.buffers[outcome.winner]},
+                         {"variable", options.variable}};
   }
   if (options.bench == "latency") {
     const double one_way_us = outcome.seconds / double(outcome.messages) * 1e6;

@@ -27,6 +27,7 @@ struct Options {
   std::uint64_t messages = 1'000'000;  // of each PE that sends
   unsigned table_log2 = 0;             // 0: no table
   std::size_t buffer_bytes = 0;        // 0: several are tried
+  std::size_t buffers = 0;             // of a ring; 0: several are tried
   bool bind = true;
 };
 
@@ -49,7 +50,7 @@ struct Outcome {
 /// A case, ready to be started.
 struct Job {
   std::vector<std::string> formulations;
-  std::vector<std::size_t> buffer_bytes;  // by formulation, or empty
+  std::vector<std::size_t> buffer_bytes, buffers;  // by formulation, or empty
   std::size_t shared_bytes = 0;
   /// On every PE. `only` is the one formulation to run, if not all.
   std::function<void(Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome)> body;

@@ -117,17 +117,19 @@ struct Buffers {
 /// A few that stay in the cache of their sender, and so many that they leave it: lines that both caches hold are slow to write
 /// again.
 std::vector<Buffers> buffers_of(const Options& options) {
-  if (options.buffer_bytes > 0) return {{options.buffer_bytes, Ring::depth_min}};
+  const std::size_t few = options.buffers > 0 ? options.buffers : Ring::depth_usual;
+  if (options.buffer_bytes > 0) return {{options.buffer_bytes, few}};
   constexpr std::size_t small = std::size_t(16) << 10, large = std::size_t(64) << 10;
-  if (options.pes > 4) return {{small, Ring::depth_min}};
-  return {{small, Ring::depth_min}, {large, Ring::depth_min}, {large, Ring::depth_max}};
+  if (options.pes > 4) return {{small, few}};
+  if (options.buffers > 0) return {{small, few}, {large, few}};
+  return {{small, few}, {large, few}, {large, Ring::depth_max}};
 }
 
 std::vector<Formulation> formulations_of(const Options& options) {
   const std::vector<Buffers> choices = buffers_of(options);
   std::vector<Formulation> formulations;
   for (const auto& [buffer, depth] : choices) {
-    const std::string times = depth == Ring::depth_min ? "" : " x " + std::to_string(depth);
+    const std::string times = depth == Ring::depth_usual ? "" : " x " + std::to_string(depth);
     const std::string size = choices.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" + times : "";
     for (const Kind& kind : kinds_of(options)) {
       const bool fixed = kind.format == Format::fixed;
@@ -260,6 +262,7 @@ Job ring_job(const Options& options) {
   for (const Formulation& formulation : *formulations) {
     job.formulations.push_back(formulation.name);
     job.buffer_bytes.push_back(formulation.buffer_bytes);
+    job.buffers.push_back(formulation.depth);
   }
   job.shared_bytes = Exchange::bytes(options.pes, RingCase::largest_buffer(*formulations));
   job.body = [options, formulations](Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome) {
