@@ -21,7 +21,7 @@ class Row:
     what: str
     figure: str  # with its unit
     ratio: float
-    bound: str
+    bound: str  # empty: held to nothing
     holds: bool
     of: str = ""  # what the ratio is to
     low: float | None = None  # the ratio's 95 % bounds
@@ -30,7 +30,7 @@ class Row:
 
     def cells(self) -> list[str]:
         spread = "" if self.low is None or self.high is None else f"{self.low:.2f} to {self.high:.2f}"
-        verdict = "yes" if self.holds else "**no**"
+        verdict = "" if not self.bound else "yes" if self.holds else "**no**"
         return [self.what, self.figure, self.state, f"{self.ratio:.2f} {self.of}".rstrip(), spread, self.bound, verdict]
 
 
@@ -62,6 +62,11 @@ def at_least(what: str, record: Record, ratio: Record, of: str, bound: float, st
     """`ratio` has a median, and bounds where there were rounds enough."""
     return Row(what, figure_of(record), ratio["median"], f">= {bound:g}", ratio["median"] >= bound, of, ratio.get("low"),
                ratio.get("high"), state)
+
+
+def unbounded(what: str, record: Record, ratio: Record, of: str, state: str = "") -> Row:
+    """As at_least, for comparison only."""
+    return Row(what, figure_of(record), ratio["median"], "", True, of, ratio.get("low"), ratio.get("high"), state)
 
 
 def median_at_least(what: str, record: Record, ratio: float, of: str, bound: float, state: str = "") -> Row:

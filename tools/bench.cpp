@@ -78,7 +78,7 @@ Json ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
 }
 
 /// Runs all rounds of a group. The records come with the ratios of each case to the first, with their bounds, and to
-/// the best peer, and as fractions of the limit.
+/// the best peer, and as fractions of each limit.
 std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Progress& progress) {
   using Role = BenchCase::Role;
   for (BenchCase& started : group.cases) choose_bucket_size(started, plan.limit, progress);
@@ -101,7 +101,6 @@ std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Pr
     if (group.cases[i].role == Role::peer && better) best_peer = i;
   }
   const auto position = [&](auto found) { return std::size_t(found - group.cases.begin()); };
-  const std::size_t limit = position(std::ranges::find(group.cases, Role::limit, &BenchCase::role));
   const std::size_t first =
       position(std::ranges::find_if(group.cases, [](const BenchCase& one) { return one.role != Role::limit; })) %
       group.cases.size();
@@ -116,8 +115,9 @@ std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Pr
     measured[i].record["ratio_to"] = std::move(ratio_to);
     in_pairs["to"] = measured[first].label;
     measured[i].record["in_pairs"] = std::move(in_pairs);
-    if (limit < measured.size() && i != limit) {
-      measured[i].record["of_limit"] = ratios(rounds[i], rounds[limit]);
+    for (std::size_t limit = 0; limit < measured.size(); ++limit) {
+      if (group.cases[limit].role != Role::limit || group.cases[i].role == Role::limit) continue;
+      measured[i].record["of_" + measured[limit].label] = ratios(rounds[i], rounds[limit]);
     }
   }
   return measured;

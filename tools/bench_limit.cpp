@@ -8,6 +8,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <message/message.hpp>
+#include <record/command_line.hpp>
 
 namespace headway::tools {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr std::size_t limit_pes_max = 64;
 constexpr std::uint64_t limit_bytes_min = 8, limit_bytes_max = 4_MiB;
 constexpr unsigned limit_log2_max = 36;
+constexpr std::uint64_t limit_buffers_min = 2, limit_buffers_max = 32;
 
 constexpr std::array<std::size_t, 5> fixed_sizes = {8, 16, 32, 104, 1000};
 constexpr std::array<std::size_t, 3> variable_sizes = {32, 104, 1000};
@@ -32,26 +34,36 @@ BenchCase limit_case(const std::string& label, const Words& arguments, std::size
   return made;
 }
 
-void check(const Settings& settings) {
-  if (settings.simulated()) {
-    throw SettingError("--mode: 'limit' is not allowed with --transport sim; it measures this machine");
-  }
+[[noreturn]] void refuse(const std::string& mode, const std::string& why) {
+  throw SettingError(fmt::format("--mode: '{}' is not allowed {}", mode, why));
+}
+
+void check(const std::string& mode, const Settings& settings) {
+  if (settings.simulated()) refuse(mode, "with --transport sim; it measures this machine");
   if (settings.pes > limit_pes_max) {
-    throw SettingError(
-        fmt::format("--mode: 'limit' is not allowed with {} PEs; allowed are at most {}", settings.pes, limit_pes_max));
+    refuse(mode, fmt::format("with {} PEs; allowed are at most {}", settings.pes, limit_pes_max));
   }
 }
 
-void check_bytes(const std::string& bytes) {
+void check_bytes(const std::string& mode, const std::string& bytes) {
   const std::uint64_t size = std::stoull(bytes);
   if (size >= limit_bytes_min && size <= limit_bytes_max) return;
-  throw SettingError(fmt::format("--mode: 'limit' is not allowed with --bytes {}; allowed is {} to {}", bytes,
-                                 format_bytes(limit_bytes_min), format_bytes(limit_bytes_max)));
+  refuse(mode, fmt::format("with --bytes {}; allowed is {} to {}", bytes, format_bytes(limit_bytes_min),
+                           format_bytes(limit_bytes_max)));
+}
+
+/// Of limit-N; 0: of limit.
+std::uint64_t buffers_of(const std::string& mode) {
+  if (mode == limit_mode) return 0;
+  const std::string_view number = std::string_view(mode).substr(std::string_view(limit_of_buffers).size());
+  return bench::parse_count(fmt::format("--mode {}N", limit_of_buffers), number, limit_buffers_min, limit_buffers_max);
 }
 
 /// In another benchmark's comparison.
-BenchCase limit_mode_case(const Words& arguments, const Settings& settings) {
-  BenchCase made = limit_case(limit_mode, arguments, settings.pes, settings);
+BenchCase limit_mode_case(const std::string& mode, Words arguments, const Settings& settings) {
+  const std::uint64_t buffers = buffers_of(mode);
+  if (buffers > 0) arguments.insert(arguments.end(), {"--buffers", std::to_string(buffers)});
+  BenchCase made = limit_case(mode, arguments, settings.pes, settings);
   made.role = BenchCase::Role::limit;
   return made;
 }
@@ -108,42 +120,43 @@ BenchGroup copy_group(const std::string& bench, const std::string& title, std::s
 
 }  // namespace
 
-BenchCase limit_of_table(const Request& request, const Work& work, const Settings& settings) {
-  check(settings);
-  check_bytes(work.bytes);
+void check_limit_mode(const std::string& mode) { buffers_of(mode); }
+
+BenchCase limit_of_table(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
+  check(mode, settings);
+  check_bytes(mode, work.bytes);
   if (std::stoul(work.log2) > limit_log2_max) {
-    throw SettingError(
-        fmt::format("--mode: 'limit' is not allowed with --log2 {}; allowed is 1 to {}", work.log2, limit_log2_max));
+    refuse(mode, fmt::format("with --log2 {}; allowed is 1 to {}", work.log2, limit_log2_max));
   }
   const double updates = std::ldexp(std::stod(work.updates_per_word), std::stoi(work.log2));
   const auto each = std::max<std::uint64_t>(1, std::uint64_t(updates) / settings.pes);
   Words arguments = {"--bench",  "ring",         "--pattern", "both-ways",  "--bytes",
                      work.bytes, "--table-log2", work.log2,   "--messages", std::to_string(each)};
   if (request.type == "bytes") arguments.emplace_back("--variable");
-  return limit_mode_case(arguments, settings);
+  return limit_mode_case(mode, arguments, settings);
 }
 
-BenchCase limit_of_messages(const Request& request, const Work& work, const Settings& settings) {
-  check(settings);
-  check_bytes(work.bytes);
+BenchCase limit_of_messages(const Request& request, const std::string& mode, const Work& work,
+                            const Settings& settings) {
+  check(mode, settings);
+  check_bytes(mode, work.bytes);
   const std::uint64_t each = request.messages.empty() ? bench::default_messages(request.bench, std::stoull(work.bytes))
                                                       : std::stoull(request.messages);
   if (request.bench == "pingpong") {
-    if (settings.pes != 2) {
-      throw SettingError(
-          fmt::format("--mode: 'limit' is not allowed for pingpong on {} PEs; allowed is 2", settings.pes));
-    }
-    return limit_mode_case({"--bench", "latency", "--bytes", work.bytes, "--messages", std::to_string(each)}, settings);
+    if (settings.pes != 2) refuse(mode, fmt::format("for pingpong on {} PEs; allowed is 2", settings.pes));
+    if (buffers_of(mode) > 0) refuse(mode, fmt::format("for pingpong, which has no rings; allowed is {}", limit_mode));
+    return limit_mode_case(mode, {"--bench", "latency", "--bytes", work.bytes, "--messages", std::to_string(each)},
+                           settings);
   }
   const bool to_all = request.bench == "synthetic";  // `each` to each of the others
   Words arguments = {"--bench", "ring",     "--pattern",  to_all ? "others" : "pairs",
                      "--bytes", work.bytes, "--messages", std::to_string(to_all ? each * (settings.pes - 1) : each)};
   if (request.type == "bytes") arguments.emplace_back("--variable");
-  return limit_mode_case(arguments, settings);
+  return limit_mode_case(mode, arguments, settings);
 }
 
 std::vector<BenchGroup> limit_groups(const Request& request, const Settings& settings) {
-  check(settings);
+  check(limit_mode, settings);
   std::vector<BenchGroup> groups = {updates_group(request, settings)};
   const bool paired = settings.pes % 2 == 0;
   for (const char* log2 : table_log2s) {

@@ -11,10 +11,14 @@
 
 namespace headway::tools {
 
-/// What `limit` does for one benchmark's comparison. Throws SettingError, in the name of --mode, where headway-limit
-/// cannot do the like.
-BenchCase limit_of_table(const Request& request, const Work& work, const Settings& settings);
-BenchCase limit_of_messages(const Request& request, const Work& work, const Settings& settings);
+/// What `mode`, limit or limit-N, does for one benchmark's comparison. Throws SettingError, in the name of --mode,
+/// where headway-limit cannot do the like.
+BenchCase limit_of_table(const Request& request, const std::string& mode, const Work& work, const Settings& settings);
+BenchCase limit_of_messages(const Request& request, const std::string& mode, const Work& work,
+                            const Settings& settings);
+
+/// Throws SettingError where a mode for which is_limit() holds has another number of buffers than headway-limit takes.
+void check_limit_mode(const std::string& mode);
 
 /// All cases of `headway bench limit`.
 std::vector<BenchGroup> limit_groups(const Request& request, const Settings& settings);

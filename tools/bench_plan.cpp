@@ -25,7 +25,7 @@ void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
   std::cout
       << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ..., wsp, ..., "
-         "pp, ..., limit (the hand-written loop)\n";
+         "pp, ..., limit (the hand-written loop), limit-8 (its rings of 8 buffers alone)\n";
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));
@@ -80,9 +80,9 @@ BenchCase headway_case(const Request& request, const Work& work, const std::stri
   return made;
 }
 
-BenchCase limit_of(const Request& request, const Work& work, const Settings& settings) {
-  if (benchmark(request.bench).has_table) return limit_of_table(request, work, settings);
-  return limit_of_messages(request, work, settings);
+BenchCase limit_of(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
+  if (benchmark(request.bench).has_table) return limit_of_table(request, mode, work, settings);
+  return limit_of_messages(request, mode, work, settings);
 }
 
 std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {
@@ -93,8 +93,8 @@ std::vector<BenchGroup> groups_of(const Request& request, const Settings& settin
   for (const Work& work : works_of(request)) {
     BenchGroup group{work.title, {}};
     for (const std::string& mode : request.modes) {
-      if (mode == limit_mode) {
-        group.cases.push_back(limit_of(request, work, settings));
+      if (is_limit(mode)) {
+        group.cases.push_back(limit_of(request, mode, work, settings));
         continue;
       }
       for (const std::string& buffer : buffers) group.cases.push_back(headway_case(request, work, mode, buffer));

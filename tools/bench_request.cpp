@@ -9,6 +9,8 @@
 #include <message/type.hpp>
 #include <record/command_line.hpp>
 
+#include "bench_limit.hpp"
+
 namespace headway::tools {
 namespace {
 
@@ -26,11 +28,11 @@ void check_sizes(const std::string& option, const std::vector<std::string>& text
 }
 
 void check_mode(const std::string& mode) {
-  if (mode == limit_mode) return;
+  if (is_limit(mode)) return check_limit_mode(mode);
   try {
     parse_topology(mode);
   } catch (const SettingError& error) {
-    throw SettingError(fmt::format("{}; or {}", error.what(), limit_mode));
+    throw SettingError(fmt::format("{}; or {}, {}N", error.what(), limit_mode, limit_of_buffers));
   }
 }
 
@@ -118,8 +120,8 @@ void add_work_options(Adder& add, Request& request) {
 
 void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
   add.of_headway("--mode", "LIST",
-                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit; side by "
-                 "side [direct,1d]",
+                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit, limit-8 "
+                 "(rings of so many buffers alone); side by side [direct,1d]",
                  [&](const std::string& text) {
                    request.modes = bench::parse_list("--mode", text);
                    for (const std::string& mode : request.modes) check_mode(mode);

@@ -39,8 +39,8 @@ std::string bounds_cell(const Json& record) {
   return fmt::format("{}-{}", short_number(pairs["low"].get<double>()), short_number(pairs["high"].get<double>()));
 }
 
-std::string of_limit_cell(const Json& record) {
-  const Json::json_pointer pointer("/of_limit/median");
+std::string of_limit_cell(const Json& record, const std::string& limit) {
+  const Json::json_pointer pointer("/of_" + limit + "/median");
   return record.contains(pointer) ? short_number(record.at(pointer).get<double>()) : "";
 }
 
@@ -102,8 +102,11 @@ std::string table_of(const std::string& bench, const std::string& title, const s
     for (const std::string& label : compared) rows[0].push_back("x " + label);
     if (bounded) rows[0].insert(rows[0].begin() + std::ptrdiff_t(rows[0].size() - compared.size() + 1), "95 %");
   }
-  const bool limited = std::ranges::any_of(cases, [](const auto& one) { return one.record.contains("of_limit"); });
-  if (limited) rows[0].emplace_back("of limit");
+  std::vector<std::string> limits;  // that others are fractions of
+  for (const MeasuredCase& one : cases) {
+    if (one.record["mode"] == "limit" && first.contains("of_" + one.label)) limits.push_back(one.label);
+  }
+  for (const std::string& limit : limits) rows[0].push_back("of " + limit);
   rows[0].emplace_back("verified");
   for (const MeasuredCase& one : cases) {
     const Json& record = one.record;
@@ -115,7 +118,7 @@ std::string table_of(const std::string& bench, const std::string& title, const s
       for (const std::string& label : compared) row.push_back(ratio_cell(record, label));
       if (bounded) row.insert(row.end() - std::ptrdiff_t(compared.size() - 1), bounds_cell(record));
     }
-    if (limited) row.push_back(of_limit_cell(record));
+    for (const std::string& limit : limits) row.push_back(of_limit_cell(record, limit));
     row.emplace_back(record["verified"].get<bool>() ? "yes" : "NO");
     rows.push_back(std::move(row));
   }

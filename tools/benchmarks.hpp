@@ -10,6 +10,9 @@ namespace headway::tools {
 
 /// The mode that is no topology, and the benchmark that has no modes: headway-limit's.
 inline constexpr const char* limit_mode = "limit";
+/// `limit-N` is the same with rings of N buffers alone.
+inline constexpr const char* limit_of_buffers = "limit-";
+inline bool is_limit(std::string_view mode) { return mode == limit_mode || mode.starts_with(limit_of_buffers); }
 
 struct Benchmark {
   std::string name;  // its program is headway-NAME

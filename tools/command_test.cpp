@@ -65,6 +65,11 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "randomaccess", "--mode", "limits"}, {"--mode", "limits", "direct, 1d", "limit"}},
       {{"bench", "stream", "--mode", "limit,1d", "--bytes", "4"}, {"--mode", "limit", "--bytes 4", "8 B"}},
       {{"bench", "stream", "--mode", "limit,1d", "--pes", "66"}, {"--mode", "limit", "66 PEs", "64"}},
+      {{"bench", "stream", "--mode", "limit-8,1d", "--bytes", "4"}, {"--mode", "'limit-8'", "--bytes 4", "8 B"}},
+      {{"bench", "stream", "--mode", "limit-1,1d"}, {"--mode", "'1'", "2 to 32"}},
+      {{"bench", "stream", "--mode", "limit-33,1d"}, {"--mode", "'33'", "2 to 32"}},
+      {{"bench", "stream", "--mode", "limit-few,1d"}, {"--mode", "'few'", "2 to 32"}},
+      {{"bench", "pingpong", "--mode", "limit-8,1d"}, {"--mode", "'limit-8'", "pingpong", "allowed is limit"}},
       {{"bench", "pingpong", "--mode", "limit,1d", "--pes", "4"}, {"--mode", "limit", "4 PEs", "allowed is 2"}},
       {{"bench", "staggered", "--mode", "limit,1d", "--bytes", "5M"}, {"--mode", "limit", "5242880", "4 MiB"}},
       {{"bench", "limit", "--mode", "1d"}, {"--mode", "randomaccess, pingpong, stream", "limit"}},
@@ -352,6 +357,30 @@ TEST(Command, bench_gives_every_mode_as_a_fraction_of_the_limit) {
     }
     line.resize(line.size() - 2);
     EXPECT_NE(headway(line).output.find("of limit"), std::string::npos);
+  }
+}
+
+TEST(Command, bench_gives_every_mode_as_a_fraction_of_several_limits) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"bench", "randomaccess", "--log2", "8", "--updates-per-word", "100"},
+      {"bench", "stream", "--bytes", "100", "--messages", "5000", "--variable"}};
+  for (std::vector<std::string> line : lines) {
+    line.insert(line.end(), {"--mode", "limit-8,1d,limit", "--pes", "2", "--repeat", "1"});
+    const std::string table = headway(line).output;
+    const auto eight = table.find("of limit-8"), all = table.find("of limit ");
+    EXPECT_TRUE(eight < all && all != std::string::npos) << table;
+    line.insert(line.end(), {"--json", "-"});
+    const ChildResult result = headway(line);
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const auto records = bench::Json::parse(result.output)["records"];
+    ASSERT_EQ(records.size(), 3u);
+    EXPECT_EQ(records[0]["label"], "limit-8");
+    EXPECT_EQ(records[0]["options"]["buffers"], 8);
+    EXPECT_EQ(records[1]["in_pairs"]["to"], "1d");
+    for (const char* limit : {"of_limit-8", "of_limit"}) {
+      EXPECT_GT(records[1][limit]["median"], 0);
+      EXPECT_FALSE(records[0].contains(limit) || records[2].contains(limit));
+    }
   }
 }
 

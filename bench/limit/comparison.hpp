@@ -14,7 +14,7 @@
 namespace headway::limit {
 
 /// How messages lie in a buffer.
-enum class Format { fixed, length_before, lengths_at_end };
+enum class Format { fixed, length_before, lengths_at_end, owning };
 
 /// What a PE must get in a pass, byte by byte and in each source's order, and what of that it did not.
 class Comparison {
@@ -46,6 +46,17 @@ class Comparison {
     }
     errors_ += count * room_ != bytes;
     return count;
+  }
+
+  /// The same for one message, wherever it lies.
+  void take(const std::byte* message, std::size_t bytes, std::size_t source) {
+    std::size_t& next = next_[source];
+    if (bytes != bytes_ || next == expected_[source].size()) {
+      ++errors_;
+      return;
+    }
+    stamp(prepared_[source].data(), bytes_, expected_[source][next++]);
+    errors_ += std::memcmp(message, prepared_[source].data(), bytes_) != 0;
   }
 
   /// After the pass: what differed, and what did not come.

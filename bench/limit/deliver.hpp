@@ -31,13 +31,19 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
-class Comparison;  // comparison.hpp
+/// Compares with what must come.
+struct Compare {};
+
+class Comparison;     // comparison.hpp
+struct OwnedObjects;  // owning.hpp
 
 /// What a PE's buffers are delivered to.
 struct Receiver {
   Update update{};
   Sum sum{};
+  Compare compare{};
   Comparison* comparison = nullptr;
+  OwnedObjects* objects = nullptr;
   std::size_t source = 0;        // of the buffer being delivered
   std::size_t buffer_bytes = 0;  // as much of each buffer is used
 
@@ -45,6 +51,8 @@ struct Receiver {
   Apply& as() {
     if constexpr (std::is_same_v<Apply, Update>) {
       return update;
+    } else if constexpr (std::is_same_v<Apply, Compare>) {
+      return compare;
     } else {
       return sum;
     }

@@ -10,14 +10,17 @@
 #include <stdexcept>
 
 #include "measure.hpp"
+#include "rings.hpp"
 
 namespace headway::limit {
 namespace {
 
 const std::vector<std::string> benches = {"updates", "ring", "latency", "copy", "cma"};
 const std::vector<std::string> patterns = {"one-way", "both-ways", "pairs", "others"};  // in the order of Pattern
+const std::vector<std::string> types = {"fixed", "bytes", "vector", "struct"};           // in the order of Type
 constexpr std::array fixed_bytes = {8, 16, 32, 64, 104, 256, 1000};
 constexpr std::size_t bytes_max = std::size_t(64) << 20, ring_bytes_max = std::size_t(4) << 20;
+constexpr std::size_t parts_bytes_min = 16;  // a word in each
 
 struct Arguments {
   Options options;
@@ -53,13 +56,20 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
          });
   option("--bytes", "N", "ring, latency: bytes of a message [8]; copy, cma: of a copy [1 MiB]",
          [&](const std::string& text) { options.bytes = bench::parse_count("--bytes", text, 8, bytes_max); });
+  option("--type", "TYPE",
+         "ring: what a message is: fixed, bytes (read in place), vector, struct (of a vector and a string) "
+         "[fixed where the size is one of 8, 16, 32, 64, 104, 256, 1000]",
+         [&](const std::string& text) {
+           const auto chosen = std::ranges::find(types, bench::parse_choice("--type", text, types));
+           options.type = Type(chosen - types.begin());
+         });
   app.add_flag_callback(
       "--variable",
       [&] {
         arguments.given.emplace_back("--variable");
-        options.variable = true;
+        options.type = Type::bytes;
       },
-      "ring: with a length before each message, also where the size is one of 8, 16, 32, 64, 104, 256, 1000");
+      "the same as --type bytes");
   option("--messages", "M", "messages, updates, trips or copies of each PE [1000000; copy, cma: 4 GiB in all]",
          [&](const std::string& text) {
            options.messages = bench::parse_count("--messages", text, 1, std::uint64_t(1) << 40);
@@ -71,6 +81,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
          [&](const std::string& text) {
            options.buffer_bytes = bench::parse_count("--buffer-bytes", text, 256, ring_bytes_max);
          });
+  option("--buffers", "N", "ring: rings of N buffers alone [the better of 8 and 32]", [&](const std::string& text) {
+    options.buffers = bench::parse_count("--buffers", text, Ring::depth_min, Ring::depth_max);
+  });
   option("--formulation", "NAME", "run this one alone [all are tried, the best is measured]",
          [&](const std::string& text) { arguments.formulation = text; });
   app.add_flag_callback(
@@ -95,8 +108,10 @@ void refuse_options_of_others(const Arguments& arguments) {
     std::vector<std::string> benches;
   };
   const std::vector<Owned> owned = {{"--pattern", {"ring"}},
+                                    {"--type", {"ring"}},
                                     {"--variable", {"ring"}},
                                     {"--buffer-bytes", {"ring"}},
+                                    {"--buffers", {"ring"}},
                                     {"--table-log2", {"ring", "updates"}},
                                     {"--bytes", {"ring", "latency", "copy", "cma"}}};
   const std::string& bench = arguments.options.bench;
@@ -123,6 +138,10 @@ void refuse_sizes(const Options& options) {
   if (options.bench == "ring" && options.bytes > ring_bytes_max) {
     refuse(fmt::format("--bytes: '{}' is not allowed; allowed for ring is 8 to {}", options.bytes, ring_bytes_max));
   }
+  if (options.type == Type::parts && options.bytes < parts_bytes_min) {
+    refuse(fmt::format("--bytes: '{}' is not allowed; allowed for --type struct is {} to {}", options.bytes,
+                       parts_bytes_min, ring_bytes_max));
+  }
   if (options.table_log2 == 0) return;
   const auto memory = bench::machine_description()["memory_bytes"].get<std::uint64_t>();
   if ((sizeof(std::uint64_t) << options.table_log2) > memory / 4 * 3) {
@@ -143,7 +162,13 @@ void complete(Arguments& arguments) {
   }
   if (options.bench == "copy" && !given(arguments, "--pes")) options.pes = 1;
   if (options.bench == "updates" && options.table_log2 == 0) options.table_log2 = 16;
-  if (std::ranges::find(fixed_bytes, int(options.bytes)) == fixed_bytes.end()) options.variable = true;
+  if (std::ranges::find(fixed_bytes, int(options.bytes)) == fixed_bytes.end() && options.type == Type::fixed) {
+    if (given(arguments, "--type")) {
+      refuse(fmt::format("--bytes: '{}' is not allowed; allowed for --type fixed are {}", options.bytes,
+                         fmt::join(fixed_bytes, ", ")));
+    }
+    options.type = Type::bytes;
+  }
   refuse_pes(options);
   refuse_sizes(options);
 }
@@ -177,7 +202,10 @@ bench::Json record_of(const Options& options, const Job& job, const Outcome& out
   if (options.table_log2 > 0) record["table_log2"] = options.table_log2;
   if (options.bench == "ring") {
     record["pattern"] = patterns[std::size_t(options.pattern)];
-    record["options"] = {{"buffer_bytes", job.buffer_bytes[outcome.winner]}, {"variable", options.variable}};
+    record["options"] = {{"buffer_bytes", job.buffer_bytes[outcome.winner]},
+                         {"buffers", job.buffers[outcome.winner]},
+                         {"type", types[std::size_t(options.type)]},
+                         {"variable", options.type != Type::fixed}};
   }
   if (options.bench == "latency") {
     const double one_way_us = outcome.seconds / double(outcome.messages) * 1e6;

@@ -146,6 +146,49 @@ TEST(Limit, one_formulation_can_be_asked_for) {
   EXPECT_EQ(record["tried_messages_per_second"].size(), 1u);
 }
 
+TEST(Limit, messages_that_own_what_they_hold_are_delivered_in_every_pattern) {
+  for (const char* type : {"vector", "struct"}) {
+    for (const char* pattern : {"one-way", "both-ways", "pairs", "others"}) {
+      const std::uint64_t messages = pattern == std::string("one-way") ? 3000 : 6000;
+      for (const Arguments& further : {Arguments{"16"}, {"104"}, {"1000"}, {"77", "--table-log2", "10"}}) {
+        Arguments arguments = {"--type", type, "--pattern", pattern, "--messages", "3000", "--bytes"};
+        arguments.insert(arguments.end(), further.begin(), further.end());
+        expect_verified(arguments, messages, 3);
+      }
+    }
+    for (const char* pes : {"1", "3", "5"}) {
+      expect_verified({"--type", type, "--pes", pes, "--messages", "2000", "--bytes", "100", "--buffer-bytes", "256"},
+                      2000 * std::stoull(pes), 3);
+    }
+    EXPECT_EQ(record_of({"--type", type, "--bytes", "32", "--messages", "1000"})["options"]["type"], type);
+  }
+  expect_verified({"--type", "vector", "--bytes", "8", "--messages", "3000"}, 6000, 3);
+  expect_verified({"--type", "bytes", "--bytes", "32", "--messages", "3000"}, 6000, 3);
+  expect_verified({"--type", "fixed", "--bytes", "32", "--messages", "3000"}, 6000, 3);
+}
+
+TEST(Limit, rings_of_any_number_of_buffers_deliver_and_no_others_are_tried) {
+  for (const char* buffers : {"2", "7", "8", "32"}) {
+    const bool usual = buffers == std::string("8");
+    for (const char* pattern : {"one-way", "both-ways", "pairs"}) {
+      for (const Arguments& further : {Arguments{}, {"--bytes", "77"}, {"--table-log2", "10", "--bytes", "104"}}) {
+        Arguments arguments = {"--buffers", buffers, "--pattern", pattern, "--messages", "20000"};
+        arguments.insert(arguments.end(), further.begin(), further.end());
+        const Json record = record_of(arguments);
+        SCOPED_TRACE(buffers + std::string(" ") + pattern);
+        EXPECT_EQ(record["verified"], true);
+        EXPECT_EQ(std::to_string(record["options"]["buffers"].get<int>()), buffers);
+        for (const auto& [name, rate] : record["tried_messages_per_second"].items()) {
+          const std::string end = usual ? "K" : std::string("K x ") + buffers;
+          EXPECT_TRUE(name.ends_with(end)) << name;
+        }
+      }
+    }
+  }
+  expect_verified({"--pes", "5", "--messages", "2000", "--buffers", "2"}, 10000, 3);
+  expect_verified({"--messages", "2000", "--buffers", "3", "--buffer-bytes", "256"}, 4000, 3);
+}
+
 TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
   struct Refusal {
     Arguments arguments, named;
@@ -163,6 +206,14 @@ TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
       {{"--messages", "0"}, {"--messages", "'0'"}},
       {{"--table-log2", "99"}, {"--table-log2", "'99'", "1 to 36"}},
       {{"--buffer-bytes", "1"}, {"--buffer-bytes", "'1'", "256"}},
+      {{"--type", "vectors"}, {"--type", "'vectors'", "fixed, bytes, vector, struct"}},
+      {{"--type", "fixed", "--bytes", "77"}, {"--bytes", "'77'", "--type fixed", "8, 16, 32, 64, 104, 256, 1000"}},
+      {{"--type", "struct", "--bytes", "15"}, {"--bytes", "'15'", "--type struct", "16 to 4194304"}},
+      {{"--bench", "latency", "--type", "vector"}, {"--type", "ring", "latency"}},
+      {{"--buffers", "1"}, {"--buffers", "'1'", "2 to 32"}},
+      {{"--buffers", "33"}, {"--buffers", "'33'", "2 to 32"}},
+      {{"--buffers", "eight"}, {"--buffers", "'eight'", "2 to 32"}},
+      {{"--bench", "copy", "--buffers", "8"}, {"--buffers", "ring", "copy"}},
       {{"--formulation", "feilds"}, {"--formulation", "'feilds'", "fields, checked, by four, 16K"}},
       {{"--bench", "latency", "--table-log2", "5"}, {"--table-log2", "ring and updates", "latency"}},
       {{"--bench", "updates", "--pattern", "pairs"}, {"--pattern", "ring", "updates"}},

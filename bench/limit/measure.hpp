@@ -15,6 +15,10 @@
 
 namespace headway::limit {
 
+/// What a message is: a struct of a size that the compiler knows, bytes of any number read in place, a vector, or a
+/// vector and a string (`struct`).
+enum class Type { fixed, bytes, vector, parts };
+
 enum class Pattern { one_way, both_ways, pairs, others };
 
 /// What was asked for. Sizes are in range, and fit each other.
@@ -23,14 +27,15 @@ struct Options {
   std::size_t pes = 2;
   Pattern pattern = Pattern::both_ways;
   std::size_t bytes = 8;  // of a message or a copy
-  bool variable = false;
+  Type type = Type::fixed;
   std::uint64_t messages = 1'000'000;  // of each PE that sends
   unsigned table_log2 = 0;             // 0: no table
   std::size_t buffer_bytes = 0;        // 0: several are tried
+  std::size_t buffers = 0;             // of a ring; 0: several are tried
   bool bind = true;
 };
 
-inline constexpr std::size_t formulations_max = 128;
+inline constexpr std::size_t formulations_max = 192;
 
 /// Of a run of round trips, whose time is the median part's, as headway-pingpong's and its peers' is.
 inline constexpr std::uint64_t trip_parts = 20;
@@ -49,7 +54,7 @@ struct Outcome {
 /// A case, ready to be started.
 struct Job {
   std::vector<std::string> formulations;
-  std::vector<std::size_t> buffer_bytes;  // by formulation, or empty
+  std::vector<std::size_t> buffer_bytes, buffers;  // by formulation, or empty
   std::size_t shared_bytes = 0;
   /// On every PE. `only` is the one formulation to run, if not all.
   std::function<void(Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome)> body;

@@ -6,33 +6,15 @@
 #include "comparison.hpp"
 #include "deliver.hpp"
 #include "exchange.hpp"
+#include "formulation.hpp"
 #include "measure.hpp"
+#include "owning.hpp"
 #include "send.hpp"
 #include "traffic.hpp"
 
 namespace headway::limit {
 
 namespace {
-
-// Formulations: every way to build with every way to deliver and every choice of buffers.
-
-struct Formulation {
-  std::string name;
-  Format format;
-  Send send;
-  Deliver deliver;
-  std::size_t buffer_bytes;  // whole messages, where their size is fixed
-  std::size_t depth;         // of a ring, in buffers
-};
-
-struct NamedSend {
-  const char* name;
-  Send send;
-};
-struct NamedDeliver {
-  const char* name;
-  Deliver deliver;
-};
 
 template <class Messages, class Apply>
 std::vector<NamedDeliver> deliveries() {
@@ -72,15 +54,6 @@ std::vector<NamedSend> variable_builds() {
           {"wide", send<VariableCopy<Walk, copy_wide>, Filling::checked>}};
 }
 
-/// What can be combined.
-struct Kind {
-  std::string name;  // empty where there is but one
-  Format format;
-  std::vector<NamedSend> builds;
-  std::vector<NamedDeliver> deliveries;
-  std::size_t needed;  // by a message in a buffer
-};
-
 template <std::size_t Bytes>
 Kind fixed_kind(const Traffic& traffic) {
   return {"", Format::fixed, fixed_builds<Bytes>(traffic), deliveries<FixedMessages<Bytes>>(traffic.table()), Bytes};
@@ -94,7 +67,8 @@ Kind variable_kind(const char* name, Format format, const Traffic& traffic, std:
 
 std::vector<Kind> kinds_of(const Options& options) {
   const Traffic traffic(options);
-  if (options.variable) {
+  if (options.type == Type::vector || options.type == Type::parts) return owning_kinds(options);
+  if (options.type == Type::bytes) {
     return {variable_kind<LengthBefore>("length before", Format::length_before, traffic, options.bytes),
             variable_kind<LengthsAtEnd>("lengths at end", Format::lengths_at_end, traffic, options.bytes)};
   }
@@ -117,17 +91,19 @@ struct Buffers {
 /// A few that stay in the cache of their sender, and so many that they leave it: lines that both caches hold are slow to write
 /// again.
 std::vector<Buffers> buffers_of(const Options& options) {
-  if (options.buffer_bytes > 0) return {{options.buffer_bytes, Ring::depth_min}};
+  const std::size_t few = options.buffers > 0 ? options.buffers : Ring::depth_usual;
+  if (options.buffer_bytes > 0) return {{options.buffer_bytes, few}};
   constexpr std::size_t small = std::size_t(16) << 10, large = std::size_t(64) << 10;
-  if (options.pes > 4) return {{small, Ring::depth_min}};
-  return {{small, Ring::depth_min}, {large, Ring::depth_min}, {large, Ring::depth_max}};
+  if (options.pes > 4) return {{small, few}};
+  if (options.buffers > 0) return {{small, few}, {large, few}};
+  return {{small, few}, {large, few}, {large, Ring::depth_max}};
 }
 
 std::vector<Formulation> formulations_of(const Options& options) {
   const std::vector<Buffers> choices = buffers_of(options);
   std::vector<Formulation> formulations;
   for (const auto& [buffer, depth] : choices) {
-    const std::string times = depth == Ring::depth_min ? "" : " x " + std::to_string(depth);
+    const std::string times = depth == Ring::depth_usual ? "" : " x " + std::to_string(depth);
     const std::string size = choices.size() > 1 ? ", " + std::to_string(buffer >> 10) + "K" + times : "";
     for (const Kind& kind : kinds_of(options)) {
       const bool fixed = kind.format == Format::fixed;
@@ -136,7 +112,7 @@ std::vector<Formulation> formulations_of(const Options& options) {
         for (const NamedDeliver& delivery : kind.deliveries) {
           const std::string format = kind.name.empty() ? "" : kind.name + ", ";
           formulations.push_back({format + build.name + ", " + delivery.name + size, kind.format, build.send,
-                                  delivery.deliver, used, depth});
+                                  delivery.deliver, delivery.check, used, depth});
         }
       }
     }
@@ -176,6 +152,7 @@ class RingCase {
         prepared_(prepared_message(options.bytes, pe.id())),
         table_(traffic_, pe.id()),
         exchange_(pe, shared, largest_buffer(formulations), receiver_) {
+    receiver_.objects = &objects_;
     receiver_.update = {table_.words(), traffic_.mask()};
     for (std::size_t source = 0; source < pe.size(); ++source) {
       sources_ += source != pe.id() && traffic_.receives_from(pe.id(), source);
@@ -190,8 +167,9 @@ class RingCase {
   void check(std::size_t formulation, std::uint64_t messages) {
     Comparison comparison(traffic_, pe_.id(), options_.bytes, formulations_[formulation].format, messages);
     receiver_.comparison = &comparison;
+    objects_ = {};  // else they would still hold what another formulation read
     exchange_.clear(formulations_[formulation].depth);
-    run(formulations_[formulation], compare, messages);
+    run(formulations_[formulation], formulations_[formulation].check, messages);
     errors_ += comparison.errors();
   }
 
@@ -245,6 +223,7 @@ class RingCase {
   Traffic traffic_;
   std::vector<std::byte> prepared_;
   Table table_;
+  OwnedObjects objects_;
   Receiver receiver_;
   Exchange exchange_;
   std::size_t sources_ = 0;
@@ -260,6 +239,7 @@ Job ring_job(const Options& options) {
   for (const Formulation& formulation : *formulations) {
     job.formulations.push_back(formulation.name);
     job.buffer_bytes.push_back(formulation.buffer_bytes);
+    job.buffers.push_back(formulation.depth);
   }
   job.shared_bytes = Exchange::bytes(options.pes, RingCase::largest_buffer(*formulations));
   job.body = [options, formulations](Pe& pe, std::byte* shared, std::optional<std::size_t> only, Outcome& outcome) {

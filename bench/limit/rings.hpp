@@ -27,7 +27,7 @@ static_assert(sizeof(RingHead) == 2 * cache_line);
 
 class Ring {
  public:
-  static constexpr std::size_t depth_min = 8, depth_max = 32;
+  static constexpr std::size_t depth_min = 2, depth_usual = 8, depth_max = 32;
   static constexpr std::size_t slack = 64;  // behind the messages of a buffer, for copies in wide pieces
 
   static constexpr std::size_t stride(std::size_t buffer_bytes) {
@@ -79,7 +79,7 @@ class Ring {
   RingHead& head_;
   std::byte* buffers_;
   std::size_t stride_;
-  std::size_t depth_ = depth_min;
+  std::size_t depth_ = depth_usual;
   std::uint64_t next_ = 0;  // this side's counter
   std::uint64_t released_seen_ = 0;
 };
