@@ -47,14 +47,14 @@ class Join {
 
 /// What the promises of all tasks have in common.
 class TaskPromise {
-  /// Goes on with who waits.
+  /// Goes on with who waits, unless that is just starting this one, and sees it itself.
   struct Final {
     bool await_ready() noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> done) noexcept {
       TaskPromise& promise = done.promise();
       if (promise.join != nullptr) return promise.join->one_done();
-      if (promise.waiter) return promise.waiter;
+      if (promise.waiter && !promise.starting) return promise.waiter;
       return std::noop_coroutine();
     }
     void await_resume() noexcept {}
@@ -65,6 +65,7 @@ class TaskPromise {
   auto final_suspend() noexcept { return Final(); }
 
   bool started = false;
+  bool starting = false;  // up to where it first waits
   Join* join = nullptr;
   std::coroutine_handle<> waiter;  // or empty
 };
@@ -177,11 +178,16 @@ class Task<T>::Awaiter {
   }
 
   bool await_ready() const { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> coroutine) {
-    task_.promise().started = true;
-    task_.promise().waiter = coroutine;
-    waits_ = true;
-    return task_;
+  /// It runs on the stack of who awaits it, and where it need not wait that goes on below it. Handing over instead
+  /// (symmetric transfer) takes a piece of the stack each time where GCC does not optimise, or looks for errors.
+  bool await_suspend(std::coroutine_handle<> coroutine) {
+    am::TaskPromise& promise = task_.promise();
+    promise.started = promise.starting = true;
+    promise.waiter = coroutine;
+    task_.resume();
+    promise.starting = false;
+    waits_ = !task_.done();
+    return waits_;
   }
   T await_resume() {
     waits_ = false;
