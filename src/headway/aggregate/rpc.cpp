@@ -9,11 +9,9 @@ namespace {
 const std::size_t extension =
     am::register_extension([](Pe&) -> std::unique_ptr<am::Extension> { return std::make_unique<PendingCalls>(); });
 
-constexpr unsigned place_bits = 32;
-
 /// The same as TakeAnswer for what was thrown.
 struct TakeFailure {
-  void operator()(Pe& pe, PeId source, std::uint64_t number, const std::string& text) const {
+  void operator()(Pe& pe, PeId source, CallNumber number, const std::string& text) const {
     const am::Hold<am::Completion> hold = PendingCalls::of(pe).take_failed(number, source);
     hold->error = std::make_exception_ptr(RemoteError(source, text));
     hold->state = am::Completion::State::failed;
@@ -25,7 +23,7 @@ struct TakeFailure {
 
 PendingCalls& PendingCalls::of(Pe& pe) { return static_cast<PendingCalls&>(pe.engine().extension(extension)); }
 
-std::uint64_t PendingCalls::add(am::Hold<am::Completion> completion, const void* type, PeId destination) {
+CallNumber PendingCalls::add(am::Hold<am::Completion> completion, const void* type, PeId destination) {
   if (first_free_ == none) {
     if (places_.size() == none) throw UsageError("more than 4294967294 calls wait for their answers");
     places_.emplace_back().next_free = none;
@@ -38,24 +36,25 @@ std::uint64_t PendingCalls::add(am::Hold<am::Completion> completion, const void*
   place.type = type;
   place.destination = std::uint32_t(destination);
   ++size_;
-  return std::uint64_t(place.uses) << place_bits | at;
+  return {at, place.uses};
 }
 
-am::Hold<am::Completion> PendingCalls::take(std::uint64_t number) {
-  Place& place = places_[std::uint32_t(number)];
+am::Hold<am::Completion> PendingCalls::take(CallNumber number) {
+  Place& place = places_[number.place];
   ++place.uses;
-  place.next_free = std::exchange(first_free_, std::uint32_t(number));
+  place.next_free = std::exchange(first_free_, number.place);
   --size_;
   return std::move(place.completion);
 }
 
-am::Hold<am::Completion> PendingCalls::take(std::uint64_t number, const void* type, PeId source) {
-  const auto at = std::uint32_t(number);
-  if (at >= places_.size() || !places_[at].completion || places_[at].uses != number >> place_bits) {
+am::Hold<am::Completion> PendingCalls::take(CallNumber number, const void* type, PeId source) {
+  if (number.place >= places_.size() || !places_[number.place].completion ||
+      places_[number.place].uses != number.uses) {
     throw FormatError("an answer is for no call that waits for one");
   }
-  if (places_[at].destination != source) throw FormatError("an answer comes from another PE than was called");
-  if (type != nullptr && places_[at].type != type) throw FormatError("an answer is of another type than was asked for");
+  const Place& place = places_[number.place];
+  if (place.destination != source) throw FormatError("an answer comes from another PE than was called");
+  if (type != nullptr && place.type != type) throw FormatError("an answer is of another type than was asked for");
   return take(number);
 }
 
@@ -73,7 +72,7 @@ std::string text_of_failure() {
   }
 }
 
-void send_failure(Pe& pe, PeId source, std::uint64_t number, FunctionName function, const std::string& text) {
+void send_failure(Pe& pe, PeId source, CallNumber number, FunctionName function, const std::string& text) {
   rpc_ff(pe, source, TakeFailure(), number, fmt::format("{} on PE {} threw: {}", function(), pe.id().value, text));
 }
 

@@ -25,28 +25,32 @@ struct RemoteError : std::runtime_error {
 
 namespace aggregate {
 
-/// The calls of one PE whose answers have not come. A call's number says where it stands here, and how often that place
-/// was used before, so that an answer which nobody waits for is known:
-///
-///   | uses, 32 bits | place, 32 bits |
+/// Which call an answer is for: where it stands in the table of who called, and how often that place was used before, so
+/// that an answer which nobody waits for is known.
+struct CallNumber {
+  std::uint32_t place;
+  std::uint32_t uses;
+};
+
+/// The calls of one PE whose answers have not come.
 class PendingCalls final : public am::Extension {
  public:
   static PendingCalls& of(Pe& pe);
 
   /// For an answer of type R from `destination`.
   template <class R>
-  std::uint64_t add(am::CompletionOf<R>& completion, PeId destination) {
+  CallNumber add(am::CompletionOf<R>& completion, PeId destination) {
     return add(am::Hold<am::Completion>(&completion), &type_tag<R>, destination);
   }
   /// The call goes to nobody after all.
-  void cancel(std::uint64_t number) { take(number); }
+  void cancel(CallNumber number) { take(number); }
 
   /// Who waits for this answer. FormatError if nobody does, or for one of another type, or from another PE.
   template <class R>
-  am::Hold<am::Completion> take(std::uint64_t number, PeId source) {
+  am::Hold<am::Completion> take(CallNumber number, PeId source) {
     return take(number, &type_tag<R>, source);
   }
-  am::Hold<am::Completion> take_failed(std::uint64_t number, PeId source) { return take(number, nullptr, source); }
+  am::Hold<am::Completion> take_failed(CallNumber number, PeId source) { return take(number, nullptr, source); }
 
   std::size_t size() const { return size_; }
 
@@ -60,9 +64,9 @@ class PendingCalls final : public am::Extension {
   };
   static constexpr std::uint32_t none = 0xffffffff;
 
-  std::uint64_t add(am::Hold<am::Completion> completion, const void* type, PeId destination);
-  am::Hold<am::Completion> take(std::uint64_t number, const void* type, PeId source);
-  am::Hold<am::Completion> take(std::uint64_t number);
+  CallNumber add(am::Hold<am::Completion> completion, const void* type, PeId destination);
+  am::Hold<am::Completion> take(CallNumber number, const void* type, PeId source);
+  am::Hold<am::Completion> take(CallNumber number);
 
   std::vector<Place> places_;
   std::uint32_t first_free_ = none;
@@ -75,12 +79,12 @@ using FunctionName = std::string (*)();
 /// In a catch block: what is being thrown, as text. What ends the run is thrown on.
 std::string text_of_failure();
 /// Sends the answer that a function threw.
-void send_failure(Pe& pe, PeId source, std::uint64_t number, FunctionName function, const std::string& text);
+void send_failure(Pe& pe, PeId source, CallNumber number, FunctionName function, const std::string& text);
 
 /// An answer, on the PE that called.
 template <class R>
 struct TakeAnswer {
-  void operator()(Pe& pe, PeId source, std::uint64_t number, const R& value) const {
+  void operator()(Pe& pe, PeId source, CallNumber number, const R& value) const {
     const am::Hold<am::Completion> hold = PendingCalls::of(pe).take<R>(number, source);
     static_cast<am::CompletionOf<R>&>(*hold).emplace(value);
     hold->owner->complete(*hold);
@@ -88,7 +92,7 @@ struct TakeAnswer {
 };
 template <>
 struct TakeAnswer<void> {
-  void operator()(Pe& pe, PeId source, std::uint64_t number) const {
+  void operator()(Pe& pe, PeId source, CallNumber number) const {
     const am::Hold<am::Completion> hold = PendingCalls::of(pe).take<void>(number, source);
     static_cast<am::CompletionOf<void>&>(*hold).emplace();
     hold->owner->complete(*hold);
@@ -113,7 +117,7 @@ struct Outcome {
   std::optional<am::ValueOf<R>> value;
   std::string failure;  // without a value
 
-  void send(Pe& pe, PeId source, std::uint64_t number, FunctionName function) const {
+  void send(Pe& pe, PeId source, CallNumber number, FunctionName function) const {
     if (!value)
       send_failure(pe, source, number, function, failure);
     else if constexpr (std::is_void_v<R>)
@@ -124,7 +128,7 @@ struct Outcome {
 };
 
 template <class R>
-am::Detached answer_later(am::Completions&, am::Origin, Pe& pe, PeId source, std::uint64_t number,
+am::Detached answer_later(am::Completions&, am::Origin, Pe& pe, PeId source, CallNumber number,
                           FunctionName function, Task<R> task) {
   Outcome<R> outcome;
   try {
@@ -139,7 +143,7 @@ am::Detached answer_later(am::Completions&, am::Origin, Pe& pe, PeId source, std
 }
 
 template <class F, class... A>
-void call_and_answer(Pe& pe, PeId source, std::uint64_t number, F function, A&&... args) {
+void call_and_answer(Pe& pe, PeId source, CallNumber number, F function, A&&... args) {
   using Result = CallResult<F, A...>;
   using R = Answer<Result>;
   auto call = [&]() -> decltype(auto) { return call_function(pe, source, function, std::forward<A>(args)...); };
@@ -165,7 +169,7 @@ template <class F>
 struct RunCaptureless {
   template <class... A>
     requires(is_callable<F, A...>)
-  void operator()(Pe& pe, PeId source, std::uint64_t number, A&&... args) const {
+  void operator()(Pe& pe, PeId source, CallNumber number, A&&... args) const {
     call_and_answer(pe, source, number, F(), std::forward<A>(args)...);
   }
 };
@@ -173,7 +177,7 @@ template <class Function>
 struct RunFunction {
   template <class... A>
     requires(is_callable<Function*, A...>)
-  void operator()(Pe& pe, PeId source, std::uint64_t number, const FunctionReference& function, A&&... args) const {
+  void operator()(Pe& pe, PeId source, CallNumber number, const FunctionReference& function, A&&... args) const {
     call_and_answer(pe, source, number, function_of<Function>(function), std::forward<A>(args)...);
   }
 };
@@ -213,7 +217,7 @@ template <class R, class F, class... Args>
 Future<R> call_for_answer(Pe& pe, CallAggregator& calls, PeId destination, F run, const Args&... args) {
   am::Hold<am::CompletionOf<R>> completion(new am::CompletionOf<R>(am::Completions::of(pe)));
   PendingCalls& pending = PendingCalls::of(pe);
-  const std::uint64_t number = pending.add(*completion, destination);
+  const CallNumber number = pending.add(*completion, destination);
   try {
     calls.rpc_ff(destination, run, number, args...);
   } catch (...) {
