@@ -352,6 +352,29 @@ TEST(RpcFf, a_function_that_is_a_coroutine_runs_to_its_end) {
   });
 }
 
+TEST(Aggregator, a_handler_that_is_a_coroutine_runs_to_its_end) {
+  for (const Shape shape : shapes) {
+    expect_run(shape, [](Pe& pe) {
+      std::size_t sum = 0;
+      int began = 0;
+      Aggregator<std::string, int> texts(pe);
+      texts.on([&sum, count = 0, &began](Pe& here, PeId source, std::string text, int n) mutable -> Task<> {
+        began = ++count;
+        sum += text.size() + std::size_t(co_await rpc(here, source, twice, n));
+        sum += text.size();
+      });
+      const std::string text(1000, 'x');
+      for (int i = 0; i < 100; ++i) texts.send(std::size_t(i) % pe.size(), text, i);
+      EXPECT_EQ(pe.quiesce(), 3 * 100 * pe.size());
+      std::size_t expected = 0;
+      int mine = 0;
+      for (std::size_t i = pe.id(); i < 100; i += pe.size(), mine += int(pe.size())) expected += pe.size() * (2000 + 2 * i);
+      EXPECT_EQ(sum, expected);
+      EXPECT_EQ(began, mine);
+    });
+  }
+}
+
 // --- many, and those that nobody waits for
 
 TEST(Rpc, thousands_are_under_way_at_once) {
