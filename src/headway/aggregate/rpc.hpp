@@ -25,8 +25,8 @@ struct RemoteError : std::runtime_error {
 
 namespace aggregate {
 
-/// Which call an answer is for: where it stands in the table of who called, and how often that place was used before, so
-/// that an answer which nobody waits for is known.
+/// Which call an answer is for: where it stands in the table of who called, and how often that place was used before,
+/// so that an answer which nobody waits for is known. No integer, which would convert to a PeId.
 struct CallNumber {
   std::uint32_t place;
   std::uint32_t uses;
@@ -237,10 +237,10 @@ Future<R> call_for_answer(Pe& pe, CallAggregator& calls, PeId destination, F run
 ///     headway::rpc(pe, 3, plain_function, 41).then([](int m) { ... });                 // anywhere
 ///
 /// What may be called and passed is as for rpc_ff. A function that is a coroutine, which returns a Task<R>, takes its
-/// arguments by value; the answer is sent when it is done. What it throws is thrown here, as RemoteError, by who takes the
-/// value; where the future was dropped nobody is told: let rpc_ff call what should end the run. The call and its answer
-/// are messages of the epoch in which rpc was called, and of its innermost at most: quiesce() returns after the answer has
-/// been handled, whether its future still lives or not.
+/// arguments by value; the answer is sent when it is done. What it throws is thrown here, as RemoteError, by who takes
+/// the value; where the future was dropped nobody is told: let rpc_ff call what should end the run. The call and its
+/// answer are messages of the epoch in which rpc was called: that, and quiesce(), wait for the answer to be handled,
+/// whether its future still lives or not.
 ///
 /// Arguments that need a destructor have names where the compiler is GCC: am::require_named_arguments.
 template <class F, class... Args>
@@ -248,8 +248,8 @@ auto rpc(CallAggregator& calls, PeId destination, F, Args&&... args) {
   am::require_named_arguments<Args...>();
   constexpr bool captureless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
   static_assert(captureless,
-                "headway: what is called on another PE is a plain function or one without captures (no std::function, no "
-                "member): pass what it needs as arguments");
+                "headway: what is called on another PE is a plain function or one without captures (no std::function, "
+                "no member): pass what it needs as arguments");
   if constexpr (captureless && (aggregate::require_argument<aggregate::Wire<std::remove_cvref_t<Args>>>() && ...)) {
     if constexpr (aggregate::require_answering<F, std::remove_cvref_t<Args>...>()) {
       using R = aggregate::AnswerTo<F, std::remove_cvref_t<Args>...>;
@@ -263,9 +263,9 @@ auto rpc(CallAggregator& calls, PeId destination, Result (*function)(Parameters.
   am::require_named_arguments<Args...>();
   if constexpr ((aggregate::require_argument<aggregate::Wire<std::remove_cvref_t<Args>>>() && ...)) {
     if constexpr (aggregate::require_answering<Function*, std::remove_cvref_t<Args>...>()) {
-      return aggregate::call_for_answer<aggregate::Answer<Result>>(calls.pe(), calls, destination,
-                                                                   aggregate::RunFunction<Function>(),
-                                                                   aggregate::reference_to<Function>(function), args...);
+      using R = aggregate::Answer<Result>;
+      return aggregate::call_for_answer<R>(calls.pe(), calls, destination, aggregate::RunFunction<Function>(),
+                                           aggregate::reference_to<Function>(function), args...);
     }
   }
 }

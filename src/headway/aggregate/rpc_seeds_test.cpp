@@ -1,5 +1,5 @@
-/// Random trees of calls, by seed, on the simulated transport, beside what a serial program makes of the same trees; and
-/// very many coroutines. All PEs live in this process, so that what leaks is seen at its end.
+/// Random trees of calls, by seed, on the simulated transport, beside what a serial program makes of the same trees;
+/// and very many coroutines. All PEs live in this process, so that what leaks is seen at its end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,8 @@ Task<> check(Pe& pe, Node root, std::optional<std::uint64_t> expected, std::uint
     if (std::string(error.what()).find("as is foreseen") == std::string::npos) throw;
   }
   if (value != expected) {
-    throw std::logic_error(fmt::format("node {} gave {}, not {}", root.number, value.value_or(0), expected.value_or(0)));
+    throw std::logic_error(
+        fmt::format("node {} gave {}, not {}", root.number, value.value_or(0), expected.value_or(0)));
   }
   ++right;
 }
@@ -251,11 +252,10 @@ TEST(TenThousandCoroutines, that_wait_for_what_never_comes_are_destroyed_when_th
     return 0;
   });
   EXPECT_EQ(result.status, exit_status::undelivered);
-  EXPECT_NE(result.text.find("20000 coroutines on PE 0 wait at the end of the run for what never comes: a call that is to "
-                             "be answered"),
-            std::string::npos)
-      << result.text;
-  EXPECT_NE(result.text.find("(10000), a task that was spawned at rpc_seeds_test.cpp:"), std::string::npos) << result.text;
+  for (const char* part : {"20000 coroutines on PE 0 wait at the end of the run for what never comes: a call that is",
+                           "(10000), a task that was spawned at rpc_seeds_test.cpp:"}) {
+    EXPECT_NE(result.text.find(part), std::string::npos) << result.text;
+  }
   EXPECT_EQ(alive, 0);
 }
 

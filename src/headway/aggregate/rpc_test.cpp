@@ -96,7 +96,8 @@ TEST(Rpc, brings_back_values_of_every_kind) {
     EXPECT_EQ(rpc(pe, next, [] { return true; }).get(), true);
     EXPECT_EQ(rpc(pe, next, [](double x) { return x / 2; }, 5.0).get(), 2.5);
     EXPECT_EQ(rpc(pe, next, [](const Point& p) { return Point{p.y, p.x}; }, Point{1, 2}).get(), (Point{2, 1}));
-    EXPECT_EQ(rpc(pe, next, [](std::string_view text) { return std::string(text) + "!"; }, "literal").get(), "literal!");
+    const auto shouted = [](std::string_view text) { return std::string(text) + "!"; };
+    EXPECT_EQ(rpc(pe, next, shouted, "literal").get(), "literal!");
     EXPECT_EQ(rpc(pe, next, [] { return std::string(); }).get(), "");
     EXPECT_EQ(rpc(pe, next, [](std::size_t n) { return std::string(n, 's'); }, std::size_t(1'000'000)).get(),
               std::string(1'000'000, 's'));
@@ -173,7 +174,8 @@ TEST(Rpc, brings_back_what_is_thrown) {
     expect_run(shape, [](Pe& pe) {
       const std::size_t next = next_of(pe);
       const std::string text = "of PE " + std::to_string(pe.id());
-      const std::string plain = remote_error_of([&] { static_cast<void>(rpc(pe, next, throw_text, text).get()); }, next);
+      const std::string plain =
+          remote_error_of([&] { static_cast<void>(rpc(pe, next, throw_text, text).get()); }, next);
       EXPECT_NE(plain.find("on PE " + std::to_string(next) + " threw: " + text), std::string::npos) << plain;
       EXPECT_NE(plain.find("int (*)(const std::"), std::string::npos) << plain;
       const std::string lambda = remote_error_of([&] { rpc(pe, next, [](int n) { throw n; }, 1).get(); }, next);
@@ -340,6 +342,31 @@ TEST(Rpc, coroutines_take_values_and_the_receivers_objects) {
   });
 }
 
+/// What GCC 12 destroys twice where it is made with braces in an expression with co_await.
+struct Label {
+  std::string text;
+  int number;
+};
+
+// The forms that the pages show, where AddressSanitizer looks on.
+TEST(Rpc, named_arguments_are_destroyed_once) {
+  expect_run({2, 1}, [](Pe& pe) {
+    const auto ask = [](Pe& here) -> Task<std::size_t> {
+      const auto length = [](const Label& label) { return label.text.size() + std::size_t(label.number); };
+      const Label label{std::string(100, 'l'), 1};
+      const std::size_t named = co_await rpc(here, next_of(here), length, label);
+      auto future = rpc(here, next_of(here), length, label);
+      std::vector<Future<std::size_t>> futures;
+      futures.push_back(std::move(future));
+      futures.push_back(rpc(here, 0, length, label));
+      const std::vector<std::size_t> both = co_await when_all(here, std::move(futures));
+      co_return named + both[0] + both[1];
+    };
+    EXPECT_EQ(run_task(pe, ask(pe)), 303u);
+    pe.quiesce();
+  });
+}
+
 TEST(RpcFf, a_function_that_is_a_coroutine_runs_to_its_end) {
   expect_run({3, 1}, [](Pe& pe) {
     DistObject<int> sum(pe, 0);
@@ -368,7 +395,10 @@ TEST(Aggregator, a_handler_that_is_a_coroutine_runs_to_its_end) {
       EXPECT_EQ(pe.quiesce(), 3 * 100 * pe.size());
       std::size_t expected = 0;
       int mine = 0;
-      for (std::size_t i = pe.id(); i < 100; i += pe.size(), mine += int(pe.size())) expected += pe.size() * (2000 + 2 * i);
+      for (std::size_t i = pe.id(); i < 100; i += pe.size()) {
+        expected += pe.size() * (2000 + 2 * i);
+        mine += int(pe.size());
+      }
       EXPECT_EQ(sum, expected);
       EXPECT_EQ(began, mine);
     });
@@ -411,7 +441,9 @@ TEST(Rpc, quiesce_counts_calls_whose_future_was_dropped) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       DistObject<std::uint64_t> calls(pe, 0u);
-      for (int i = 0; i < 500; ++i) static_cast<void>(rpc(pe, std::size_t(i) % pe.size(), add_to, calls, std::uint64_t(1)));
+      for (int i = 0; i < 500; ++i) {
+        static_cast<void>(rpc(pe, std::size_t(i) % pe.size(), add_to, calls, std::uint64_t(1)));
+      }
       static_cast<void>(rpc(pe, next_of(pe), [] { throw std::runtime_error("nobody is told"); }));
       EXPECT_EQ(pe.quiesce(), 2 * 501 * pe.size());
       EXPECT_EQ(aggregate::PendingCalls::of(pe).size(), 0u);
@@ -482,10 +514,8 @@ TEST(Rpc, a_call_that_is_never_answered_ends_the_run_and_says_so) {
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
-  EXPECT_NE(outcome.text.find("1 coroutines on PE 1 wait at the end of the run for what never comes: a call that is to be "
-                              "answered"),
-            std::string::npos)
-      << outcome.text;
+  const char* text = "1 coroutines on PE 1 wait at the end of the run for what never comes: a call that is to be ";
+  EXPECT_NE(outcome.text.find(text), std::string::npos) << outcome.text;
 }
 
 Task<> wait_and_count(Pe& pe, std::size_t target, std::uint64_t n, std::uint64_t& sum) {

@@ -80,7 +80,7 @@ void Completions::continue_next_later() {
 void Completions::require_may_wait(const char* call) const {
   if (engine_->in_handler()) {
     throw UsageError(fmt::format(
-        "{} inside a handler: a handler may not wait; make it a coroutine (one that returns headway::Task) and co_await",
+        "{} inside a handler: a handler may not wait; make it a coroutine, which returns headway::Task, and co_await",
         call));
   }
   engine_->require_may_block(Phase::future);

@@ -24,7 +24,8 @@ namespace am {
 [[noreturn]] void throw_promise_used(const char* what);
 
 /// GCC 12 destroys temporaries that are made with braces, and closures with captures, twice where they are in an
-/// expression with co_await: https://gcc.gnu.org/PR99576. A type does not say how its object was made.
+/// expression with co_await. A type does not say how its object was made, so what has a destructor must have a name:
+/// docs/decisions/0024-one-completion-type.md.
 template <class... Args>
 constexpr void require_named_arguments() {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -121,9 +122,9 @@ class [[nodiscard]] Future {
     return completion.take();
   }
 
-  /// Calls f(value), or f() for void, when it comes, as what waits is continued (Promise); at once if it is there. If it
-  /// fails instead the run ends, as it does when a handler throws; so it does if f throws. If the run ends before it
-  /// comes, f is destroyed, and the run's status is 123. The future is empty then.
+  /// Calls f(value), or f() for void, when it comes, as what waits is continued (Promise); at once if it is there. If
+  /// it fails instead the run ends, as it does when a handler throws; so it does if f throws. If the run ends before it
+  /// comes, f is destroyed, and the run's status is 123. The future is empty afterwards.
   template <class F>
   void then(F f, std::source_location place = std::source_location::current()) {
     am::Completions& owner = *untaken().owner;

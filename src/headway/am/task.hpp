@@ -72,17 +72,17 @@ class TaskPromise {
 
 }  // namespace am
 
-/// A coroutine that gives a T, by co_return, when it is done. It does nothing before it is started: by `co_await task` in
-/// another coroutine, which gives its value or throws what it threw; by spawn(), when_all() or run_task().
+/// A coroutine that gives a T, by co_return, when it is done. It does nothing before it is started: by `co_await task`
+/// in another coroutine, which gives its value or throws what it threw; by spawn(), when_all() or run_task().
 ///
 ///     headway::Task<int> sum(headway::Pe& pe) {
 ///       const int one = co_await headway::rpc(pe, 1, [](int n) { return n + 1; }, 0);
 ///       co_return one + co_await headway::rpc(pe, 2, [](int n) { return n * 2; }, one);
 ///     }
 ///
-/// The Task owns the coroutine: destroying it destroys that, wherever it waits, with all it owns, and what it waited for
-/// does not resume it. Its code runs on the thread of its PE: up to where it first waits inside what has started it,
-/// from then on in handlers. So it must not wait otherwise (get(), quiesce()), and what it refers to must live for as
+/// The Task owns the coroutine: destroying it destroys that, wherever it waits, with all it owns, and what it waited
+/// for does not resume it. Its code runs on the thread of its PE: up to where it first waits inside what has started
+/// it, from then on in handlers. So it must not wait otherwise (get(), quiesce()), and what it refers to must live for as
 /// long as it does: it takes its arguments by value, but for Pe& and objects that outlive it.
 template <class T = void>
 class [[nodiscard]] Task {
@@ -119,7 +119,9 @@ class [[nodiscard]] Task {
  private:
   explicit Task(Handle handle) : handle_(handle) {}
   Handle startable() const {
-    if (!handle_ || handle_.promise().started) throw UsageError("a task is started once, and not after it was moved from");
+    if (!handle_ || handle_.promise().started) {
+      throw UsageError("a task is started once, and not after it was moved from");
+    }
     return handle_;
   }
 
@@ -211,9 +213,9 @@ Detached drive(Completions&, Origin, Task<T> task) {
 /// Starts a task that nobody waits for. Its PE owns it, and destroys it when it is done; its value is dropped, and what
 /// it throws ends the run, as what a handler throws does. `place` names it in messages.
 ///
-/// quiesce() does not return before tasks that wait for messages, for the answers to calls say, have gone on. Tasks that
-/// still wait after the quiesce() that ends the run wait for what never comes: they are destroyed, and the run's status is
-/// 123.
+/// quiesce() does not return before tasks that wait for messages, for the answers to calls say, have gone on. Tasks
+/// that still wait after the quiesce() that ends the run wait for what never comes: they are destroyed, and the run's
+/// status is 123.
 template <class T>
 void spawn(Pe& pe, Task<T> task, std::source_location place = std::source_location::current()) {
   am::drive(am::Completions::of(pe), {"a task that was spawned", place}, std::move(task)).start();
@@ -233,8 +235,8 @@ T run_task(Pe& pe, Task<T> task) {
 
 // --- waiting for many
 
-/// Waits for all futures, and gives their values, in order. If any fail it throws, when all are there, what the first of
-/// them in that order failed with.
+/// Waits for all futures, and gives their values, in order. If any fail it throws, when all are there, what the first
+/// of them in that order failed with.
 template <class T>
   requires(!std::is_void_v<T>)
 Task<std::vector<T>> when_all(Pe&, std::vector<Future<T>> futures) {
