@@ -4,8 +4,11 @@
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/calls.hpp>
 #include <headway/aggregate/layout.hpp>
+#include <headway/aggregate/rpc.hpp>
 #include <headway/am/epoch.hpp>
+#include <headway/am/future.hpp>
 #include <headway/am/run.hpp>
+#include <headway/am/task.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/global/array.hpp>

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/call_function.hpp>
+#include <headway/am/task.hpp>
 #include <map>
 #include <span>
 #include <string_view>
@@ -165,6 +167,7 @@ class CallAggregator {
     rpc_ff(destination, static_cast<Result (*)(Parameters...)>(function), args...);
   }
 
+  Pe& pe() const { return *pe_; }
   void flush() { aggregator_.flush(); }
   AggregatorStatistics statistics() const { return aggregator_.statistics(); }
 
@@ -258,18 +261,18 @@ class CallAggregator {
     return *static_cast<T*>(find_object(pe, reference.number, &aggregate::type_tag<T>));
   }
 
+  /// One that is a coroutine has been spawned when this returns.
   template <class F, class... A>
   static void call(Pe& pe, PeId source, F function, A&&... args) {
-    if constexpr (std::is_invocable_v<F, A...>) {
-      function(std::forward<A>(args)...);
-    } else if constexpr (std::is_invocable_v<F, Pe&, A...>) {
-      function(pe, std::forward<A>(args)...);
-    } else {
-      constexpr bool callable = std::is_invocable_v<F, Pe&, PeId, A...>;
-      static_assert(callable,
-                    "headway: the function cannot be called with these arguments (const references; DistObject<T> "
-                    "arrives as T&), optionally with Pe& and PeId source before them");
-      if constexpr (callable) function(pe, source, std::forward<A>(args)...);
+    if constexpr (aggregate::require_callable<F, A...>()) {
+      using Result = aggregate::CallResult<F, A...>;
+      if constexpr (am::is_task<Result>) {
+        if constexpr (aggregate::require_kept_arguments<F>()) {
+          spawn(pe, aggregate::call_function(pe, source, function, std::forward<A>(args)...));
+        }
+      } else {
+        aggregate::call_function(pe, source, function, std::forward<A>(args)...);
+      }
     }
   }
 

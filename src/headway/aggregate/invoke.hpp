@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <headway/aggregate/call_function.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/am/pe.hpp>
 #include <string>
@@ -32,6 +33,21 @@ std::string type_name() {
   return std::string(text.substr(begin, end - begin));
 }
 
+/// What a handler returns, as a std::type_identity; nothing for what is none.
+template <class Handler, class... Parameters>
+constexpr auto result_of_handler() {
+  if constexpr (std::is_invocable_v<Handler&, Parameters...>)
+    return std::type_identity<std::invoke_result_t<Handler&, Parameters...>>();
+  else if constexpr (std::is_invocable_v<Handler&, PeId, Parameters...>)
+    return std::type_identity<std::invoke_result_t<Handler&, PeId, Parameters...>>();
+  else if constexpr (std::is_invocable_v<Handler&, Pe&, Parameters...>)
+    return std::type_identity<std::invoke_result_t<Handler&, Pe&, Parameters...>>();
+  else if constexpr (std::is_invocable_v<Handler&, Pe&, PeId, Parameters...>)
+    return std::type_identity<std::invoke_result_t<Handler&, Pe&, PeId, Parameters...>>();
+  else
+    return std::type_identity<void>();
+}
+
 /// A handler of type Handler for messages of Args. An argument arrives as const Arg&, a view by value.
 template <class Handler, class... Args>
 struct Call {
@@ -50,8 +66,12 @@ struct Call {
                                    std::is_invocable_v<const Handler&, PeId, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, Pe&, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, Pe&, PeId, Parameter<Args>...>;
+  using Result = typename decltype(result_of_handler<Handler, Parameter<Args>...>())::type;
+  /// A coroutine is spawned, and uses the captures of its handler for as long as it lives.
+  static constexpr bool is_coroutine = am::is_task<std::remove_cvref_t<Result>>;
   /// For a closure a copy per frame, whose captures may live in registers; other handlers may have mutable members.
-  using Local = std::conditional_t<is_const && std::is_trivially_copyable_v<Handler> && detail::is_closure<Handler>(),
+  using Local = std::conditional_t<is_const && !is_coroutine && std::is_trivially_copyable_v<Handler> &&
+                                       detail::is_closure<Handler>(),
                                    const Handler, Handler&>;
 
   /// One line of compile error for what is no handler.
@@ -61,13 +81,23 @@ struct Call {
                   "headway: a handler is called as handler(args...), optionally with Pe& and then PeId source before "
                   "them, where a view arrives by value and all else as a const reference");
     if constexpr (callable) {
-      static_assert(returns_void(),
-                    "headway: a handler returns nothing (one that is a coroutine is not supported yet)");
-      return returns_void();
+      if constexpr (is_coroutine) return require_kept_arguments<Handler>();
+      constexpr bool good_result = is_coroutine || std::is_void_v<Result>;
+      static_assert(good_result, "headway: a handler returns nothing (one that is a coroutine: a headway::Task)");
+      return good_result;
     }
     return false;
   }
 
+  template <class H>
+  static inline __attribute__((always_inline)) void run(H& handler, Pe& pe, PeId source, Parameter<Args>... args) {
+    if constexpr (is_coroutine)
+      spawn(pe, call(handler, pe, source, args...));
+    else
+      call(handler, pe, source, args...);
+  }
+
+ private:
   template <class H>
   static inline __attribute__((always_inline)) decltype(auto) call(H& handler, Pe& pe, PeId source,
                                                                    Parameter<Args>... args) {
@@ -79,13 +109,6 @@ struct Call {
       return handler(pe, args...);
     else
       return handler(pe, source, args...);
-  }
-
- private:
-  static constexpr bool returns_void() {
-    using Result =
-        decltype(call(std::declval<Handler&>(), std::declval<Pe&>(), PeId(), std::declval<Parameter<Args>>()...));
-    return std::is_void_v<Result>;
   }
 };
 
@@ -144,7 +167,7 @@ struct Invoker {
                                                           std::size_t bytes, PeId source) const {
     Format::template apply<read>(
         at, bytes,
-        objects, [&](auto&&... args) __attribute__((always_inline)) { Call::call(handler, pe, source, args...); });
+        objects, [&](auto&&... args) __attribute__((always_inline)) { Call::run(handler, pe, source, args...); });
   }
 };
 

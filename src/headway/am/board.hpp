@@ -9,12 +9,12 @@
 namespace headway::am {
 
 /// What a PE is doing, as far as the library knows.
-enum class Phase : std::uint32_t { starting, computing, handling, sending, quiescing, collective, epoch, condition, finished };
+enum class Phase : std::uint32_t { starting, computing, handling, sending, quiescing, collective, epoch, condition, future, finished };
 
 /// Whether a PE in that phase waits for others.
 inline bool waits(Phase phase) {
   return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective ||
-         phase == Phase::epoch || phase == Phase::condition;
+         phase == Phase::epoch || phase == Phase::condition || phase == Phase::future;
 }
 
 /// For the stall report, after "PE 3".
@@ -27,6 +27,7 @@ inline const char* describe(Phase phase) {
     case Phase::collective: return "waits in a blocking collective";
     case Phase::epoch: return "waits for the end of an epoch";
     case Phase::condition: return "waits in wait_until()";
+    case Phase::future: return "waits for a future";
     case Phase::finished: return "has finished";
     default: return "is outside the library";
   }

@@ -66,6 +66,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
 }
 
 Engine::~Engine() {
+  for (const auto& extension : extensions_) extension->end();
   if (options_.reporter != nullptr) *options_.reporter = nullptr;
 }
 

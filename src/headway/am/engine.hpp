@@ -81,6 +81,10 @@ class Extension {
   virtual ~Extension() = default;
   /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
+  /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
+  virtual std::string unfinished() const { return {}; }
+  /// The run is over: destroys what the program has left to it, while all of the engine is still there.
+  virtual void end() noexcept {}
 };
 using MakeExtension = std::unique_ptr<Extension> (*)(Pe&);
 
@@ -168,6 +172,9 @@ class Engine {
   bool flush_all(FlushReason reason);
 
   std::uint64_t quiesce();
+
+  /// The end of a run: a last quiesce(), after which nothing may be left.
+  void finish();
 
   // --- scopes
 

@@ -34,6 +34,7 @@ const char* name_of(Phase what) {
     case Phase::collective: return "a blocking collective";
     case Phase::epoch: return "the wait() of an epoch";
     case Phase::condition: return "wait_until()";
+    case Phase::future: return "waiting for a future";
     default: return "progress()";
   }
 }
@@ -125,6 +126,13 @@ std::uint64_t Engine::quiesce() {
   const std::uint64_t handled = scopes_.leave_quiescence();
   scope_began();
   return handled;
+}
+
+void Engine::finish() {
+  quiesce();
+  std::string text;
+  for (const auto& extension : extensions_) text += extension->unfinished();
+  if (!text.empty()) fail(FailureKind::undelivered, text);
 }
 
 }  // namespace headway::am

@@ -133,7 +133,7 @@ void ProcessPes::run_pe(Endpoint& endpoint, std::size_t pe, EngineOptions option
     const int status = exit_status_of((*body_)(engine.pe()));
     if (getpid() != pid_) end_process(status);  // a child that the program forked and let return: it is no PE
     board(pe).status = status;
-    if (!engine.has_failed()) engine.quiesce();
+    if (!engine.has_failed()) engine.finish();
   } catch (const RunFailed&) {  // recorded already
   } catch (const std::exception& error) {
     fail(pe, FailureKind::failed, during, error.what());

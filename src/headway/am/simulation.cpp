@@ -88,7 +88,7 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
                                .reporter = &simulation.reporter(endpoint.id())});
       const int status = body(engine.pe());
       if (status != 0) return failed(endpoint.id(), FailureKind(status), "the program returned this status");
-      engine.quiesce();
+      engine.finish();
       board_of(endpoint, endpoint.id()).phase.store(Phase::finished, std::memory_order_relaxed);
     } catch (const RunFailed& error) {
       failed(endpoint.id(), error.kind, error.what());

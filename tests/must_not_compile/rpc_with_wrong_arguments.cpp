@@ -1,0 +1,10 @@
+// expect: headway: the function cannot be called with these arguments
+#include <headway/aggregate/rpc.hpp>
+
+void use(headway::Pe& pe) {
+#ifdef HEADWAY_BAD
+  static_cast<void>(headway::rpc(pe, 0, [](int* n) { return *n; }, 1));
+#else
+  static_cast<void>(headway::rpc(pe, 0, [](int n) { return n; }, 1));
+#endif
+}
