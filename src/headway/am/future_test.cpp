@@ -107,6 +107,20 @@ TEST(Future, get_in_a_handler_is_an_error_that_says_to_make_it_a_coroutine) {
   });
 }
 
+TEST(Future, get_of_what_never_comes_is_in_the_stall_report) {
+  const Outcome outcome = catch_run(
+      {2, 1},
+      [](Pe& pe) {
+        Promise<int> promise(pe);
+        Future<int> future = promise.future();
+        if (pe.id() == 1) static_cast<void>(future.get());
+        pe.quiesce();
+      },
+      {{"HEADWAY_STALL", "1s"}});
+  EXPECT_EQ(outcome.status, exit_status::stalled) << outcome.text;
+  EXPECT_NE(outcome.text.find("waits for a future"), std::string::npos) << outcome.text;
+}
+
 TEST(Future, a_callback_gets_the_value_when_it_comes_or_at_once) {
   expect_run({1, 1}, [](Pe& pe) {
     std::vector<int> got;
