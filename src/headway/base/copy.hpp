@@ -58,6 +58,7 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
 // GCC sees an object of known size and warns of words beyond it, in branches that its size rules out.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wnonnull"
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wstringop-overread"
