@@ -1,0 +1,161 @@
+/// Connected components of a grid some of whose edges are missing: each PE joins what it has, then all join across the
+/// edges between them, by reads and compare-and-exchange of words that others have (connect of Split-C's programs).
+#include <fmt/format.h>
+
+#include <headway/headway.hpp>
+#include <options.hpp>
+#include <span>
+#include <vector>
+
+#include "grid.hpp"
+
+namespace headway::connect {
+namespace {
+
+struct Arguments {
+  Grid grid{512, 1024};
+  GlobalOptions memory;
+  std::string json;  // a file, "-", or empty for a line on standard output
+};
+
+std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App app("Connected components of a grid, on Headway's global memory; verified.", "headway-connect");
+  bench::add_value(
+      app, "--rows",
+      [&](const std::string& text) { arguments.grid.rows = bench::parse_count("--rows", text, 1, 1 << 20); }, "N",
+      "rows of nodes that each PE has [512]");
+  bench::add_value(
+      app, "--columns",
+      [&](const std::string& text) { arguments.grid.columns = bench::parse_count("--columns", text, 1, 1 << 20); }, "N",
+      "nodes of a row [1024]");
+  bench::add_value(
+      app, "--edges",
+      [&](const std::string& text) { arguments.grid.edges = bench::parse_fraction("--edges", text, true); }, "FRACTION",
+      "of the edges of the grid are there [0.3]");
+  app.add_flag_callback(
+      "--messages-only", [&] { arguments.memory.mapped = false; },
+      "reach other PEs' memory by messages also on one host, where it could be mapped");
+  bench::add_aggregator_options(app, arguments.memory.aggregation);
+  bench::add_value(
+      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
+      "write the record to FILE, or - for standard output");
+  return bench::parse_command_line(app, argc, argv);
+}
+
+/// One PE's rows. Each word names a node of its component that is not larger: chains end at the smallest.
+class Rows {
+ public:
+  /// Collective.
+  Rows(Pe& pe, GlobalMemory& memory, const Grid& grid)
+      : pe_(pe),
+        memory_(memory),
+        grid_(grid),
+        each_(grid.nodes() / pe.size()),
+        first_(pe.id() * each_),
+        parents_(pe, grid.nodes(), each_),
+        labels_(each_) {}
+
+  /// Returns the smallest node of each own one's component. Collective.
+  std::span<const std::uint64_t> run() {
+    Sets own(parents_.local(), first_);
+    const std::size_t end = first_ + each_;
+    for (std::size_t node = first_; node < end; ++node) {
+      if (grid_.leads_right(node)) own.unite(node, node + 1);
+      if (node + grid_.columns < end && grid_.leads_down(node)) own.unite(node, node + grid_.columns);
+    }
+    barrier(pe_);  // from here on others change this PE's words
+    for (std::size_t node = end - grid_.columns; node < end; ++node) {
+      if (grid_.leads_down(node)) join(node, node + grid_.columns);
+    }
+    barrier(pe_);
+    for (std::size_t i = 0; i < each_; ++i) {
+      const std::uint64_t up = parents_.local()[i];  // an own one is before it, and has its label
+      const bool is_own = up >= first_ && up != first_ + i;
+      labels_[i] = is_own ? labels_[up - first_] : find(up);
+    }
+    return labels_;
+  }
+
+  /// Words that were read or tried to be changed for that, from here on.
+  std::uint64_t accesses() const { return accesses_; }
+
+ private:
+  std::uint64_t find(std::uint64_t node) {
+    for (;;) {
+      ++accesses_;
+      const std::uint64_t up = memory_.read(parents_[node]);
+      if (up == node) return node;
+      node = up;
+    }
+  }
+  /// The larger of two ends of chains is hung below the smaller, if it is an end still.
+  void join(std::uint64_t a, std::uint64_t b) {
+    for (;;) {
+      a = find(a), b = find(b);
+      if (a == b) return;
+      if (a < b) std::swap(a, b);
+      ++accesses_;
+      if (memory_.compare_exchange(parents_[a], a, b) == a) return;
+    }
+  }
+
+  Pe& pe_;
+  GlobalMemory& memory_;
+  Grid grid_;
+  std::size_t each_, first_;
+  DistArray<std::uint64_t> parents_;
+  std::vector<std::uint64_t> labels_;
+  std::uint64_t accesses_ = 0;
+};
+
+int measure(Pe& pe, const Arguments& arguments) {
+  Grid grid = arguments.grid;
+  grid.rows *= pe.size();
+  GlobalMemory memory(pe, arguments.memory);
+  Rows rows(pe, memory, grid);
+  pe.quiesce();
+  const auto before = memory.statistics();
+  const std::int64_t begin = pe.engine().now();
+  const std::span<const std::uint64_t> labels = rows.run();
+  pe.quiesce();
+  const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+  const auto after = memory.statistics();
+  bench::FrameCounts sent;
+  for (std::size_t kind = 0; kind < after.size(); ++kind) {
+    sent = bench::joined(sent, bench::growth(before[kind], after[kind]));
+  }
+  const bench::FrameCounts frames = bench::sum_over_pes(pe, sent);
+  const std::uint64_t accesses = bench::sum_over_pes(pe, rows.accesses());
+
+  const std::vector<std::uint64_t> expected = components(grid);
+  const std::size_t first = pe.id() * labels.size();
+  std::uint64_t own_errors = 0, own_components = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    own_errors += labels[i] != expected[first + i];
+    own_components += expected[first + i] == first + i;
+  }
+  const std::uint64_t errors = bench::sum_over_pes(pe, own_errors), count = bench::sum_over_pes(pe, own_components);
+  if (pe.id() == 0) {
+    const AggregatorOptions& effective = memory.aggregation();
+    bench::Json record = bench::make_record(
+        bench::make_case(pe, "connect", effective, sizeof(std::uint64_t), accesses), seconds, errors == 0);
+    bench::add_frames(record, frames);
+    record["nodes"] = grid.nodes();
+    record["components"] = count;
+    record["errors"] = errors;
+    record["options"] = bench::options_record(effective);
+    record["options"]["mapped"] = arguments.memory.mapped;
+    bench::report(record, arguments.json);
+  }
+  return errors == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace headway::connect
+
+int main(int argc, char** argv) {
+  using namespace headway::connect;
+  Arguments arguments;
+  if (const auto status = parse(argc, argv, arguments)) return *status;
+  return headway::run(argc, argv, [&](headway::Pe& pe) { return measure(pe, arguments); });
+}

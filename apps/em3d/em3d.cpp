@@ -1,0 +1,236 @@
+/// Electromagnetic waves on a bipartite graph: in each step all electric nodes are made anew from magnetic ones, then
+/// all magnetic from electric ones. A program of Split-C's, whose values are read from other PEs, or written to those
+/// that will need them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <headway/headway.hpp>
+#include <options.hpp>
+#include <span>
+#include <vector>
+
+#include "graph.hpp"
+
+namespace headway::em3d {
+namespace {
+
+const std::array<std::string, 2> ways = {"get", "store"};
+
+struct Arguments {
+  GraphOptions graph;
+  std::size_t nodes_of_each = 4096, steps = 100;
+  std::string way = "get";
+  GlobalOptions memory;
+  std::string json;  // a file, "-", or empty for a line on standard output
+};
+
+std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App app("em3d of Split-C on Headway's global memory; verified.", "headway-em3d");
+  bench::add_value(
+      app, "--nodes",
+      [&](const std::string& text) { arguments.nodes_of_each = bench::parse_count("--nodes", text, 1, 1 << 24); }, "N",
+      "nodes of each kind that each PE has [4096]");
+  bench::add_value(
+      app, "--degree",
+      [&](const std::string& text) { arguments.graph.degree = bench::parse_count("--degree", text, 1, 1000); }, "N",
+      "nodes that each depends on [10]");
+  bench::add_value(
+      app, "--remote",
+      [&](const std::string& text) { arguments.graph.remote = bench::parse_fraction("--remote", text, true); },
+      "FRACTION", "of the edges lead to the next PE [0.2]");
+  bench::add_value(
+      app, "--steps",
+      [&](const std::string& text) { arguments.steps = bench::parse_count("--steps", text, 1, 1'000'000); }, "N",
+      "steps of all nodes [100]");
+  bench::add_value(
+      app, "--way", [&](const std::string& text) { arguments.way = bench::parse_choice("--way", text, ways); }, "NAME",
+      "get: values are read where they are needed; store: written to where they will be [get]");
+  app.add_flag_callback(
+      "--messages-only", [&] { arguments.memory.mapped = false; },
+      "reach other PEs' memory by messages also on one host, where it could be mapped");
+  bench::add_aggregator_options(app, arguments.memory.aggregation);
+  bench::add_value(
+      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
+      "write the record to FILE, or - for standard output");
+  return bench::parse_command_line(app, argc, argv);
+}
+
+/// The nodes of one kind that a PE has, and what they depend on: a number of a value of its own copies, which are of
+/// nodes that it needs, each once, ascending.
+class Half {
+ public:
+  /// Collective.
+  Half(Pe& pe, GlobalMemory& memory, const GraphOptions& graph, unsigned kind)
+      : memory_(&memory), values_(pe, graph.nodes), each_(graph.nodes / pe.size()), first_(pe.id() * each_) {
+    for (std::size_t i = 0; i < each_; ++i) values_.local()[i] = first_value(graph, kind, first_ + i);
+    for (std::size_t i = 0; i < each_; ++i) {
+      for (const Dependency& one : dependencies(graph, kind, first_ + i)) needed_.push_back(one.node);
+    }
+    std::ranges::sort(needed_);
+    needed_.erase(std::unique(needed_.begin(), needed_.end()), needed_.end());
+    for (std::size_t i = 0; i < each_; ++i) {
+      for (const Dependency& one : dependencies(graph, kind, first_ + i)) {
+        const auto place = std::ranges::lower_bound(needed_, one.node) - needed_.begin();
+        edges_.push_back({std::uint32_t(place), one.weight});
+      }
+    }
+    degree_ = graph.degree;
+    const std::size_t most = allreduce(pe, needed_.size(), [](std::size_t a, std::size_t b) { return std::max(a, b); });
+    copies_.emplace(pe, most * pe.size(), most);
+  }
+
+  /// Collective, for way store: tells the owners of what is needed where to write it.
+  void subscribe(Pe& pe, Half& other) {
+    Aggregator<std::uint64_t, GlobalPtr<double>> wishes(pe);
+    wishes.on([&](std::uint64_t node, const GlobalPtr<double>& copy) {
+      other.readers_.push_back({std::uint32_t(node - other.first_), copy});
+    });
+    for (std::size_t i = 0; i < needed_.size(); ++i) {
+      wishes.send(values_.owner(needed_[i]), needed_[i], (*copies_)[pe.id() * copies_->layout().block() + i]);
+    }
+    pe.quiesce();
+  }
+
+  /// Reads what it needs of the other kind.
+  void get(const Half& other) {
+    for (std::size_t i = 0; i < needed_.size(); ++i) memory_->get(other.values_[needed_[i]], &copies_->local()[i]);
+    memory_->sync();
+  }
+  /// Writes its values to where the other kind needs them.
+  void store() {
+    const std::span<double> values = values_.local();
+    for (const Reader& reader : readers_) memory_->store(reader.copy, values[reader.node]);
+  }
+  /// Until all that it needs was written here.
+  void wait_for_stores() { memory_->wait_for_stores(needed_.size() * sizeof(double)); }
+
+  void compute() {
+    const std::span<double> values = values_.local(), copies = copies_->local();
+    const Edge* edge = edges_.data();
+    for (double& value : values) {
+      double sum = 0;
+      for (std::size_t k = 0; k < degree_; ++k, ++edge) sum += edge->weight * copies[edge->copy];
+      value -= sum;
+    }
+  }
+
+  std::size_t needed() const { return needed_.size(); }
+  std::span<const double> values() const { return values_.local(); }
+
+ private:
+  struct Edge {
+    std::uint32_t copy;
+    double weight;
+  };
+  struct Reader {
+    std::uint32_t node;  // within this PE's
+    GlobalPtr<double> copy;
+  };
+
+  GlobalMemory* memory_;
+  DistArray<double> values_;
+  std::size_t each_, first_, degree_ = 0;
+  std::vector<std::size_t> needed_;  // nodes of the other kind
+  std::optional<DistArray<double>> copies_;  // of their values
+  std::vector<Edge> edges_;
+  std::vector<Reader> readers_;
+};
+
+/// Every PE alone, all nodes: how many of its own differ, in any bit.
+std::uint64_t count_errors(const GraphOptions& graph, std::size_t steps, std::size_t first,
+                           std::span<const double> electric, std::span<const double> magnetic) {
+  std::array<std::vector<double>, 2> values;
+  std::array<std::vector<Dependency>, 2> edges;
+  for (unsigned kind = 0; kind < 2; ++kind) {
+    for (std::size_t node = 0; node < graph.nodes; ++node) {
+      values[kind].push_back(first_value(graph, kind, node));
+      const std::vector<Dependency> all = dependencies(graph, kind, node);
+      edges[kind].insert(edges[kind].end(), all.begin(), all.end());
+    }
+  }
+  for (std::size_t step = 0; step < steps; ++step) {
+    for (unsigned kind = 0; kind < 2; ++kind) {
+      const Dependency* edge = edges[kind].data();
+      for (double& value : values[kind]) {
+        double sum = 0;
+        for (std::size_t k = 0; k < graph.degree; ++k, ++edge) sum += edge->weight * values[1 - kind][edge->node];
+        value -= sum;
+      }
+    }
+  }
+  std::uint64_t errors = 0;
+  for (std::size_t i = 0; i < electric.size(); ++i) {
+    errors += electric[i] != values[0][first + i];
+    errors += magnetic[i] != values[1][first + i];
+  }
+  return errors;
+}
+
+int measure(Pe& pe, const Arguments& arguments) {
+  GraphOptions graph = arguments.graph;
+  graph.parts = pe.size();
+  graph.nodes = arguments.nodes_of_each * pe.size();
+  GlobalMemory memory(pe, arguments.memory);
+  Half electric(pe, memory, graph, 0), magnetic(pe, memory, graph, 1);
+  const bool stores = arguments.way == "store";
+  if (stores) {
+    electric.subscribe(pe, magnetic);
+    magnetic.subscribe(pe, electric);
+  }
+  // Half a step. Nobody goes on to change what others still read, or to write where others have not read yet.
+  const auto advance = [&](Half& half, Half& from) {
+    if (stores) {
+      from.store();
+      half.wait_for_stores();
+    } else {
+      half.get(from);
+    }
+    half.compute();
+    barrier(pe);
+  };
+  pe.quiesce();
+  const auto before = memory.statistics();
+  const std::int64_t begin = pe.engine().now();
+  for (std::size_t step = 0; step < arguments.steps; ++step) {
+    advance(electric, magnetic);
+    advance(magnetic, electric);
+  }
+  pe.quiesce();
+  const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+  const auto after = memory.statistics();
+  bench::FrameCounts sent;
+  for (std::size_t kind = 0; kind < after.size(); ++kind) {
+    sent = bench::joined(sent, bench::growth(before[kind], after[kind]));
+  }
+  const bench::FrameCounts frames = bench::sum_over_pes(pe, sent);
+  const std::uint64_t values = bench::sum_over_pes(pe, (electric.needed() + magnetic.needed()) * arguments.steps);
+  const std::uint64_t errors = bench::sum_over_pes(
+      pe, count_errors(graph, arguments.steps, pe.id() * arguments.nodes_of_each, electric.values(), magnetic.values()));
+  if (pe.id() == 0) {
+    const AggregatorOptions& effective = memory.aggregation();
+    bench::Json record =
+        bench::make_record(bench::make_case(pe, "em3d", effective, sizeof(double), values), seconds, errors == 0);
+    bench::add_frames(record, frames);
+    record["nodes"] = 2 * graph.nodes;
+    record["degree"] = graph.degree;
+    record["remote"] = graph.remote;
+    record["steps"] = arguments.steps;
+    record["errors"] = errors;
+    record["options"] = bench::options_record(effective);
+    record["options"]["way"] = arguments.way;
+    record["options"]["mapped"] = arguments.memory.mapped;
+    bench::report(record, arguments.json);
+  }
+  return errors == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace headway::em3d
+
+int main(int argc, char** argv) {
+  using namespace headway::em3d;
+  Arguments arguments;
+  if (const auto status = parse(argc, argv, arguments)) return *status;
+  return headway::run(argc, argv, [&](headway::Pe& pe) { return measure(pe, arguments); });
+}
