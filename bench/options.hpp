@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <headway/base/bytes.hpp>
 #include <headway/base/settings.hpp>
@@ -52,6 +53,14 @@ inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   app.add_flag("--ordered", options.ordered, "first in, first out for each pair of PEs");
 }
 
+/// The same for a GlobalMemory, and --messages-only.
+inline void add_global_options(CLI::App& app, GlobalOptions& options) {
+  app.add_flag_callback(
+      "--messages-only", [&] { options.mapped = false; },
+      "reach other PEs' memory by messages also on one host, where it could be mapped");
+  add_aggregator_options(app, options.aggregation);
+}
+
 /// The counters' growth from `before` to `after`, on one PE. `buffer_bytes` weighs the fill.
 inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorStatistics& after) {
   FrameCounts counts;
@@ -90,6 +99,15 @@ inline FrameCounts joined(const FrameCounts& a, const FrameCounts& b) {
   sum.idle = a.idle + b.idle;
   sum.explicitly = a.explicitly + b.explicitly;
   sum.peak_buffer_bytes = a.peak_buffer_bytes + b.peak_buffer_bytes;
+  return sum;
+}
+
+/// Of all kinds of a GlobalMemory's messages together.
+template <std::size_t kinds>
+FrameCounts growth(const std::array<AggregatorStatistics, kinds>& before,
+                   const std::array<AggregatorStatistics, kinds>& after) {
+  FrameCounts sum;
+  for (std::size_t kind = 0; kind < kinds; ++kind) sum = joined(sum, growth(before[kind], after[kind]));
   return sum;
 }
 

@@ -32,10 +32,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       app, "--edges",
       [&](const std::string& text) { arguments.grid.edges = bench::parse_fraction("--edges", text, true); }, "FRACTION",
       "of the edges of the grid are there [0.3]");
-  app.add_flag_callback(
-      "--messages-only", [&] { arguments.memory.mapped = false; },
-      "reach other PEs' memory by messages also on one host, where it could be mapped");
-  bench::add_aggregator_options(app, arguments.memory.aggregation);
+  bench::add_global_options(app, arguments.memory);
   bench::add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
@@ -120,11 +117,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   pe.quiesce();
   const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const auto after = memory.statistics();
-  bench::FrameCounts sent;
-  for (std::size_t kind = 0; kind < after.size(); ++kind) {
-    sent = bench::joined(sent, bench::growth(before[kind], after[kind]));
-  }
-  const bench::FrameCounts frames = bench::sum_over_pes(pe, sent);
+  const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
   const std::uint64_t accesses = bench::sum_over_pes(pe, rows.accesses());
 
   const std::vector<std::uint64_t> expected = components(grid);

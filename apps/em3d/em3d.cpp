@@ -46,10 +46,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::add_value(
       app, "--way", [&](const std::string& text) { arguments.way = bench::parse_choice("--way", text, ways); }, "NAME",
       "get: values are read where they are needed; store: written to where they will be [get]");
-  app.add_flag_callback(
-      "--messages-only", [&] { arguments.memory.mapped = false; },
-      "reach other PEs' memory by messages also on one host, where it could be mapped");
-  bench::add_aggregator_options(app, arguments.memory.aggregation);
+  bench::add_global_options(app, arguments.memory);
   bench::add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
@@ -199,11 +196,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   pe.quiesce();
   const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const auto after = memory.statistics();
-  bench::FrameCounts sent;
-  for (std::size_t kind = 0; kind < after.size(); ++kind) {
-    sent = bench::joined(sent, bench::growth(before[kind], after[kind]));
-  }
-  const bench::FrameCounts frames = bench::sum_over_pes(pe, sent);
+  const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
   const std::uint64_t values = bench::sum_over_pes(pe, (electric.needed() + magnetic.needed()) * arguments.steps);
   const std::uint64_t errors = bench::sum_over_pes(
       pe, count_errors(graph, arguments.steps, pe.id() * arguments.nodes_of_each, electric.values(), magnetic.values()));

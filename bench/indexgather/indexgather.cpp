@@ -40,10 +40,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   add_value(
       app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
       "get (split-phase), read (one after the other) [get]");
-  app.add_flag_callback(
-      "--messages-only", [&] { arguments.memory.mapped = false; },
-      "reach other PEs' memory by messages also on one host, where it could be mapped");
-  add_aggregator_options(app, arguments.memory.aggregation);
+  add_global_options(app, arguments.memory);
   add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
@@ -119,9 +116,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   pe.quiesce();
   const double seconds = max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const auto after = memory.statistics();
-  FrameCounts sent;
-  for (std::size_t kind = 0; kind < after.size(); ++kind) sent = joined(sent, growth(before[kind], after[kind]));
-  const FrameCounts frames = sum_over_pes(pe, sent);
+  const FrameCounts frames = sum_over_pes(pe, growth(before, after));
   const std::uint64_t errors = sum_over_pes(pe, gather.errors(values));
   if (pe.id() == 0) {
     const AggregatorOptions& effective = memory.aggregation();
