@@ -8,7 +8,6 @@
 #include <headway/base/random.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
-#include <memory>
 #include <options.hpp>
 #include <span>
 #include <vector>

@@ -30,9 +30,10 @@ class Receiver : public Core {
   /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
   ///
   /// `ahead`, if given, is called like the handler for each message of a frame 32 messages before it is handled (for
-  /// messages that are read into objects, for up to 64 before the first of them is): to prefetch what the handler will
-  /// touch, where that is larger than the cache. It is not called for messages by themselves, nor where messages carry their source or may have more than
-  /// one hop to go; where they may have one, for those of fixed size up to 64 bytes.
+  /// messages that are read into objects, for up to 64 before the first of them is): to prefetch what the handler
+  /// will touch, where that is larger than the cache. It is not called for messages by themselves, nor where messages
+  /// carry their source or may have more than one hop to go; where they may have one, for those of fixed size up to
+  /// 64 bytes.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
   ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });

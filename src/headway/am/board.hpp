@@ -9,7 +9,9 @@
 namespace headway::am {
 
 /// What a PE is doing, as far as the library knows.
-enum class Phase : std::uint32_t { starting, computing, handling, sending, quiescing, collective, epoch, condition, future, finished };
+enum class Phase : std::uint32_t {
+  starting, computing, handling, sending, quiescing, collective, epoch, condition, future, finished
+};
 
 /// Whether a PE in that phase waits for others.
 inline bool waits(Phase phase) {

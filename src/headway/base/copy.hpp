@@ -55,7 +55,7 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
 
 #pragma GCC diagnostic pop
 
-// GCC sees an object of known size and warns of words beyond it, in branches that its size rules out.
+// GCC sees an object of known size, or none, and warns of words beyond it, in branches that its size rules out.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wnonnull"

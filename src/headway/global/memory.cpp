@@ -14,7 +14,7 @@ namespace {
 
 AggregatorOptions named(AggregatorOptions options, std::string name) {
   options.name = std::move(name);
-  // Who waits for an answer depends on it that nobody keeps it back.
+  // Else answers would lie in buffers of PEs that have nothing else to do.
   options.flush_when_idle = true;
   return options;
 }
@@ -120,11 +120,9 @@ GlobalMemory::Bytes GlobalMemory::gather(Offsets offsets, std::size_t bytes,
   const auto copy = [&]<class W>(std::type_identity<W>) {
     W* const to = reinterpret_cast<W*>(words.data());
     const std::uint64_t end = own_.size();
-    std::uint64_t wrong = 0;
     for (std::size_t i = 0; i < offsets.size(); ++i) {
       const std::uint64_t offset = offsets[i];
-      wrong |= std::uint64_t(offset >= end) | (offset & (sizeof(W) - 1));
-      if (wrong != 0) [[unlikely]]
+      if (offset >= end || (offset & (sizeof(W) - 1)) != 0) [[unlikely]]
         (void)checked(offset, sizeof(W), true);
       to[i] = std::atomic_ref(*reinterpret_cast<W*>(own_.data() + offset)).load(std::memory_order_relaxed);
     }
@@ -205,7 +203,9 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
   const Pending pending = pending_at(slot);
   if (pending.bytes == for_batch) {
     Batch& batch = *static_cast<Batch*>(pending.to);
-    if (bytes.size() != std::size_t(batch.count) * batch.bytes) throw FormatError("more or fewer words come than were asked for");
+    if (bytes.size() != std::size_t(batch.count) * batch.bytes) {
+      throw FormatError("more or fewer words come than were asked for");
+    }
     free_slot(std::uint32_t(slot));
     gets_in_flight_ -= batch.count;
     give_batch(batch, bytes);
@@ -371,6 +371,7 @@ void GlobalMemory::sync() {
 }
 
 void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
+  pe_->engine().require_may_block(am::Phase::condition);
   stored_taken_ += bytes;
   wait_until(*pe_, [&] { return stored_bytes_ >= stored_taken_; });
 }

@@ -101,8 +101,9 @@ class Endpoint {
   /// The only clock the layers above use for decisions, in nanoseconds.
   virtual std::int64_t now() const = 0;
 
-  /// Memory of `pe` that programs share, zero until it is written: where it lies in this process. Empty where this PE cannot reach it by load and store; its own it always can, unless the system has none to
-  /// give. Costs only what is touched. Throws SystemError.
+  /// Memory of `pe` that programs share, zero until it is written: where it lies in this process. Empty where this PE
+  /// cannot reach it by load and store; its own it always can, unless the system has none to give. Costs only what is
+  /// touched. Throws SystemError.
   virtual std::span<std::byte> pool(std::size_t /*pe*/) { return {}; }
 
   /// A page of `pe` that every PE and the supervisor can read: the layer above lays it out. Zero at first.
