@@ -118,7 +118,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
   using Core::fills, Core::write_length;
-  using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::claim_alone, Core::message_of;
+  using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
+  using Core::claim_large, Core::message_of;
   using Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
   using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
   using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
@@ -255,7 +256,14 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   }
 
   bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
-    if (!keeps_order_by_route() && bytes <= alone_bytes_max()) return send_alone(destination, bytes, wait, args...);
+    if (!keeps_order_by_route()) {
+      if (bytes <= part_bytes_max()) return send_alone(destination, bytes, wait, args...);
+      if (bytes <= alone_bytes_max(destination)) {
+        if (const am::OpenFrame frame = claim_large(destination, bytes, wait)) {
+          return send_in_frame(destination, frame, bytes, args...);
+        }
+      }
+    }
     typename Format::Pieces pieces;
     Format::split(pieces, args...);
     return keeps_order_by_route() ? send_in_order(destination, pieces.parts, bytes, wait)
@@ -268,7 +276,10 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);
     }
     const am::OpenFrame frame = claim_alone(destination, bytes, wait);
-    if (!frame) return false;
+    return frame && send_in_frame(destination, frame, bytes, args...);
+  }
+
+  bool send_in_frame(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
       Format::pack(message_of(frame), args...);
     } catch (...) {

@@ -24,6 +24,26 @@ am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait
                               : store.claim_or_spill(destination, frame_bytes, 0);
 }
 
+/// Who waits for so much memory has as good as no chance where handlers go on claiming what comes back: once they have
+/// claimed as much as that, small frames must do.
+am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
+  if (wait == Wait::no || !engine_->may_block()) {
+    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
+  }
+  std::uint64_t held = store.outstanding_bytes_with_hops(0), claimed_by_others = 0;
+  bool has_room = false;
+  const auto is_decided = [&] {
+    has_room = !store.queued(destination, 0) && !store.spilling() && store.has_room(destination, frame_bytes, 0);
+    const std::uint64_t before = std::exchange(held, store.outstanding_bytes_with_hops(0));
+    if (held > before) claimed_by_others += held - before;
+    return has_room || claimed_by_others > frame_bytes;
+  };
+  if (!is_decided()) engine_->wait_until(is_decided, am::Phase::sending, std::uint32_t(destination));
+  return has_room ? store.try_claim(destination, frame_bytes, 0) : am::OpenFrame();
+}
+
 /// After a message by itself: as often as with direct().
 void Core::poll_now_and_then() {
   if (++posts_ % posts_per_poll_alone == 0) [[unlikely]]
@@ -123,9 +143,9 @@ bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t fram
 }
 
 bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
-  const std::size_t part_max = alone_bytes_max() - sizeof(PartHeader);
+  const std::size_t part_max = part_bytes_max();
   if (wait == Wait::no) {
-    if (!room_for(destination, 0, alone_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
+    if (!room_for(destination, 0, part_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
     const DeferHandlers nobody_takes_it(engine_->pe());
     return send_in_parts(destination, pieces, bytes, Wait::yes);
   }
@@ -139,7 +159,8 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     std::memcpy(message_of(frame), &part, sizeof part);
     reader.read(message_of(frame) + sizeof part, n);
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
-    post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, offset == 0 ? 1 : 0, frame_of_part);
+    const bool last = offset + n == bytes;
+    post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, last ? 1 : 0, frame_of_part);
     poll_now_and_then();
     offset += n;
   }
@@ -181,17 +202,30 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   return true;
 }
 
-/// What has come justifies a few times as much: copying on costs little then, whatever a first part promises.
+/// Addresses for all of it, whatever a first part promises, or for a few times what has come where that is very much:
+/// memory comes with what is written there.
 void Core::make_room(Partial& partial, std::uint64_t bytes) {
-  constexpr std::uint64_t growth = 8, alignment = 64;
-  if (bytes <= partial.capacity) return;
-  partial.capacity = std::min(partial.total, bytes * growth);
-  std::unique_ptr<std::byte[]> memory(new std::byte[partial.capacity + alignment]);
-  const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
-  std::byte* const message = memory.get() + (align_up(address, alignment) - address);
-  if (partial.received != 0) std::memcpy(message, partial.message, partial.received);
-  partial.memory = std::move(memory);
-  partial.message = message;
+  constexpr std::uint64_t growth = 8, promised_max = 1_GiB;
+  if (bytes <= partial.memory.bytes()) return;
+  const std::uint64_t wanted = std::min(partial.total, std::max(bytes * growth, promised_max));
+  if (partial.received != 0) return partial.memory.grow(wanted);
+  if (part_memory_.keeps_any()) engine_->count_open_buffers(-1);
+  partial.memory = part_memory_.take(wanted);
+  if (part_memory_.keeps_any()) engine_->count_open_buffers(1);
+}
+
+/// What is kept counts as an open buffer, for the engine to ask when it is due.
+void Core::drop_whole() {
+  if (part_memory_.keeps_any()) engine_->count_open_buffers(-1);
+  part_memory_.give(std::move(whole_.memory), engine_->now());
+  if (part_memory_.keeps_any()) engine_->count_open_buffers(1);
+  whole_ = {};
+}
+
+void Core::forget_part_memory() {
+  if (!part_memory_.keeps_any()) return;
+  part_memory_.forget();
+  engine_->count_open_buffers(-1);
 }
 
 std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {
@@ -211,16 +245,15 @@ std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* 
   }
   Partial& partial = found == partial_.end() ? partial_[key] : found->second;
   partial.total = header.total;
-  const bool moves = received != 0 && received + header.bytes > partial.capacity;
   make_room(partial, received + header.bytes);
-  std::memcpy(partial.message + header.offset, part + sizeof header, header.bytes);
+  std::memcpy(partial.memory.at() + header.offset, part + sizeof header, header.bytes);
   partial.received += header.bytes;
   const bool whole = partial.received == partial.total;
-  count_copies(whole ? 1 : 0, header.bytes + (moves ? received : 0));
+  count_copies(whole ? 1 : 0, header.bytes);
   if (!whole) return {};
   whole_ = std::move(partial);
   partial_.erase(key);
-  return {whole_.message, whole_.total};
+  return {whole_.memory.at(), whole_.total};
 }
 
 }  // namespace headway::aggregate

@@ -13,7 +13,15 @@ namespace {
 
 // Those whose size adapts start with this, and are at least that large, if one may be.
 constexpr std::size_t first_buffer_bytes = 4_KiB, least_buffer_bytes = 1_KiB;
-constexpr std::size_t alone_frame_bytes_max = 256_KiB;
+// Of a message by itself: as much as one target may hold; straight from writer to reader it is copied once. To other
+// hosts no more than receives that are kept posted hold, and credit is meant for.
+constexpr std::size_t alone_frame_bytes_max = 64_MiB, alone_frame_bytes_max_between_hosts = 256_KiB;
+constexpr std::size_t alone_share = 4, alone_share_between_hosts = 16;
+// Of a part: so many are on their way or rest that they leave the writer's own cache before they are read, and the
+// reader copies one while the next is written.
+constexpr std::size_t part_frame_bytes_max = 128_KiB, part_share = 16;
+// Of what messages in parts are put together in, kept for the next one, in budgets.
+constexpr std::size_t kept_budgets = 4;
 
 std::size_t bytes_of(const am::OpenFrame& frame) {
   return std::size_t(frame.end - reinterpret_cast<const std::byte*>(frame.frame));
@@ -49,7 +57,8 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       // one alone gains nothing from a buffer
       capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
       timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
-      delay_cost_{engine_->endpoint().costs().overhead_ns, timeout_ns_ == am::never ? 0 : options_.delay_cost} {
+      delay_cost_{engine_->endpoint().costs().overhead_ns, timeout_ns_ == am::never ? 0 : options_.delay_cost},
+      part_memory_(kept_budgets * engine_->store().budget_bytes()) {
   options_.name = name_;
   find_host();
   enter_scope(engine_->scope());
@@ -60,6 +69,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
 Core::~Core() {
   if (engine_->has_failed()) return;
   flush_now();  // never blocks; what finds no room waits with the PE
+  forget_part_memory();
   engine_->remove_handler(id_);
 }
 
@@ -80,8 +90,13 @@ void Core::lay_out(bool ready) {
   if (has_stages || route_.is_over_hosts()) frame_bytes_ = stage_bytes();
   if (options_.topology.scheme == Scheme::wsp && route_.is_over_processes()) sorted_level_ = levels - 2;
   by_value_bytes_max_ = padding_ == 0 ? std::min<std::size_t>(engine_->endpoint().by_value_bytes_max(), 32) : 0;
-  alone_frame_bytes_ =
-      std::max(std::min(alone_frame_bytes_max, engine_->store().budget_bytes() / 16), std::size_t(buffer_bytes_min));
+  const std::size_t budget = engine_->store().budget_bytes();
+  const auto share_of = [&](std::size_t share, std::size_t most) {
+    return std::max(std::min(most, budget / share), std::size_t(buffer_bytes_min));
+  };
+  alone_frame_bytes_ = share_of(alone_share, alone_frame_bytes_max);
+  alone_frame_bytes_between_hosts_ = share_of(alone_share_between_hosts, alone_frame_bytes_max_between_hosts);
+  part_frame_bytes_ = share_of(part_share, part_frame_bytes_max);
 
   const std::size_t content = frame_bytes_ - frame_overhead - padding_;
   const auto cutoff_bytes = std::size_t(options_.cutoff * double(frame_bytes_));
@@ -387,6 +402,7 @@ std::int64_t Core::due() const {
   for (const auto& set : sets_) {
     if (!set->empty()) due = std::min(due, set->cold[set->first_open].due);
   }
+  due = std::min(due, part_memory_.due());
   return merger_ == nullptr ? due : std::min(due, merger_->due());
 }
 
@@ -398,6 +414,7 @@ bool Core::flush_due(std::int64_t now) {
     }
   }
   if (merger_ != nullptr) any |= merger_->flush_due(now);
+  if (part_memory_.due() <= now) forget_part_memory();
   return any;
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
+#include <headway/aggregate/part_memory.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
@@ -147,7 +148,7 @@ class Core : public am::FrameHandler {
   /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
   /// message.
   bool passes(std::uint32_t slot, std::size_t bytes) {
-    if (is_open(slot) || bytes > alone_bytes_max()) return false;
+    if (is_open(slot) || bytes > part_bytes_max()) return false;
     return (delay_cost_.any() && comes_too_late(slot, bytes)) ||
            gatherings_[slot].passes(engine_->times_idle());
   }
@@ -219,11 +220,19 @@ class Core : public am::FrameHandler {
   }
 
   /// A message by itself in one frame: claims the frame, whose message goes to message_of() and which post_alone()
-  /// sends. For messages up to alone_bytes_max(). Empty only for Wait::no.
+  /// sends. For messages up to part_bytes_max(). Empty only for Wait::no.
   am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait);
   std::byte* message_of(const am::OpenFrame& frame) const { return frame.frame->payload() + padding_; }
   void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes);
-  std::size_t alone_bytes_max() const { return alone_frame_bytes_ - frame_overhead - padding_; }
+  /// The same for those up to alone_bytes_max(). Empty too where the message had better go in parts: from a handler
+  /// that finds no room, or where free frame memory lies in smaller pieces.
+  am::OpenFrame claim_large(std::size_t destination, std::size_t bytes, Wait wait);
+  /// Without its PartHeader.
+  std::size_t part_bytes_max() const { return part_frame_bytes_ - frame_overhead - padding_ - sizeof(PartHeader); }
+  std::size_t alone_bytes_max(std::size_t destination) const {
+    const std::size_t frame = leaves_host(destination) ? alone_frame_bytes_between_hosts_ : alone_frame_bytes_;
+    return frame - frame_overhead - padding_;
+  }
 
   /// The same for one of up to by_value_bytes_max() bytes (32 at most), which needs no frame memory: `message` is a
   /// frame of the caller's that holds it. False only for Wait::no.
@@ -243,7 +252,7 @@ class Core : public am::FrameHandler {
   /// Takes in a part, with no more memory than a few times what has come of its message; returns the whole message once
   /// the last one is there, until drop_whole(); else empty data.
   std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
-  void drop_whole() { whole_ = {}; }
+  void drop_whole();
 
   std::size_t padding() const { return padding_; }
 
@@ -279,9 +288,8 @@ class Core : public am::FrameHandler {
 
  private:
   struct Partial {
-    std::unique_ptr<std::byte[]> memory;
-    std::byte* message = nullptr;  // in memory, aligned; received <= capacity <= total
-    std::uint64_t total = 0, received = 0, capacity = 0;
+    Mapping memory;  // received <= its bytes
+    std::uint64_t total = 0, received = 0;
   };
 
   /// For sort(), by key: messages, then where the next one goes, in messages and in bytes.
@@ -289,7 +297,8 @@ class Core : public am::FrameHandler {
     std::size_t messages = 0, bytes = 0;
   };
 
-  static void make_room(Partial& partial, std::uint64_t bytes);
+  void make_room(Partial& partial, std::uint64_t bytes);
+  void forget_part_memory();
   void find_host();
   void lay_out(bool ready);
   SizeLimits limits_of(std::size_t frame_bytes, std::size_t per_message_most) const;
@@ -356,6 +365,7 @@ class Core : public am::FrameHandler {
   std::size_t capacity_wanted_;  // of a buffer, so that messages of fixed size gather at all
   std::int64_t timeout_ns_;
   DelayCost delay_cost_;
+  PartMemory part_memory_;
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;
@@ -364,6 +374,7 @@ class Core : public am::FrameHandler {
   std::size_t padding_ = 0;        // before the first message, for its alignment
   std::size_t by_value_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
+  std::size_t alone_frame_bytes_between_hosts_ = 0, part_frame_bytes_ = 0;
   std::vector<Entry> entries_;         // by level
   std::vector<SlotEntry> slot_entries_;
   std::byte unread_entry_[8];

@@ -44,7 +44,13 @@ class FrameStore {
   /// budget.
   [[nodiscard]] OpenFrame try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
 
-  /// The same in the PE's own memory, outside the budget. Throws UsageError when the spill reaches its cap.
+  /// Whether the budget has room for such a frame; its memory may still lie in pieces that are too small.
+  [[nodiscard]] bool has_room(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
+    reclaim();
+    return within_budget(target, endpoint_->block_bytes(frame_bytes), class_of(hops_left));
+  }
+
+  /// try_claim in the PE's own memory, outside the budget. Throws UsageError when the spill reaches its cap.
   [[nodiscard]] OpenFrame spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
 
   /// try_claim, or else spill: never blocks. Behind frames that wait it always spills, for what cannot go before them

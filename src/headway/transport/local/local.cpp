@@ -45,6 +45,10 @@ std::size_t rest_bytes() {
   return 2 * caches.own <= caches.share ? 2 * caches.own : 0;
 }
 
+/// Whether its block was written in small pieces, or is one of many that follow one another and are read to be copied:
+/// parts complete no message, but for the last ones.
+bool rests(const FrameHeader& header) { return header.count != 1; }
+
 Fences fences_of(const Segment& segment) {
   return segment.header().sleepers_fence != 0 ? Fences::sleeper : Fences::both_sides;
 }
@@ -152,7 +156,7 @@ std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uin
   returns_.take_all([&](std::uint64_t at) {
     std::byte* const block = came_back(at);  // before anything is read of it: it may be anywhere
     const Frame& frame = *reinterpret_cast<const Frame*>(block);
-    if (frame.header.count > 1)
+    if (rests(frame.header))
       arena_.free_to_rest(block);
     else
       arena_.free(block);

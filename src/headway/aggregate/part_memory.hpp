@@ -1,0 +1,59 @@
+/// Memory that messages in parts are put together in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/am/engine.hpp>
+#include <utility>
+#include <vector>
+
+namespace headway::aggregate {
+
+/// Addresses, whose pages come as they are written.
+class Mapping {
+ public:
+  Mapping() = default;
+  /// Of at least `bytes`. Throws SystemError where the system has no more.
+  explicit Mapping(std::size_t bytes);
+  Mapping(Mapping&& other) noexcept : at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping();
+
+  /// To at least `bytes`: what lies there goes along, without a copy, perhaps to other addresses.
+  void grow(std::size_t bytes);
+
+  std::byte* at() const { return at_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Gives such memory out, and keeps some of what comes back for the next messages, because pages that come anew cost
+/// several times what it costs to write to them: for a tenth of a second after the last one came back. For one PE.
+class PartMemory {
+ public:
+  explicit PartMemory(std::size_t kept_bytes_max) : kept_bytes_max_(kept_bytes_max) {}
+
+  Mapping take(std::size_t bytes);
+  void give(Mapping memory, std::int64_t now);
+
+  bool keeps_any() const { return !kept_.empty(); }
+  std::size_t kept_bytes() const { return kept_bytes_; }
+  /// When what is kept should go, else am::never.
+  std::int64_t due() const { return keeps_any() ? due_ : am::never; }
+  void forget();
+
+ private:
+  std::size_t kept_bytes_max_;
+  std::vector<Mapping> kept_;  // the one that came back last is the last
+  std::size_t kept_bytes_ = 0;
+  std::int64_t due_ = am::never;
+};
+
+}  // namespace headway::aggregate
