@@ -144,7 +144,7 @@ TEST(Limit, messages_between_memory_of_both_are_verified_each_way_and_in_buffers
   for (const char* bench : {"trip-mapped", "trip-pieces", "trip-cma"}) {
     for (const char* buffers : {"reused", "fresh"}) {
       for (const char* bytes : {"8", "9", "77", "4096", "100001", "3000000"}) {
-        if (buffers == std::string("fresh") && bytes != std::string("100001")) continue;  // many bytes, whatever the size
+        if (buffers == std::string("fresh") && bytes != std::string("100001")) continue;  // a set is large
         const Arguments arguments = {"--bench", bench, "--bytes", bytes, "--messages", "20", "--buffers", buffers};
         SCOPED_TRACE(bench + std::string(" ") + bytes + " " + buffers);
         const Json record = record_of(arguments);
@@ -218,7 +218,8 @@ TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
     Arguments arguments, named;
   };
   const std::vector<Refusal> refusals = {
-      {{"--bench", "rings"}, {"--bench", "'rings'", "updates, ring, latency, copy, cma, trip-mapped, trip-pieces, trip-cma"}},
+      {{"--bench", "rings"},
+       {"--bench", "'rings'", "updates, ring, latency, copy, cma, trip-mapped, trip-pieces, trip-cma"}},
       {{"--pes", "0"}, {"--pes", "'0'", "1 to 64"}},
       {{"--pes", "65"}, {"--pes", "'65'", "1 to 64"}},
       {{"--pattern", "both"}, {"--pattern", "'both'", "one-way, both-ways, pairs, others"}},

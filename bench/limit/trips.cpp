@@ -17,7 +17,7 @@
 namespace headway::limit {
 namespace {
 
-constexpr std::size_t piece_bytes_max = std::size_t(256) << 10, depth = 8;
+constexpr std::size_t piece_bytes_max = std::size_t(256) << 10, depth = 64;
 constexpr std::size_t piece_stride = piece_bytes_max + cache_line;  // room behind it for copies in wide pieces
 
 /// What a PE shares with the other; its messages, or its pieces, follow.
@@ -244,12 +244,13 @@ Job mapped_trips_job(const Options& options) {
 Job pieces_trips_job(const Options& options) {
   std::vector<NamedWay<Pieces>> ways;
   const auto add = [&](const char* name, Copy copy) {
-    for (const std::size_t kibi : {16, 32, 64, 128, 256}) {
+    for (const std::size_t kibi : {16, 64, 256}) {
       ways.push_back({std::string(name) + ", pieces of " + std::to_string(kibi) + "K", {copy, kibi << 10}});
     }
   };
-  add("libc", copy_libc);
-  add("wide", copy_wide);
+  for (const CopyFormulation& one : copies) {
+    if (one.copy != copy_words) add(one.name, one.copy);
+  }
   return trips_job(options, std::move(ways), false, depth * piece_stride);
 }
 
