@@ -108,7 +108,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       throw SettingError(fmt::format("--buffer-bytes: '{}' is not allowed; allowed is 8 to 64M", t));
     }
   });
-  add("--buffers", "NAME", "zerocopy: reused (the same for all messages) or fresh (memory that is in no cache) [reused]",
+  add("--buffers", "NAME", "zerocopy: reused (the same for all messages) or fresh (in no cache) [reused]",
       [&](const std::string& t) { arguments.buffers = bench::parse_choice("--buffers", t, bench::buffer_kinds); });
   app.add_flag("--touch", arguments.touch, "zerocopy: the receiver adds up the words of each message");
   add("--json", "FILE", "write the record to FILE, or - for standard output",

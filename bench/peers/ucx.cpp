@@ -1,4 +1,4 @@
-/// headway-peer-ucx: zerocopy's work between two processes on UCX's tagged messages, as UCX is where it is told nothing.
+/// headway-peer-ucx: zerocopy's work between two processes on UCX's tagged messages, as UCX is when told nothing.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

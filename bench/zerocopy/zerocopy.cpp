@@ -1,12 +1,12 @@
-/// Pairs of PEs: one message out of memory that is written but at its ends to the partner, and one back. How it travels
-/// is a way, a class that has
+/// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How it
+/// travels is a way, a class that has
 ///
-///     Way(pe, options)                collective
-///     on(arrived)                     arrived(index, data) is called when a message is here, data being all of it where
-///                                     its receiver may read it until arrived() returns; in a handler, or in wait_until()
-///     issue(partner, index, data)     begins to send; data stays as it is until the partner's next message has arrived
-///     wait_until(done)                until done() holds, which reads what arrived() changes
-///     statistics(), options()         of what carries it
+///     Way(pe, options)              collective
+///     on(arrived)                   arrived(index, data) is called when a message is here, in a handler or in
+///                                   wait_until(); all of it is in data, which stays until arrived() returns
+///     issue(partner, index, data)   begins to send; data stays as it is until the partner's next message has arrived
+///     wait_until(done)              until done() holds, which reads what arrived() changes
+///     statistics(), options()       of what carries it
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -24,8 +24,8 @@
 namespace headway::bench {
 namespace {
 
-/// Answers up to this size are sent when the message has arrived, maybe by its handler; larger ones by the main program,
-/// which waits for room where a handler would have its message copied aside.
+/// Answers up to this size are sent when the message has arrived, maybe by its handler; larger ones by the main
+/// program, which waits for room where a handler would have its message copied aside.
 constexpr std::size_t answered_at_once_bytes_max = 64 * 1024;
 
 struct Arguments {
@@ -39,7 +39,7 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("One message to the partner and back, between pairs of PEs, out of memory that stays as it is; verified.",
+  CLI::App app("One message to the partner and back between pairs of PEs, out of memory that stays as it is; verified.",
                "headway-zerocopy");
   const auto option = [&](const char* name, const char* value, const std::string& help,
                           std::function<void(const std::string&)> store) {
