@@ -78,7 +78,7 @@ Json ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
 }
 
 /// Runs all rounds of a group. The records come with the ratios of each case to the first, with their bounds, and to
-/// the best peer, and as fractions of each limit.
+/// the best peer, and as fractions of each peer and each limit.
 std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Progress& progress) {
   using Role = BenchCase::Role;
   for (BenchCase& started : group.cases) choose_bucket_size(started, plan.limit, progress);
@@ -110,6 +110,10 @@ std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Pr
     ratio_to[measured[first].label] = in_pairs["median"];
     if (best_peer < measured.size()) {
       ratio_to[measured[best_peer].label] = ratios(rounds[i], rounds[best_peer])["median"];
+    }
+    for (std::size_t peer = 0; peer < measured.size(); ++peer) {
+      if (group.cases[peer].role != Role::peer || peer == i) continue;
+      measured[i].record["of_peers"][measured[peer].label] = ratios(rounds[i], rounds[peer]);
     }
     measured[i].record["label"] = measured[i].label;
     measured[i].record["ratio_to"] = std::move(ratio_to);

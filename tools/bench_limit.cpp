@@ -15,7 +15,7 @@ namespace {
 
 // What headway-limit takes.
 constexpr std::size_t limit_pes_max = 64;
-constexpr std::uint64_t limit_bytes_min = 8, limit_bytes_max = 4_MiB;
+constexpr std::uint64_t limit_bytes_min = 8, limit_bytes_max = 4_MiB, trip_bytes_max = 64_MiB;
 constexpr unsigned limit_log2_max = 36;
 constexpr std::uint64_t limit_buffers_min = 2, limit_buffers_max = 32;
 
@@ -45,12 +45,14 @@ void check(const std::string& mode, const Settings& settings) {
   }
 }
 
-void check_bytes(const std::string& mode, const std::string& bytes) {
+void check_bytes(const std::string& mode, const std::string& bytes, std::uint64_t most = limit_bytes_max) {
   const std::uint64_t size = std::stoull(bytes);
-  if (size >= limit_bytes_min && size <= limit_bytes_max) return;
+  if (size >= limit_bytes_min && size <= most) return;
   refuse(mode, fmt::format("with --bytes {}; allowed is {} to {}", bytes, format_bytes(limit_bytes_min),
-                           format_bytes(limit_bytes_max)));
+                           format_bytes(most)));
 }
+
+bool is_of_trips(const std::string& mode) { return std::ranges::find(trip_limits, mode) != trip_limits.end(); }
 
 /// Of limit-N; 0: of limit.
 std::uint64_t buffers_of(const std::string& mode) {
@@ -120,7 +122,33 @@ BenchGroup copy_group(const std::string& bench, const std::string& title, std::s
 
 }  // namespace
 
-void check_limit_mode(const std::string& mode) { buffers_of(mode); }
+void check_limit_mode(const std::string& mode) {
+  if (!is_of_trips(mode)) buffers_of(mode);
+}
+
+std::vector<BenchCase> limits_of_trips(const Request& request, const std::string& mode, const Work& work,
+                                       const Settings& settings) {
+  if (mode != limit_mode && !is_of_trips(mode)) {
+    refuse(mode, fmt::format("for {}; allowed are {}, {}", request.bench, limit_mode, fmt::join(trip_limits, ", ")));
+  }
+  check(mode, settings);
+  check_bytes(mode, work.bytes, trip_bytes_max);
+  if (settings.pes != 2) refuse(mode, fmt::format("for {} on {} PEs; allowed is 2", request.bench, settings.pes));
+  if (request.touch) refuse(mode, "with --touch; its loops look at both ends");
+  const std::string trips = request.messages.empty()
+                                ? std::to_string(bench::default_messages(request.bench, std::stoull(work.bytes)))
+                                : request.messages;
+  std::vector<BenchCase> cases;
+  for (const std::string& limit : trip_limits) {
+    if (mode != limit_mode && mode != limit) continue;
+    const std::string loop = "trip-" + limit.substr(std::string_view(limit_of_buffers).size());
+    BenchCase& made = cases.emplace_back(limit_case(
+        limit, {"--bench", loop, "--bytes", work.bytes, "--buffers", work.buffers, "--messages", trips}, settings.pes,
+        settings));
+    made.role = BenchCase::Role::limit;
+  }
+  return cases;
+}
 
 BenchCase limit_of_table(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
   check(mode, settings);

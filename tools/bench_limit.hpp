@@ -17,6 +17,10 @@ BenchCase limit_of_table(const Request& request, const std::string& mode, const 
 BenchCase limit_of_messages(const Request& request, const std::string& mode, const Work& work,
                             const Settings& settings);
 
+/// The same for zerocopy: the loop that `mode` names, or of limit all of them.
+std::vector<BenchCase> limits_of_trips(const Request& request, const std::string& mode, const Work& work,
+                                       const Settings& settings);
+
 /// Throws SettingError where a mode for which is_limit() holds has another number of buffers than headway-limit takes.
 void check_limit_mode(const std::string& mode);
 

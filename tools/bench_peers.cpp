@@ -15,6 +15,17 @@ namespace {
 
 /// The peer that is a program of its own, with an MPI of its own.
 const std::string hpcc_mode = "hpcc";
+/// The peer that has no MPI.
+const std::string ucx_mode = "ucx";
+bool is_on_mpi(const std::string& mode) { return mode != hpcc_mode && mode != ucx_mode; }
+
+/// The MPIs that do a benchmark's work: for zerocopy Open MPI without CMA as well, after those that are preferred.
+std::vector<Peer> peers_of(const Benchmark& one) {
+  std::vector<Peer> peers = find_peers();
+  if (!one.has_buffers) return peers;
+  for (const Peer& peer : without_cma(peers)) peers.push_back(peer);
+  return peers;
+}
 
 /// A peer as it is asked for: "mpi-direct" on the preferred MPI, or "mpi-direct:mpich".
 struct PeerChoice {
@@ -24,6 +35,7 @@ struct PeerChoice {
 
 bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
   if (mode == hpcc_mode) return find_hpcc().is_complete();
+  if (mode == ucx_mode) return !find_ucx_peer().empty();
   return !peers.empty();
 }
 
@@ -39,7 +51,7 @@ std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<P
   allowed.emplace_back("available");
   for (const Peer& peer : peers) {
     for (const std::string& mode : modes) {
-      if (mode != hpcc_mode) allowed.push_back(mode + ":" + peer.mpi);
+      if (is_on_mpi(mode)) allowed.push_back(mode + ":" + peer.mpi);
     }
   }
   for (const std::string& text : request.peers) {
@@ -126,14 +138,41 @@ BenchCase hpcc_case(const Work& work, std::size_t pes) {
   return made;
 }
 
+/// Between two processes that it starts itself.
+BenchCase ucx_case(const Work& work, std::size_t pes) {
+  const std::string program = find_ucx_peer();
+  if (program.empty()) {
+    throw SettingError(fmt::format(
+        "--peer: '{}' needs UCX and none was found when this was built; install it (Debian: apt install libucx-dev) "
+        "and build again",
+        ucx_mode));
+  }
+  if (pes != 2) throw SettingError(fmt::format("--peer: '{}' is not allowed with {} PEs; allowed is 2", ucx_mode, pes));
+  const std::uint64_t bytes = std::stoull(work.bytes);
+  if (bytes > bench::peer_bytes_max) {
+    throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is up to {}", ucx_mode, bytes,
+                                   format_bytes(bench::peer_bytes_max)));
+  }
+  BenchCase made;
+  made.role = BenchCase::Role::peer;
+  made.label = ucx_mode;
+  made.command = {program, "--json", "-"};
+  append(made.command, work.arguments);
+  return made;
+}
+
 }  // namespace
 
 std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const Settings& settings) {
-  const std::vector<Peer> peers = find_peers();
+  const std::vector<Peer> peers = peers_of(benchmark(request.bench));
   std::vector<BenchCase> cases;
   for (const PeerChoice& choice : expand_peers(request, peers)) {
     if (choice.mode == hpcc_mode) {
       if (choice.by_name || work.bytes == "8") cases.push_back(hpcc_case(work, settings.pes));
+      continue;
+    }
+    if (choice.mode == ucx_mode) {
+      cases.push_back(ucx_case(work, settings.pes));
       continue;
     }
     const Peer& peer = choose_mpi(choice, peers);
@@ -145,8 +184,12 @@ std::vector<BenchCase> peer_cases(const Request& request, const Work& work, cons
 
 std::vector<std::string> peers_here(const Benchmark& one) {
   std::vector<std::string> names;
-  const std::vector<Peer> peers = find_peers();
+  const std::vector<Peer> peers = peers_of(one);
   for (const std::string& mode : one.peers) {
+    if (mode == ucx_mode) {
+      names.push_back(find_ucx_peer().empty() ? mode + " (not built)" : mode);
+      continue;
+    }
     if (mode == hpcc_mode) {
       names.push_back(find_hpcc().is_complete() ? mode : mode + " (not installed)");
       continue;

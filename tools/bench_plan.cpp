@@ -25,7 +25,8 @@ void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
   std::cout
       << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps, wps-2d, ..., wsp, ..., "
-         "pp, ..., limit (the hand-written loop), limit-8 (its rings of 8 buffers alone)\n";
+         "pp, ..., limit (the hand-written loop), limit-8 (its rings of 8 buffers alone), of zerocopy limit-mapped, "
+         "limit-pieces, limit-cma\n";
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));
@@ -43,7 +44,18 @@ std::string default_updates_per_word(const std::string& log2, const std::string&
 
 std::vector<Work> works_of(const Request& request) {
   std::vector<Work> works;
-  if (benchmark(request.bench).has_table) {
+  const Benchmark& asked = benchmark(request.bench);
+  if (asked.has_gathers) {
+    for (const std::string& log2 : request.log2s) {
+      works.push_back({.title = fmt::format("2^{} words", log2),
+                       .log2 = log2,
+                       .updates_per_word = "",
+                       .bytes = asked.bytes,
+                       .arguments = {"--log2", log2}});
+    }
+    return works;
+  }
+  if (asked.has_table) {
     for (const std::string& log2 : request.log2s) {
       for (const std::string& bytes : request.sizes) {
         const std::string updates =
@@ -57,32 +69,70 @@ std::vector<Work> works_of(const Request& request) {
     }
     return works;
   }
+  const auto add = [&](const std::string& bytes, const std::string& buffers) {
+    Work& work = works.emplace_back();
+    work.title = fmt::format("{} bytes{}", bytes, buffers.empty() ? "" : ", " + buffers + " buffers");
+    work.bytes = bytes;
+    work.buffers = buffers;
+    work.arguments = {"--bytes", bytes};
+    if (!buffers.empty()) append(work.arguments, {"--buffers", buffers});
+    if (!request.messages.empty()) append(work.arguments, {"--messages", request.messages});
+    if (request.touch) work.arguments.emplace_back("--touch");
+  };
   for (const std::string& bytes : request.sizes) {
-    works.push_back({.title = fmt::format("{} bytes", bytes),
-                     .log2 = "",
-                     .updates_per_word = "",
-                     .bytes = bytes,
-                     .arguments = {"--bytes", bytes}});
-    if (!request.messages.empty())
-      works.back().arguments.insert(works.back().arguments.end(), {"--messages", request.messages});
+    if (!asked.has_buffers) add(bytes, "");
+    for (const std::string& buffers : request.buffer_kinds) {
+      if (asked.has_buffers) add(bytes, buffers);
+    }
   }
   return works;
 }
 
-BenchCase headway_case(const Request& request, const Work& work, const std::string& mode, const std::string& buffer) {
+/// What a benchmark does in each mode: one thing, or one for each way and kind of memory.
+struct Variant {
+  std::string label;  // empty: there is but one
+  std::vector<std::string> arguments;
+};
+
+std::vector<Variant> variants_of(const Request& request) {
+  const Benchmark& asked = benchmark(request.bench);
+  if (!asked.has_ways) return {{}};
+  std::vector<Variant> variants;
+  for (const std::string& way : request.ways) {
+    if (!asked.has_buffers) variants.push_back({way, {"--way", way}});
+    for (const std::string& memory : request.memories) {
+      if (asked.has_buffers) variants.push_back({way + " " + memory, {"--way", way, "--memory", memory}});
+    }
+  }
+  return variants;
+}
+
+std::string label_of(const Request& request, const Variant& variant, const std::string& mode) {
+  const auto topologies = std::ranges::count_if(request.modes, [](const auto& one) { return !is_limit(one); });
+  if (variant.label.empty()) return mode;
+  return topologies > 1 ? variant.label + " " + mode : variant.label;
+}
+
+BenchCase headway_case(const Request& request, const Work& work, const Variant& variant, const std::string& mode,
+                       const std::string& buffer) {
   BenchCase made;
-  made.label = buffer.empty() || request.buffers.size() < 2 ? mode : mode + " " + buffer;
+  made.label = label_of(request, variant, mode);
+  if (!buffer.empty() && request.buffers.size() > 1) made.label += " " + buffer;
   made.command = {program_directory() + "/headway-" + request.bench, "--mode", mode, "--json", "-"};
   append(made.command, work.arguments);
+  append(made.command, variant.arguments);
   if (!buffer.empty()) append(made.command, {"--buffer-bytes", buffer});
   if (!request.type.empty()) append(made.command, {"--type", request.type});
   append(made.command, request.passed_on);
   return made;
 }
 
-BenchCase limit_of(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
-  if (benchmark(request.bench).has_table) return limit_of_table(request, mode, work, settings);
-  return limit_of_messages(request, mode, work, settings);
+std::vector<BenchCase> limits_of(const Request& request, const std::string& mode, const Work& work,
+                                 const Settings& settings) {
+  const Benchmark& asked = benchmark(request.bench);
+  if (asked.has_buffers) return limits_of_trips(request, mode, work, settings);
+  if (asked.has_table) return {limit_of_table(request, mode, work, settings)};
+  return {limit_of_messages(request, mode, work, settings)};
 }
 
 std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {
@@ -94,10 +144,14 @@ std::vector<BenchGroup> groups_of(const Request& request, const Settings& settin
     BenchGroup group{work.title, {}};
     for (const std::string& mode : request.modes) {
       if (is_limit(mode)) {
-        group.cases.push_back(limit_of(request, mode, work, settings));
+        for (BenchCase& limit : limits_of(request, mode, work, settings)) group.cases.push_back(std::move(limit));
         continue;
       }
-      for (const std::string& buffer : buffers) group.cases.push_back(headway_case(request, work, mode, buffer));
+      for (const Variant& variant : variants_of(request)) {
+        for (const std::string& buffer : buffers) {
+          group.cases.push_back(headway_case(request, work, variant, mode, buffer));
+        }
+      }
     }
     for (BenchCase& peer : peer_cases(request, work, settings)) {
       group.cases.push_back(std::move(peer));

@@ -6,8 +6,10 @@
 #include <headway/aggregate/options.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <message/buffers.hpp>
 #include <message/type.hpp>
 #include <record/command_line.hpp>
+#include <zerocopy/ways.hpp>
 
 #include "bench_limit.hpp"
 
@@ -92,7 +94,7 @@ void add_work_options(Adder& add, Request& request) {
     request.log2s = bench::parse_list("--log2", text);
     for (std::string& log2 : request.log2s) log2 = std::to_string(bench::parse_count("--log2", log2, 1, 40));
   });
-  add.own(&Benchmark::has_table, "--updates-per-word", "N",
+  add.own(&Benchmark::has_updates, "--updates-per-word", "N",
           "updates are N * 2^K [4, or more: at least 2^24 in all; of more than 8 bytes at most 4 GiB]",
           [&](const std::string& text) {
             bench::parse_number("--updates-per-word", text, 0, 1e9);
@@ -105,23 +107,56 @@ void add_work_options(Adder& add, Request& request) {
             for (std::string& size : request.sizes) size = std::to_string(parse_bytes("--bytes", size));
           });
   add.own(&Benchmark::has_count, "--messages", "M",
-          "messages from each PE to each that it sends to; round trips of pingpong [by size]",
+          "messages from each PE to each that it sends to; round trips of pingpong and zerocopy [by size]",
           [&](const std::string& text) {
             request.messages = std::to_string(bench::parse_count("--messages", text, 1, 1ull << 40));
           });
-  add.own(&Benchmark::has_sizes, "--type", "TYPE", bench::message_types_help,
+  add.own(&Benchmark::has_types, "--type", "TYPE", bench::message_types_help,
           [&](const std::string& text) { request.type = bench::parse_choice("--type", text, bench::message_types); });
-  add.own_flag(&Benchmark::has_sizes, "--variable", "the same as --type bytes", [&] { request.type = "bytes"; });
+  add.own_flag(&Benchmark::has_types, "--variable", "the same as --type bytes", [&] { request.type = "bytes"; });
   add.own_flag(&Benchmark::sends_ranges, "--one-by-one", "a send() for each message instead of a send_range() for all",
                [&] { request.passed_on.emplace_back("--one-by-one"); });
   add.own_flag(&Benchmark::has_messages, "--osu", "print two columns a mode, size and value, as the OSU benchmarks do",
                [&] { request.osu = true; });
 }
 
+/// A list of names, each one of `allowed`.
+std::vector<std::string> parse_choices(const std::string& option, const std::string& text,
+                                       const std::vector<std::string>& allowed) {
+  std::vector<std::string> chosen = bench::parse_list(option, text);
+  for (const std::string& name : chosen) bench::parse_choice(option, name, allowed);
+  return chosen;
+}
+
+void add_way_options(Adder& add, Request& request) {
+  add.own(&Benchmark::has_ways, "--way", "LIST", "how it is done, such as get,read; side by side [all there are]",
+          [&](const std::string& text) { request.ways = bench::parse_list("--way", text); });
+  add.own(&Benchmark::has_gathers, "--gathers", "N", "words that each PE reads [by way]", [&](const std::string& text) {
+    bench::parse_count("--gathers", text, 1, 1ull << 40);
+    request.passed_on.insert(request.passed_on.end(), {"--gathers", text});
+  });
+  add.own_flag(&Benchmark::has_gathers, "--messages-only", "by messages also where memory could be mapped",
+               [&] { request.passed_on.emplace_back("--messages-only"); });
+  add.own(&Benchmark::has_buffers, "--buffers", "LIST",
+          "reused (the same for all messages), fresh (each out of memory that is in no cache); a comparison each "
+          "[reused]",
+          [&](const std::string& text) {
+            request.buffer_kinds = parse_choices("--buffers", text, bench::buffer_kinds);
+          });
+  add.own(&Benchmark::has_buffers, "--memory", "LIST",
+          "of what Headway sends: heap, pool (mapped by the PEs of a host); side by side [heap,pool]",
+          [&](const std::string& text) {
+            request.memories = parse_choices("--memory", text, bench::zerocopy_memories);
+          });
+  add.own_flag(&Benchmark::has_buffers, "--touch", "the receiver adds up each message, peers' as well",
+               [&] { request.touch = true; });
+}
+
 void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
   add.of_headway("--mode", "LIST",
                  "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit, limit-8 "
-                 "(rings of so many buffers alone); side by side [direct,1d]",
+                 "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
+                 "[direct,1d; zerocopy: direct]",
                  [&](const std::string& text) {
                    request.modes = bench::parse_list("--mode", text);
                    for (const std::string& mode : request.modes) check_mode(mode);
@@ -148,8 +183,8 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
 
 void add_peer_options(Adder& add, Request& request) {
   add.of_headway("--peer", "LIST",
-                 "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong); also "
-                 "as NAME:MPI; or available",
+                 "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong, zerocopy), "
+                 "ucx (zerocopy); also as NAME:MPI; or available",
                  [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
   add.option("--peer-buffer-bytes", "LIST",
              "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",
@@ -168,6 +203,7 @@ void add_options(CLI::App& app, Request& request) {
   app.add_flag("--list", request.list, "list the benchmarks, their modes and the peers here");
   Adder add(app, request);
   add_work_options(add, request);
+  add_way_options(add, request);
   add_aggregator_options(add, app, request);
   add_peer_options(add, request);
   add.option("--repeat", "R", "rounds; medians are reported, with minimum and maximum [5]",
@@ -190,10 +226,24 @@ void complete(Request& request, const Settings& settings) {
     }
   }
   if (request.sizes.empty()) request.sizes = {asked.bytes};
+  if (request.modes.empty()) request.modes = asked.modes;
+  if (request.ways.empty()) request.ways = asked.ways;
+  for (const std::string& way : request.ways) bench::parse_choice("--way", way, asked.ways);
+  for (const std::string& mode : request.modes) {
+    if (asked.has_limit || !is_limit(mode)) continue;
+    throw SettingError(
+        fmt::format("--mode: '{}' is not allowed for {}, which has no hand-written loop", mode, asked.name));
+  }
   if (asked.has_sizes) {
     check_sizes("--bytes", request.sizes, asked.bytes_min, bench::message_bytes_max);
     for (const std::string& size : request.sizes) {
-      bench::check_type(request.type, std::stoull(size), request.threshold, request.cutoff);
+      if (asked.has_buffers && std::stoull(size) % sizeof(std::uint64_t) != 0) {
+        throw SettingError(
+            fmt::format("--bytes: '{}' is not allowed; allowed for {} are multiples of 8", size, asked.name));
+      }
+      if (asked.has_types) {
+        bench::check_type(request.type, std::stoull(size), request.threshold, request.cutoff);
+      }
     }
   }
   if (asked.pairs ? settings.pes % 2 != 0 : asked.has_messages && settings.pes < 2) {

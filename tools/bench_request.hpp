@@ -15,7 +15,11 @@ namespace headway::tools {
 struct Request {
   std::string bench;
   bool list = false;
-  std::vector<std::string> modes = {"direct", "1d"};  // topologies and limit_mode
+  std::vector<std::string> modes;  // topologies and limits; empty: the benchmark's
+  std::vector<std::string> ways;   // empty: all that the benchmark has
+  std::vector<std::string> memories = {"heap", "pool"};  // of zerocopy, as are the next two
+  std::vector<std::string> buffer_kinds = {"reused"};
+  bool touch = false;
   std::vector<std::string> log2s = {"20"};
   std::vector<std::string> sizes;    // empty: the benchmark's
   std::vector<std::string> buffers;  // empty: derived
@@ -44,6 +48,7 @@ struct Work {
   std::string title;
   std::string log2, updates_per_word;  // of a table, where there is one
   std::string bytes;                   // of a message
+  std::string buffers = "";            // one of zerocopy's buffer_kinds
   std::vector<std::string> arguments;  // of each program, Headway's and peers'
 };
 

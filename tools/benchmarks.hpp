@@ -12,14 +12,24 @@ namespace headway::tools {
 inline constexpr const char* limit_mode = "limit";
 /// `limit-N` is the same with rings of N buffers alone.
 inline constexpr const char* limit_of_buffers = "limit-";
+/// `limit-mapped` and so on are the loops that zerocopy is held against; `limit` stands for all of them there.
+inline const std::vector<std::string> trip_limits = {"limit-mapped", "limit-pieces", "limit-cma"};
 inline bool is_limit(std::string_view mode) { return mode == limit_mode || mode.starts_with(limit_of_buffers); }
 
 struct Benchmark {
   std::string name;  // its program is headway-NAME
   std::string help;
   std::vector<std::string> peers = {};  // what does the same work without Headway
-  bool has_table = false;               // takes --log2 and --updates-per-word
-  bool has_sizes = false;               // takes --bytes and --type
+  std::vector<std::string> modes = {"direct", "1d"};  // those where --mode says nothing
+  std::vector<std::string> ways = {};   // of --way, all of them cases where it says nothing
+  bool has_table = false;               // takes --log2
+  bool has_updates = false;             // takes --updates-per-word
+  bool has_gathers = false;             // takes --gathers and --messages-only
+  bool has_ways = false;                // takes --way
+  bool has_sizes = false;               // takes --bytes
+  bool has_types = false;               // takes --type
+  bool has_buffers = false;             // takes --buffers, --memory and --touch
+  bool has_limit = true;                // takes --mode limit
   bool sends_ranges = false;            // takes --one-by-one
   bool has_messages = false;            // takes --osu; needs two PEs
   bool pairs = false;                   // needs an even number of PEs

@@ -90,6 +90,23 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"bench", "stream", "--peer", "hpcc"}, {"--peer", "'hpcc'", "mpi-direct"}},
       {{"bench", "stream", "--bytes", "0", "--peer", "mpi-direct"}, {"--peer", "mpi-direct"}},
       {{"bench", "pingpong", "--pes", "3"}, {"--pes", "3", "even", "pingpong"}},
+      {{"bench", "pingpong", "--peer", "mpi:openmpi-nocma"}, {"--peer", "'mpi:openmpi-nocma'", "mpi"}},
+      {{"bench", "pingpong", "--mode", "limit-cma"}, {"--mode", "'cma'", "2 to 32"}},
+      {{"bench", "pingpong", "--way", "get"}, {"--way", "indexgather, zerocopy", "pingpong"}},
+      {{"bench", "zerocopy", "--way", "regluar"}, {"--way", "'regluar'", "'regular'"}},
+      {{"bench", "zerocopy", "--memory", "pools"}, {"--memory", "'pools'", "heap, pool"}},
+      {{"bench", "zerocopy", "--buffers", "reused,new"}, {"--buffers", "'new'", "reused, fresh"}},
+      {{"bench", "zerocopy", "--bytes", "8,12"}, {"--bytes", "'12'", "multiples of 8"}},
+      {{"bench", "zerocopy", "--type", "fixed"}, {"--type", "stream", "zerocopy"}},
+      {{"bench", "zerocopy", "--mode", "limit-8"}, {"--mode", "'limit-8'", "limit-mapped, limit-pieces, limit-cma"}},
+      {{"bench", "zerocopy", "--mode", "limit", "--pes", "4"}, {"--mode", "limit", "4 PEs", "allowed is 2"}},
+      {{"bench", "zerocopy", "--mode", "limit", "--pes", "2", "--touch"}, {"--mode", "limit", "--touch"}},
+      {{"bench", "zerocopy", "--bytes", "65M", "--mode", "limit", "--pes", "2"}, {"--mode", "limit", "64 MiB"}},
+      {{"bench", "zerocopy", "--pes", "3"}, {"--pes", "3", "even", "zerocopy"}},
+      {{"bench", "indexgather", "--mode", "limit"}, {"--mode", "'limit'", "indexgather"}},
+      {{"bench", "indexgather", "--way", "put"}, {"--way", "'put'", "get, read"}},
+      {{"bench", "indexgather", "--gathers", "0"}, {"--gathers", "'0'"}},
+      {{"bench", "indexgather", "--updates-per-word", "4"}, {"--updates-per-word", "randomaccess", "indexgather"}},
       {{"bench", "synthetic", "--pes", "1"}, {"--pes", "'1'", "2 or more"}},
       {{"bench", "synthetic", "--log2", "5"}, {"--log2", "randomaccess", "synthetic"}},
       {{"run", "--buffer-bytes", "1", "true"}, {"--buffer-bytes", "1", "256 B"}},
@@ -299,6 +316,69 @@ TEST(Command, every_benchmark_of_messages_runs_verified) {
   }
 }
 
+TEST(Command, zerocopy_is_run_in_every_way_and_memory_beside_its_limits) {
+  const ChildResult result = headway({"bench", "zerocopy", "--bytes", "8,4K", "--buffers", "reused,fresh", "--mode",
+                                      "direct,limit", "--messages", "50", "--pes", "2", "--repeat", "2", "--json",
+                                      "-"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto records = bench::Json::parse(result.output)["records"];
+  std::set<std::string> labels, cases;
+  for (const auto& record : records) {
+    const auto label = record["label"].get<std::string>();
+    labels.insert(label);
+    cases.insert(label + record["buffers"].get<std::string>() + std::to_string(record["message_bytes"].get<int>()));
+    EXPECT_EQ(record["bench"], "zerocopy");
+    EXPECT_EQ(record["verified"], true) << record;
+    if (record.contains("unavailable")) continue;  // CMA, where the system refuses it
+    EXPECT_EQ(record["messages"], 100);
+    EXPECT_GT(record["one_way_us"]["min"], 0);
+    if (label.starts_with("limit-")) continue;
+    EXPECT_EQ(label, record["way"].get<std::string>() + " " + record["memory"].get<std::string>());
+    EXPECT_GT(record["of_limit-mapped"]["median"], 0);
+  }
+  EXPECT_EQ(cases.size(), records.size());
+  EXPECT_EQ(records.size(), 4 * labels.size());
+  for (const char* label : {"regular heap", "regular pool", "limit-mapped", "limit-pieces", "limit-cma"}) {
+    EXPECT_TRUE(labels.contains(label)) << label;
+  }
+}
+
+TEST(Command, zerocopy_is_copied_as_often_as_its_records_say) {
+  for (const std::string memory : {"heap", "pool"}) {
+    const ChildResult result = headway({"bench", "zerocopy", "--way", "regular", "--memory", memory, "--touch",
+                                        "--messages", "60", "--pes", "2", "--repeat", "1", "--json", "-"});
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const auto record = bench::Json::parse(result.output)["records"][0];
+    EXPECT_EQ(record["mode"], "regular");
+    EXPECT_EQ(record["memory"], memory);
+    EXPECT_EQ(record["touch"], true);
+    EXPECT_EQ(record["copies"], 120);  // into a frame, which is read in place
+    EXPECT_GE(record["copied_bytes"], 120 * 65536);
+  }
+}
+
+TEST(Command, indexgather_is_run_in_every_way) {
+  const ChildResult result = headway({"bench", "indexgather", "--log2", "8,9", "--gathers", "500", "--messages-only",
+                                      "--mode", "direct,1d", "--pes", "3", "--repeat", "1", "--json", "-"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto records = bench::Json::parse(result.output)["records"];
+  std::vector<std::string> labels;
+  for (const auto& record : records) {
+    labels.push_back(record["label"]);
+    EXPECT_EQ(record["verified"], true);
+    EXPECT_EQ(record["messages"], 1500);
+    EXPECT_EQ(record["options"]["mapped"], false);
+    EXPECT_TRUE(labels.back().starts_with(record["options"]["way"].get<std::string>())) << record;
+    EXPECT_TRUE(labels.back().ends_with(record["mode"].get<std::string>())) << record;
+  }
+  const std::vector<std::string> once = {"get direct", "read direct", "get 1d", "read 1d"};
+  std::vector<std::string> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  EXPECT_EQ(labels, twice);
+  EXPECT_EQ(records[0]["table_log2"], 8);
+  EXPECT_EQ(records[4]["table_log2"], 9);
+}
+
 TEST(Command, osu_prints_two_columns_a_mode) {
   const ChildResult result = headway({"bench", "stream", "--mode", "direct,1d", "--bytes", "8,1K", "--messages", "500",
                                       "--pes", "2", "--repeat", "1", "--osu"});
@@ -476,7 +556,7 @@ TEST(Command, bench_ends_with_the_status_of_a_program_that_cannot_run) {
 TEST(Command, a_peer_does_the_same_work_verified_where_there_is_one) {
   const std::vector<std::string> table = {"--log2", "10", "--updates-per-word", "4", "--bytes", "8,104,1001"};
   const std::vector<std::string> messages = {"--messages", "250"};
-  for (const std::string name : {"randomaccess", "pingpong", "stream", "staggered", "synthetic"}) {
+  for (const std::string name : {"randomaccess", "pingpong", "stream", "staggered", "synthetic", "zerocopy"}) {
     std::vector<std::string> arguments = {
         "bench", name, "--mode", "1d", "--pes", "2", "--repeat", "1", "--peer", "available", "--peer-buffer-bytes",
         "4K"};

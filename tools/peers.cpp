@@ -10,6 +10,7 @@ namespace headway::tools {
 namespace {
 
 const std::vector<std::string> known_mpis = {"openmpi", "mpich", "mpi"};
+const std::vector<std::string> openmpi_options = {"--bind-to", "none", "--oversubscribe"};
 
 bool is_executable(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -47,24 +48,44 @@ std::vector<Peer> find_peers() {
   std::vector<Peer> peers;
   for (const std::string& mpi : known_mpis) {
     const auto program = std::filesystem::path(program_directory()) / ("headway-peer-" + mpi);
-    if (is_executable(program)) peers.push_back({mpi, program.string(), find_launcher(mpi)});
+    if (!is_executable(program)) continue;
+    peers.push_back({mpi, program.string(), find_launcher(mpi)});
+    if (mpi == "openmpi") peers.back().launcher_options = openmpi_options;
   }
   return peers;
 }
 
-Peer find_hpcc() { return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi")}; }
+std::vector<Peer> without_cma(const std::vector<Peer>& peers) {
+  std::vector<Peer> changed;
+  for (Peer peer : peers) {
+    if (peer.mpi != "openmpi") continue;
+    peer.mpi += "-nocma";
+    peer.launcher_options.insert(peer.launcher_options.end(), {"--mca", "btl_vader_single_copy_mechanism", "none"});
+    changed.push_back(peer);
+  }
+  return changed;
+}
+
+std::string find_ucx_peer() {
+  const auto program = std::filesystem::path(program_directory()) / "headway-peer-ucx";
+  return is_executable(program) ? program.string() : "";
+}
+
+Peer find_hpcc() {
+  return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi"), openmpi_options};
+}
 
 std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks) {
   std::vector<std::string> command = {peer.launcher};
-  if (peer.mpi == "openmpi") command.insert(command.end(), {"--bind-to", "none", "--oversubscribe"});
+  command.insert(command.end(), peer.launcher_options.begin(), peer.launcher_options.end());
   command.insert(command.end(), {"-n", std::to_string(ranks), peer.program});
   return command;
 }
 
 std::vector<Variable> launch_environment(const Peer& peer) {
   // Open MPI refuses root, as which containers run, unless it is told twice.
-  if (peer.mpi == "openmpi") return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
-  return {};
+  if (!peer.mpi.starts_with("openmpi")) return {};
+  return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
 }
 
 }  // namespace headway::tools

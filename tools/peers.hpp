@@ -16,9 +16,10 @@ std::string find_in_path(const std::string& program);
 
 /// One peer: an MPI for which an executable was built and a launcher is installed.
 struct Peer {
-  std::string mpi;       // "openmpi", "mpich", "mpi"
+  std::string mpi;       // "openmpi", "mpich", "mpi"; "openmpi-nocma"
   std::string program;   // its executable
   std::string launcher;  // its mpirun, or empty where none was found
+  std::vector<std::string> launcher_options = {};
 
   bool is_complete() const { return !program.empty() && !launcher.empty(); }
 };
@@ -26,8 +27,14 @@ struct Peer {
 /// All peers, the preferred one first.
 std::vector<Peer> find_peers();
 
+/// Open MPI told to copy through shared memory where it would read the other process's (CMA), if it is one of `peers`.
+std::vector<Peer> without_cma(const std::vector<Peer>& peers);
+
 /// HPC Challenge as the distribution has it (Debian's is made with Open MPI); what is not here is empty.
 Peer find_hpcc();
+
+/// The peer on UCX, which needs no launcher; empty where it was not built.
+std::string find_ucx_peer();
 
 /// The launcher of an MPI, or empty.
 std::string find_launcher(const std::string& mpi);

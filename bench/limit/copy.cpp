@@ -6,11 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
-#include "build.hpp"
+#include "copies.hpp"
 #include "measure.hpp"
 
 namespace headway::limit {
@@ -29,38 +25,13 @@ std::uint64_t differences(const std::byte* memory, std::size_t bytes, Word seed)
   return wrong;
 }
 
-// Within a process.
-
-#if defined(__x86_64__)
-void copy_string(std::byte* to, const std::byte* from, std::size_t bytes) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes)::"memory");
+std::uint64_t some_copies(const Options& options) {
+  return std::clamp<std::uint64_t>((std::size_t(64) << 20) / options.bytes, 1,
+                                   std::min<std::uint64_t>(options.messages, 20'000));
 }
 
-/// Past the caches.
-void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
-  const std::size_t whole = bytes / sizeof(__m128i) * sizeof(__m128i);
-  for (std::size_t i = 0; i < whole; i += sizeof(__m128i)) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
-  }
-  _mm_sfence();
-  std::memcpy(to + whole, from + whole, bytes - whole);
-}
-#endif
+}  // namespace
 
-struct CopyFormulation {
-  const char* name;
-  Copy copy;
-};
-constexpr CopyFormulation copies[] = {
-    {"libc", copy_libc},        {"words", copy_words},         {"wide", copy_wide},
-#if defined(__x86_64__)
-    {"rep movsb", copy_string}, {"streaming", copy_streaming},
-#endif
-};
-
-// Out of another process.
-
-/// Reads `bytes` at `from`, which is an address of `owner`, in calls of `piece` bytes. Throws what the system says.
 void read_memory_of(pid_t owner, std::byte* to, std::byte* from, std::size_t bytes, std::size_t piece) {
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t now = std::min(piece, bytes - done);
@@ -70,25 +41,6 @@ void read_memory_of(pid_t owner, std::byte* to, std::byte* from, std::size_t byt
     done += std::size_t(got);
   }
 }
-
-struct CmaFormulation {
-  const char* name;
-  std::size_t piece;
-};
-constexpr CmaFormulation reads[] = {
-    {"one call", std::size_t(1) << 40}, {"calls of 64K", std::size_t(1) << 16}, {"calls of 1M", std::size_t(1) << 20}};
-
-struct Owner {
-  pid_t process;
-  std::byte* memory;
-};
-
-std::uint64_t some_copies(const Options& options) {
-  return std::clamp<std::uint64_t>((std::size_t(64) << 20) / options.bytes, 1,
-                                   std::min<std::uint64_t>(options.messages, 20'000));
-}
-
-}  // namespace
 
 Job copy_job(const Options& options) {
   Job job;

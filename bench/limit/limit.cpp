@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <message/buffers.hpp>
 #include <record/command_line.hpp>
 #include <record/record.hpp>
 #include <stdexcept>
@@ -15,7 +16,9 @@
 namespace headway::limit {
 namespace {
 
-const std::vector<std::string> benches = {"updates", "ring", "latency", "copy", "cma"};
+const std::vector<std::string> trips = {"trip-mapped", "trip-pieces", "trip-cma"};
+const std::vector<std::string> benches = {"updates", "ring",        "latency",     "copy",
+                                          "cma",     "trip-mapped", "trip-pieces", "trip-cma"};
 const std::vector<std::string> patterns = {"one-way", "both-ways", "pairs", "others"};  // in the order of Pattern
 const std::vector<std::string> types = {"fixed", "bytes", "vector", "struct"};           // in the order of Type
 constexpr std::array fixed_bytes = {8, 16, 32, 64, 104, 256, 1000};
@@ -25,6 +28,7 @@ constexpr std::size_t parts_bytes_min = 16;  // a word in each
 struct Arguments {
   Options options;
   std::string formulation;  // empty: all
+  std::string buffers;      // empty: the bench's; a number of the ring's, or of buffer_kinds
   std::chrono::seconds time_limit{600};
   std::string json;
   std::vector<std::string> given;  // options that not every case has
@@ -43,7 +47,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
         },
         value, help);
   };
-  option("--bench", "NAME", "updates, ring, latency, copy, cma [ring]",
+  option("--bench", "NAME", "updates, ring, latency, copy, cma, trip-mapped, trip-pieces, trip-cma [ring]",
          [&](const std::string& text) { options.bench = bench::parse_choice("--bench", text, benches); });
   option("--pes", "N", "processes [2; copy: 1]",
          [&](const std::string& text) { options.pes = bench::parse_count("--pes", text, 1, pes_max); });
@@ -54,7 +58,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
            const auto chosen = std::ranges::find(patterns, bench::parse_choice("--pattern", text, patterns));
            options.pattern = Pattern(chosen - patterns.begin());
          });
-  option("--bytes", "N", "ring, latency: bytes of a message [8]; copy, cma: of a copy [1 MiB]",
+  option("--bytes", "N", "ring, latency: bytes of a message [8]; copy, cma: of a copy, trip-...: of a message [1 MiB]",
          [&](const std::string& text) { options.bytes = bench::parse_count("--bytes", text, 8, bytes_max); });
   option("--type", "TYPE",
          "ring: what a message is: fixed, bytes (read in place), vector, struct (of a vector and a string) "
@@ -70,7 +74,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
         options.type = Type::bytes;
       },
       "the same as --type bytes");
-  option("--messages", "M", "messages, updates, trips or copies of each PE [1000000; copy, cma: 4 GiB in all]",
+  option("--messages", "M",
+         "messages, updates, trips or copies of each PE [1000000; copy, cma, trip-...: 4 GiB in all]",
          [&](const std::string& text) {
            options.messages = bench::parse_count("--messages", text, 1, std::uint64_t(1) << 40);
          });
@@ -81,9 +86,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
          [&](const std::string& text) {
            options.buffer_bytes = bench::parse_count("--buffer-bytes", text, 256, ring_bytes_max);
          });
-  option("--buffers", "N", "ring: rings of N buffers alone [the better of 8 and 32]", [&](const std::string& text) {
-    options.buffers = bench::parse_count("--buffers", text, Ring::depth_min, Ring::depth_max);
-  });
+  option("--buffers", "WHICH",
+         "ring: rings of so many buffers alone [the better of 8 and 32]; trip-...: reused (the same for all messages) "
+         "or fresh (each out of memory that is in no cache) [reused]",
+         [&](const std::string& text) { arguments.buffers = text; });
   option("--formulation", "NAME", "run this one alone [all are tried, the best is measured]",
          [&](const std::string& text) { arguments.formulation = text; });
   app.add_flag_callback(
@@ -100,6 +106,8 @@ bool given(const Arguments& arguments, const char* option) {
   return std::ranges::find(arguments.given, option) != arguments.given.end();
 }
 
+bool is_trip(const Options& options) { return std::ranges::find(trips, options.bench) != trips.end(); }
+
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
 
 void refuse_options_of_others(const Arguments& arguments) {
@@ -107,13 +115,16 @@ void refuse_options_of_others(const Arguments& arguments) {
     const char* option;
     std::vector<std::string> benches;
   };
+  std::vector<std::string> with_buffers = trips, with_bytes = trips;
+  with_buffers.insert(with_buffers.begin(), "ring");
+  with_bytes.insert(with_bytes.begin(), {"ring", "latency", "copy", "cma"});
   const std::vector<Owned> owned = {{"--pattern", {"ring"}},
                                     {"--type", {"ring"}},
                                     {"--variable", {"ring"}},
                                     {"--buffer-bytes", {"ring"}},
-                                    {"--buffers", {"ring"}},
+                                    {"--buffers", with_buffers},
                                     {"--table-log2", {"ring", "updates"}},
-                                    {"--bytes", {"ring", "latency", "copy", "cma"}}};
+                                    {"--bytes", with_bytes}};
   const std::string& bench = arguments.options.bench;
   for (const Owned& one : owned) {
     if (!given(arguments, one.option) || std::ranges::find(one.benches, bench) != one.benches.end()) continue;
@@ -122,7 +133,7 @@ void refuse_options_of_others(const Arguments& arguments) {
 }
 
 void refuse_pes(const Options& options) {
-  if ((options.bench == "latency" || options.bench == "cma") && options.pes != 2) {
+  if ((options.bench == "latency" || options.bench == "cma" || is_trip(options)) && options.pes != 2) {
     refuse(fmt::format("--pes: '{}' is not allowed; allowed for {} is 2", options.pes, options.bench));
   }
   if (options.bench != "ring" || options.pattern == Pattern::both_ways) return;
@@ -151,15 +162,31 @@ void refuse_sizes(const Options& options) {
   }
 }
 
+/// What --buffers means to this case.
+void lay_out(Arguments& arguments) {
+  Options& options = arguments.options;
+  const bool is_given = given(arguments, "--buffers");
+  if (!is_trip(options)) {
+    if (!is_given) return;
+    options.buffers = bench::parse_count("--buffers", arguments.buffers, Ring::depth_min, Ring::depth_max);
+    return;
+  }
+  if (is_given) options.fresh = bench::parse_choice("--buffers", arguments.buffers, bench::buffer_kinds) == "fresh";
+  const bench::BufferLayout layout = bench::layout_of_buffers(options.bytes, options.fresh);
+  options.buffer_stride = layout.stride;
+  options.buffer_count = layout.count;
+}
+
 /// What was left to this case, and what does not go together.
 void complete(Arguments& arguments) {
   Options& options = arguments.options;
   refuse_options_of_others(arguments);
-  const bool copies = options.bench == "copy" || options.bench == "cma";
+  const bool copies = options.bench == "copy" || options.bench == "cma" || is_trip(options);
   if (copies && !given(arguments, "--bytes")) options.bytes = std::size_t(1) << 20;
   if (copies && !given(arguments, "--messages")) {
     options.messages = std::clamp<std::uint64_t>((std::uint64_t(4) << 30) / options.bytes, 1, 100'000);
   }
+  lay_out(arguments);
   if (options.bench == "copy" && !given(arguments, "--pes")) options.pes = 1;
   if (options.bench == "updates" && options.table_log2 == 0) options.table_log2 = 16;
   if (std::ranges::find(fixed_bytes, int(options.bytes)) == fixed_bytes.end() && options.type == Type::fixed) {
@@ -178,6 +205,9 @@ Job job_of(const Options& options) {
   if (options.bench == "latency") return options.bytes == 8 ? latency_job(options) : pingpong_job(options);
   if (options.bench == "copy") return copy_job(options);
   if (options.bench == "cma") return cma_job(options);
+  if (options.bench == "trip-mapped") return mapped_trips_job(options);
+  if (options.bench == "trip-pieces") return pieces_trips_job(options);
+  if (options.bench == "trip-cma") return cma_trips_job(options);
   return ring_job(options);
 }
 
@@ -189,6 +219,10 @@ bench::Json record_of(const Options& options, const Job& job, const Outcome& out
       {options.bench, "limit", "local", options.pes, options.pes, 1, message_bytes(options), outcome.messages},
       outcome.seconds, verified);
   record["errors"] = outcome.errors;
+  if (is_trip(options)) {
+    record["by"] = options.bench;  // in a comparison it stands in the place of another benchmark
+    record["buffers"] = bench::buffer_kinds[options.fresh ? 1 : 0];
+  }
   if (outcome.unavailable[0] != '\0') {
     record["unavailable"] = outcome.unavailable;
     return record;
@@ -207,7 +241,7 @@ bench::Json record_of(const Options& options, const Job& job, const Outcome& out
                          {"type", types[std::size_t(options.type)]},
                          {"variable", options.type != Type::fixed}};
   }
-  if (options.bench == "latency") {
+  if (options.bench == "latency" || is_trip(options)) {
     const double one_way_us = outcome.seconds / double(outcome.messages) * 1e6;
     record["one_way_us"] = {{"median", one_way_us}, {"min", one_way_us}, {"max", one_way_us}};
   }

@@ -140,6 +140,30 @@ TEST(Limit, updates_latency_copies_and_reads_are_verified) {
   }
 }
 
+TEST(Limit, messages_between_memory_of_both_are_verified_each_way_and_in_buffers_of_both_kinds) {
+  for (const char* bench : {"trip-mapped", "trip-pieces", "trip-cma"}) {
+    for (const char* buffers : {"reused", "fresh"}) {
+      for (const char* bytes : {"8", "9", "77", "4096", "100001", "3000000"}) {
+        if (buffers == std::string("fresh") && bytes != std::string("100001")) continue;  // a set is large
+        const Arguments arguments = {"--bench", bench, "--bytes", bytes, "--messages", "20", "--buffers", buffers};
+        SCOPED_TRACE(bench + std::string(" ") + bytes + " " + buffers);
+        const Json record = record_of(arguments);
+        EXPECT_EQ(record["verified"], true);
+        EXPECT_EQ(record["errors"], 0);
+        EXPECT_EQ(record["by"], bench);
+        EXPECT_EQ(record["buffers"], buffers);
+        if (record.contains("unavailable")) {
+          EXPECT_NE(record["unavailable"].get<std::string>().find("process_vm_readv"), std::string::npos);
+          continue;
+        }
+        EXPECT_EQ(record["messages"], 40);
+        EXPECT_GE(record["tried_messages_per_second"].size(), 3u);
+        EXPECT_GT(record["one_way_us"]["median"].get<double>(), 0);
+      }
+    }
+  }
+}
+
 TEST(Limit, one_formulation_can_be_asked_for) {
   const Json record = record_of({"--messages", "1000", "--formulation", "fields, checked, by four, 16K"});
   EXPECT_EQ(record["formulation"], "fields, checked, by four, 16K");
@@ -194,7 +218,8 @@ TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
     Arguments arguments, named;
   };
   const std::vector<Refusal> refusals = {
-      {{"--bench", "rings"}, {"--bench", "'rings'", "updates, ring, latency, copy, cma"}},
+      {{"--bench", "rings"},
+       {"--bench", "'rings'", "updates, ring, latency, copy, cma, trip-mapped, trip-pieces, trip-cma"}},
       {{"--pes", "0"}, {"--pes", "'0'", "1 to 64"}},
       {{"--pes", "65"}, {"--pes", "'65'", "1 to 64"}},
       {{"--pattern", "both"}, {"--pattern", "'both'", "one-way, both-ways, pairs, others"}},
@@ -214,6 +239,10 @@ TEST(Limit, bad_arguments_are_refused_in_one_line_that_says_what_is_allowed) {
       {{"--buffers", "33"}, {"--buffers", "'33'", "2 to 32"}},
       {{"--buffers", "eight"}, {"--buffers", "'eight'", "2 to 32"}},
       {{"--bench", "copy", "--buffers", "8"}, {"--buffers", "ring", "copy"}},
+      {{"--bench", "trip-mapped", "--buffers", "8"}, {"--buffers", "'8'", "reused, fresh"}},
+      {{"--buffers", "fresh"}, {"--buffers", "'fresh'", "2 to 32"}},
+      {{"--bench", "trip-cma", "--pes", "4"}, {"--pes", "'4'", "2"}},
+      {{"--bench", "trip-cma", "--type", "bytes"}, {"--type", "ring", "trip-cma"}},
       {{"--formulation", "feilds"}, {"--formulation", "'feilds'", "fields, checked, by four, 16K"}},
       {{"--bench", "latency", "--table-log2", "5"}, {"--table-log2", "ring and updates", "latency"}},
       {{"--bench", "updates", "--pattern", "pairs"}, {"--pattern", "ring", "updates"}},
@@ -267,7 +296,9 @@ struct Endless {
 const std::vector<Arguments> endless = {{"--bench", "ring", "--messages", "2^40"},
                                         {"--bench", "ring", "--pattern", "one-way", "--messages", "2^40"},
                                         {"--bench", "latency", "--messages", "2^40"},
-                                        {"--bench", "latency", "--messages", "2^40", "--bytes", "100"}};
+                                        {"--bench", "latency", "--messages", "2^40", "--bytes", "100"},
+                                        {"--bench", "trip-mapped", "--messages", "2^40", "--bytes", "100"},
+                                        {"--bench", "trip-pieces", "--messages", "2^40", "--bytes", "100"}};
 
 TEST(Limit, a_killed_process_ends_the_run_and_is_named) {
   for (const Arguments& arguments : endless) {

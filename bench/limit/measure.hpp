@@ -32,6 +32,8 @@ struct Options {
   unsigned table_log2 = 0;             // 0: no table
   std::size_t buffer_bytes = 0;        // 0: several are tried
   std::size_t buffers = 0;             // of a ring; 0: several are tried
+  bool fresh = false;                  // of trips: no message lies where one of those before it did
+  std::size_t buffer_stride = 0, buffer_count = 1;  // of trips: what each PE sends from, and receives to
   bool bind = true;
 };
 
@@ -66,6 +68,10 @@ Job latency_job(const Options& options);   // of 8 bytes
 Job pingpong_job(const Options& options);  // of more
 Job copy_job(const Options& options);
 Job cma_job(const Options& options);
+/// Messages between memory of the one and of the other, there and back.
+Job mapped_trips_job(const Options& options);
+Job pieces_trips_job(const Options& options);
+Job cma_trips_job(const Options& options);
 
 /// Collective. Passes over `messages` in at most `parts` parts; the seconds of all of them, had each message taken what
 /// one of the median part took.

@@ -20,10 +20,11 @@ inline constexpr std::size_t pes_max = 64;
 inline constexpr std::size_t cache_line = 64;
 
 /// Zeroed memory. Shared memory made before the processes are forked is theirs in common; private memory is each one's
-/// own copy, of which no page exists before it is touched.
+/// own copy, of which no page exists before it is touched. `plain` is private memory as malloc gives it, without a wish
+/// for huge pages.
 class Memory {
  public:
-  enum class Kind { shared, own };
+  enum class Kind { shared, own, plain };
   Memory(Kind kind, std::size_t bytes);
   ~Memory();
   Memory(const Memory&) = delete;

@@ -41,14 +41,14 @@ inline bool is_fixed_size(std::size_t bytes) {
   return with_fixed_size(bytes, [](auto) {});
 }
 
-/// How many messages a benchmark sends where that is not said: from each PE to each that it sends to; for pingpong,
-/// round trips of each pair. Fewer where they are large.
+/// How many messages a benchmark sends where that is not said: from each PE to each that it sends to; for pingpong and
+/// zerocopy, round trips of each pair. Fewer where they are large.
 constexpr std::uint64_t default_messages(std::string_view bench, std::size_t bytes) {
   constexpr std::uint64_t mebi = 1 << 20;
   const auto of = [&](std::uint64_t most, std::uint64_t bytes_in_all) {
     return std::clamp<std::uint64_t>(bytes_in_all / std::max<std::size_t>(bytes, 1), 10, most);
   };
-  if (bench == "pingpong") return of(10'000, 512 * mebi);
+  if (bench == "pingpong" || bench == "zerocopy") return of(10'000, 512 * mebi);
   if (bench == "synthetic") return of(100'000, 256 * mebi);
   return of(1'000'000, 2048 * mebi);
 }

@@ -8,6 +8,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <iostream>
+#include <message/buffers.hpp>
 #include <message/message.hpp>
 #include <randomaccess/table.hpp>
 #include <record/command_line.hpp>
@@ -53,6 +54,7 @@ struct Bench {
 const std::vector<std::string> exchanges = {"mpi-alltoallv", "mpi-direct"};
 const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, run_randomaccess},
                                     {"pingpong", {"mpi"}, true, 2, 8, 1, run_pingpong},
+                                    {"zerocopy", {"mpi"}, true, 2, 65'536, 8, run_zerocopy},
                                     {"stream", exchanges, true, 2, 8, 1, run_messages},
                                     {"staggered", exchanges, true, 2, 8, 1, run_messages},
                                     {"synthetic", exchanges, false, 2, 100, 1, run_messages}};
@@ -89,14 +91,14 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                        std::function<void(const std::string&)> store) {
     bench::add_value(app, name, std::move(store), value, help);
   };
-  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi for pingpong",
+  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi for pingpong and zerocopy",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
   });
   add("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]",
       [&](const std::string& t) { arguments.updates_per_word = bench::parse_number("--updates-per-word", t, 0, 1e9); });
-  add("--bytes", "N", "bytes of a message, of randomaccess 8 or more [8; synthetic 100]",
+  add("--bytes", "N", "bytes of a message, of randomaccess and zerocopy 8 or more [8; synthetic 100, zerocopy 64 KiB]",
       [&](const std::string& t) { arguments.bytes = bench::parse_count("--bytes", t, 1, bench::peer_bytes_max); });
   add("--messages", "M", "not randomaccess: messages from each rank to each, or round trips [by size]",
       [&](const std::string& t) { arguments.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
@@ -106,6 +108,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       throw SettingError(fmt::format("--buffer-bytes: '{}' is not allowed; allowed is 8 to 64M", t));
     }
   });
+  add("--buffers", "NAME", "zerocopy: reused (the same for all messages) or fresh (in no cache) [reused]",
+      [&](const std::string& t) { arguments.buffers = bench::parse_choice("--buffers", t, bench::buffer_kinds); });
+  app.add_flag("--touch", arguments.touch, "zerocopy: the receiver adds up the words of each message");
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;

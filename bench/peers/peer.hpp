@@ -18,12 +18,15 @@ struct Arguments {
   std::size_t bytes = 0;       // 0: the benchmark's
   std::uint64_t messages = 0;  // 0: by size
   std::size_t buffer_bytes = std::size_t(64) << 10;
+  std::string buffers = "reused";  // of zerocopy, as is the next
+  bool touch = false;
   std::string json;  // a file, "-", or empty for a line on standard output
 };
 
 /// Collective on MPI_COMM_WORLD. The record is rank 0's; the others' are partial.
 bench::Json run_randomaccess(const Arguments& arguments);
 bench::Json run_pingpong(const Arguments& arguments);
+bench::Json run_zerocopy(const Arguments& arguments);
 /// stream, staggered, synthetic.
 bench::Json run_messages(const Arguments& arguments);
 

@@ -1,0 +1,19 @@
+/// The ways to send that headway-zerocopy knows, for it and for the command. A further one is a class in a header beside
+/// regular.hpp, a name here and a line in zerocopy.cpp's measure_way().
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headway::bench {
+
+/// regular: a span among the arguments of an aggregator's send().
+inline const std::vector<std::string> zerocopy_ways = {"regular"};
+
+/// What is sent lies on the heap, or in memory that the PEs of a host have mapped before anything is sent.
+inline const std::vector<std::string> zerocopy_memories = {"heap", "pool"};
+
+/// In records.
+inline std::string zerocopy_mode(const std::string& way) { return way == "regular" ? way : "zc-" + way; }
+
+}  // namespace headway::bench
