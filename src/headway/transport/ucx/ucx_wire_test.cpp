@@ -1,16 +1,12 @@
 // The plug-in for UCX as it is loaded, between processes that meet in shared memory: memory that others put to and get
 // from ends byte by byte as it should, and what cannot be is refused by name and changes nothing.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <headway/transport/wire/wire.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,216 +14,15 @@
 #include <exception>
 #include <functional>
 #include <limits>
-#include <numeric>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "ucx_wire_test_process.hpp"
 
 namespace headway::wire {
 namespace {
 
-constexpr std::uint32_t processes = 3;
-constexpr std::size_t blob_bytes = 64 * 1024;
-constexpr auto patience = std::chrono::seconds(30);
 constexpr unsigned last_resort_s = 60;  // for what waits inside UCX
-
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what); }
-void require(bool holds, const std::string& what) {
-  if (!holds) fail(what);
-}
-
-/// What the processes of a run share: where they meet, and what went wrong.
-struct Shared {
-  std::atomic<std::uint32_t> waiting{0}, round{0};
-  std::atomic<bool> failed{false};
-  char blobs[processes][blob_bytes];
-  char problem[processes][1024];
-};
-
-/// One of the processes. Nothing in it waits for longer than `patience`, all together.
-class Process {
- public:
-  Process(Shared& shared, std::uint32_t number) : shared_(&shared), number_(number) {}
-
-  void start() {
-    void* const library = dlopen(HEADWAY_UCX_PLUGIN, RTLD_NOW);
-    if (library == nullptr) fail(dlerror());
-    const auto entry = reinterpret_cast<headway_wire_entry>(dlsym(library, HEADWAY_WIRE_ENTRY));
-    require(entry != nullptr, "no entry");
-    functions_ = entry();
-    require(functions_->version == HEADWAY_WIRE_VERSION && functions_->bytes == sizeof(headway_wire_functions),
-            "another version");
-    const headway_wire_meeting meeting{
-        .processes = processes,
-        .process = number_,
-        .context = this,
-        .exchange = [](void* self, const void* mine, std::size_t bytes,
-                       void* all) { return static_cast<Process*>(self)->exchange(mine, bytes, all); },
-        .abort = [](void*, int status) { _exit(status); }};
-    headway_wire_facts facts{};
-    char reason[512] = "";
-    require(functions_->start(&meeting, &wire_, &facts, reason, sizeof reason) == 0, reason);
-  }
-
-  void leave() {
-    std::uint64_t arriving = 0;
-    int settled = 0;
-    while (settled == 0) {
-      wait_a_little();
-      settled = functions_->settle(wire_, &arriving);
-    }
-    require(settled == 1, functions_->failure(wire_));
-    while (arrived_ < arriving) progress();
-    // Whoever has settled still moves what others wait for.
-    barrier();
-    require(functions_->leave(wire_) == 0, "leave failed");
-    wire_ = nullptr;
-    arrived_ = 0;
-  }
-
-  const headway_wire_functions& functions() const { return *functions_; }
-  headway_wire* wire() const { return wire_; }
-  std::uint32_t number() const { return number_; }
-  std::uint32_t right() const { return (number_ + 1) % processes; }
-  std::uint32_t left() const { return (number_ + processes - 1) % processes; }
-
-  /// All wait for all, and move bytes for those that do not wait yet.
-  void barrier() {
-    wait_for_all([this] { progress(); });
-  }
-  /// The same where the wire has come to its end; `die` is for who does not wait any more.
-  void barrier_without_wire() {
-    wait_for_all([this] { wait_a_little(); });
-  }
-  [[noreturn]] void die() {
-    ++shared_->waiting;
-    _exit(0);
-  }
-
-  void progress() {
-    headway_wire_event events[16];
-    const int count = functions_->progress(wire_, events, 16);
-    require(count >= 0, std::string("progress: ") + functions_->failure(wire_));
-    for (int i = 0; i < count; ++i) {
-      if (events[i].kind == headway_wire_arrived) {
-        ++arrived_;
-      } else {
-        note(events[i].kind, events[i].cookie);
-      }
-    }
-    if (count == 0) wait_a_little();
-  }
-  std::uint64_t arrived() const { return arrived_; }
-
-  /// Begins one operation, whose result this is; `kind` is that of its event.
-  void begin(std::uint32_t kind, const std::function<int(std::uint64_t cookie)>& operation) {
-    const std::uint64_t cookie = kinds_.size();
-    kinds_.push_back(kind);
-    is_done_.push_back(false);
-    ++open_;
-    const int result = operation(cookie);
-    require(result >= 0, functions_->failure(wire_));
-    if (result == 1) note(kind, cookie);
-  }
-  void put(headway_wire_remote* remote, std::uint64_t offset, const void* from, std::size_t bytes) {
-    begin(headway_wire_sent,
-          [&](std::uint64_t cookie) { return functions_->put(wire_, remote, offset, from, bytes, cookie); });
-  }
-  void get(headway_wire_remote* remote, std::uint64_t offset, void* to, std::size_t bytes) {
-    begin(headway_wire_got,
-          [&](std::uint64_t cookie) { return functions_->get(wire_, remote, offset, to, bytes, cookie); });
-  }
-  /// Until all that was put to that process is in place.
-  void place(std::uint32_t process) {
-    const std::size_t cookie = kinds_.size();
-    begin(headway_wire_placed, [&](std::uint64_t c) { return functions_->flush(wire_, process, c); });
-    while (!is_done_[cookie]) progress();
-  }
-  /// Until all that was begun is done, each once.
-  void finish() {
-    while (open_ > 0) progress();
-  }
-
-  /// What cannot be: its reason, each part of which must be named.
-  void require_refused(int result, const std::vector<std::string>& parts) {
-    require(result < 0, "not refused: " + parts.front());
-    const std::string reason = functions_->failure(wire_);
-    for (const std::string& part : parts) require(reason.find(part) != reason.npos, "'" + reason + "' lacks " + part);
-  }
-
-  std::vector<char> expose(void* memory, std::size_t bytes, headway_wire_region** region) {
-    std::vector<char> key(blob_bytes - 1);
-    std::size_t key_bytes = 0;
-    require(functions_->expose(wire_, memory, bytes, region, key.data(), key.size(), &key_bytes) == 0,
-            functions_->failure(wire_));
-    key.resize(key_bytes);
-    return key;
-  }
-  headway_wire_remote* reach(std::uint32_t process, const std::vector<char>& key) {
-    headway_wire_remote* remote = nullptr;
-    require(functions_->reach(wire_, process, key.data(), key.size(), &remote) == 0, functions_->failure(wire_));
-    return remote;
-  }
-  /// The keys of all.
-  std::vector<std::vector<char>> share(const std::vector<char>& key) {
-    std::memcpy(shared_->blobs[number_], key.data(), key.size());
-    std::uint32_t length = std::uint32_t(key.size());
-    std::memcpy(shared_->blobs[number_] + blob_bytes - sizeof length, &length, sizeof length);
-    barrier();
-    std::vector<std::vector<char>> all;
-    for (const auto& blob : shared_->blobs) {
-      std::memcpy(&length, blob + blob_bytes - sizeof length, sizeof length);
-      all.emplace_back(blob, blob + length);
-    }
-    barrier();
-    return all;
-  }
-
- private:
-  int exchange(const void* mine, std::size_t bytes, void* all) {
-    require(bytes <= blob_bytes, "too much to exchange");
-    std::memcpy(shared_->blobs[number_], mine, bytes);
-    const auto nothing = [this] { wait_a_little(); };
-    wait_for_all(nothing);
-    for (std::uint32_t p = 0; p < processes; ++p) {
-      std::memcpy(static_cast<char*>(all) + p * bytes, shared_->blobs[p], bytes);
-    }
-    wait_for_all(nothing);
-    return 0;
-  }
-
-  void wait_for_all(const std::function<void()>& meanwhile) {
-    const std::uint32_t round = shared_->round;
-    if (++shared_->waiting == processes) {
-      shared_->waiting = 0;
-      ++shared_->round;
-    }
-    while (shared_->round == round) meanwhile();
-  }
-
-  void wait_a_little() {
-    require(!shared_->failed, "another process failed");
-    require(std::chrono::steady_clock::now() < deadline_, "it takes too long");
-    sched_yield();
-  }
-
-  void note(std::uint32_t kind, std::uint64_t cookie) {
-    require(cookie < kinds_.size() && kinds_[cookie] == kind, "an event of nothing that was begun");
-    require(!is_done_[cookie], "an event came twice");
-    is_done_[cookie] = true;
-    --open_;
-  }
-
-  Shared* shared_;
-  std::uint32_t number_;
-  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::now() + patience;
-  const headway_wire_functions* functions_ = nullptr;
-  headway_wire* wire_ = nullptr;
-  std::uint64_t arrived_ = 0;
-  std::vector<std::uint32_t> kinds_;  // by cookie
-  std::vector<bool> is_done_;
-  std::size_t open_ = 0;
-};
 
 /// What lies at byte `at` of process `owner`'s memory before anything is put there.
 char background(std::uint32_t owner, std::size_t at) { return char(owner * 59 + at * 7 + (at >> 8)); }
@@ -551,7 +346,7 @@ class UcxWire : public testing::TestWithParam<const char*> {
     if (end == End::die) name_host("host-" + std::to_string(number));
     if (*GetParam() != 0) setenv("UCX_TLS", GetParam(), 1);
     try {
-      Process process(shared, number);
+      Process process(shared, number, HEADWAY_UCX_PLUGIN);
       process.start();
       body(process);
       if (end == End::leave) process.leave();
