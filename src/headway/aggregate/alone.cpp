@@ -182,12 +182,20 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
   count_alone(bytes);
   PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
+  // This processor reads what it sends to itself, or down a wire.
+  const bool read_here = destination == engine_->id() || leaves_host(destination);
+  const auto copy = [&](std::byte* to, const std::byte* from, std::size_t n) {
+    if (read_here)
+      std::memcpy(to, from, n);
+    else
+      copy_past_caches(to, from, n);
+  };
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
     const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
     const PartHeader part{message, bytes, offset, n};
     std::memcpy(message_of(frame), &part, sizeof part);
-    reader.read(message_of(frame) + sizeof part, n, copy_past_caches);
+    reader.read(message_of(frame) + sizeof part, n, copy);
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
     const bool last = offset + n == bytes;
     post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, last ? 1 : 0, frame_of_part);
@@ -239,23 +247,16 @@ void Core::make_room(Partial& partial, std::uint64_t bytes) {
   if (bytes <= partial.memory.bytes()) return;
   const std::uint64_t wanted = std::min(partial.total, std::max(bytes * growth, promised_max));
   if (partial.received != 0) return partial.memory.grow(wanted);
-  if (part_memory_.keeps_any()) engine_->count_open_buffers(-1);
-  partial.memory = part_memory_.take(wanted);
-  if (part_memory_.keeps_any()) engine_->count_open_buffers(1);
+  change_part_memory([&](PartMemory& memory) { partial.memory = memory.take(wanted); });
 }
 
-/// What is kept counts as an open buffer, for the engine to ask when it is due.
 void Core::drop_whole() {
-  if (part_memory_.keeps_any()) engine_->count_open_buffers(-1);
-  part_memory_.give(std::move(whole_.memory), engine_->now());
-  if (part_memory_.keeps_any()) engine_->count_open_buffers(1);
+  change_part_memory([&](PartMemory& memory) { memory.give(std::move(whole_.memory), engine_->now()); });
   whole_ = {};
 }
 
 void Core::forget_part_memory() {
-  if (!part_memory_.keeps_any()) return;
-  part_memory_.forget();
-  engine_->count_open_buffers(-1);
+  change_part_memory([](PartMemory& memory) { memory.forget(); });
 }
 
 std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {

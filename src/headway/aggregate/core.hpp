@@ -299,6 +299,14 @@ class Core : public am::FrameHandler {
 
   void make_room(Partial& partial, std::uint64_t bytes);
   void forget_part_memory();
+  /// change() takes part memory, or gives it back. While some is kept it counts as an open buffer, for the engine to ask
+  /// when it is due.
+  template <class Change>
+  void change_part_memory(Change change) {
+    const bool kept_before = part_memory_.keeps_any();
+    change(part_memory_);
+    engine_->count_open_buffers(int(part_memory_.keeps_any()) - int(kept_before));
+  }
   void find_host();
   void lay_out(bool ready);
   SizeLimits limits_of(std::size_t frame_bytes, std::size_t per_message_most) const;
