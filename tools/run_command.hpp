@@ -12,7 +12,7 @@ namespace headway::tools {
 
 inline ChildResult headway(std::vector<std::string> arguments, const std::vector<Variable>& environment = {}) {
   arguments.insert(arguments.begin(), HEADWAY_COMMAND);
-  return run_child(arguments, environment, std::chrono::seconds(60));
+  return run_child(arguments, environment, std::chrono::seconds(300));
 }
 
 }  // namespace headway::tools
