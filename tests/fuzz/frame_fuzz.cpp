@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,7 +118,10 @@ class Kinds {
         texts_ordered_wsp_(pe, ordered(1, Scheme::wsp)),
         fixed_pp_(pe, small(1, Scheme::pp)),
         aligned_pp_(pe, small(1, Scheme::pp)),
-        words_pp_2d_(pe, small(2, Scheme::pp)) {
+        words_pp_2d_(pe, small(2, Scheme::pp)),
+        fixed_whs_(pe, small(1, Scheme::whs)),
+        wide_hh_(pe, small(1, Scheme::hh)),
+        words_hh_2d_(pe, small(2, Scheme::hh)) {
     fixed_.on([&s](std::uint64_t v) { s.one(v); });
     fixed_2d_.on([&s](const std::uint64_t& v) { s.one(v); });
     fixed_3d_.on([&s](PeId source, std::uint32_t, std::uint8_t) { s.source(source); });
@@ -147,6 +151,9 @@ class Kinds {
     fixed_pp_.on([&s](PeId source, std::uint64_t v) { s.source(source), s.one(v); });
     aligned_pp_.on([&s](const Aligned& v) { s.one(v); });
     words_pp_2d_.on([&s](Words v) { s.all(v); });
+    fixed_whs_.on([&s](const std::uint64_t& v) { s.one(v); });
+    wide_hh_.on([&s](PeId source, const Wide& v) { s.source(source), s.one(v); });
+    words_hh_2d_.on([&s](PeId source, Words v) { s.source(source), s.all(v); });
   }
 
   /// Sends to every PE from every kind, `times` of each.
@@ -186,6 +193,7 @@ class Kinds {
     fixed_wps_.send(to, word), fixed_wsp_.send(to, word), fixed_pp_.send(to, word);
     words_wsp_2d_.send(to, words), words_pp_2d_.send(to, words), texts_ordered_wsp_.send(to, text);
     aligned_pp_.send(to, Aligned{{word}});
+    fixed_whs_.send(to, word), wide_hh_.send(to, {word, 1, 2, 3}), words_hh_2d_.send(to, words);
     for (CallAggregator* calls : {&default_calls(pe_), &calls_2d_}) {
       calls->rpc_ff(
           to, [](std::uint64_t v) { seen->one(v); }, word);
@@ -237,21 +245,38 @@ class Kinds {
   Aggregator<std::uint64_t> fixed_pp_;
   Aggregator<Aligned> aligned_pp_;
   Aggregator<Words> words_pp_2d_;
+  Aggregator<std::uint64_t> fixed_whs_;  // grids of PEs where all are on one host
+  Aggregator<Wide> wide_hh_;
+  Aggregator<Words> words_hh_2d_;
 };
 
 struct Stop : std::runtime_error {
   Stop() : std::runtime_error("nothing more arrives") {}
 };
 
+constexpr std::array<std::size_t, 3> hosts{0, 4, 5};
+/// How many PEs, which of them decodes, how many are threads of one process, and the first PE of each host.
+struct Shape {
+  std::size_t pes, me, pes_per_process;
+  std::span<const std::size_t> hosts = {};
+};
+constexpr Shape shapes[] = {{7, 4, 1}, {20, 9, 1}, {13, 5, 4}, {18, 7, 3}, {11, 6, 1, hosts}};
+
+/// What the valid frames to all PEs of a shape have: the signature of each handler, and lengths.
+struct Valid {
+  std::map<std::uint16_t, std::uint16_t> signatures;
+  fuzz::FrameLengths lengths;
+};
+
 /// A PE by itself.
 struct Node {
-  Node(std::size_t id, std::size_t pes, MemoryEndpoint::Process& process, MemoryEndpoint::OnPost posted)
-      : endpoint(id, pes, sizeof(am::PeBoard), process, std::move(posted)),
+  Node(std::size_t id, const Shape& shape, MemoryEndpoint::Process& process, MemoryEndpoint::OnPost posted)
+      : endpoint(id, shape.pes, sizeof(am::PeBoard), process, std::move(posted), shape.hosts),
         engine(endpoint, {.budget_bytes = budget_bytes,
                           .spill_bytes = 4_MiB,
                           .idle = am::Idle::sleep,
                           .still_wanted = [] { throw Stop(); }}),
-        seen{pes},
+        seen{shape.pes},
         kinds(std::make_unique<Kinds>(engine.pe(), seen)) {}
 
   MemoryEndpoint endpoint;
@@ -259,14 +284,6 @@ struct Node {
   Seen seen;
   std::unique_ptr<Kinds> kinds;
 };
-
-/// How many PEs, which of them decodes, and how many are threads of one process.
-struct Shape {
-  std::size_t pes, me, pes_per_process;
-};
-constexpr Shape shapes[] = {{7, 4, 1}, {20, 9, 1}, {13, 5, 4}, {18, 7, 3}};
-
-using Signatures = std::map<std::uint16_t, std::uint16_t>;  // by handler
 
 Bytes input_of(How how, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
   Bytes input(body_at);
@@ -280,12 +297,12 @@ Bytes input_of(How how, const FrameHeader& header, const std::byte* payload, con
 /// All PEs in this process, delivering to each other; keeps what comes to one of them.
 class Capture {
  public:
-  Capture(Shape shape, std::vector<Bytes>& inputs, Signatures& signatures)
-      : me_(shape.me), inputs_(inputs), signatures_(signatures), pending_(shape.pes) {
+  Capture(const Shape& shape, std::vector<Bytes>& inputs, Valid& valid)
+      : me_(shape.me), inputs_(inputs), valid_(valid), pending_(shape.pes) {
     for (std::size_t pe = 0; pe < shape.pes; ++pe) {
       if (pe % shape.pes_per_process == 0) processes_.emplace_back().pes = shape.pes_per_process;
       nodes_.push_back(
-          std::make_unique<Node>(pe, shape.pes, processes_.back(),
+          std::make_unique<Node>(pe, shape, processes_.back(),
                                  [this](std::size_t target, const FrameHeader& header, const std::byte* payload,
                                         const std::byte* tail_end) { post(target, header, payload, tail_end); }));
     }
@@ -311,7 +328,8 @@ class Capture {
   void post(std::size_t target, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
     const bool small = header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= 32;
     Bytes input = input_of(small ? by_value : How(0), header, payload, tail_end);
-    if (header.kind == std::uint8_t(FrameKind::messages)) signatures_[header.handler] = header.signature;
+    if (header.kind == std::uint8_t(FrameKind::messages)) valid_.signatures[header.handler] = header.signature;
+    valid_.lengths.learn(header);
     if (target == me_ && often_enough(header)) inputs_.push_back(input);
     pending_[target].push_back(std::move(input));
   }
@@ -364,7 +382,7 @@ class Capture {
 
   std::size_t me_;
   std::vector<Bytes>& inputs_;
-  Signatures& signatures_;
+  Valid& valid_;
   std::vector<std::vector<Bytes>> pending_;
   std::vector<std::vector<Line>> memory_;  // of frames that have been delivered: some are held until the end
   std::map<std::array<unsigned, 5>, int> taken_;
@@ -376,7 +394,10 @@ class Frames final : public fuzz::Target {
  public:
   std::vector<Bytes> valid_inputs() override {
     std::vector<Bytes> inputs;
-    for (std::size_t i = 0; i < std::size(shapes); ++i) Capture(shapes[i], inputs, signatures_[i]);
+    for (std::size_t i = 0; i < std::size(shapes); ++i) {
+      Capture(shapes[i], inputs, valid_[i]);
+      if (valid_[i].lengths.fixed_with_entries() < 5) throw Broken("the lengths of valid frames are not understood");
+    }
     return inputs;
   }
 
@@ -385,7 +406,7 @@ class Frames final : public fuzz::Target {
     const Shape& shape = shapes[shape_];
     node_.reset();
     process_.pes = shape.pes_per_process;
-    node_ = std::make_unique<Node>(shape.me, shape.pes, process_,
+    node_ = std::make_unique<Node>(shape.me, shape, process_,
                                    [](std::size_t, const FrameHeader&, const std::byte*, const std::byte*) {});
     seen = &node_->seen;
     for (const Held& held : held_) free_.push_back(held.place);
@@ -431,6 +452,7 @@ class Frames final : public fuzz::Target {
     std::uint64_t number;
     bool by_value;
     Place* place;
+    FrameHeader header;
   };
 
   Place* free_place() {
@@ -452,8 +474,8 @@ class Frames final : public fuzz::Target {
     header.tail_bytes = std::uint32_t(std::min<std::size_t>(header.tail_bytes, body.size() - header.payload_bytes));
     const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
     if ((how & keep_signature) == 0) {
-      const auto known = signatures_[shape_].find(header.handler);
-      if (known != signatures_[shape_].end()) header.signature = known->second;
+      const auto known = valid_[shape_].signatures.find(header.handler);
+      if (known != valid_[shape_].signatures.end()) header.signature = known->second;
     }
     Place* const place = free_place();
     if ((how & tail_apart) != 0) {
@@ -467,7 +489,7 @@ class Frames final : public fuzz::Target {
     }
     const bool fits = (how & (by_value | tail_apart)) == by_value && bytes <= node_->endpoint.by_value_bytes_max();
     arrival.owned = fits ? 0 : next_owned_;
-    held_.push_back({next_owned_++, fits, place});
+    held_.push_back({next_owned_++, fits, place, header});
     node_->endpoint.arrive(arrival);
     return arrival;
   }
@@ -506,7 +528,13 @@ class Frames final : public fuzz::Target {
     if (node_->endpoint.has_arrivals()) spoilt_ = true;  // it failed before it looked at this one
     const std::uint64_t last = next_owned_ - 1;
     std::erase_if(held_, [&](const Held& held) {
-      const bool back = held.by_value || node_->endpoint.take_released(held.number) || (refused && held.number == last);
+      const bool released = node_->endpoint.take_released(held.number);
+      // Those of an epoch that has not begun are given back, too, and looked at later.
+      const bool handled = released && am::scope_of_tag(held.header.scope) == am::root_scope;
+      if (handled && !valid_[shape_].lengths.may_have(held.header)) {
+        throw Broken("a frame is handled whose length or tail does not fit its count");
+      }
+      const bool back = released || held.by_value || (refused && held.number == last);
       if (back) {
         held.place->let_go();
         free_.push_back(held.place);
@@ -531,7 +559,7 @@ class Frames final : public fuzz::Target {
     }
   }
 
-  std::array<Signatures, std::size(shapes)> signatures_;
+  std::array<Valid, std::size(shapes)> valid_;
   std::size_t shape_ = 0;
   MemoryEndpoint::Process process_;
   std::unique_ptr<Node> node_;

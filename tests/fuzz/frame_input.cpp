@@ -50,7 +50,7 @@ void mutate_frame(Bytes& input, const Bytes& other, Random& random) {
       break;
     case 1: header.count = std::uint32_t(boundary_value(random, header.count)); break;
     case 2: header.source = std::uint32_t(random.one_in(2) ? random.below(24) : boundary_value(random, 20)); break;
-    case 3: header.handler = std::uint16_t(random.one_in(8) ? boundary_value(random, 32) : random.below(32)); break;
+    case 3: header.handler = std::uint16_t(random.one_in(8) ? boundary_value(random, 32) : random.below(36)); break;
     case 4: header.hops_left = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
     case 5: header.flags = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
     case 6:
@@ -94,6 +94,48 @@ void mutate_frame(Bytes& input, const Bytes& other, Random& random) {
           std::uint32_t(input.size() - body_at - std::min<std::size_t>(header.tail_bytes, input.size() - body_at));
   }
   set_header(input, header);
+}
+
+// --- lengths
+
+void FrameLengths::Line::add(std::int64_t c, std::int64_t b) {
+  if (frames++ == 0) {
+    count = c;
+    bytes = b;
+  } else if (slope >= 0 || c == count) {
+    straight &= b == (c == count ? bytes : at(c));
+  } else {
+    straight &= (b - bytes) % (c - count) == 0 && (b - bytes) / (c - count) >= 0;
+    if (straight) slope = (b - bytes) / (c - count);
+  }
+}
+
+namespace {
+bool is_buffer(const FrameHeader& header) {
+  return header.kind == std::uint8_t(FrameKind::messages) && header.flags == 0;
+}
+}  // namespace
+
+void FrameLengths::learn(const FrameHeader& header) {
+  if (!is_buffer(header)) return;
+  payloads_[header.handler].add(header.count, header.payload_bytes);
+  Line& tail = tails_[{header.handler, header.hops_left}];
+  if (tail.frames == 0) tail.add(0, 0);  // no messages have none
+  tail.add(header.count, header.tail_bytes);
+}
+
+bool FrameLengths::may_have(const FrameHeader& header) const {
+  const auto payload = payloads_.find(header.handler);
+  const auto tail = tails_.find({header.handler, header.hops_left});
+  if (!is_buffer(header) || tail == tails_.end()) return true;
+  return (!payload->second.known() || payload->second.at(header.count) == header.payload_bytes) &&
+         (!tail->second.known() || tail->second.at(header.count) == header.tail_bytes);
+}
+
+std::size_t FrameLengths::fixed_with_entries() const {
+  std::size_t ways = 0;
+  for (const auto& [way, tail] : tails_) ways += payloads_.at(way.first).known() && tail.known() && tail.slope > 0;
+  return ways;
 }
 
 }  // namespace headway::fuzz

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <fuzz/fuzz.hpp>
 #include <headway/transport/frame.hpp>
+#include <map>
+#include <utility>
 
 namespace headway::fuzz {
 
@@ -26,5 +28,31 @@ enum How : std::uint8_t {
 /// Changes one thing and keeps the rest of the frame as it should be: a field of the header, entries or messages with
 /// or without their counts, numbers in them, bytes. Payload and tail fill the input afterwards.
 void mutate_frame(Bytes& input, const Bytes& other, Random& random);
+
+/// How long buffers are, learnt from valid ones: a tail is so many bytes a message for each handler and hop; so is a
+/// payload of messages of fixed size for each handler, behind what aligns the first.
+class FrameLengths {
+ public:
+  void learn(const FrameHeader& header);
+  /// Whether `count` messages have such a payload and tail. True of what too few were seen of.
+  bool may_have(const FrameHeader& header) const;
+  /// On how many hops messages of handlers for which they are known to be of fixed size have entries.
+  std::size_t fixed_with_entries() const;
+
+ private:
+  /// Bytes by count, where that is a straight line.
+  struct Line {
+    std::size_t frames = 0;
+    std::int64_t count = 0, bytes = 0;  // of the first
+    std::int64_t slope = -1;            // -1: all had the same count
+    bool straight = true;
+
+    bool known() const { return frames >= 8 && straight && slope >= 0; }
+    std::int64_t at(std::int64_t c) const { return bytes + slope * (c - count); }
+    void add(std::int64_t c, std::int64_t b);
+  };
+  std::map<std::uint16_t, Line> payloads_;
+  std::map<std::pair<std::uint16_t, std::uint8_t>, Line> tails_;
+};
 
 }  // namespace headway::fuzz

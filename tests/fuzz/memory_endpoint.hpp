@@ -30,8 +30,10 @@ class MemoryEndpoint final : public Endpoint {
     std::map<std::size_t, MemoryEndpoint*> members;  // by PE
   };
 
-  MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, Process& process, OnPost posted)
-      : id_(id), size_(size), process_(process), posted_(std::move(posted)), board_(board_bytes) {
+  /// `hosts`: the first PE of each, which outlive it.
+  MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, Process& process, OnPost posted,
+                 std::span<const std::size_t> hosts = {})
+      : id_(id), size_(size), process_(process), posted_(std::move(posted)), board_(board_bytes), hosts_(hosts) {
     process_.members[id] = this;
   }
   ~MemoryEndpoint() override {
@@ -49,6 +51,7 @@ class MemoryEndpoint final : public Endpoint {
   std::size_t id() const override { return id_; }
   std::size_t size() const override { return size_; }
   std::size_t pes_per_process() const override { return process_.pes; }
+  std::span<const std::size_t> host_firsts() const override { return hosts_; }
   SharedByProcess* shared_by_process() override { return &process_.shared; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
     if (refuses_) return nullptr;
@@ -125,6 +128,7 @@ class MemoryEndpoint final : public Endpoint {
   Process& process_;
   OnPost posted_;
   std::vector<std::byte> board_;
+  std::span<const std::size_t> hosts_;
   std::vector<Block*> blocks_;  // claimed or on their way
   std::vector<Frame*> returned_;
   std::vector<Arrival> arrivals_;
