@@ -225,7 +225,7 @@ TEST(Deaths, one_is_noticed_while_another_pe_prints_without_end) {
   const std::regex who("PE 1 is pid (\\d+)\n");
   std::smatch known;
   std::string errors;
-  while (!std::regex_search(errors = session.errors(), known, who)) ASSERT_LT(seconds_since(begin), 20);
+  while (!std::regex_search(errors = session.errors(), known, who)) ASSERT_LT(seconds_since(begin), 60);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   ASSERT_EQ(kill(std::stoi(known[1]), SIGKILL), 0);
   EXPECT_LT(session.seconds_until_gone(), seconds_to_end);
@@ -234,9 +234,9 @@ TEST(Deaths, one_is_noticed_while_another_pe_prints_without_end) {
 
 TEST(Deaths, one_is_noticed_while_nobody_reads_the_output) {
   Session session({victim(), "prints_for_ever"}, pes(2), {.output_blocked = true});
+  std::vector<pid_t> children;
+  while ((children = session.children()).size() != 2) ASSERT_EQ(session.wait(0), -1);
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  const std::vector<pid_t> children = session.children();
-  ASSERT_EQ(children.size(), 2U);
   ASSERT_EQ(kill(children[1], SIGKILL), 0);
   const auto begin = std::chrono::steady_clock::now();
   while (!session.children().empty() && seconds_since(begin) < 5) continue;

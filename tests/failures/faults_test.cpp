@@ -1,8 +1,4 @@
 /// Faults by seed: processes are killed, stopped and slowed down at random moments under random loads.
-///
-/// How long an end takes is measured from the kill to the end of the run's last process, less the time for which the
-/// supervisor was ready to run and got no processor (/proc/PID/schedstat): on a machine that is full of other work the
-/// kernel's queue says nothing about the run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -22,13 +18,6 @@ constexpr double seconds_to_end = 2;  // the contract's bound
 constexpr double stall_seconds = 1;
 
 const std::vector<std::string> loads = {"traffic", "recursion", "large", "allreduce", "quiesce", "mixed"};
-
-double seconds_waited_for_processor(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
-  double running = 0, waiting = 0;
-  file >> running >> waiting;
-  return waiting * 1e-9;
-}
 
 /// A random run, as a seed has it.
 struct Case {
@@ -68,22 +57,6 @@ void nap(Random& random, double seconds_max) {
   std::this_thread::sleep_for(std::chrono::duration<double>(random.fraction() * seconds_max));
 }
 
-/// Until no process of the session is left: all of it, and less the supervisor's wait for a processor.
-struct Seconds {
-  double all = 0, fair = 0;
-};
-Seconds until_gone(Session& session, double seconds_max) {
-  const auto begin = std::chrono::steady_clock::now();
-  const double waited_before = seconds_waited_for_processor(session.pid());
-  double waited = waited_before;
-  while (session.wait(0) < 0 && seconds_since(begin) < seconds_max) {
-    waited = std::max(waited, seconds_waited_for_processor(session.pid()));
-  }
-  session.seconds_until_gone(seconds_max);
-  const double all = seconds_since(begin);
-  return {all, all - (waited - waited_before)};
-}
-
 void print(const char* what, std::vector<double> seconds) {
   if (seconds.empty()) return;
   std::ranges::sort(seconds);
@@ -110,7 +83,7 @@ TEST(Faults, a_process_that_is_killed_at_any_moment_ends_the_run_within_two_seco
     const int signal = c.random.one_in(4) ? (c.random.one_in(2) ? SIGSEGV : SIGABRT) : SIGKILL;
     ASSERT_EQ(kill(children[process], signal), 0);
 
-    const Seconds seconds = until_gone(session, 30);
+    const Session::Seconds seconds = session.until_gone(30);
     all.push_back(seconds.all);
     fair.push_back(seconds.fair);
     EXPECT_LT(seconds.fair, seconds_to_end) << seconds.all << " in all";
@@ -144,7 +117,7 @@ TEST(Faults, a_process_that_is_stopped_at_any_moment_ends_the_run_after_the_stal
     const std::size_t process = c.random.below(children.size());
     ASSERT_EQ(kill(children[process], SIGSTOP), 0);
 
-    const Seconds seconds = until_gone(session, 60);
+    const Session::Seconds seconds = session.until_gone(60);
     all.push_back(seconds.all);
     EXPECT_GT(seconds.all, 0.8 * stall_seconds);
     // On a full machine the supervisor looks less often, and it waits some seconds at most for addr2line.

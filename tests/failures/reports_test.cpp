@@ -40,13 +40,18 @@ std::vector<std::vector<std::string>> both_ways(std::vector<std::string> command
 }
 
 /// Waits until the session has written `pages` pages.
-bool wait_for_pages(const Session& session, std::size_t pages, double seconds = 20) {
+bool wait_for_pages(const Session& session, std::size_t pages, double seconds = 50) {
   const auto begin = std::chrono::steady_clock::now();
   while (count_of(session.errors(), "headway: a report on ") < pages) {
     if (seconds_since(begin) > seconds) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return true;
+}
+
+/// Ends what is stuck.
+void let_go(const Session& session) {
+  for (const pid_t child : session.children()) kill(child, SIGUSR2);
 }
 
 // --- of a stalled run
@@ -96,13 +101,14 @@ TEST(StallReport, of_64_pes_is_readable) {
 
 TEST(ReportOnDemand, shows_where_a_pe_is_stuck_in_user_code_and_the_run_goes_on) {
   for (const auto& [n, per_process] : shapes) {
-    for (const auto& command : both_ways({victim(), "stuck", "2"})) {
+    for (const auto& command : both_ways({victim(), "stuck", "60"})) {
       if (per_process != 1 && command.size() != 3) continue;
       Session session(command, pes(n, per_process));
       ASSERT_TRUE(session.wait_for_lines(n)) << session.errors();
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      std::this_thread::sleep_for(std::chrono::seconds(1));
       ASSERT_EQ(kill(session.pid(), SIGUSR1), 0);
       ASSERT_TRUE(wait_for_pages(session, 1)) << session.errors();
+      let_go(session);
       EXPECT_EQ(session.wait(), 0) << session.errors();
       const std::string page = session.errors();
       EXPECT_TRUE(page.starts_with("headway: a report on " + std::to_string(n) + " PEs, asked for by a signal:\n"))
@@ -117,11 +123,12 @@ TEST(ReportOnDemand, shows_where_a_pe_is_stuck_in_user_code_and_the_run_goes_on)
 }
 
 TEST(ReportOnDemand, shows_a_handler_that_runs_for_long) {
-  Session session({victim(), "stuck", "2", "in_handler"}, pes(3));
+  Session session({victim(), "stuck", "60", "in_handler"}, pes(3));
   ASSERT_TRUE(session.wait_for_lines(3)) << session.errors();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   ASSERT_EQ(kill(session.pid(), SIGUSR1), 0);
   ASSERT_TRUE(wait_for_pages(session, 1)) << session.errors();
+  let_go(session);
   EXPECT_EQ(session.wait(), 0) << session.errors();
   const std::string page = session.errors();
   EXPECT_TRUE(contains(page,
@@ -132,10 +139,12 @@ TEST(ReportOnDemand, shows_a_handler_that_runs_for_long) {
 }
 
 TEST(ReportOnDemand, names_places_by_file_and_offset_where_addr2line_is_missing) {
-  Session session({victim(), "stuck", "2"}, pes(2) + Variables{{"PATH", "/there/is/none"}});
+  Session session({victim(), "stuck", "60"}, pes(2) + Variables{{"PATH", "/there/is/none"}});
   ASSERT_TRUE(session.wait_for_lines(2)) << session.errors();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   ASSERT_EQ(kill(session.pid(), SIGUSR1), 0);
+  ASSERT_TRUE(wait_for_pages(session, 1)) << session.errors();
+  let_go(session);
   EXPECT_EQ(session.wait(), 0) << session.errors();
   EXPECT_TRUE(contains(session.errors(), "\n      by failures_victim\\+0x[0-9a-f]+\n")) << session.errors();
 }
@@ -150,7 +159,7 @@ TEST(ReportOnDemand, does_not_disturb_a_run_however_often_it_is_asked) {
       kill(session.pid(), SIGUSR1);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    for (const pid_t child : session.children()) kill(child, SIGUSR2);
+    let_go(session);
     EXPECT_EQ(session.wait(), 0) << session.errors();
     EXPECT_GT(count_of(session.errors(), "headway: a report on "), 1U) << session.errors();
     EXPECT_FALSE(contains(session.errors(), "a cycle")) << session.errors();
@@ -159,11 +168,12 @@ TEST(ReportOnDemand, does_not_disturb_a_run_however_often_it_is_asked) {
 }
 
 TEST(ReportOnDemand, may_be_asked_of_any_process_of_the_run) {
-  for (const auto& command : both_ways({victim(), "stuck", "2"})) {
+  for (const auto& command : both_ways({victim(), "stuck", "60"})) {
     Session session(command, pes(5, 2));
     ASSERT_TRUE(session.wait_for_lines(5)) << session.errors();
     for (const pid_t child : session.children()) ASSERT_EQ(kill(child, SIGUSR1), 0);
     ASSERT_TRUE(wait_for_pages(session, 1)) << session.errors();
+    let_go(session);
     EXPECT_EQ(session.wait(), 0) << session.errors();
   }
 }

@@ -52,6 +52,13 @@ std::pair<char, pid_t> state_and_parent(const fs::path& process) {
   return {state, parent};
 }
 
+double seconds_waited_for_processor(pid_t pid) {
+  std::istringstream text(read_file("/proc/" + std::to_string(pid) + "/schedstat"));
+  double running = 0, waiting = 0;
+  text >> running >> waiting;
+  return waiting * 1e-9;
+}
+
 template <class Visit>
 void for_each_process(Visit visit) {
   std::error_code ignored;
@@ -195,12 +202,18 @@ int Session::wait(double seconds) {
   return status_;
 }
 
-double Session::seconds_until_gone(double seconds) {
+Session::Seconds Session::until_gone(double seconds) {
   const auto begin = std::chrono::steady_clock::now();
+  const double waited_before = ended_ ? 0 : seconds_waited_for_processor(pid_);
+  double waited = waited_before;
   for (;;) {
-    if (!ended_) wait(0);
+    if (!ended_) {
+      waited = std::max(waited, seconds_waited_for_processor(pid_));  // of one that has ended none are known
+      wait(0);
+    }
     const double passed = seconds_since(begin);
-    if (passed > seconds || (ended_ && processes().empty())) return passed;
+    if (passed > seconds) return {passed, passed};
+    if (ended_ && processes().empty()) return {passed, passed - (waited - waited_before)};
     nap();
   }
 }

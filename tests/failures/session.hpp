@@ -35,7 +35,7 @@ class Session {
   std::string errors() const;
 
   /// Waits until the output has `lines` lines, or for `seconds`; false then.
-  bool wait_for_lines(std::size_t lines, double seconds = 20);
+  bool wait_for_lines(std::size_t lines, double seconds = 60);
   /// Types on the terminal.
   void type(const std::string& text) const;
 
@@ -43,10 +43,17 @@ class Session {
   std::vector<pid_t> processes() const;
   std::vector<pid_t> children() const;
 
-  /// Waits for the end of the started process. Its exit status, 128 + signal where one ended it; -1 after `seconds`.
-  int wait(double seconds = 30);
-  /// Waits until no process of the session lives. How long that took; more than `seconds` if some still do.
-  double seconds_until_gone(double seconds = 10);
+  /// Waits for the end of the started process. Its exit status, 128 + signal where one ended it; -1 after `seconds`,
+  /// which are for what hangs: on a machine full of other work a start of many processes takes long.
+  int wait(double seconds = 100);
+  /// Waits until no process of the session lives, at most `seconds`.
+  struct Seconds {
+    double all = 0;   // that took; more than `seconds` if some still live
+    double fair = 0;  // less those for which the started process was ready to run and got no processor
+  };
+  Seconds until_gone(double seconds = 10);
+  /// The fair ones: on a machine that is full of other work the kernel's queue says nothing about the run.
+  double seconds_until_gone(double seconds = 10) { return until_gone(seconds).fair; }
 
   /// What the session has left: processes, files in its folder, shared memory. Empty if nothing.
   std::string leftovers();

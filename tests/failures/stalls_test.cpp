@@ -22,8 +22,7 @@ TEST(Stalls, pes_that_wait_for_different_things_are_ended_with_122_and_a_page_th
   for (const auto& [n, per_process] : shapes) {
     Session session({victim(), "cross_purposes"}, pes(n, per_process) + soon);
     ASSERT_TRUE(session.wait_for_lines(n)) << session.errors();
-    const double seconds = session.seconds_until_gone();
-    EXPECT_GT(seconds, 0.5);
+    EXPECT_GT(session.until_gone().all, 0.5);
     EXPECT_EQ(session.wait(), 122);
     const std::string page = session.errors();
     EXPECT_TRUE(contains(page, "^headway: nothing has moved for [0-9.]+ s though work is pending:\n")) << page;

@@ -3,15 +3,20 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <functional>
 
 #include "scenarios.hpp"
 
 namespace victim {
 
+namespace {
+volatile std::sig_atomic_t told_to_end = 0;
+}
+
 /// A name to be found in a stack.
 [[gnu::noinline]] void stuck_in_user_code(std::chrono::steady_clock::time_point end) {
-  while (before(end)) continue;
+  while (told_to_end == 0 && before(end)) continue;
 }
 
 namespace {
@@ -45,8 +50,9 @@ int missing(int argc, char** argv) {
   });
 }
 
-/// stuck SECONDS [in_handler]: PE 1 computes, the others wait for it.
+/// stuck SECONDS [in_handler]: PE 1 computes, or until its process gets SIGUSR2; the others wait for it.
 int stuck(int argc, char** argv) {
+  std::signal(SIGUSR2, [](int) { told_to_end = 1; });
   return headway::run(argc, argv, [&](Pe& pe) {
     const auto end = in_seconds(argv[2]);
     headway::Aggregator<int> messages(pe, {.name = "slow"});
