@@ -2,10 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <headway/aggregate/core.hpp>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include <headway/base/copy_large.hpp>
 
 namespace headway::aggregate {
 namespace {
@@ -106,31 +103,6 @@ bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wai
 
 namespace {
 
-/// Copies past the caches, for a reader at another processor: lines that lie written in this one's cache cost it several
-/// times what memory does where the two share none. Ends with a fence, for such writes keep no order.
-void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
-#if defined(__SSE2__)
-  const std::size_t head = std::min((64 - reinterpret_cast<std::uintptr_t>(to) % 64) % 64, bytes);
-  std::memcpy(to, from, head);
-  const std::size_t lines = (bytes - head) / 64;
-  auto* line = reinterpret_cast<__m128i*>(to + head);
-  const auto* read = reinterpret_cast<const __m128i*>(from + head);
-  for (std::size_t i = 0; i < lines; ++i, line += 4, read += 4) {
-    const __m128i a = _mm_loadu_si128(read), b = _mm_loadu_si128(read + 1), c = _mm_loadu_si128(read + 2),
-                  d = _mm_loadu_si128(read + 3);
-    _mm_stream_si128(line, a);
-    _mm_stream_si128(line + 1, b);
-    _mm_stream_si128(line + 2, c);
-    _mm_stream_si128(line + 3, d);
-  }
-  const std::size_t done = head + lines * 64;
-  if (done != bytes) std::memcpy(to + done, from + done, bytes - done);
-  _mm_sfence();
-#else
-  std::memcpy(to, from, bytes);
-#endif
-}
-
 /// Reads the bytes of several pieces one after the other.
 class PieceReader {
  public:
@@ -186,7 +158,7 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
   const bool read_here = destination == engine_->id() || leaves_host(destination);
   const auto copy = [&](std::byte* to, const std::byte* from, std::size_t n) {
     if (read_here)
-      std::memcpy(to, from, n);
+      copy_bytes(to, from, n);
     else
       copy_past_caches(to, from, n);
   };
@@ -232,7 +204,7 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
         [&](std::byte* at) {
           const PartHeader part{message, bytes, offset, n};
           std::memcpy(at, &part, sizeof part);
-          reader.read(at + sizeof part, n, std::memcpy);
+          reader.read(at + sizeof part, n, copy_bytes);
         },
         Wait::yes);
     offset += n;
@@ -277,7 +249,7 @@ std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* 
   Partial& partial = found == partial_.end() ? partial_[key] : found->second;
   partial.total = header.total;
   make_room(partial, received + header.bytes);
-  std::memcpy(partial.memory.at() + header.offset, part + sizeof header, header.bytes);
+  copy_bytes(partial.memory.at() + header.offset, part + sizeof header, header.bytes);
   partial.received += header.bytes;
   const bool whole = partial.received == partial.total;
   count_copies(whole ? 1 : 0, header.bytes);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/base/copy_large.hpp>
 
 namespace headway {
 
@@ -48,7 +49,10 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
     copy_fixed<16>(to, from);
     std::size_t middle = n - 24;
     asm("" : "+r"(middle));  // a size the compiler does not know: call libc
-    std::memcpy(to + 16, from + 16, middle);
+    if constexpr (n > 2048)
+      copy_bytes(to + 16, from + 16, middle);
+    else
+      std::memcpy(to + 16, from + 16, middle);
     copy_fixed<8>(to + n - 8, from + n - 8);
   }
 }
@@ -105,7 +109,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     copy_fixed<16>(to, from);
     const std::uint64_t before = word(bytes - 16), last = word(bytes - 8);
     if (bytes > 256) {
-      std::memcpy(to + 16, from + 16, bytes - 32);
+      copy_bytes(to + 16, from + 16, bytes - 32);
     } else {
       for (const std::size_t at : {std::size_t(16), std::size_t(32), std::size_t(48), bytes - 48, bytes - 32}) {
         copy_wide(to + at, from + at);
@@ -151,7 +155,7 @@ inline __attribute__((always_inline)) void copy_received(std::byte* to, const st
     std::memcpy(to, &first, 8);
     std::memcpy(to + bytes - 8, &last, 8);
   } else if (bytes != 0) {
-    std::memcpy(to, from, bytes);
+    copy_bytes(to, from, bytes);
   }
 }
 

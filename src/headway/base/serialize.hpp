@@ -217,7 +217,7 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
   } else if constexpr (RawRange<T> && resizable) {
     const std::byte* bytes = reader.take(count * sizeof(Element));
     out.resize(count);
-    if (count > 0) std::memcpy(static_cast<void*>(out.data()), bytes, count * sizeof(Element));
+    if (count > 0) copy_bytes(reinterpret_cast<std::byte*>(out.data()), bytes, count * sizeof(Element));
   } else if constexpr (resizable && element_bytes_min == 0) {
     get_growing(reader, out, count);
   } else if constexpr (resizable) {

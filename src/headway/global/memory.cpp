@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <headway/am/wait.hpp>
+#include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/global/memory.hpp>
@@ -76,7 +77,7 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   bytes_.on([this](std::uint64_t slot, Bytes bytes) { give_bytes(slot, bytes); });
   words_put_.on([this](PeId source, const WordPut& put) { apply_put(source, put); });
   bytes_put_.on([this](PeId source, std::uint64_t place, Bytes bytes) {
-    std::memcpy(checked(place & ~is_store, bytes.size(), false), bytes.data(), bytes.size());
+    copy_bytes(checked(place & ~is_store, bytes.size(), false), bytes.data(), bytes.size());
     if ((place & is_store) != 0)
       stored_bytes_ += bytes.size();
     else
@@ -213,7 +214,7 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
     return;
   }
   if (pending.bytes != bytes.size()) throw FormatError("more or fewer bytes come than were asked for");
-  std::memcpy(pending.to, bytes.data(), bytes.size());
+  copy_bytes(static_cast<std::byte*>(pending.to), bytes.data(), bytes.size());
   free_slot(std::uint32_t(slot));
   --gets_in_flight_;
   pieces_in_flight_bytes_ -= bytes.size();

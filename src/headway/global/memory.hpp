@@ -11,6 +11,7 @@
 #include <deque>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/copy_large.hpp>
 #include <headway/global/pointer.hpp>
 #include <memory>
 #include <span>
@@ -122,14 +123,14 @@ class GlobalMemory {
   template <class T>
   void get(GlobalPtr<T> p, std::span<T> to) {
     if (const T* at = local(p))
-      std::memcpy(to.data(), at, to.size_bytes());
+      copy_bytes(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(at), to.size_bytes());
     else
       get_bytes(p.pe(), p.offset(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes());
   }
   template <class T>
   void put(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
     if (T* at = local(p))
-      std::memcpy(at, values.data(), values.size_bytes());
+      copy_bytes(reinterpret_cast<std::byte*>(at), reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
     else
       put_bytes(p.pe(), p.offset(), std::as_bytes(values), false);
   }

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <headway/base/copy_large.hpp>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace headway {
+
+#if defined(__SSE2__)
+
+namespace {
+
+constexpr std::size_t page = 4096, line = 64;
+
+/// How far `to` lies behind `from`, as the processor sees it that compares addresses within pages.
+std::size_t distance(const std::byte* to, const std::byte* from) {
+  return (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % page;
+}
+
+std::size_t within_line(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % line; }
+
+// What is on its way from memory meanwhile; the processor looks ahead by itself, but less far.
+constexpr std::size_t ahead = 8 * line;
+constexpr std::size_t block = 2 * line;
+
+/// Two lines, loaded before any of them is stored. `to` begins a line.
+inline __attribute__((always_inline)) void copy_block(std::byte* to, const std::byte* from) {
+  constexpr std::size_t n = block / sizeof(__m128i);
+  __m128i words[n];
+  const auto* const read = reinterpret_cast<const __m128i*>(from);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < n; ++i) words[i] = _mm_loadu_si128(read + i);
+  auto* const write = reinterpret_cast<__m128i*>(to);
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < n; ++i) _mm_store_si128(write + i, words[i]);
+}
+
+inline __attribute__((always_inline)) void fetch_block(const std::byte* from) {
+  for (std::size_t i = 0; i < block; i += line) _mm_prefetch(reinterpret_cast<const char*>(from + i), _MM_HINT_T0);
+}
+
+void copy_upwards(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t head = std::min((line - within_line(to)) % line, bytes);
+  std::memcpy(to, from, head);
+  std::size_t at = head;
+  for (; bytes - at >= block; at += block) {
+    fetch_block(from + at + ahead);
+    copy_block(to + at, from + at);
+  }
+  std::memcpy(to + at, from + at, bytes - at);
+}
+
+void copy_downwards(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t tail = std::min(within_line(to + bytes), bytes);
+  std::size_t left = bytes - tail;
+  std::memcpy(to + left, from + left, tail);
+  while (left >= block) {
+    left -= block;
+    fetch_block(from + left - ahead);
+    copy_block(to + left, from + left);
+  }
+  std::memcpy(to, from, left);
+}
+
+}  // namespace
+
+/// Away from what it has stored: loads then never come upon the low bits of a store before them.
+void copy_large(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (distance(to, from) - 1 < page / 2 - 1)
+    copy_downwards(to, from, bytes);
+  else
+    copy_upwards(to, from, bytes);
+}
+
+void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t head = std::min((line - within_line(to)) % line, bytes);
+  std::memcpy(to, from, head);
+  const std::size_t lines = (bytes - head) / line;
+  auto* write = reinterpret_cast<__m128i*>(to + head);
+  const auto* read = reinterpret_cast<const __m128i*>(from + head);
+  for (std::size_t i = 0; i < lines; ++i, write += 4, read += 4) {
+    const __m128i a = _mm_loadu_si128(read), b = _mm_loadu_si128(read + 1), c = _mm_loadu_si128(read + 2),
+                  d = _mm_loadu_si128(read + 3);
+    _mm_stream_si128(write, a);
+    _mm_stream_si128(write + 1, b);
+    _mm_stream_si128(write + 2, c);
+    _mm_stream_si128(write + 3, d);
+  }
+  const std::size_t done = head + lines * line;
+  if (done != bytes) std::memcpy(to + done, from + done, bytes - done);
+  _mm_sfence();
+}
+
+/// Bounds as measured: docs/decisions/0029-large-copies.md.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr std::size_t small_max = 2048, medium = 12288, large_min = 32768;
+  if (bytes <= small_max) [[likely]] {
+    std::memcpy(to, from, bytes);
+  } else if (bytes < large_min && distance(to, from) - 1 >= (bytes < medium ? 15 : page / 4 - 1)) {
+    std::memcpy(to, from, bytes);
+  } else {
+    copy_large(to, from, bytes);
+  }
+}
+
+#else
+
+void copy_large(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+#endif
+
+}  // namespace headway
