@@ -53,6 +53,8 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
       bytes_(pe, named(options.aggregation, "bytes")),
       bytes_put_(pe, named(options.aggregation, "bytes put")),
       changes_(pe, named(options.aggregation, "words changed")),
+      blocks_wanted_(pe, named(options.aggregation, "blocks wanted")),
+      blocks_put_(pe, named(options.aggregation, "blocks put")),
       syncs_wanted_(pe, named(options.aggregation, "sync wanted")),
       syncs_(pe, named(options.aggregation, "sync")) {
   for (std::size_t p = 0; p < pe.size(); ++p) {
@@ -82,6 +84,12 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
       stored_bytes_ += bytes.size();
     else
       count_put(source);
+  });
+  blocks_wanted_.on([this](PeId source, const Blocks& blocks, std::uint64_t slot, Offsets indices) {
+    answer_blocks(source, slot, blocks, indices);
+  });
+  blocks_put_.on([this](PeId source, const Blocks& blocks, Offsets indices, Bytes values) {
+    apply_blocks(source, blocks, indices, values);
   });
   changes_.on([this](PeId source, const WordChange& change) { apply_change(source, change); });
   syncs_wanted_.on([this](PeId source, const SyncWanted& wanted) {
@@ -285,6 +293,10 @@ void GlobalMemory::get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::
 void GlobalMemory::ask_for_pieces() {
   while (!transfers_.empty() && pieces_in_flight_bytes_ < pieces_bytes_max) {
     Transfer& transfer = transfers_.front();
+    if (transfer.block != 0) {
+      ask_for_blocks(transfer);
+      continue;
+    }
     const auto bytes = std::uint32_t(std::min(transfer.left, piece_bytes));
     const Wanted wanted{transfer.offset, take_slot(transfer.to, bytes), bytes | is_piece};
     const PeId pe = transfer.pe;
@@ -377,10 +389,11 @@ void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
   wait_until(*pe_, [&] { return stored_bytes_ >= stored_taken_; });
 }
 
-std::array<AggregatorStatistics, 9> GlobalMemory::statistics() const {
+std::array<AggregatorStatistics, 11> GlobalMemory::statistics() const {
   return {wanted_.statistics(),    words_.statistics(),     batches_wanted_.statistics(),
           words_put_.statistics(), bytes_.statistics(),     bytes_put_.statistics(),
-          changes_.statistics(),   syncs_wanted_.statistics(), syncs_.statistics()};
+          changes_.statistics(),   blocks_wanted_.statistics(), blocks_put_.statistics(),
+          syncs_wanted_.statistics(), syncs_.statistics()};
 }
 
 }  // namespace headway

@@ -31,6 +31,11 @@ namespace global {
 template <class T>
 inline constexpr bool is_word = sizeof(T) <= 8 && std::has_single_bit(sizeof(T));
 
+/// Blocks of elements, each of which begins `stride` elements behind the one before.
+struct Strides {
+  std::size_t block = 1, stride = 1, count = 0;
+};
+
 enum class Operation : std::uint8_t { add, exchange, compare_exchange };
 
 }  // namespace global
@@ -123,20 +128,46 @@ class GlobalMemory {
   template <class T>
   void get(GlobalPtr<T> p, std::span<T> to) {
     if (const T* at = local(p))
-      copy_bytes(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(at), to.size_bytes());
+      copy_bytes(std::as_writable_bytes(to).data(), reinterpret_cast<const std::byte*>(at), to.size_bytes());
     else
       get_bytes(p.pe(), p.offset(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes());
   }
   template <class T>
   void put(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
     if (T* at = local(p))
-      copy_bytes(reinterpret_cast<std::byte*>(at), reinterpret_cast<const std::byte*>(values.data()), values.size_bytes());
+      copy_bytes(reinterpret_cast<std::byte*>(at), std::as_bytes(values).data(), values.size_bytes());
     else
       put_bytes(p.pe(), p.offset(), std::as_bytes(values), false);
   }
   template <class T>
   void store(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
     put_bytes(p.pe(), p.offset(), std::as_bytes(values), true);
+  }
+
+  // --- many values that do not lie in one piece on their PE, but do here, one behind the other
+
+  /// `count` blocks of `block` elements from p on, every `stride` elements. They may overlap.
+  ///
+  ///     memory.get_strided(p, {.block = 2, .stride = n, .count = n}, std::span(two_columns));
+  template <class T>
+  void get_strided(GlobalPtr<T> p, const global::Strides& strides, std::span<T> to) {
+    get_blocks(p.pe(), blocks_of(p, strides, to.size(), false), {}, std::as_writable_bytes(to).data());
+  }
+  /// As get_strided, but they may not overlap.
+  template <class T>
+  void put_strided(GlobalPtr<T> p, const global::Strides& strides, std::span<const std::type_identity_t<T>> values) {
+    put_blocks(p.pe(), blocks_of(p, strides, values.size(), true), {}, std::as_bytes(values));
+  }
+  /// p[indices[i]] for each i. The indices are read by the time it returns.
+  template <class T>
+  void get_indexed(GlobalPtr<T> p, std::span<const std::uint64_t> indices, std::span<T> to) {
+    get_blocks(p.pe(), blocks_of(p, indices, to.size()), indices, std::as_writable_bytes(to).data());
+  }
+  /// Where an index is there twice, either value stays.
+  template <class T>
+  void put_indexed(GlobalPtr<T> p, std::span<const std::uint64_t> indices,
+                   std::span<const std::type_identity_t<T>> values) {
+    put_blocks(p.pe(), blocks_of(p, indices, values.size()), indices, std::as_bytes(values));
   }
 
   // --- atomically, integers of 4 or 8 bytes
@@ -197,7 +228,7 @@ class GlobalMemory {
   }
 
   /// Of each kind of its messages, questions and answers: what this PE has sent and handled.
-  std::array<AggregatorStatistics, 9> statistics() const;
+  std::array<AggregatorStatistics, 11> statistics() const;
   /// What its messages are aggregated by.
   const AggregatorOptions& aggregation() const { return batches_wanted_.options(); }
 
@@ -256,12 +287,21 @@ class GlobalMemory {
   using Bytes = std::span<const std::byte>;
   using Offsets = std::span<const std::uint64_t>;
 
-  /// A bulk get, in pieces.
+  /// Where bytes lie that are not in one piece: block k begins k * stride behind the first. Which blocks are meant, the
+  /// first `count` or those of a list of so many, is said beside it.
+  struct Blocks {
+    std::uint64_t offset, stride, block, count;  // bytes, but for the count
+  };
+
+  /// A bulk get, in pieces: of one piece of memory, or of blocks, none of which is larger than a piece.
   struct Transfer {
     PeId pe;
     std::uint64_t offset;
     std::byte* to;
     std::size_t left;
+    std::uint64_t stride = 0, block = 0;  // of blocks
+    std::vector<std::uint64_t> indices = {};
+    std::size_t indices_asked = 0;
   };
 
   struct PutsTo {
@@ -306,6 +346,20 @@ class GlobalMemory {
     return base == nullptr ? nullptr : reinterpret_cast<T*>(base + p.offset());
   }
   [[noreturn]] void refuse_pointer(PeId pe) const;
+
+  /// UsageError for what no memory of `values` elements can be.
+  template <class T>
+  static Blocks blocks_of(GlobalPtr<T> p, const global::Strides& strides, std::size_t values, bool put) {
+    check_strides(strides, values, sizeof(T), put);
+    return {p.offset(), strides.stride * sizeof(T), strides.block * sizeof(T), values == 0 ? 0 : strides.count};
+  }
+  template <class T>
+  static Blocks blocks_of(GlobalPtr<T> p, Offsets indices, std::size_t values) {
+    check_indices(indices.size(), values);
+    return {p.offset(), sizeof(T), sizeof(T), values};
+  }
+  static void check_strides(const global::Strides& strides, std::size_t values, std::size_t element_bytes, bool put);
+  static void check_indices(std::size_t indices, std::size_t values);
 
   /// First free, first taken again: answers come about in the order of their questions, so that neighbours are used
   /// one after the other. The last free one is never taken.
@@ -352,6 +406,13 @@ class GlobalMemory {
   Bytes gather(Offsets offsets, std::size_t bytes, std::span<std::uint64_t, batch_max> words) const;
   void get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::size_t bytes);
   void ask_for_pieces();
+  void ask_for_blocks(Transfer& transfer);
+  std::byte* find_blocks(PeId pe, const Blocks& blocks, Offsets indices) const;
+  void get_blocks(PeId pe, const Blocks& blocks, Offsets indices, std::byte* to);
+  void put_blocks(PeId pe, const Blocks& blocks, Offsets indices, Bytes values);
+  std::byte* checked(const Blocks& blocks, Offsets indices) const;
+  void answer_blocks(PeId source, std::uint64_t slot, const Blocks& blocks, Offsets indices);
+  void apply_blocks(PeId source, const Blocks& blocks, Offsets indices, Bytes values);
   void put_bytes(PeId pe, std::uint64_t offset, Bytes bytes, bool store);
   void change_word(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes, std::uint64_t operand);
   std::uint64_t change_and_wait(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes,
@@ -380,6 +441,7 @@ class GlobalMemory {
   std::uint64_t gets_in_flight_ = 0;
   std::deque<Transfer> transfers_;
   std::size_t pieces_in_flight_bytes_ = 0;
+  std::vector<std::byte> gathered_;  // blocks that others want
   std::vector<PutsTo> puts_to_;      // by target
   std::vector<PeId> put_to_;         // those with some that no sync() has asked for
   std::vector<PutsFrom> puts_from_;  // by source
@@ -391,6 +453,8 @@ class GlobalMemory {
   Aggregator<WordPut> words_put_;
   Aggregator<std::uint64_t, Bytes> bytes_, bytes_put_;
   Aggregator<WordChange> changes_;
+  Aggregator<Blocks, std::uint64_t, Offsets> blocks_wanted_;
+  Aggregator<Blocks, Offsets, Bytes> blocks_put_;
   Aggregator<SyncWanted> syncs_wanted_;
   Aggregator<Synced> syncs_;
 };
