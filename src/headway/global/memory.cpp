@@ -113,6 +113,11 @@ void GlobalMemory::refuse_pointer(PeId pe) const {
                         : fmt::format("a GlobalPtr leads to PE {} of {}", pe.value, bases_.size()));
 }
 
+void GlobalMemory::refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes) const {
+  throw UsageError(fmt::format("{} bytes at {} of PE {}'s shared memory, which has {}, cannot be", bytes, offset,
+                               pe.value, own_.size()));
+}
+
 // --- at the owner
 
 std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool word) const {

@@ -73,7 +73,7 @@ class GlobalMemory {
 
   template <class T>
   [[nodiscard]] T read(GlobalPtr<T> p) {
-    if (const T* at = local(p)) return load(at);
+    if (const T* at = local_value(p, bases_)) return load(at);
     T value;
     if constexpr (global::is_word<T>) {
       const std::uint64_t word = wait_for_word(p.pe(), p.offset(), sizeof(T));
@@ -88,7 +88,7 @@ class GlobalMemory {
   /// *to holds the value after sync(), and must live until then.
   template <class T>
   void get(GlobalPtr<T> p, T* to) {
-    if (const T* at = local(p, get_bases_)) {
+    if (const T* at = local_value(p, get_bases_)) {
       *to = load(at);
     } else if constexpr (global::is_word<T>) {
       get_word(p.pe(), p.offset(), to, sizeof(T));
@@ -100,14 +100,14 @@ class GlobalMemory {
   /// Returns when the value is in place. Waits for all puts before it as well.
   template <class T>
   void write(GlobalPtr<T> p, const T& value) {
-    if (T* at = local(p)) return save(at, value);
+    if (T* at = local_value(p, bases_)) return save(at, value);
     put(p, value);
     sync();
   }
 
   template <class T>
   void put(GlobalPtr<T> p, const T& value) {
-    if (T* at = local(p)) return save(at, value);
+    if (T* at = local_value(p, bases_)) return save(at, value);
     if constexpr (global::is_word<T>)
       put_word(p.pe(), p.offset(), word_of(value), sizeof(T), false);
     else
@@ -127,14 +127,14 @@ class GlobalMemory {
 
   template <class T>
   void get(GlobalPtr<T> p, std::span<T> to) {
-    if (const T* at = local(p))
+    if (const T* at = local_bytes(p, bases_, to.size_bytes()))
       copy_bytes(std::as_writable_bytes(to).data(), reinterpret_cast<const std::byte*>(at), to.size_bytes());
     else
       get_bytes(p.pe(), p.offset(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes());
   }
   template <class T>
   void put(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
-    if (T* at = local(p))
+    if (T* at = local_bytes(p, bases_, values.size_bytes()))
       copy_bytes(reinterpret_cast<std::byte*>(at), std::as_bytes(values).data(), values.size_bytes());
     else
       put_bytes(p.pe(), p.offset(), std::as_bytes(values), false);
@@ -345,7 +345,25 @@ class GlobalMemory {
     std::byte* const base = bases[p.pe()];
     return base == nullptr ? nullptr : reinterpret_cast<T*>(base + p.offset());
   }
+  /// The same for so many bytes. UsageError where not all of them are in its pool, which is mapped; pools of one host are
+  /// equally long.
+  template <class T>
+  T* local_bytes(GlobalPtr<T> p, const std::vector<std::byte*>& bases, std::size_t bytes) const {
+    T* const at = local(p, bases);
+    if (at != nullptr && (bytes > own_.size() || p.offset() > own_.size() - bytes)) [[unlikely]]
+      refuse_bytes(p.pe(), p.offset(), bytes);
+    return at;
+  }
+  /// The same for one value; a word's load or store is all that there is to it, and is not checked.
+  template <class T>
+  T* local_value(GlobalPtr<T> p, const std::vector<std::byte*>& bases) const {
+    if constexpr (global::is_word<T>)
+      return local(p, bases);
+    else
+      return local_bytes(p, bases, sizeof(T));
+  }
   [[noreturn]] void refuse_pointer(PeId pe) const;
+  [[noreturn]] void refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes) const;
 
   /// UsageError for what no memory of `values` elements can be.
   template <class T>

@@ -288,6 +288,35 @@ TEST(GlobalMemory, what_lies_outside_ends_the_run_with_its_place) {
   EXPECT_NE(outcome.text.find("of PE 1's shared memory cannot be"), std::string::npos) << outcome.text;
 }
 
+TEST(GlobalMemory, what_lies_outside_of_mapped_memory_is_refused_with_its_place) {
+  expect_run({2, 1}, [](Pe& pe) {
+    GlobalMemory memory(pe);
+    barrier(pe);
+    const std::uint64_t size = rma::Pool::of(pe).memory().size();
+    const std::string at_next = " of PE " + std::to_string(1 - pe.id()) + "'s shared memory, which has " +
+                                std::to_string(size) + ", cannot be";
+    const GlobalPtr<std::uint64_t> last(1 - pe.id(), size - 8);
+    std::vector<std::uint64_t> two(2, 5);
+    memory.get(last, std::span(two).first(1));
+    memory.get(last + 1, std::span(two).first(0));
+    const std::string where = "16 bytes at " + std::to_string(size - 8) + at_next;
+    expect_usage_error([&] { memory.get(last, std::span(two)); }, where);
+    expect_usage_error([&] { memory.put(last, two); }, where);
+    expect_usage_error([&] { memory.get(last + 3, std::span(two).first(0)); },
+                       "0 bytes at " + std::to_string(size + 16) + at_next);
+    const GlobalPtr<Point> point(1 - pe.id(), size - 23);
+    const std::string where_point = "24 bytes at " + std::to_string(size - 23) + at_next;
+    Point got;
+    expect_usage_error([&] { (void)memory.read(point); }, where_point);
+    expect_usage_error([&] { memory.get(point, &got); }, where_point);
+    expect_usage_error([&] { memory.put(point, Point{}); }, where_point);
+    expect_usage_error([&] { memory.write(point, Point{}); }, where_point);
+    memory.sync();
+    EXPECT_EQ(two[1], 5u);
+    barrier(pe);
+  });
+}
+
 /// Random puts, adds and gets, to words that no two PEs write in one round, against arrays that are not spread.
 TEST(GlobalMemory, agrees_with_arrays_on_random_programs) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
