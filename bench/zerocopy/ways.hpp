@@ -7,8 +7,9 @@
 
 namespace headway::bench {
 
-/// regular: a span among the arguments of an aggregator's send().
-inline const std::vector<std::string> zerocopy_ways = {"regular"};
+/// regular: a span among the arguments of an aggregator's send(). send, post, direct: send_buffer(), that with
+/// on_posted(), and Source with get().
+inline const std::vector<std::string> zerocopy_ways = {"regular", "send", "post", "direct"};
 
 /// What is sent lies on the heap, or in memory that the PEs of a host have mapped before anything is sent.
 inline const std::vector<std::string> zerocopy_memories = {"heap", "pool"};

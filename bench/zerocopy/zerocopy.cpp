@@ -17,7 +17,10 @@
 #include <message/type.hpp>
 #include <numeric>
 #include <options.hpp>
+#include <zerocopy/direct.hpp>
+#include <zerocopy/post.hpp>
 #include <zerocopy/regular.hpp>
+#include <zerocopy/send.hpp>
 #include <zerocopy/sources.hpp>
 #include <zerocopy/ways.hpp>
 
@@ -215,6 +218,9 @@ int measure_way(Pe& pe, const Arguments& arguments) {
     }
     return exit_status::unusable_arguments;
   }
+  if (arguments.way == "send") return measure<Send>(pe, arguments);
+  if (arguments.way == "post") return measure<Post>(pe, arguments);
+  if (arguments.way == "direct") return measure<Direct>(pe, arguments);
   return measure<Regular>(pe, arguments);
 }
 

@@ -5,6 +5,7 @@
 #include <headway/aggregate/calls.hpp>
 #include <headway/aggregate/layout.hpp>
 #include <headway/aggregate/rpc.hpp>
+#include <headway/aggregate/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/run.hpp>
@@ -13,3 +14,4 @@
 #include <headway/collective/allreduce.hpp>
 #include <headway/global/array.hpp>
 #include <headway/global/memory.hpp>
+#include <headway/rma/pooled_array.hpp>

@@ -5,14 +5,19 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/receiver.hpp>
+#include <headway/aggregate/send_buffer.hpp>
+#include <headway/aggregate/transfers.hpp>
 #include <headway/base/error.hpp>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <ranges>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -37,7 +42,7 @@ template <class... Args>
 class Aggregator final : private aggregate::Receiver<Args...> {
   using Receiver = aggregate::Receiver<Args...>;
   using Core = aggregate::Core;
-  using Receiver::good_arguments;
+  using Receiver::good_arguments, Receiver::key_header_bytes, Receiver::copies_content;
   using typename Receiver::Format, typename Receiver::SmallFrame, typename Receiver::Wait;
   static constexpr bool may_be_small = Format::prefix_bytes <= sizeof(SmallFrame::message);
 
@@ -48,7 +53,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
                  {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {
   }
 
-  using Receiver::on;
+  using Receiver::on, Receiver::on_posted;
 
   /// Sends one message. From the main program it may wait for room, running handlers meanwhile; from a handler it never
   /// waits and never runs another handler. No handler may change the arguments, or what they refer to, until it
@@ -74,6 +79,22 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       if (!send_packed<Format::owning>(destination, bytes, fill)) {
         send_off_path(destination, aggregate::keep_in_register(args)...);
       }
+    }
+  }
+
+  /// The same where some of what is given are send_buffer()s, for arguments that are views.
+  template <class... Given>
+    requires(sizeof...(Given) == sizeof...(Args) && (aggregate::is_send_buffer<std::remove_cvref_t<Given>> || ...))
+  void send(PeId destination, Given&&... given) {
+    constexpr bool made_for_this_call =
+        ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || std::is_same_v<Given, std::remove_cvref_t<Given>>) &&
+         ...);
+    static_assert(made_for_this_call, "headway: what send_buffer() returns is for one send(): call it among the arguments");
+    constexpr bool for_views = ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || aggregate::is_view<Args>) && ...);
+    static_assert(for_views, "headway: send_buffer() is for an argument that is a std::span or std::string_view");
+    if constexpr (good_arguments && for_views && made_for_this_call) {
+      check_send(destination);
+      send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
     }
   }
 
@@ -120,7 +141,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Core::fills, Core::write_length;
   using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
   using Core::claim_large, Core::message_of;
-  using Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
+  using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
   using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
   using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
 
@@ -157,6 +178,101 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     slot.cursor = end;
     if constexpr (!may_throw) fill(at);
     return true;
+  }
+
+  // --- sending buffers
+
+  /// One that may stay where it is: the largest.
+  template <class... Given>
+  static std::size_t largest_buffer(const Given&... given) {
+    std::size_t largest = 0, bytes = 0, i = 0;
+    const auto look = [&]<class G>(const G& one) {
+      if constexpr (aggregate::is_send_buffer<G>) {
+        if (bytes == 0 || one.content.size_bytes() > bytes) {
+          bytes = one.content.size_bytes();
+          largest = i;
+        }
+      }
+      ++i;
+    };
+    (look(given), ...);
+    return largest;
+  }
+
+  /// As an argument of a message whose content goes by key, and that is none else.
+  template <class Arg, class Given>
+  static decltype(auto) packed_as(bool by_key, const Given& given) {
+    if constexpr (aggregate::is_send_buffer<Given>)
+      return by_key ? Arg() : aggregate::content_of<Arg>(given);
+    else
+      return aggregate::content_of<Arg>(given);
+  }
+
+  /// A buffer, or what else was given, converted as it would be for an argument.
+  template <class Arg, class Given>
+  static decltype(auto) as_argument(Given& given) {
+    if constexpr (aggregate::is_send_buffer<Given> || std::is_same_v<std::remove_const_t<Given>, Arg>) {
+      return (given);
+    } else {
+      Arg argument = given;
+      return argument;
+    }
+  }
+
+  template <std::size_t... i, class... Given>
+  void send_buffers(std::size_t destination, std::index_sequence<i...>, Given&&... given) {
+    Pe& pe = engine().pe();
+    aggregate::Transfers& transfers = aggregate::Transfers::of(pe);
+    const std::size_t largest = largest_buffer(given...);
+    const auto with_buffers = [&](auto visit) {
+      const auto one = [&]<class G>(std::size_t index, G& buffer) {
+        if constexpr (aggregate::is_send_buffer<G>) visit(index == largest, buffer);
+      };
+      (one(i, given), ...);
+    };
+    std::span<const std::byte> content;
+    with_buffers([&](bool is_largest, const auto& buffer) {
+      if (is_largest) content = std::as_bytes(buffer.content);
+    });
+    if (!is_ordered() && transfers.goes_by_key(destination, content)) {
+      const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
+      if (bytes <= part_bytes_max()) {
+        const auto promise = [&] {
+          std::optional<Promise<>> done;
+          with_buffers([&](bool is_largest, auto& buffer) {
+            if (is_largest) done.emplace(buffer.promise(pe));
+          });
+          return std::move(*done);
+        };
+        send_by_key(destination, content, largest, promise, bytes, packed_as<Args>(i == largest, given)...);
+        return with_buffers([](bool is_largest, auto& buffer) {
+          if (!is_largest) buffer.finish();
+        });
+      }
+    }
+    const std::int64_t begin = transfers.now();
+    send_otherwise(destination, Wait::yes, aggregate::content_of<Args>(given)...);
+    const int copies = copies_content() || content.size() > part_bytes_max() ? 2 : 1;
+    if (!is_ordered()) transfers.learn_sent(destination, content, (transfers.now() - begin) * copies);
+    with_buffers([](bool, auto& buffer) { buffer.finish(); });
+  }
+
+  template <class MakePromise>
+  void send_by_key(std::size_t destination, std::span<const std::byte> content, std::size_t argument, MakePromise promise,
+                   std::size_t bytes, const Args&... args) {
+    aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
+    const am::OpenFrame frame = claim_alone(destination, bytes, Wait::yes);
+    try {
+      Format::pack(message_of(frame) + key_header_bytes, args...);
+    } catch (...) {
+      engine().store().drop(destination, frame);
+      throw;
+    }
+    const std::uint64_t checksum = transfers.checksum_of(content);
+    const aggregate::KeyHeader header{transfers.give_content(destination, content, checksum, promise()), argument,
+                                      checksum};
+    std::memcpy(message_of(frame), &header, sizeof header);
+    post_alone(destination, frame, bytes, aggregate::frame_of_key);
   }
 
   // --- sending, off the fast path

@@ -1,8 +1,12 @@
 // Messages by themselves: by value, in a frame, or in parts.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <headway/aggregate/core.hpp>
+#include <headway/aggregate/posted.hpp>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/error.hpp>
 
 namespace headway::aggregate {
 namespace {
@@ -59,9 +63,9 @@ void Core::count_alone(std::size_t bytes) {
   ++flushes_[std::size_t(am::FlushReason::full)];
 }
 
-void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes) {
+void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, std::uint8_t flags) {
   count_alone(bytes);
-  post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, frame_of_one);
+  post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, flags);
   poll_now_and_then();
 }
 
@@ -225,6 +229,46 @@ void Core::make_room(Partial& partial, std::uint64_t bytes) {
 void Core::drop_whole() {
   change_part_memory([&](PartMemory& memory) { memory.give(std::move(whole_.memory), engine_->now()); });
   whole_ = {};
+}
+
+KeyedMessage Core::keyed_message(const Arrival& arrival, std::size_t header_bytes) const {
+  const FrameHeader& header = arrival.header;
+  if (header.hops_left != 0 || header.tail_bytes != 0) refuse_frame(arrival, "a message by itself has no hops or tail");
+  if (header.payload_bytes < padding_ + header_bytes) refuse_frame(arrival, "it is too short");
+  if (header.count != 1) refuse_frame(arrival, "a message by itself counts as one");
+  KeyedMessage message;
+  std::memcpy(&message.header, arrival.payload + padding_, sizeof message.header);
+  message.at = arrival.payload + padding_ + header_bytes;
+  message.bytes = header.payload_bytes - padding_ - header_bytes;
+  if (message.header.key.pe != header.source) refuse_frame(arrival, "it names memory of a PE that has not sent it");
+  return message;
+}
+
+void KeyedMessage::keep() {
+  kept.resize((bytes + sizeof(Line) - 1) / sizeof(Line));
+  std::memcpy(kept.data(), at, bytes);
+  at = reinterpret_cast<const std::byte*>(kept.data());
+}
+
+void refuse_late_content(const rma::BufferKey& key) {
+  throw UsageError(fmt::format("{} bytes of PE {} have come for an aggregator that was destroyed: quiesce() first", key.bytes,
+                               key.pe));
+}
+
+void refuse_destination(PeId source, std::size_t wanted, std::size_t given) {
+  throw UsageError(fmt::format("room for {} elements was posted for {} that PE {} sends: they do not fit", given, wanted,
+                               source.value));
+}
+
+Mapping Core::take_content_memory(std::size_t bytes) {
+  Mapping memory;
+  change_part_memory([&](PartMemory& kept) { memory = kept.take(bytes); });
+  return memory;
+}
+
+void Core::give_content_memory(Mapping memory) {
+  if (memory.bytes() == 0) return;
+  change_part_memory([&](PartMemory& kept) { kept.give(std::move(memory), engine_->now()); });
 }
 
 void Core::forget_part_memory() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/aggregate/keyed_message.hpp>
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/part_memory.hpp>
@@ -79,6 +80,7 @@ static_assert(sizeof(PartHeader) == 32);
 enum FrameFlags : std::uint8_t {
   frame_of_one = 1,   // a single message that fills the frame; its length is the payload's
   frame_of_part = 2,  // a PartHeader and one part of a message
+  frame_of_key = 4,   // a KeyHeader and a single message, one of whose views is empty: the key names its content
 };
 
 class Core : public am::FrameHandler {
@@ -223,7 +225,8 @@ class Core : public am::FrameHandler {
   /// sends. For messages up to part_bytes_max(). Empty only for Wait::no.
   am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait);
   std::byte* message_of(const am::OpenFrame& frame) const { return frame.frame->payload() + padding_; }
-  void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes);
+  void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes,
+                  std::uint8_t flags = frame_of_one);
   /// The same for those up to alone_bytes_max(). Empty too where the message had better go in parts: from a handler
   /// that finds no room, or where free frame memory lies in smaller pieces.
   am::OpenFrame claim_large(std::size_t destination, std::size_t bytes, Wait wait);
@@ -271,6 +274,17 @@ class Core : public am::FrameHandler {
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_to_post_row() const;
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
+
+  /// Of messages that are packed or repacked already.
+  void count_copies(std::uint64_t messages, std::size_t bytes) {
+    further_copies_ += messages;
+    further_copied_bytes_ += bytes;
+  }
+  /// Memory for the content of one message, which is kept for the next one.
+  Mapping take_content_memory(std::size_t bytes);
+  /// Of a frame_of_key. FormatError for one that cannot be.
+  KeyedMessage keyed_message(const Arrival& arrival, std::size_t header_bytes) const;
+  void give_content_memory(Mapping memory);
 
   void count_handled(std::uint64_t messages) {
     engine_->count_handled(messages);
@@ -349,11 +363,6 @@ class Core : public am::FrameHandler {
     wire_bytes_ += sizeof(FrameHeader) + bytes;
   }
   void count_buffered(am::FlushReason reason, std::size_t used_bytes, std::size_t frame_bytes);
-  /// Of messages that are packed or repacked already.
-  void count_copies(std::uint64_t messages, std::size_t bytes) {
-    further_copies_ += messages;
-    further_copied_bytes_ += bytes;
-  }
   bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
   bool leaves_host(std::size_t target) const { return target - host_first_ >= host_pes_; }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,

@@ -102,7 +102,8 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  AggregationSettings aggregation = {};  // for the layer above
+  AggregationSettings aggregation = {};  // for the layers above, as is the next
+  TransferSettings transfer = {};
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
   std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
   // Set while the engine lives, for those that share its thread: what the PE would report now.
@@ -127,6 +128,7 @@ class Engine {
   PeBoard& board() { return *board_; }
   Idle idle() const { return options_.idle; }
   const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
+  const TransferSettings& transfer_settings() const { return options_.transfer; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
   /// Whether what runs is a continuation of an epoch; it is a handler as well.

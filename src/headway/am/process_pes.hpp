@@ -63,6 +63,7 @@ class ProcessPes {
   local::Segment* memory_ = nullptr;  // of boards, reports and frames
   std::vector<int> processors_;  // those allowed before any PE was bound
   AggregationSettings aggregation_ = AggregationSettings::from_environment();
+  TransferSettings transfer_ = TransferSettings::from_environment();
 };
 
 /// What is on its way to files is written, and the process ends without anything else of it running.

@@ -24,7 +24,7 @@ constexpr std::array variables = {
     "HEADWAY_BUDGET",       "HEADWAY_SPILL",           "HEADWAY_BIND",      "HEADWAY_STALL",
     "HEADWAY_SEED",         "HEADWAY_SIM",             "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
     "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST",
-    "HEADWAY_COMM_THREAD"};
+    "HEADWAY_COMM_THREAD",  "HEADWAY_TRANSFER",        "HEADWAY_CHECK"};
 
 constexpr const char* transports =
     has_simulation
@@ -226,6 +226,22 @@ AggregationSettings AggregationSettings::from_environment() {
   return settings;
 }
 
+TransferSettings TransferSettings::from_environment() {
+  TransferSettings settings;
+  if (const auto text = variable("HEADWAY_TRANSFER")) {
+    constexpr std::array ways = {std::pair("auto", TransferWay::fastest), std::pair("mapped", TransferWay::mapped),
+                                 std::pair("cma", TransferWay::cma), std::pair("frames", TransferWay::frames)};
+    const auto way = std::ranges::find(ways, *text, [](const auto& named) { return std::string_view(named.first); });
+    if (way == ways.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma or frames");
+    settings.way = way->second;
+  }
+  if (const auto text = variable("HEADWAY_CHECK")) {
+    if (*text != "on" && *text != "off") refuse("HEADWAY_CHECK", *text, "on or off");
+    settings.check = *text == "on";
+  }
+  return settings;
+}
+
 Settings Settings::from_environment(Launchers launchers) {
   refuse_unknown_variables();
   Settings settings;
@@ -265,6 +281,7 @@ Settings Settings::from_environment(Launchers launchers) {
     settings.seed = *number;
   }
   settings.aggregation = AggregationSettings::from_environment();
+  settings.transfer = TransferSettings::from_environment();
   settings.sim = variable("HEADWAY_SIM").value_or("");
   if (settings.simulated()) {
     const std::string given = variable("HEADWAY_PES_PER_PROCESS").value_or("");

@@ -43,6 +43,22 @@ struct AggregationSettings {
   static AggregationSettings from_environment();
 };
 
+/// By which way the content of buffers moves between PEs: HEADWAY_TRANSFER.
+enum class TransferWay {
+  fastest,  // whichever of these has been fastest for that size
+  mapped,   // memory that both have mapped; else by frames
+  cma,      // the receiver copies it out of the sender's memory (process_vm_readv); else by frames
+  frames,   // in pieces, by frames
+};
+
+struct TransferSettings {
+  TransferWay way = TransferWay::fastest;
+  bool check = false;  // that nobody changes a buffer before it may be changed: HEADWAY_CHECK
+
+  /// Throws SettingError for what is not allowed.
+  static TransferSettings from_environment();
+};
+
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
   std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
@@ -59,6 +75,7 @@ struct Settings {
   std::chrono::nanoseconds stall = std::chrono::seconds(60);  // nothing moved for this long: report and end; 0: never
   std::uint64_t seed = 1;
   AggregationSettings aggregation;
+  TransferSettings transfer;
 
   bool simulated() const { return transport == "sim"; }
   /// Whether frames travel between processes that a launcher has started.
@@ -71,7 +88,7 @@ struct Settings {
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
-  /// AggregationSettings, with derived values for what is not set. Under a launcher the number of processes is the
+  /// AggregationSettings and TransferSettings, with derived values for what is not set. Under a launcher the number of processes is the
   /// launcher's. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
   static Settings from_environment(Launchers launchers = Launchers::recognised);
 };

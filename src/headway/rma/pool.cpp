@@ -50,4 +50,8 @@ void Pool::give_back(std::optional<Arena>& half, std::uint64_t offset) {
   half->free(at);
 }
 
+void refuse_size(Pe& pe, std::size_t size, std::size_t element_bytes) {
+  throw UsageError(fmt::format("PE {} cannot have {} elements of {} bytes of shared memory", pe.id().value, size, element_bytes));
+}
+
 }  // namespace headway::rma

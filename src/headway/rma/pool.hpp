@@ -32,6 +32,8 @@ class Pool final : public am::Extension {
 
   /// This PE's pool. UsageError where the system has none to give.
   std::span<std::byte> memory();
+  /// The same, or nothing while nothing has been taken of it.
+  std::span<std::byte> memory_in_use() const { return memory_; }
 
   static std::unique_ptr<am::Extension> make(Pe& pe) { return std::make_unique<Pool>(pe); }
   explicit Pool(Pe& pe) : pe_(&pe) {}
@@ -46,5 +48,8 @@ class Pool final : public am::Extension {
   std::span<std::byte> memory_;
   std::optional<Arena> common_, own_;  // made when they are first used
 };
+
+/// Throws UsageError for an array that no memory holds.
+[[noreturn]] void refuse_size(Pe& pe, std::size_t size, std::size_t element_bytes);
 
 }  // namespace headway::rma

@@ -1,0 +1,45 @@
+/// The direct interface: a message names a Source, which the receiver gets.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <headway/headway.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace headway::bench {
+
+/// A way to send, see zerocopy.cpp.
+class Direct {
+ public:
+  Direct(Pe& pe, const AggregatorOptions& options) : pe_(&pe), offers_(pe, options) {}
+
+  template <class Arrived>
+  void on(Arrived arrived) {
+    offers_.on([this, arrived = std::move(arrived)](std::uint64_t index, const RemoteSource<std::uint64_t>& source) {
+      const std::size_t words = source.size();
+      if (memory_.size() < words) memory_.resize(words);
+      get(*pe_, source, memory_, [this, arrived, index, words] { arrived(index, std::span(memory_).first(words)); });
+    });
+  }
+  void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
+    sources_.emplace_back(*pe_, data, [this] { sources_.pop_front(); });
+    offers_.send(partner, index, sources_.back().remote());
+  }
+  template <class Done>
+  void wait_until(Done done) {
+    headway::wait_until(*pe_, std::move(done));
+  }
+
+  AggregatorStatistics statistics() const { return offers_.statistics(); }
+  const AggregatorOptions& options() const { return offers_.options(); }
+
+ private:
+  Pe* pe_;
+  Aggregator<std::uint64_t, RemoteSource<std::uint64_t>> offers_;
+  std::vector<std::uint64_t> memory_;
+  std::deque<Source<std::uint64_t>> sources_;  // the oldest is the next to be done
+};
+
+}  // namespace headway::bench

@@ -1,0 +1,45 @@
+/// The post interface: send_buffer() among the arguments, and a receiver that says where its content goes.
+#pragma once
+
+#include <cstdint>
+#include <headway/headway.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace headway::bench {
+
+/// A way to send, see zerocopy.cpp.
+class Post {
+ public:
+  Post(Pe& pe, const AggregatorOptions& options) : pe_(&pe), messages_(pe, options) {}
+
+  template <class Arrived>
+  void on(Arrived arrived) {
+    messages_.on_posted(
+        [this](std::uint64_t, std::size_t words) {
+          if (memory_.size() < words) memory_.resize(words);
+          return std::span(memory_);
+        },
+        [arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
+          arrived(index, data);
+        });
+  }
+  void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
+    messages_.send(partner, index, send_buffer(data, [] {}));
+  }
+  template <class Done>
+  void wait_until(Done done) {
+    headway::wait_until(*pe_, std::move(done));
+  }
+
+  AggregatorStatistics statistics() const { return messages_.statistics(); }
+  const AggregatorOptions& options() const { return messages_.options(); }
+
+ private:
+  Pe* pe_;
+  Aggregator<std::uint64_t, std::span<const std::uint64_t>> messages_;
+  std::vector<std::uint64_t> memory_;
+};
+
+}  // namespace headway::bench

@@ -1,0 +1,78 @@
+/// Content of a message that stays where it is until the receiver has it.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <headway/am/future.hpp>
+#include <headway/am/pe.hpp>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace headway {
+
+namespace aggregate {
+
+/// What send_buffer() makes.
+template <class T, class Done>
+struct SendBuffer {
+  std::span<const T> content;
+  Done done;
+
+  /// The content may be changed from now on.
+  void finish() {
+    if constexpr (std::is_same_v<Done, Promise<>>)
+      done.set();
+    else
+      done();
+  }
+  Promise<> promise(Pe& pe) {
+    if constexpr (std::is_same_v<Done, Promise<>>) {
+      return std::move(done);
+    } else {
+      Promise<> promise(pe);
+      promise.future().then(std::move(done));
+      return promise;
+    }
+  }
+};
+
+template <class Given>
+inline constexpr bool is_send_buffer = false;
+template <class T, class Done>
+inline constexpr bool is_send_buffer<SendBuffer<T, Done>> = true;
+
+/// The content of a buffer as an argument of type Arg; what is none is the argument itself.
+template <class Arg, class Given>
+decltype(auto) content_of(const Given& given) {
+  if constexpr (is_send_buffer<Given>)
+    return Arg(given.content.data(), given.content.size());
+  else
+    return (given);
+}
+
+}  // namespace aggregate
+
+/// The content of `data` as an argument of send(), where the message has a span (or string_view): it need not be copied.
+/// The handler sees an ordinary span.
+///
+///     blocks.send(dest, number, headway::send_buffer(field, [&] { reuse(field); }));
+///
+/// `data` stays where it is, unchanged, until `done` says otherwise: a callable done(), called once, perhaps before send()
+/// returns, else as what follows a Future; or a Promise<>, which is set then, for co_await and get(). At the latest it
+/// has been when quiesce() returns, and before the epoch of the message ends. With HEADWAY_CHECK=on what was changed
+/// earlier is an error that says so.
+///
+/// Whether content is copied into the message, or read or copied out of `data` by its receiver, is what has been faster
+/// for its size; HEADWAY_TRANSFER says otherwise. Between hosts, and with `ordered`, it is copied. Of several in one
+/// message the largest may stay where it is. One buffer may be sent to many.
+template <std::ranges::contiguous_range Range, class Done>
+  requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
+           (std::is_same_v<Done, Promise<>> || std::invocable<Done&>)
+auto send_buffer(Range&& data, Done done) {
+  using T = std::ranges::range_value_t<Range>;
+  return aggregate::SendBuffer<T, Done>{std::span<const T>(std::ranges::data(data), std::ranges::size(data)), std::move(done)};
+}
+
+}  // namespace headway

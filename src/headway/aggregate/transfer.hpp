@@ -1,0 +1,141 @@
+/// Transfers from and to memory that PEs name to one another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <headway/aggregate/transfers.hpp>
+#include <headway/am/future.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/base/sendable.hpp>
+#include <headway/rma/buffer_key.hpp>
+#include <headway/rma/pooled_array.hpp>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace headway {
+
+/// Names a Source to others: an argument of messages and calls.
+template <class T>
+struct RemoteSource {
+  rma::BufferKey key;
+  std::size_t size() const { return key.bytes / sizeof(T); }
+};
+/// The same of a Destination.
+template <class T>
+struct RemoteDestination {
+  rma::BufferKey key;
+  std::size_t size() const { return key.bytes / sizeof(T); }
+};
+
+namespace aggregate {
+
+/// Throws UsageError: `what` names one that nobody can use.
+[[noreturn]] void refuse_no_uses(const char* what);
+
+/// What a Source and a Destination have in common.
+template <class T, Given as>
+class Exposed {
+  static_assert(FixedSize<T>, "headway: what is got or put is trivially copyable and carries no address");
+
+ public:
+  using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
+
+  Exposed(Pe& pe, Memory memory, std::uint64_t times, Promise<> done) : transfers_(&Transfers::of(pe)) {
+    if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
+    key_ = transfers_->give(as, std::as_bytes(memory), times, std::move(done));
+  }
+  Exposed(Exposed&& other) noexcept : transfers_(std::exchange(other.transfers_, nullptr)), key_(other.key_) {}
+  Exposed& operator=(Exposed&& other) noexcept {
+    std::swap(transfers_, other.transfers_);
+    std::swap(key_, other.key_);
+    return *this;
+  }
+  ~Exposed() {
+    if (transfers_ != nullptr) transfers_->withdraw(key_.number);
+  }
+
+ protected:
+  const rma::BufferKey& key() const { return key_; }
+  template <class Done>
+  static Promise<> promise(Pe& pe, Done done) {
+    Promise<> promise(pe);
+    promise.future().then(std::move(done), [](std::exception_ptr) {});  // nobody waits for one that was destroyed
+    return promise;
+  }
+
+ private:
+  Transfers* transfers_;
+  rma::BufferKey key_;
+};
+
+}  // namespace aggregate
+
+/// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
+/// done() or a Promise<>, learns when all have it. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
+///
+///     headway::Source<double> source(pe, field, [&] { reuse(field); });
+///     wanted.send(dest, source.remote());
+template <class T>
+class Source : public aggregate::Exposed<T, aggregate::Given::to_get> {
+  using Exposed = aggregate::Exposed<T, aggregate::Given::to_get>;
+
+ public:
+  Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
+      : Exposed(pe, memory, gets, std::move(done)) {}
+  template <class Done>
+    requires std::is_invocable_v<Done&>
+  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
+      : Exposed(pe, memory, gets, Exposed::promise(pe, std::move(done))) {}
+
+  RemoteSource<T> remote() const { return {this->key()}; }
+};
+
+/// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
+/// Destroyed before, it is an error that somebody puts into it, or had put and this PE did not know.
+template <class T>
+class Destination : public aggregate::Exposed<T, aggregate::Given::to_put> {
+  using Exposed = aggregate::Exposed<T, aggregate::Given::to_put>;
+
+ public:
+  Destination(Pe& pe, std::span<T> memory, Promise<> done, std::uint64_t puts = 1)
+      : Exposed(pe, memory, puts, std::move(done)) {}
+  template <class Done>
+    requires std::is_invocable_v<Done&>
+  Destination(Pe& pe, std::span<T> memory, Done done, std::uint64_t puts = 1)
+      : Exposed(pe, memory, puts, Exposed::promise(pe, std::move(done))) {}
+
+  RemoteDestination<T> remote() const { return {this->key()}; }
+};
+
+/// Copies all of a Source to the begin of `to`, which stays until then; the future comes when it is there. UsageError where it
+/// does not fit. Never waits in a handler; the main program may. Epochs and quiesce() wait for it, and for its Source to know.
+template <class T>
+Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
+  Promise<> done(pe);
+  Future<> future = done.future();
+  aggregate::Transfers::of(pe).get(from.key, std::as_writable_bytes(to), std::move(done));
+  return future;
+}
+/// The same with a callable done(), called as what follows a Future.
+template <class T, class Done>
+void get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to, Done done) {
+  get(pe, from, to).then(std::move(done));
+}
+
+/// Copies `from` to the begin of a Destination; the future comes when `from` may be changed. UsageError where it does
+/// not fit. As get().
+template <class T>
+Future<> put(Pe& pe, std::type_identity_t<std::span<const T>> from, const RemoteDestination<T>& to) {
+  Promise<> done(pe);
+  Future<> future = done.future();
+  aggregate::Transfers::of(pe).put(std::as_bytes(from), to.key, std::move(done));
+  return future;
+}
+template <class T, class Done>
+void put(Pe& pe, std::type_identity_t<std::span<const T>> from, const RemoteDestination<T>& to, Done done) {
+  put(pe, from, to).then(std::move(done));
+}
+
+}  // namespace headway

@@ -1,0 +1,213 @@
+// get() and put() of memory that PEs name to one another.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/transfer.hpp>
+#include <headway/am/epoch.hpp>
+#include <headway/am/task.hpp>
+#include <headway/base/bytes.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <support/run_pes.hpp>
+#include <support/transfers.hpp>
+#include <vector>
+
+namespace headway {
+namespace {
+
+using namespace literals;
+using testing::are_words_of;
+using testing::by_every_way;
+using testing::expect_run;
+using testing::words_of;
+
+constexpr std::size_t sizes[] = {0, 1, 100, 8191, 8192, 8193, 300'000};
+
+TEST(Transfer, gets_are_there_and_their_source_knows) {
+  by_every_way([](Pe& pe) {
+    Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
+    std::size_t got = 0;
+    std::vector<std::unique_ptr<std::vector<std::uint64_t>>> received;
+    offers.on([&](PeId from, std::size_t size, const RemoteSource<std::uint64_t>& source) {
+      EXPECT_EQ(source.size(), size);
+      auto* const to = received.emplace_back(std::make_unique<std::vector<std::uint64_t>>(size + 3, 7)).get();
+      get(pe, source, *to, [&got, to, from, size] {
+        EXPECT_TRUE(are_words_of(from, std::span<const std::uint64_t>(*to).first(size)));
+        EXPECT_EQ(to->back(), 7);
+        ++got;
+      });
+    });
+    std::size_t given_back = 0;
+    const auto words = words_of(pe.id(), *std::ranges::max_element(sizes));
+    std::vector<Source<std::uint64_t>> sources;
+    for (const std::size_t size : sizes) {
+      sources.emplace_back(pe, std::span(words).first(size), [&] { ++given_back; }, pe.size());
+      for (std::size_t to = 0; to < pe.size(); ++to) offers.send(to, size, sources.back().remote());
+    }
+    pe.quiesce();
+    EXPECT_EQ(got, std::size(sizes) * pe.size());
+    EXPECT_EQ(given_back, std::size(sizes));
+  });
+}
+
+TEST(Transfer, puts_are_there_when_their_destination_says_so) {
+  by_every_way([](Pe& pe) {
+    Aggregator<std::size_t, RemoteDestination<std::uint64_t>> offers(pe);
+    std::size_t put_by_this = 0;
+    const auto words = words_of(pe.id(), *std::ranges::max_element(sizes));
+    offers.on([&](Pe& own, std::size_t size, const RemoteDestination<std::uint64_t>& to) {
+      put(own, std::span(words).first(size), to, [&put_by_this] { ++put_by_this; });
+    });
+    std::size_t filled = 0;
+    std::vector<std::unique_ptr<std::vector<std::uint64_t>>> memory;
+    std::vector<Destination<std::uint64_t>> destinations;
+    for (const std::size_t size : sizes) {
+      for (std::size_t from = 0; from < pe.size(); ++from) {
+        auto* const to = memory.emplace_back(std::make_unique<std::vector<std::uint64_t>>(size)).get();
+        destinations.emplace_back(pe, *to, [&filled, to, from] {
+          EXPECT_TRUE(are_words_of(from, *to));
+          ++filled;
+        });
+        offers.send(from, size, destinations.back().remote());
+      }
+    }
+    pe.quiesce();
+    EXPECT_EQ(filled, std::size(sizes) * pe.size());
+    EXPECT_EQ(put_by_this, std::size(sizes) * pe.size());
+  });
+}
+
+TEST(Transfer, of_pooled_memory_both_ways_from_the_main_program) {
+  by_every_way([](Pe& pe) {
+    const std::size_t n = 50'000, next = (pe.id() + 1) % pe.size(), before = (pe.id() + pe.size() - 1) % pe.size();
+    PooledArray<std::uint64_t> mine(pe, n), copy(pe, n), back(pe, n);
+    std::ranges::copy(words_of(pe.id(), n), mine.begin());
+    Aggregator<RemoteSource<std::uint64_t>, RemoteDestination<std::uint64_t>> offers(pe);
+    std::optional<std::pair<RemoteSource<std::uint64_t>, RemoteDestination<std::uint64_t>>> offer;
+    offers.on([&](const auto& source, const auto& destination) { offer.emplace(source, destination); });
+    bool given_back = false, came_back = false;
+    const Source<std::uint64_t> source(pe, {mine.data(), n}, [&] { given_back = true; });
+    const Destination<std::uint64_t> destination(pe, {back.data(), n}, [&] { came_back = true; });
+    offers.send(next, source.remote(), destination.remote());
+    pe.quiesce();
+    get(pe, offer->first, {copy.data(), n}).get();
+    EXPECT_TRUE(are_words_of(before, {copy.data(), n}));
+    put(pe, {copy.data(), n}, offer->second).get();
+    pe.quiesce();
+    EXPECT_TRUE(given_back);
+    EXPECT_TRUE(came_back);
+    EXPECT_TRUE(are_words_of(pe.id(), {back.data(), n}));
+  });
+}
+
+TEST(Transfer, is_awaited_and_holds_its_epoch_open) {
+  by_every_way([](Pe& pe) {
+    const std::size_t n = 200'000;
+    const auto words = words_of(pe.id(), n);
+    std::vector<std::uint64_t> to(n);
+    Aggregator<RemoteSource<std::uint64_t>> offers(pe);
+    bool got = false;
+    offers.on([&](Pe& own, RemoteSource<std::uint64_t> source) -> Task<> {
+      co_await get(own, source, to);
+      got = true;
+    });
+    bool given_back = false;
+    std::optional<Source<std::uint64_t>> source;
+    {
+      Epoch epoch(pe);
+      source.emplace(pe, words, [&] { given_back = true; });
+      offers.send((pe.id() + 1) % pe.size(), source->remote());
+      epoch.wait();
+      EXPECT_TRUE(got);
+      EXPECT_TRUE(given_back);
+    }
+    EXPECT_TRUE(are_words_of((pe.id() + pe.size() - 1) % pe.size(), to));
+    pe.quiesce();
+  });
+}
+
+/// Gets all of PE 0's `source` into PE 1's `to`.
+void get_on_pe_1(Pe& pe, std::span<const std::byte> source_memory, std::span<std::byte> to) {
+  Aggregator<RemoteSource<std::byte>> offers(pe);
+  std::optional<RemoteSource<std::byte>> offer;
+  offers.on([&](const RemoteSource<std::byte>& offered) { offer = offered; });
+  std::optional<Source<std::byte>> source;
+  bool given_back = false;
+  if (pe.id() == 0) {
+    source.emplace(pe, source_memory, [&] { given_back = true; });
+    offers.send(1, source->remote());
+  }
+  pe.quiesce();
+  if (pe.id() == 1) get(pe, *offer, to).get();
+  pe.quiesce();
+  EXPECT_EQ(given_back, pe.id() == 0);
+}
+
+/// `bytes` of addresses, over and over the same 64 MiB.
+std::span<std::byte> repeated_memory(std::size_t bytes) {
+  const std::size_t once = 64_MiB;
+  const int file = memfd_create("test", 0);
+  EXPECT_EQ(ftruncate(file, off_t(once)), 0);
+  auto* const at = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  for (std::size_t offset = 0; offset < bytes; offset += once) {
+    EXPECT_NE(mmap(at + offset, std::min(once, bytes - offset), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0), MAP_FAILED);
+  }
+  close(file);
+  return {at, bytes};
+}
+
+TEST(Transfer, of_more_bytes_than_32_bits_count) {
+  expect_run(
+      {2, 1},
+      [](Pe& pe) {
+        const std::size_t bytes = 5_GiB + 8;
+        const std::span<std::byte> memory = repeated_memory(bytes);
+        memory[bytes - 1] = std::byte(pe.id() + 1);  // 7 bytes into each of the repetitions
+        get_on_pe_1(pe, memory, memory);
+        EXPECT_EQ(memory[7], std::byte(1));
+        munmap(memory.data(), bytes);
+      },
+      {{"HEADWAY_TRANSFER", "cma"}});
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// The most memory that this process has had, in bytes.
+std::size_t peak_resident_bytes() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
+TEST(Transfer, takes_no_memory_but_that_of_both_ends) {
+  for (const char* way : {"cma", "frames"}) {
+    expect_run(
+        {2, 1},
+        [](Pe& pe) {
+          const std::size_t bytes = 512_MiB;
+          void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          const std::span<std::byte> span(static_cast<std::byte*>(memory), bytes);
+          if (pe.id() == 0) std::ranges::fill(span, std::byte(5));
+          pe.quiesce();
+          const std::size_t before = peak_resident_bytes();
+          get_on_pe_1(pe, span, span);
+          const std::size_t grown = peak_resident_bytes() - before;
+          EXPECT_LT(grown, pe.id() == 0 ? bytes / 100 + 24_MiB : bytes + bytes / 100 + 24_MiB);
+          EXPECT_EQ(span.back(), std::byte(5));
+          munmap(memory, bytes);
+        },
+        {{"HEADWAY_TRANSFER", way}});
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace headway

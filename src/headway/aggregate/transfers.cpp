@@ -1,0 +1,374 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/keyed_message.hpp>
+#include <headway/aggregate/transfers.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/copy_large.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <utility>
+
+namespace headway::aggregate {
+namespace {
+
+const std::size_t extension = am::register_extension(&Transfers::make);
+
+/// Shorter content travels with its message: a key and an answer cost more than the copy.
+constexpr std::size_t keyed_bytes_min = 4_KiB;
+/// A key, its entry here, and the answer, in the time of both PEs.
+constexpr std::int64_t key_ns = 800;
+
+enum SendWay : std::size_t { with_message, by_key };
+enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_frames };
+
+std::uint64_t checksum(std::span<const std::byte> content) {
+  std::uint64_t hash = content.size();
+  const auto mix = [&hash](std::uint64_t word) { hash = std::rotl(hash ^ word, 27) * 0x9e3779b97f4a7c15; };
+  std::size_t at = 0;
+  for (std::uint64_t word; at + sizeof word <= content.size(); at += sizeof word) {
+    std::memcpy(&word, content.data() + at, sizeof word);
+    mix(word);
+  }
+  for (; at < content.size(); ++at) mix(std::uint64_t(content[at]));
+  return hash | 1;
+}
+
+const char* name_of(Given as) {
+  switch (as) {
+    case Given::sent: return "the content of a message";
+    case Given::to_get: return "a Source";
+    default: return "a Destination";
+  }
+}
+
+enum class Word : std::uint32_t {
+  want,      // number: a Source or content; offset, bytes: of it; asker: number of the pull
+  piece,     // number: of the pull; offset
+  put,       // number: a Destination; offset, bytes: of the whole; asker: number of the push
+  in_place,  // number: of the push; bytes
+  used,      // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; asker: as what it was given
+};
+
+}  // namespace
+
+struct Transfers::Note {
+  Word word;
+  std::uint32_t reserved;
+  std::uint64_t number, offset, bytes, asker;
+};
+
+struct Transfers::Mail {
+  Aggregator<Note, std::span<const std::byte>> notes;
+};
+
+Transfers& Transfers::of(Pe& pe) { return static_cast<Transfers&>(pe.engine().extension(extension)); }
+
+std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique<Transfers>(pe); }
+
+Transfers::Transfers(Pe& pe)
+    : pe_(&pe),
+      checks_(pe.engine().transfer_settings().check),
+      mail_(new Mail{Aggregator<Note, std::span<const std::byte>>(pe, {.flush_when_idle = true, .name = "transfers"})}) {
+  mail_->notes.on([this](PeId source, const Note& note, std::span<const std::byte> content) {
+    take_note(source, note, content);
+  });
+}
+
+Transfers::~Transfers() = default;
+
+void Transfers::end() noexcept {
+  mail_.reset();
+  exposures_ = {};
+  pulls_ = {};
+  pushes_ = {};
+}
+
+void Transfers::send_note(std::size_t to, const Note& note, std::span<const std::byte> content) {
+  mail_->notes.send(to, note, content);
+}
+
+void Transfers::take_note(PeId source, const Note& note, std::span<const std::byte> content) {
+  switch (note.word) {
+    case Word::want: return send_pieces(source, note);
+    case Word::piece: return take_piece(source, note, content);
+    case Word::put: return take_put(source, note, content);
+    case Word::in_place: return note_in_place(source, note);
+    case Word::used: return end_use(source, note);
+  }
+  throw FormatError("a note on a transfer says what none says");
+}
+
+// --- of this PE's own memory
+
+rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done) {
+  const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
+  return add({as, memory, times, sum, std::move(done), nullptr});
+}
+
+rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
+                                       Promise<> done) {
+  return add({Given::sent, content, 1, sum, std::move(done), &sends_to(destination, content)});
+}
+
+rma::BufferKey Transfers::add(Exposure exposure) {
+  const std::span<const std::byte> memory = exposure.memory;
+  return rma::Reach::of(*pe_).key(memory.data(), memory.size(), exposures_.add(std::move(exposure)));
+}
+
+void Transfers::withdraw(std::uint64_t number) {
+  if (exposures_.find(number) != nullptr) exposures_.take(number);
+}
+
+Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as) {
+  Exposure* const found = exposures_.find(note.number);
+  if (found == nullptr && exposures_.is_gone(note.number)) {
+    throw UsageError(fmt::format("PE {} {} PE {} that is gone: it was destroyed, or made for fewer", source.value,
+                                 as == Given::to_put ? "puts to a Destination of" : "gets from a Source of",
+                                 pe_->id().value));
+  }
+  const bool fits = found != nullptr && (found->as == Given::to_put) == (as == Given::to_put);
+  if (!fits) throw FormatError("a transfer names memory that was not given");
+  return *found;
+}
+
+void Transfers::end_use(PeId source, const Note& note) {
+  Exposure* found = exposures_.find(note.number);
+  if (found == nullptr) found = &exposure(source, note, Given(note.asker));
+  constexpr std::uint64_t ns_max = 1'000'000'000'000;
+  if (found->sends != nullptr) {
+    found->sends->learn(by_key, found->memory.size(), std::int64_t(std::min(note.bytes, ns_max)) + key_ns);
+    if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
+  }
+  if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
+    throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it", name_of(found->as),
+                                 found->memory.size(), pe_->id().value, source.value));
+  }
+  if (--found->left != 0) return;
+  Exposure ended = exposures_.take(note.number);
+  ended.done.set();
+}
+
+// --- content of messages
+
+rma::FastestWay<2>& Transfers::sends_to(std::size_t destination, std::span<const std::byte> content) {
+  const bool mapped = rma::Reach::of(*pe_).is_mapped_by(destination, content.data(), content.size());
+  return mapped ? mapped_sends_ : attached_sends_;
+}
+
+bool Transfers::goes_by_key(std::size_t destination, std::span<const std::byte> content) {
+  if (content.size() < keyed_bytes_min) return false;
+  rma::FastestWay<2>& sends = sends_to(destination, content);
+  if (&sends == &attached_sends_ && !rma::Reach::of(*pe_).may_attach_to_this(destination)) return false;
+  if (pe_->engine().transfer_settings().way != TransferWay::fastest) return true;
+  return sends.pick(content.size(), 1u << with_message | 1u << by_key) == by_key;
+}
+
+void Transfers::learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns) {
+  if (content.size() < keyed_bytes_min) return;
+  rma::FastestWay<2>& sends = sends_to(destination, content);
+  if (&sends == &attached_sends_ && !rma::Reach::of(*pe_).may_attach_to_this(destination)) return;
+  sends.learn(with_message, content.size(), ns);
+}
+
+std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const { return checks_ ? checksum(content) : 0; }
+
+void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content, std::uint64_t sum) const {
+  if (sum == 0 || checksum(content) == sum) return;
+  throw UsageError(fmt::format("{} bytes of PE {} were changed between send and their arrival on PE {}", key.bytes, key.pe,
+                               pe_->id().value));
+}
+
+void Transfers::check(const rma::BufferKey& key) { rma::Reach::of(*pe_).check(key); }
+
+const std::byte* Transfers::mapped(const rma::BufferKey& key) {
+  check(key);
+  return rma::Reach::of(*pe_).mapped(key);
+}
+
+/// Now, or not at all: where it cannot be, or (with `may_pull`) where pieces have been faster.
+bool Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull) {
+  rma::Reach& reach = rma::Reach::of(*pe_);
+  reach.check(key);
+  if (key.bytes == 0) return true;
+  const std::int64_t begin = now();
+  std::size_t way;
+  if (const std::byte* const from = reach.mapped(key)) {
+    way = key.bytes < keyed_bytes_min ? std::size_t(by_loads) : gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
+    if (way == by_loads)
+      copy_bytes(to, from, key.bytes);
+    else
+      copy_past_caches(to, from, key.bytes);
+  } else {
+    if (!reach.may_attach(key)) return false;
+    const bool chosen = !may_pull || pe_->engine().transfer_settings().way == TransferWay::cma;
+    way = chosen ? std::size_t(by_attach) : gets_.pick(key.bytes, 1u << by_attach | 1u << by_frames);
+    if (way == by_frames || !reach.copy_from(key, 0, to, key.bytes)) return false;
+  }
+  gets_.learn(way, key.bytes, now() - begin);
+  return true;
+}
+
+bool Transfers::fetch_now(const rma::BufferKey& key, std::byte* to) {
+  const std::int64_t begin = now();
+  if (!copy_in(key, to, false)) return false;
+  tell_taken(key, now() - begin);
+  return true;
+}
+
+void Transfers::tell_taken(const rma::BufferKey& key, std::int64_t ns) { tell_used(key, Given::sent, ns); }
+
+void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused) {
+  send_note(key.pe, {Word::used, 0, key.number, refused, std::uint64_t(ns), std::uint64_t(as)});
+}
+
+// --- gets
+
+void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done) {
+  if (to.size() < from.bytes) {
+    throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", from.bytes, from.pe, to.size()));
+  }
+  if (copy_in(from, to.data(), true)) {
+    tell_used(from, Given::to_get, 0);
+    return done.set();
+  }
+  pull({.key = from,
+        .for_message = false,
+        .owner = {},
+        .begin = [to] { return to.data(); },
+        .finished = [promise = std::make_shared<Promise<>>(std::move(done))] { promise->set(); }});
+}
+
+void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
+                            std::function<void()> finished) {
+  pull({.key = key,
+        .for_message = true,
+        .owner = std::move(owner),
+        .begin = std::move(begin),
+        .finished = std::move(finished)});
+}
+
+void Transfers::pull(Pull pull) {
+  pulls_to_ask_.push_back(pulls_.add(std::move(pull)));
+  want_more();
+}
+
+/// Half a window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
+void Transfers::want_more() {
+  while (!pulls_to_ask_.empty()) {
+    const std::uint64_t number = pulls_to_ask_.front();
+    Pull& pull = *pulls_.find(number);
+    const std::uint64_t n = std::min<std::uint64_t>(window_bytes / 2, pull.key.bytes - pull.wanted);
+    if (asked_bytes_ != 0 && asked_bytes_ + n > window_bytes) return;
+    if (pull.wanted == 0) {
+      if (pull.for_message && pull.owner.expired()) refuse_late_content(pull.key);
+      pull.to = pull.begin();
+      pull.begin_ns = now();
+    }
+    const std::uint64_t from = std::exchange(pull.wanted, pull.wanted + n);
+    asked_bytes_ += n;
+    if (pull.wanted == pull.key.bytes) pulls_to_ask_.pop_front();
+    send_note(pull.key.pe, {Word::want, 0, pull.key.number, from, n, number});
+  }
+}
+
+void Transfers::send_pieces(PeId source, const Note& note) {
+  const std::span<const std::byte> memory = exposure(source, note, Given::to_get).memory;
+  if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
+    throw FormatError("a get wants what lies beyond its Source");
+  }
+  for (std::uint64_t done = 0; done < note.bytes;) {
+    const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, note.bytes - done);
+    send_note(source, {Word::piece, 0, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
+    done += n;
+  }
+}
+
+void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
+  Pull* const pull = pulls_.find(note.number);
+  if (pull == nullptr || pull->key.pe != source || note.offset > pull->wanted ||
+      content.size() > pull->wanted - note.offset || content.size() > pull->wanted - pull->received) {
+    throw FormatError("a piece comes that nobody wants");
+  }
+  if (pull->for_message && pull->owner.expired()) refuse_late_content(pull->key);
+  copy_bytes(pull->to + note.offset, content.data(), content.size());
+  pull->received += content.size();
+  asked_bytes_ -= content.size();
+  if (pull->received == pull->key.bytes) {
+    const Pull ended = pulls_.take(note.number);
+    const std::int64_t ns = now() - ended.begin_ns;
+    if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_frames, ended.key.bytes, ns);
+    tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, ended.for_message);
+    ended.finished();
+  }
+  want_more();
+}
+
+// --- puts
+
+void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, Promise<> done) {
+  rma::Reach& reach = rma::Reach::of(*pe_);
+  reach.check(to);
+  if (from.size() > to.bytes) {
+    throw UsageError(fmt::format("put of {} bytes into {} of PE {}: they do not fit", from.size(), to.bytes, to.pe));
+  }
+  bool is_there = true;
+  if (std::byte* const mapped = reach.mapped(to))
+    copy_bytes(mapped, from.data(), from.size());
+  else
+    is_there = reach.may_attach(to) && reach.copy_to(to, 0, from.data(), from.size());
+  if (!is_there && !from.empty()) {
+    rma::BufferKey key = to;
+    key.bytes = from.size();
+    pushes_to_send_.push_back(pushes_.add({key, from.data(), 0, 0, std::move(done)}));
+    return push_more();
+  }
+  tell_used(to, Given::to_put, 0);
+  done.set();
+}
+
+void Transfers::push_more() {
+  while (!pushes_to_send_.empty()) {
+    const std::uint64_t number = pushes_to_send_.front();
+    Push& push = *pushes_.find(number);
+    const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, push.key.bytes - push.sent);
+    if (pushed_bytes_ != 0 && pushed_bytes_ + n > window_bytes) return;
+    const std::uint64_t from = std::exchange(push.sent, push.sent + n);
+    pushed_bytes_ += n;
+    if (push.sent == push.key.bytes) pushes_to_send_.pop_front();
+    send_note(push.key.pe, {Word::put, 0, push.key.number, from, 0, number}, {push.from + from, n});
+  }
+}
+
+void Transfers::take_put(PeId source, const Note& note, std::span<const std::byte> content) {
+  const std::span<const std::byte> memory = exposure(source, note, Given::to_put).memory;
+  if (note.offset > memory.size() || content.size() > memory.size() - note.offset) {
+    throw FormatError("a put goes beyond its Destination");
+  }
+  copy_bytes(const_cast<std::byte*>(memory.data()) + note.offset, content.data(), content.size());
+  send_note(source, {Word::in_place, 0, note.asker, 0, content.size(), 0});
+}
+
+void Transfers::note_in_place(PeId source, const Note& note) {
+  Push* const push = pushes_.find(note.number);
+  if (push == nullptr || push->key.pe != source || note.bytes > push->sent - push->in_place) {
+    throw FormatError("a piece is in place that was not put");
+  }
+  push->in_place += note.bytes;
+  pushed_bytes_ -= note.bytes;
+  if (push->in_place == push->key.bytes) {
+    Push ended = pushes_.take(note.number);
+    tell_used(ended.key, Given::to_put, 0);
+    ended.done.set();
+  }
+  push_more();
+}
+
+void refuse_no_uses(const char* what) {
+  throw UsageError(fmt::format("{}: it is for 1 or more", what));
+}
+
+}  // namespace headway::aggregate

@@ -1,0 +1,144 @@
+/// Moves the content of buffers between PEs, by memory that both reach or in pieces by frames. For the layer itself;
+/// programs use send_buffer(), Source, Destination, get() and put().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <headway/aggregate/numbered_table.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/am/future.hpp>
+#include <headway/rma/buffer_key.hpp>
+#include <headway/rma/fastest_way.hpp>
+#include <headway/rma/reach.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace headway::aggregate {
+
+/// What a PE has given to others, until they have said that they are done with it as often as was agreed.
+enum class Given : std::uint8_t {
+  sent,  // content of a message
+  to_get,
+  to_put,
+};
+
+/// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for them.
+///
+///     get by frames    getter: "want n bytes from here on" -> owner: pieces -> getter: ... "used"
+///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
+///     otherwise        a copy by who gets or puts; then "used"
+///
+/// Of all that a PE gets by frames at most 1 MiB is on its way, and as much of all that it puts: one after the other, so no PE
+/// spills more than that for each that it serves.
+class Transfers final : public am::Extension {
+ public:
+  static Transfers& of(Pe& pe);
+
+  static std::unique_ptr<am::Extension> make(Pe& pe);
+  explicit Transfers(Pe& pe);
+  ~Transfers() override;
+  void end() noexcept override;
+
+  // --- of this PE's own memory
+
+  /// `done` is set when others have been done with it `times` times.
+  rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done);
+  /// From now on it is an error if somebody wants it.
+  void withdraw(std::uint64_t number);
+
+  // --- content of messages
+
+  /// Whether content for `destination` had better not be copied into its frame.
+  bool goes_by_key(std::size_t destination, std::span<const std::byte> content);
+  /// How long it took both PEs to copy content that went with its message, though it need not have.
+  void learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns);
+  /// give() of content that goes by key.
+  rma::BufferKey give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t checksum,
+                              Promise<> done);
+  /// Of content that is about to be sent, for require_unchanged(); 0 where nobody checks.
+  std::uint64_t checksum_of(std::span<const std::byte> content) const;
+  /// UsageError if the content that has come from `source` is not that of this checksum.
+  void require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content, std::uint64_t checksum) const;
+
+  /// nullptr where it is not mapped. FormatError for a key that is none.
+  const std::byte* mapped(const rma::BufferKey& key);
+  /// FormatError for a key that is none.
+  void check(const rma::BufferKey& key);
+  /// Copies it there and tells its owner. False where that cannot be now.
+  bool fetch_now(const rma::BufferKey& key, std::byte* to);
+  /// The same in pieces, to where begin() says when the first is asked for; then calls finished(). UsageError if `owner`,
+  /// who wants it, is gone before.
+  void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
+                   std::function<void()> finished);
+  /// Tells its owner that nobody reads it any more. `ns`: that it took to copy it.
+  void tell_taken(const rma::BufferKey& key, std::int64_t ns);
+
+  // --- between memory
+
+  void get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done);
+  void put(std::span<const std::byte> from, const rma::BufferKey& to, Promise<> done);
+
+  std::int64_t now() const { return pe_->engine().now(); }
+
+ private:
+  struct Exposure {
+    Given as;
+    std::span<const std::byte> memory;
+    std::uint64_t left;
+    std::uint64_t checksum;
+    Promise<> done;
+    rma::FastestWay<2>* sends;  // that learn from it, or nullptr
+  };
+  struct Pull {
+    rma::BufferKey key;
+    bool for_message;  // whose content it is
+    std::weak_ptr<void> owner;
+    std::function<std::byte*()> begin;
+    std::function<void()> finished;
+    std::byte* to = nullptr;
+    std::uint64_t wanted = 0, received = 0;
+    std::int64_t begin_ns = 0;
+  };
+  struct Push {
+    rma::BufferKey key;
+    const std::byte* from;
+    std::uint64_t sent = 0, in_place = 0;
+    Promise<> done;
+  };
+  struct Note;
+  struct Mail;
+
+  static constexpr std::size_t piece_bytes = std::size_t(64) << 10, window_bytes = std::size_t(1) << 20;
+
+  void take_note(PeId source, const Note& note, std::span<const std::byte> content);
+  void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
+  Exposure& exposure(PeId source, const Note& note, Given as);
+  void send_pieces(PeId source, const Note& note);
+  void take_piece(PeId source, const Note& note, std::span<const std::byte> content);
+  void take_put(PeId source, const Note& note, std::span<const std::byte> content);
+  void note_in_place(PeId source, const Note& note);
+  void end_use(PeId source, const Note& note);
+  void pull(Pull pull);
+  void want_more();
+  void push_more();
+  void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
+  bool copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
+  rma::BufferKey add(Exposure exposure);
+  rma::FastestWay<2>& sends_to(std::size_t destination, std::span<const std::byte> content);
+
+  Pe* pe_;
+  bool checks_;
+  NumberedTable<Exposure> exposures_;
+  NumberedTable<Pull> pulls_;
+  NumberedTable<Push> pushes_;
+  std::deque<std::uint64_t> pulls_to_ask_, pushes_to_send_;  // the first is under way
+  std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;         // on their way
+  rma::FastestWay<2> mapped_sends_, attached_sends_;  // with the message, by key
+  rma::FastestWay<4> gets_;
+  std::unique_ptr<Mail> mail_;  // last: its handler uses the others
+};
+
+}  // namespace headway::aggregate

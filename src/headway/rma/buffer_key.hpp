@@ -1,0 +1,36 @@
+/// Memory of one PE as others know it.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace headway::rma {
+
+/// Names memory of a PE to all others: where it lies in its process, in the PE's pool if it does, and which entry of the
+/// PE's table it was given. Travels as its bytes.
+struct BufferKey {
+  static constexpr std::uint64_t no_offset = ~std::uint64_t(0);
+
+  std::uint64_t address;        // in the process of its PE
+  std::uint64_t bytes;
+  std::uint64_t offset;         // into the PE's pool, or no_offset
+  std::uint64_t number;         // in the PE's table of what it has given to others
+  std::uint64_t token;          // a word that no other process has ...
+  std::uint64_t token_address;  // ... there
+  std::uint32_t pe;
+  std::uint32_t process;        // the system's number of it
+  std::uint64_t check;          // of all of these: bytes that are a key by chance do not hold it
+
+  std::uint64_t expected_check() const {
+    std::uint64_t hash = 0x9e3779b97f4a7c15;
+    for (const std::uint64_t word :
+         {address, bytes, offset, number, token, token_address, std::uint64_t(pe) << 32 | process}) {
+      hash = std::rotl(hash ^ word, 23) * 0xbf58476d1ce4e5b9;
+    }
+    return hash ^ hash >> 29;
+  }
+};
+static_assert(sizeof(BufferKey) == 64);
+
+}  // namespace headway::rma

@@ -1,0 +1,59 @@
+/// Which of a few ways is the fastest for transfers of a size, learned from those before.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace headway::rma {
+
+/// Sizes count as the power of two that they reach. Each way is tried twice; then the fastest is taken, and now and then
+/// the next one after it, for what was fastest may not stay so. A way's time is the shortest of late: what an
+/// interruption added is forgotten at the next use.
+template <std::size_t ways>
+class FastestWay {
+ public:
+  /// One of those whose bit is set in `possible`, which is not 0.
+  std::size_t pick(std::uint64_t bytes, unsigned possible) {
+    Size& size = sizes_[std::size_t(std::bit_width(bytes))];
+    std::size_t best = ways, first = ways;
+    for (std::size_t way = 0; way < ways; ++way) {
+      if ((possible >> way & 1) == 0) continue;
+      if (first == ways) first = way;
+      // Counted as they begin: of many that are under way at a time no more than these try something.
+      if (size.tried[way] < tries) {
+        ++size.tried[way];
+        return way;
+      }
+      if (size.learned[way] != 0 && (best == ways || size.ns[way] < size.ns[best])) best = way;
+    }
+    if (best == ways) best = first;
+    if (++size.picks % picks_per_look != 0) return best;
+    size.looked_at = (size.looked_at + 1) % ways;
+    return (possible >> size.looked_at & 1) != 0 ? size.looked_at : best;
+  }
+
+  /// A transfer of so many bytes took so long.
+  void learn(std::size_t way, std::uint64_t bytes, std::int64_t ns) {
+    Size& size = sizes_[std::size_t(std::bit_width(bytes))];
+    const double per_byte = double(ns) / double(bytes == 0 ? 1 : bytes), slower = size.ns[way] * 1.05;
+    // The first of a size also pays for pages that it is the first to touch.
+    size.ns[way] = size.learned[way] < 2 || per_byte < slower ? per_byte : slower;
+    if (size.learned[way] < 2) ++size.learned[way];
+  }
+
+ private:
+  static constexpr std::uint8_t tries = 3;
+  static constexpr std::uint32_t picks_per_look = 64;
+
+  struct Size {
+    std::array<double, ways> ns{};  // a byte
+    std::array<std::uint8_t, ways> tried{}, learned{};
+    std::uint32_t picks = 0;
+    std::size_t looked_at = 0;
+  };
+  std::array<Size, 65> sizes_{};
+};
+
+}  // namespace headway::rma

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <headway/base/random.hpp>
+#include <headway/rma/pool.hpp>
+#include <headway/rma/reach.hpp>
+
+namespace headway::rma {
+namespace {
+
+const std::size_t extension = am::register_extension(&Reach::make);
+
+// The kernel copies at most 2 GiB less a page in a call.
+constexpr std::size_t call_bytes_max = std::size_t(1) << 30;
+
+bool is_refusal(int error) { return error == EPERM || error == EACCES || error == ENOSYS; }
+
+template <bool reads>
+ssize_t attach_copy(std::uint32_t process, std::uint64_t there, std::byte* here, std::size_t bytes) {
+  const iovec local{here, bytes};
+  const iovec remote{reinterpret_cast<void*>(std::uintptr_t(there)), bytes};
+  if constexpr (reads)
+    return process_vm_readv(pid_t(process), &local, 1, &remote, 1, 0);
+  else
+    return process_vm_writev(pid_t(process), &local, 1, &remote, 1, 0);
+}
+
+}  // namespace
+
+Reach& Reach::of(Pe& pe) { return static_cast<Reach&>(pe.engine().extension(extension)); }
+
+Reach::Reach(Pe& pe)
+    : pe_(&pe), pes_per_process_(pe.engine().endpoint().pes_per_process()), host_pes_(pe.size()), attach_(pe.size()), refused_by_(pe.size()) {
+  const std::span<const std::size_t> firsts = pe.engine().endpoint().host_firsts();
+  if (firsts.empty()) return;
+  const auto next = std::ranges::upper_bound(firsts, std::size_t(pe.id()));
+  host_first_ = *(next - 1);
+  host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
+}
+
+BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t number) {
+  if (token_ == 0) {
+    // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    Random random(std::uint64_t(getpid()) << 32 ^ std::uint64_t(pe_->engine().now()) ^ pe_->id());
+    token_ = random.next() | 1;
+  }
+  BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset_in_pool(data, bytes), number, token_,
+                reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), std::uint32_t(getpid()), 0};
+  key.check = key.expected_check();
+  return key;
+}
+
+void Reach::check(const BufferKey& key) const {
+  if (key.pe >= pe_->size() || key.check != key.expected_check()) {
+    throw FormatError("memory is named that no PE of this run has given");
+  }
+}
+
+std::uint64_t Reach::offset_in_pool(const std::byte* data, std::size_t bytes) const {
+  const std::span<const std::byte> pool = Pool::of(*pe_).memory_in_use();
+  const auto offset = reinterpret_cast<std::uintptr_t>(data) - reinterpret_cast<std::uintptr_t>(pool.data());
+  return offset <= pool.size() && bytes <= pool.size() - offset ? offset : BufferKey::no_offset;
+}
+
+std::byte* Reach::mapped(const BufferKey& key) {
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  if (way != TransferWay::fastest && way != TransferWay::mapped) return nullptr;
+  if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
+  if (key.offset == BufferKey::no_offset) return nullptr;
+  const std::span<std::byte> pool = pe_->engine().endpoint().pool(key.pe);
+  if (pool.empty()) return nullptr;
+  if (key.offset > pool.size() || key.bytes > pool.size() - key.offset) {
+    throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", key.bytes, key.offset, key.pe));
+  }
+  return pool.data() + key.offset;
+}
+
+bool Reach::may_attach(const BufferKey& key) const {
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  return (way == TransferWay::fastest || way == TransferWay::cma) && on_this_host(key.pe) &&
+         attach_[key.pe] != Attach::refused;
+}
+
+bool Reach::may_attach_to_this(std::size_t other) const {
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  return (way == TransferWay::fastest || way == TransferWay::cma) && on_this_host(other) && !refused_by_[other];
+}
+
+bool Reach::is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const {
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  if (way != TransferWay::fastest && way != TransferWay::mapped) return false;
+  return in_this_process(other) || (on_this_host(other) && offset_in_pool(data, bytes) != BufferKey::no_offset);
+}
+
+/// That the process with this number is the one that made the key: in another namespace numbers mean others.
+bool Reach::attach(const BufferKey& key) {
+  Attach& state = attach_[key.pe];
+  if (state == Attach::untried) {
+    std::uint64_t token = 0;
+    const ssize_t got =
+        attach_copy<true>(key.process, key.token_address, reinterpret_cast<std::byte*>(&token), sizeof token);
+    state = got == sizeof token && token == key.token ? Attach::works : Attach::refused;
+  }
+  return state == Attach::works;
+}
+
+template <bool reads>
+bool Reach::copy(const BufferKey& key, std::uint64_t offset, std::byte* here, std::size_t bytes) {
+  if (!may_attach(key) || !attach(key)) return false;
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = attach_copy<reads>(key.process, key.address + offset + done, here + done,
+                                         std::min(bytes - done, call_bytes_max));
+    if (n > 0) {
+      done += std::size_t(n);
+      continue;
+    }
+    if (n < 0 && is_refusal(errno)) {
+      attach_[key.pe] = Attach::refused;
+      return false;
+    }
+    if (n == 0 || errno == EFAULT) {
+      throw UsageError(fmt::format("{} bytes that PE {} {} cannot be {} any more: they were freed before the transfer was done, "
+                                   "or are no memory of the machine's",
+                                   key.bytes, key.pe, reads ? "sends" : "receives", reads ? "read" : "written"));
+    }
+    throw_errno(reads ? "process_vm_readv" : "process_vm_writev");
+  }
+  return true;
+}
+
+bool Reach::copy_from(const BufferKey& key, std::uint64_t offset, std::byte* to, std::size_t bytes) {
+  return copy<true>(key, offset, to, bytes);
+}
+
+bool Reach::copy_to(const BufferKey& key, std::uint64_t offset, const std::byte* from, std::size_t bytes) {
+  return copy<false>(key, offset, const_cast<std::byte*>(from), bytes);
+}
+
+}  // namespace headway::rma

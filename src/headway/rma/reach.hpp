@@ -1,0 +1,64 @@
+/// How a PE reaches memory of others without their doing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/am/engine.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/rma/buffer_key.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace headway::rma {
+
+/// Of one PE. Memory that a key names is reached by load and store, where both have it mapped (one process, or the
+/// owner's Pool); by cross-memory attach (process_vm_readv and _writev), where the system lets processes of the host;
+/// or not at all, and then its owner must send it.
+class Reach final : public am::Extension {
+ public:
+  static Reach& of(Pe& pe);
+
+  /// The key of this PE's own memory; `number` is the caller's.
+  BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number);
+
+  /// FormatError unless a PE of this run has made this key.
+  void check(const BufferKey& key) const;
+
+  /// Where the memory lies in this process, or nullptr. FormatError for what lies beyond the owner's pool.
+  std::byte* mapped(const BufferKey& key);
+
+  /// Whether copy_from() and copy_to() may work, as far as is known.
+  bool may_attach(const BufferKey& key) const;
+  /// The same, and whether mapped() is more than nullptr, for memory of this PE and what PE `other` could do with it.
+  bool may_attach_to_this(std::size_t other) const;
+  /// `other` has found that it may not.
+  void refused_by(std::size_t other) { refused_by_[other] = true; }
+  bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
+
+  /// Copies `bytes` from `offset` on. False where the system does not let this process: nothing is known of what lies at
+  /// `to` then, and may_attach() is false from now on. UsageError where the memory is gone, SystemError where its process is.
+  bool copy_from(const BufferKey& key, std::uint64_t offset, std::byte* to, std::size_t bytes);
+  bool copy_to(const BufferKey& key, std::uint64_t offset, const std::byte* from, std::size_t bytes);
+
+  static std::unique_ptr<am::Extension> make(Pe& pe) { return std::make_unique<Reach>(pe); }
+  explicit Reach(Pe& pe);
+
+ private:
+  enum class Attach : std::uint8_t { untried, works, refused };
+
+  bool in_this_process(std::size_t pe) const { return pe / pes_per_process_ == pe_->id() / pes_per_process_; }
+  bool on_this_host(std::size_t pe) const { return pe - host_first_ < host_pes_; }
+  bool attach(const BufferKey& key);
+  template <bool reads>
+  bool copy(const BufferKey& key, std::uint64_t offset, std::byte* here, std::size_t bytes);
+  std::uint64_t offset_in_pool(const std::byte* data, std::size_t bytes) const;
+
+  Pe* pe_;
+  std::size_t pes_per_process_, host_first_ = 0, host_pes_;
+  std::uint64_t token_ = 0;  // 0: no key has been made
+  std::vector<Attach> attach_;     // by PE
+  std::vector<bool> refused_by_;  // likewise: those that may not attach to this one
+};
+
+}  // namespace headway::rma

@@ -1,0 +1,37 @@
+/// What tests of transfers have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <support/run_pes.hpp>
+#include <vector>
+
+namespace headway::testing {
+
+/// Runs body(pe) on shapes of all kinds, by each of the ways that HEADWAY_TRANSFER knows.
+template <class Body>
+void by_every_way(Body body) {
+  for (const char* way : {"auto", "mapped", "cma", "frames"}) {
+    for (const Shape shape : shapes) {
+      SCOPED_TRACE(way);
+      if (shape.pes == 3 || shape.pes == 7 || (shape.pes == 13 && shape.simulated == nullptr)) continue;  // as others
+      expect_run(shape, body, {{"HEADWAY_TRANSFER", way}});
+    }
+  }
+}
+
+/// Words that differ from those of every other number.
+inline std::vector<std::uint64_t> words_of(std::uint64_t number, std::size_t size) {
+  std::vector<std::uint64_t> words(size);
+  for (std::size_t i = 0; i < size; ++i) words[i] = number * 0x9e3779b97f4a7c15 + i;
+  return words;
+}
+inline bool are_words_of(std::uint64_t number, std::span<const std::uint64_t> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != number * 0x9e3779b97f4a7c15 + i) return false;
+  }
+  return true;
+}
+
+}  // namespace headway::testing
