@@ -9,12 +9,10 @@
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/aggregate/invoke.hpp>
-#include <headway/aggregate/keyed_message.hpp>
+#include <headway/aggregate/keyed_delivery.hpp>
 #include <headway/aggregate/posted.hpp>
-#include <headway/aggregate/transfers.hpp>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -23,6 +21,9 @@ namespace headway::aggregate {
 /// The receiving half of an aggregator.
 template <class... Args>
 class Receiver : public Core {
+  template <class, class, class, class...>
+  friend struct KeyedDelivery;
+
  protected:
   static constexpr bool good_arguments = (require_argument<Args>() && ...);
   using Format = std::conditional_t<good_arguments, MessageFormat<Args...>, MessageFormat<>>;
@@ -120,7 +121,7 @@ class Receiver : public Core {
   template <class Handlers>
   __attribute__((noinline)) static Result deliver_single(Receiver& self, const Arrival& arrival) {
     if constexpr ((is_view<Args> || ...)) {
-      if (arrival.header.flags == frame_of_key) return deliver_keyed<Handlers>(self, arrival);
+      if (arrival.header.flags == frame_of_key) return KeyedDelivery<Receiver, Handlers, Format, Args...>::deliver(self, arrival);
     }
     return with_handler<Handlers>(self, [&](const auto& invoke) { return self.deliver_alone(invoke, arrival); });
   }
@@ -368,95 +369,6 @@ class Receiver : public Core {
       count_handled(deliver_part(invoke, at, bytes, header.source));
     }
     return Result::done;
-  }
-
-  /// A message whose content its sender has kept: read in place where it is mapped, else copied, now or later.
-  template <class Handlers>
-  __attribute__((noinline)) static Result deliver_keyed(Receiver& self, const Arrival& arrival) {
-    const PeId source = arrival.header.source;
-    KeyedMessage message = self.keyed_message(arrival, key_header_bytes);
-    constexpr bool is_view_at[] = {is_view<Args>...};
-    if (message.header.argument >= sizeof...(Args) || !is_view_at[message.header.argument]) {
-      self.refuse_frame(arrival, "it has content for what is no view");
-    }
-    const rma::BufferKey& key = message.header.key;
-    Transfers& transfers = Transfers::of(self.engine().pe());
-    transfers.check(key);
-    if constexpr (PostsTo<typename Handlers::Handler>::yes) {
-      auto& posted = static_cast<Handlers*>(self.handler_.get())->handler;
-      with_keyed(message, nullptr, [&](const Args&... args) {
-        message.content = reinterpret_cast<std::byte*>(
-            posted.destination(self.engine().pe(), source, message.elements, args...).data());
-      });
-    } else {
-      if (const std::byte* const mapped = transfers.mapped(key)) {
-        message.content = const_cast<std::byte*>(mapped);  // it is only read
-        take_keyed<Handlers>(self, message, source);
-        transfers.tell_taken(key, 0);
-        return Result::done;
-      }
-      message.memory = self.take_content_memory(key.bytes);
-      message.content = message.memory.at();
-    }
-    self.count_copies(1, key.bytes);
-    if (transfers.fetch_now(key, message.content)) {
-      take_keyed<Handlers>(self, message, source);
-      return Result::done;
-    }
-    // Many may wait, so the memory comes when their turn does.
-    self.give_content_memory(std::move(message.memory));
-    message.keep();
-    const auto kept = std::make_shared<KeyedMessage>(std::move(message));
-    const auto begin = [&self, kept] {
-      if constexpr (!PostsTo<typename Handlers::Handler>::yes) {
-        kept->memory = self.take_content_memory(kept->header.key.bytes);
-        kept->content = kept->memory.at();
-      }
-      return kept->content;
-    };
-    transfers.fetch_later(kept->header.key, self.handler_, begin,
-                          [&self, kept, source] { take_keyed<Handlers>(self, *kept, source); });
-    return Result::done;
-  }
-
-  template <class Handlers>
-  static void take_keyed(Receiver& self, KeyedMessage& message, PeId source) {
-    const std::byte* const content = message.content;
-    Transfers::of(self.engine().pe())
-        .require_unchanged(message.header.key, {content, message.header.key.bytes}, message.header.checksum);
-    auto& handler = static_cast<Handlers*>(self.handler_.get())->handler;
-    with_keyed(message, content, [&](const Args&... args) {
-      if constexpr (PostsTo<typename Handlers::Handler>::yes)
-        handler.arrived(self.engine().pe(), source, args...);
-      else
-        Call<typename Handlers::Handler, Args...>::run(handler, self.engine().pe(), source, args...);
-    });
-    self.give_content_memory(std::move(message.memory));
-    self.count_handled(1);
-  }
-
-  /// Calls f(args...) with the message and, as the argument that its key stands for, so many elements at `content`.
-  template <class F>
-  static void with_keyed(KeyedMessage& message, const std::byte* content, F f) {
-    typename Format::Scratch scratch;
-    Format::apply(message.at, message.bytes, scratch, [&](const Args&... args) {
-      std::size_t i = 0;
-      const auto filled = [&]<class Arg>(const Arg& arg) -> decltype(auto) {
-        [[maybe_unused]] const bool is_keyed = i++ == message.header.argument;
-        if constexpr (is_view<Arg>) {
-          using Element = typename ViewElement<Arg>::Type;
-          if (!is_keyed) return Arg(arg);
-          if (message.header.key.bytes % sizeof(Element) != 0) throw FormatError("content is no whole number of elements");
-          message.elements = message.header.key.bytes / sizeof(Element);
-          return content == nullptr ? Arg() : Arg(reinterpret_cast<const Element*>(content), message.elements);
-        } else {
-          return (arg);
-        }
-      };
-      // in this order
-      const std::tuple<decltype(filled(args))...> all{filled(args)...};
-      std::apply(f, all);
-    });
   }
 
   /// Messages for this PE are delivered, others repacked towards their next hop; pauses where there is no room.

@@ -1,12 +1,14 @@
 /// Transfers from and to memory that PEs name to one another.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <headway/aggregate/transfers.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/base/copy.hpp>
 #include <headway/base/sendable.hpp>
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/pooled_array.hpp>
@@ -16,13 +18,14 @@
 
 namespace headway {
 
-/// Names a Source to others: an argument of messages and calls.
+/// Names a Source to others: an argument of messages and calls. What is short travels in it.
 template <class T>
 struct RemoteSource {
   rma::BufferKey key;
+  std::array<std::byte, 96> content;
   std::size_t size() const { return key.bytes / sizeof(T); }
 };
-/// The same of a Destination.
+/// Names a Destination.
 template <class T>
 struct RemoteDestination {
   rma::BufferKey key;
@@ -83,13 +86,21 @@ class Source : public aggregate::Exposed<T, aggregate::Given::to_get> {
 
  public:
   Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
-      : Exposed(pe, memory, gets, std::move(done)) {}
+      : Exposed(pe, memory, gets, std::move(done)), memory_(memory) {}
   template <class Done>
     requires std::is_invocable_v<Done&>
   Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
-      : Exposed(pe, memory, gets, Exposed::promise(pe, std::move(done))) {}
+      : Exposed(pe, memory, gets, Exposed::promise(pe, std::move(done))), memory_(memory) {}
 
-  RemoteSource<T> remote() const { return {this->key()}; }
+  RemoteSource<T> remote() const {
+    RemoteSource<T> remote{this->key(), {}};
+    const std::span<const std::byte> bytes = std::as_bytes(memory_);
+    if (bytes.size() <= remote.content.size()) copy_short(remote.content.data(), bytes.data(), bytes.size());
+    return remote;
+  }
+
+ private:
+  std::span<const T> memory_;
 };
 
 /// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
@@ -115,7 +126,7 @@ template <class T>
 Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
   Promise<> done(pe);
   Future<> future = done.future();
-  aggregate::Transfers::of(pe).get(from.key, std::as_writable_bytes(to), std::move(done));
+  aggregate::Transfers::of(pe).get(from.key, from.content, std::as_writable_bytes(to), std::move(done));
   return future;
 }
 /// The same with a callable done(), called as what follows a Future.

@@ -78,7 +78,8 @@ class Transfers final : public am::Extension {
 
   // --- between memory
 
-  void get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done);
+  /// `content` holds all of what is not longer than it.
+  void get(const rma::BufferKey& from, std::span<const std::byte> content, std::span<std::byte> to, Promise<> done);
   void put(std::span<const std::byte> from, const rma::BufferKey& to, Promise<> done);
 
   std::int64_t now() const { return pe_->engine().now(); }

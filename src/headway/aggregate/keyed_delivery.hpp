@@ -1,0 +1,113 @@
+/// How messages are handled whose content their sender has kept.
+#pragma once
+
+#include <cstddef>
+#include <headway/aggregate/argument.hpp>
+#include <headway/aggregate/core.hpp>
+#include <headway/aggregate/invoke.hpp>
+#include <headway/aggregate/keyed_message.hpp>
+#include <headway/aggregate/posted.hpp>
+#include <headway/aggregate/transfers.hpp>
+#include <headway/base/format_error.hpp>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace headway::aggregate {
+
+/// Of a Receiver of Args, whose handlers are Handlers. Apart from its loops, which know of it as a call.
+template <class Receiver, class Handlers, class Format, class... Args>
+struct KeyedDelivery {
+  /// A message whose content its sender has kept: read in place where it is mapped, else copied, now or later.
+  static Core::Result deliver(Receiver& self, const Arrival& arrival) {
+    const PeId source = arrival.header.source;
+    KeyedMessage message = self.keyed_message(arrival, Receiver::key_header_bytes);
+    constexpr bool is_view_at[] = {is_view<Args>...};
+    if (message.header.argument >= sizeof...(Args) || !is_view_at[message.header.argument]) {
+      self.refuse_frame(arrival, "it has content for what is no view");
+    }
+    const rma::BufferKey& key = message.header.key;
+    Transfers& transfers = Transfers::of(self.engine().pe());
+    transfers.check(key);
+    if constexpr (posts) {
+      auto& posted = static_cast<Handlers*>(self.handler_.get())->handler;
+      with_content(message, nullptr, [&](const Args&... args) {
+        message.content = reinterpret_cast<std::byte*>(
+            posted.destination(self.engine().pe(), source, message.elements, args...).data());
+      });
+    } else {
+      if (const std::byte* const mapped = transfers.mapped(key)) {
+        message.content = const_cast<std::byte*>(mapped);  // it is only read
+        take(self, message, source);
+        transfers.tell_taken(key, 0);
+        return Core::Result::done;
+      }
+      message.memory = self.take_content_memory(key.bytes);
+      message.content = message.memory.at();
+    }
+    self.count_copies(1, key.bytes);
+    if (transfers.fetch_now(key, message.content)) {
+      take(self, message, source);
+      return Core::Result::done;
+    }
+    // Many may wait, so the memory comes when their turn does.
+    self.give_content_memory(std::move(message.memory));
+    message.keep();
+    const auto kept = std::make_shared<KeyedMessage>(std::move(message));
+    const auto begin = [&self, kept] {
+      if constexpr (!posts) {
+        kept->memory = self.take_content_memory(kept->header.key.bytes);
+        kept->content = kept->memory.at();
+      }
+      return kept->content;
+    };
+    transfers.fetch_later(kept->header.key, self.handler_, begin,
+                          [&self, kept, source] { take(self, *kept, source); });
+    return Core::Result::done;
+  }
+
+ private:
+  static constexpr bool posts = PostsTo<typename Handlers::Handler>::yes;
+
+  static void take(Receiver& self, KeyedMessage& message, PeId source) {
+    const std::byte* const content = message.content;
+    Transfers::of(self.engine().pe())
+        .require_unchanged(message.header.key, {content, message.header.key.bytes}, message.header.checksum);
+    auto& handler = static_cast<Handlers*>(self.handler_.get())->handler;
+    with_content(message, content, [&](const Args&... args) {
+      if constexpr (posts)
+        handler.arrived(self.engine().pe(), source, args...);
+      else
+        Call<typename Handlers::Handler, Args...>::run(handler, self.engine().pe(), source, args...);
+    });
+    self.give_content_memory(std::move(message.memory));
+    self.count_handled(1);
+  }
+
+  /// Calls f(args...) with the message and, as the argument that its key stands for, so many elements at `content`.
+  template <class F>
+  static void with_content(KeyedMessage& message, const std::byte* content, F f) {
+    typename Format::Scratch scratch;
+    Format::apply(message.at, message.bytes, scratch, [&](const Args&... args) {
+      std::size_t i = 0;
+      const auto filled = [&]<class Arg>(const Arg& arg) -> decltype(auto) {
+        [[maybe_unused]] const bool is_keyed = i++ == message.header.argument;
+        if constexpr (is_view<Arg>) {
+          using Element = typename ViewElement<Arg>::Type;
+          if (!is_keyed) return Arg(arg);
+          if (message.header.key.bytes % sizeof(Element) != 0) throw FormatError("content is no whole number of elements");
+          message.elements = message.header.key.bytes / sizeof(Element);
+          return content == nullptr ? Arg() : Arg(reinterpret_cast<const Element*>(content), message.elements);
+        } else {
+          return (arg);
+        }
+      };
+      // in this order
+      const std::tuple<decltype(filled(args))...> all{filled(args)...};
+      std::apply(f, all);
+    });
+  }
+};
+
+}  // namespace headway::aggregate
