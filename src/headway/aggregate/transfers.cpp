@@ -7,6 +7,7 @@
 #include <headway/aggregate/keyed_message.hpp>
 #include <headway/aggregate/transfers.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/copy.hpp>
 #include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
@@ -233,7 +234,7 @@ void Transfers::get(const rma::BufferKey& from, std::span<const std::byte> conte
   }
   check(from);
   const bool is_here = from.bytes <= content.size();
-  if (is_here) std::memcpy(to.data(), content.data(), from.bytes);
+  if (is_here) copy_short(to.data(), content.data(), from.bytes);
   if (is_here || copy_in(from, to.data(), true)) {
     tell_used(from, Given::to_get, 0);
     return done.set();
@@ -318,12 +319,12 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
   if (from.size() > to.bytes) {
     throw UsageError(fmt::format("put of {} bytes into {} of PE {}: they do not fit", from.size(), to.bytes, to.pe));
   }
-  bool is_there = true;
-  if (std::byte* const mapped = reach.mapped(to))
+  bool is_there = from.empty();
+  if (std::byte* const mapped = is_there ? nullptr : reach.mapped(to)) {
     copy_bytes(mapped, from.data(), from.size());
-  else
-    is_there = reach.may_attach(to) && reach.copy_to(to, 0, from.data(), from.size());
-  if (!is_there && !from.empty()) {
+    is_there = true;
+  }
+  if (!is_there && !(reach.may_attach(to) && reach.copy_to(to, 0, from.data(), from.size()))) {
     rma::BufferKey key = to;
     key.bytes = from.size();
     pushes_to_send_.push_back(pushes_.add({key, from.data(), 0, 0, std::move(done)}));
