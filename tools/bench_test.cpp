@@ -96,7 +96,7 @@ TEST(Bench, every_benchmark_of_messages_runs_verified) {
 
 TEST(Bench, zerocopy_is_run_in_every_way_and_memory_beside_its_limits) {
   const ChildResult result = headway({"bench", "zerocopy", "--bytes", "8,4K", "--buffers", "reused,fresh", "--mode",
-                                      "direct,limit", "--messages", "50", "--pes", "2", "--repeat", "2", "--json",
+                                      "direct,limit", "--messages", "50", "--pes", "2", "--repeat", "1", "--json",
                                       "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   const auto records = bench::Json::parse(result.output)["records"];
@@ -116,7 +116,8 @@ TEST(Bench, zerocopy_is_run_in_every_way_and_memory_beside_its_limits) {
   }
   EXPECT_EQ(cases.size(), records.size());
   EXPECT_EQ(records.size(), 4 * labels.size());
-  for (const char* label : {"regular heap", "regular pool", "limit-mapped", "limit-pieces", "limit-cma"}) {
+  for (const char* label : {"regular heap", "regular pool", "send heap", "send pool", "post heap", "post pool", "direct heap",
+                            "direct pool", "limit-mapped", "limit-pieces", "limit-cma"}) {
     EXPECT_TRUE(labels.contains(label)) << label;
   }
 }
