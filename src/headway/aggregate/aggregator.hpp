@@ -234,6 +234,10 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     with_buffers([&](bool is_largest, const auto& buffer) {
       if (is_largest) content = std::as_bytes(buffer.content);
     });
+    if (content.size() < aggregate::Transfers::keyed_bytes_min) {
+      send(destination, aggregate::content_of<Args>(given)...);
+      return with_buffers([](bool, auto& buffer) { buffer.finish(); });
+    }
     if (!is_ordered() && transfers.goes_by_key(destination, content)) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {

@@ -18,12 +18,16 @@
 
 namespace headway {
 
-/// Names a Source to others: an argument of messages and calls. What is short travels in it.
+/// Names a Source to others: an argument of messages and calls. What is short lies in it.
 template <class T>
 struct RemoteSource {
+  static constexpr std::size_t short_bytes_max = 96;
+
   rma::BufferKey key;
-  std::array<std::byte, 96> content;
+  std::array<std::byte, short_bytes_max> content;
+
   std::size_t size() const { return key.bytes / sizeof(T); }
+  bool is_short() const { return key.bytes <= short_bytes_max; }
 };
 /// Names a Destination.
 template <class T>
@@ -45,9 +49,13 @@ class Exposed {
  public:
   using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
 
-  Exposed(Pe& pe, Memory memory, std::uint64_t times, Promise<> done) : transfers_(&Transfers::of(pe)) {
+  Exposed(Pe& pe, Memory memory, std::uint64_t times, Promise<> done, bool taken_over = false)
+      : transfers_(taken_over ? nullptr : &Transfers::of(pe)) {
     if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
-    key_ = transfers_->give(as, std::as_bytes(memory), times, std::move(done));
+    if (taken_over)
+      done.set_later();
+    else
+      key_ = transfers_->give(as, std::as_bytes(memory), times, std::move(done));
   }
   Exposed(Exposed&& other) noexcept : transfers_(std::exchange(other.transfers_, nullptr)), key_(other.key_) {}
   Exposed& operator=(Exposed&& other) noexcept {
@@ -70,13 +78,25 @@ class Exposed {
 
  private:
   Transfers* transfers_;
-  rma::BufferKey key_;
+  rma::BufferKey key_{};
 };
+
+/// Throws UsageError for what does not fit.
+[[noreturn]] void refuse_get(const rma::BufferKey& from, std::size_t bytes);
+
+/// False for what is not short.
+template <class T>
+bool get_short(const RemoteSource<T>& from, std::span<T> to) {
+  if (!from.is_short()) return false;
+  if (to.size_bytes() < from.key.bytes) refuse_get(from.key, to.size_bytes());
+  copy_short(std::as_writable_bytes(to).data(), from.content.data(), from.key.bytes);
+  return true;
+}
 
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it, or (up to 96 bytes) when they need it no more: at the next progress. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());
@@ -86,21 +106,26 @@ class Source : public aggregate::Exposed<T, aggregate::Given::to_get> {
 
  public:
   Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
-      : Exposed(pe, memory, gets, std::move(done)), memory_(memory) {}
+      : Exposed(pe, memory, gets, std::move(done), is_short(memory)) {
+    remote_.key = this->key();
+    if (!is_short(memory)) return;
+    remote_.key.pe = std::uint32_t(pe.id());
+    remote_.key.bytes = memory.size_bytes();
+    copy_short(remote_.content.data(), std::as_bytes(memory).data(), memory.size_bytes());
+  }
   template <class Done>
     requires std::is_invocable_v<Done&>
   Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
-      : Exposed(pe, memory, gets, Exposed::promise(pe, std::move(done))), memory_(memory) {}
+      : Source(pe, memory, Exposed::promise(pe, std::move(done)), gets) {}
 
-  RemoteSource<T> remote() const {
-    RemoteSource<T> remote{this->key(), {}};
-    const std::span<const std::byte> bytes = std::as_bytes(memory_);
-    if (bytes.size() <= remote.content.size()) copy_short(remote.content.data(), bytes.data(), bytes.size());
-    return remote;
-  }
+  const RemoteSource<T>& remote() const { return remote_; }
 
  private:
-  std::span<const T> memory_;
+  static bool is_short(std::span<const T> memory) {
+    return memory.size_bytes() <= RemoteSource<T>::short_bytes_max;
+  }
+
+  RemoteSource<T> remote_{};
 };
 
 /// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
@@ -126,13 +151,19 @@ template <class T>
 Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
   Promise<> done(pe);
   Future<> future = done.future();
-  aggregate::Transfers::of(pe).get(from.key, from.content, std::as_writable_bytes(to), std::move(done));
+  if (aggregate::get_short(from, to))
+    done.set();
+  else
+    aggregate::Transfers::of(pe).get(from.key, std::as_writable_bytes(to), std::move(done));
   return future;
 }
 /// The same with a callable done(), called as what follows a Future.
 template <class T, class Done>
 void get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to, Done done) {
-  get(pe, from, to).then(std::move(done));
+  if (aggregate::get_short(from, to))
+    done();
+  else
+    get(pe, from, to).then(std::move(done));
 }
 
 /// Copies `from` to the begin of a Destination; the future comes when `from` may be changed. UsageError where it does

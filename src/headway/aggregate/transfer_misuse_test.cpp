@@ -186,9 +186,9 @@ TEST(TransferMisuse, memory_that_is_too_small) {
 
 TEST(TransferMisuse, a_key_that_nobody_made) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
-    std::vector<std::uint64_t> to(10);
+    std::vector<std::uint64_t> to(100);
     RemoteSource<std::uint64_t> source{};
-    source.key.bytes = 80;
+    source.key.bytes = 800;
     if (pe.id() == 0) (void)get(pe, source, to);
     pe.quiesce();
   });

@@ -5,9 +5,8 @@
 #include <cstring>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/keyed_message.hpp>
+#include <headway/aggregate/transfer.hpp>
 #include <headway/aggregate/transfers.hpp>
-#include <headway/base/bytes.hpp>
-#include <headway/base/copy.hpp>
 #include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
@@ -18,8 +17,6 @@ namespace {
 
 const std::size_t extension = am::register_extension(&Transfers::make);
 
-/// Shorter content travels with its message: a key and an answer cost more than the copy.
-constexpr std::size_t keyed_bytes_min = 4_KiB;
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 800;
 
@@ -228,14 +225,9 @@ void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, 
 
 // --- gets
 
-void Transfers::get(const rma::BufferKey& from, std::span<const std::byte> content, std::span<std::byte> to, Promise<> done) {
-  if (to.size() < from.bytes) {
-    throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", from.bytes, from.pe, to.size()));
-  }
-  check(from);
-  const bool is_here = from.bytes <= content.size();
-  if (is_here) copy_short(to.data(), content.data(), from.bytes);
-  if (is_here || copy_in(from, to.data(), true)) {
+void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done) {
+  if (to.size() < from.bytes) refuse_get(from, to.size());
+  if (copy_in(from, to.data(), true)) {
     tell_used(from, Given::to_get, 0);
     return done.set();
   }
@@ -369,6 +361,10 @@ void Transfers::note_in_place(PeId source, const Note& note) {
     ended.done.set();
   }
   push_more();
+}
+
+void refuse_get(const rma::BufferKey& from, std::size_t bytes) {
+  throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", from.bytes, from.pe, bytes));
 }
 
 void refuse_no_uses(const char* what) {

@@ -51,6 +51,8 @@ class Transfers final : public am::Extension {
 
   // --- content of messages
 
+  /// Shorter content travels with its message: a key and an answer cost more than the copy.
+  static constexpr std::size_t keyed_bytes_min = std::size_t(4) << 10;
   /// Whether content for `destination` had better not be copied into its frame.
   bool goes_by_key(std::size_t destination, std::span<const std::byte> content);
   /// How long it took both PEs to copy content that went with its message, though it need not have.
@@ -78,8 +80,7 @@ class Transfers final : public am::Extension {
 
   // --- between memory
 
-  /// `content` holds all of what is not longer than it.
-  void get(const rma::BufferKey& from, std::span<const std::byte> content, std::span<std::byte> to, Promise<> done);
+  void get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done);
   void put(std::span<const std::byte> from, const rma::BufferKey& to, Promise<> done);
 
   std::int64_t now() const { return pe_->engine().now(); }

@@ -78,6 +78,13 @@ class Promise {
     settable().emplace();
     completion_->owner->complete(*completion_);
   }
+  /// set() that continues nobody before the next progress, inside a handler either.
+  void set_later()
+    requires std::is_void_v<T>
+  {
+    settable().emplace();
+    completion_->owner->complete_later(*completion_);
+  }
   template <class U>
     requires(!std::is_void_v<T> && std::is_constructible_v<T, U &&>)
   void set(U&& value) {

@@ -50,9 +50,10 @@ BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t num
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     Random random(std::uint64_t(getpid()) << 32 ^ std::uint64_t(pe_->engine().now()) ^ pe_->id());
     token_ = random.next() | 1;
+    process_ = std::uint32_t(getpid());
   }
   BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset_in_pool(data, bytes), number, token_,
-                reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), std::uint32_t(getpid()), 0};
+                reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
   key.check = key.expected_check();
   return key;
 }

@@ -57,6 +57,7 @@ class Reach final : public am::Extension {
   Pe* pe_;
   std::size_t pes_per_process_, host_first_ = 0, host_pes_;
   std::uint64_t token_ = 0;  // 0: no key has been made
+  std::uint32_t process_ = 0;
   std::vector<Attach> attach_;     // by PE
   std::vector<bool> refused_by_;  // likewise: those that may not attach to this one
 };
