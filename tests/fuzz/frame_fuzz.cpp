@@ -326,7 +326,7 @@ class Capture {
   };
 
   void post(std::size_t target, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
-    const bool small = header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= 32;
+    const bool small = header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= by_value_bytes_most;
     Bytes input = input_of(small ? by_value : How(0), header, payload, tail_end);
     if (header.kind == std::uint8_t(FrameKind::messages)) valid_.signatures[header.handler] = header.signature;
     valid_.lengths.learn(header);

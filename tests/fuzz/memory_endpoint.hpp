@@ -88,7 +88,7 @@ class MemoryEndpoint final : public Endpoint {
     owner->second->returned_.push_back(frame);
     return Endpoint::Posted::lent;
   }
-  std::size_t by_value_bytes_max() const override { return 32; }
+  std::size_t by_value_bytes_max() const override { return by_value_bytes_most; }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
     for (Frame* frame : returned_) {
       const Block block = *block_of(frame);

@@ -43,8 +43,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Receiver = aggregate::Receiver<Args...>;
   using Core = aggregate::Core;
   using Receiver::good_arguments, Receiver::key_header_bytes, Receiver::copies_content;
-  using typename Receiver::Format, typename Receiver::SmallFrame, typename Receiver::Wait;
-  static constexpr bool may_be_small = Format::prefix_bytes <= sizeof(SmallFrame::message);
+  using typename Receiver::Format, typename Receiver::Wait;
+  static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
 
  public:
   /// Throws SettingError for options that cannot be.

@@ -1,12 +1,64 @@
 // Aggregators on simulated time, where how long something takes is exact.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/simulation.hpp>
 
 namespace headway {
 namespace {
+
+template <std::size_t alignment, std::size_t bytes>
+struct alignas(alignment) Aligned {
+  std::uint8_t content[bytes];
+};
+
+/// PE 0 sends messages of such a type, and the others look where they come to lie.
+template <std::size_t alignment, std::size_t bytes>
+void expect_aligned(const Topology& topology, std::size_t by_value_bytes_max) {
+  using Message = Aligned<alignment, bytes>;
+  std::size_t handled = 0, misplaced = 0, wrong = 0;
+  am::SimulateOptions options{.pes = 3};
+  options.conditions.by_value_bytes_max = by_value_bytes_max;
+  const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+    Aggregator<Message> messages(pe, {.topology = topology});
+    messages.on([&](const Message& message) {
+      ++handled;
+      misplaced += reinterpret_cast<std::uintptr_t>(&message) % alignment != 0;
+      for (std::size_t i = 0; i < bytes; ++i) wrong += message.content[i] != std::uint8_t(i + 1);
+    });
+    Message message;
+    for (std::size_t i = 0; i < bytes; ++i) message.content[i] = std::uint8_t(i + 1);
+    for (std::size_t i = 0; pe.id() == 0 && i < 9; ++i) messages.send(i % 3, message);
+    pe.quiesce();
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(handled, 9u);
+  EXPECT_EQ(misplaced, 0u) << alignment << ", " << bytes << " bytes";
+  EXPECT_EQ(wrong, 0u) << alignment << ", " << bytes << " bytes";
+}
+
+TEST(Sending, messages_that_may_go_by_value_are_aligned_as_their_type_needs) {
+  for (const std::size_t by_value : {by_value_bytes_most, std::size_t(100), std::size_t(0)}) {
+    for (const Topology& topology : {direct(), grid(1)}) {
+      expect_aligned<1, 1>(topology, by_value);
+      expect_aligned<1, 223>(topology, by_value);
+      expect_aligned<8, 40>(topology, by_value);
+      expect_aligned<16, 16>(topology, by_value);
+      expect_aligned<16, 208>(topology, by_value);
+      expect_aligned<32, 32>(topology, by_value);
+      expect_aligned<32, 96>(topology, by_value);
+      expect_aligned<32, 224>(topology, by_value);
+      expect_aligned<32, 256>(topology, by_value);
+      expect_aligned<64, 64>(topology, by_value);
+      expect_aligned<64, 128>(topology, by_value);
+      expect_aligned<64, 192>(topology, by_value);
+      expect_aligned<64, 256>(topology, by_value);
+    }
+  }
+}
 
 TEST(Sending, a_sender_whose_targets_queue_is_full_sees_soon_that_there_is_room) {
   constexpr std::uint64_t messages = 500;

@@ -237,12 +237,8 @@ class Core : public am::FrameHandler {
     return frame - frame_overhead - padding_;
   }
 
-  /// The same for one of up to by_value_bytes_max() bytes (32 at most), which needs no frame memory: `message` is a
-  /// frame of the caller's that holds it. False only for Wait::no.
-  struct SmallFrame {
-    Frame frame;
-    std::byte message[64];
-  };
+  /// The same for one of up to by_value_bytes_max() bytes, which needs no frame memory: `message` holds it. False only
+  /// for Wait::no.
   std::size_t by_value_bytes_max() const { return by_value_bytes_max_; }
   bool post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
 

@@ -369,11 +369,8 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
     frame.header.kind = std::uint8_t(FrameKind::control);
     if (!bytes.empty()) std::memcpy(frame.payload(), bytes.data(), bytes.size());
   };
-  struct {
-    alignas(64) Frame frame;
-    std::byte bytes[64];
-  } small;
-  if (bytes.size() <= std::min(sizeof small.bytes, endpoint_->by_value_bytes_max())) {
+  SmallFrame small;
+  if (bytes.size() <= std::min(by_value_bytes_most, endpoint_->by_value_bytes_max())) {
     fill(small.frame);
     if (store_.try_post_by_value(target, small.frame)) return;
   }

@@ -78,8 +78,8 @@ inline __attribute__((always_inline)) void copy_wide(std::byte* to, const std::b
 
 /// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known, in words: data that was just
 /// written in words and is read in larger pieces stalls the processor. `in_row`: what comes later goes
-/// behind it.
-template <bool in_row = false>
+/// behind it. Up to `in_words` bytes without a call.
+template <bool in_row = false, std::size_t in_words = 64>
 inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
   auto word = [&](std::size_t at) __attribute__((always_inline)) {
     std::uint64_t value;
@@ -98,7 +98,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
       if (bytes > 24) put(16, word(16));
     }
     put(bytes - 8, last);
-  } else if (bytes - 8 <= 64 - 8) {
+  } else if (bytes - 8 <= in_words - 8) {
     const std::uint64_t last = word(bytes - 8);
 #pragma GCC unroll 1
     for (std::size_t at = 0; at < bytes - 8; at += 8) put(at, word(at));

@@ -77,7 +77,8 @@ class Endpoint {
   /// may have ended its part of the run by then.
   [[nodiscard]] virtual Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) = 0;
 
-  /// The largest payload and tail together that go by value; only frames without hops left do.
+  /// The largest payload and tail together that go by value, at most by_value_bytes_most; only frames without hops left
+  /// do.
   virtual std::size_t by_value_bytes_max() const = 0;
 
   /// Takes back frames that receivers have released; calls returned(block_bytes, tag) for each. Returns how many.

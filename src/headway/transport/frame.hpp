@@ -77,7 +77,20 @@ static_assert(sizeof(Frame) == 32);
 /// Bytes of a frame's memory that are not payload or tail.
 inline constexpr std::size_t frame_overhead = sizeof(Frame);
 
-/// A frame that has arrived, as the receiver sees it, in place. `tail_end` is one past the tail's last byte.
+/// Payload and tail of a frame that travels by value, at most: with what lies before them four lines, wherever it is
+/// on its way.
+inline constexpr std::size_t by_value_bytes_most = 224;
+static_assert(frame_overhead + by_value_bytes_most == 256);
+
+/// A frame in memory of the caller's that is to travel by value: its payload goes to `message`.
+struct SmallFrame {
+  Frame frame;
+  std::byte message[by_value_bytes_most];
+};
+static_assert(offsetof(SmallFrame, message) == frame_overhead);
+
+/// A frame that has arrived, as the receiver sees it, in place: its payload lies 32 bytes behind an address that is
+/// aligned to 64, however it came. `tail_end` is one past the tail's last byte.
 /// Valid until release(), and for one without `owned` memory until the next poll().
 struct Arrival {
   FrameHeader header;

@@ -1,7 +1,7 @@
 // Hostile shared memory: cells of an inbox, the frames that they refer to, and the stack of frames that come back, as
 // other processes may have left them.
 //
-// An input:  | what, 1 byte | header, 24 | content of the cell, 32 | links of returned frames, 8 each |
+// An input:  | what, 1 byte | header, 24 | content of the cell, 224 | links of returned frames, 8 each |
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -28,7 +28,7 @@ class Cells final : public fuzz::Target {
     begin_round(0);
     std::vector<Bytes> inputs;
     for (const std::size_t source : {std::size_t(0), me, std::size_t(2)}) {
-      for (const std::size_t payload : {0, 8, 24, 32, 100, 3000}) {
+      for (const std::size_t payload : {0, 8, 24, 32, 100, 194, 216, 224, 225, 3000}) {
         for (const std::size_t tail : {0, 8, 30}) inputs.push_back(posted(source, payload, tail));
       }
     }
@@ -49,7 +49,7 @@ class Cells final : public fuzz::Target {
 
   void mutate(Bytes& input, const Bytes& other, Random& random) override {
     input.resize(std::max(input.size(), links_at));
-    switch (random.below(6)) {
+    switch (random.below(7)) {
       case 0: put(input, 1 + 4 * random.below(4), std::uint32_t(fuzz::boundary_value(random, 32))); return;
       case 1: input[1 + offsetof(FrameHeader, kind)] ^= std::byte(1 << random.below(8)); return;
       case 2: put(input, cell_at + 8 * random.below(2), place(random)); return;
@@ -57,6 +57,7 @@ class Cells final : public fuzz::Target {
         if (input.size() < links_at + 64) append(input, random.one_in(2) ? place(random) : lent_[random.below(4)]);
         return;
       case 4: input[0] = std::byte(random.below(256)); return;
+      case 5: put(input, 1 + 4 * random.below(2), std::uint32_t(by_value_bytes_most + random.below(5) - 2)); return;
       default: fuzz::change_bytes(input, 1, other, random);
     }
   }
@@ -134,12 +135,12 @@ class Cells final : public fuzz::Target {
     Arrival arrival;
     if (!endpoints_[me]->poll(arrival)) throw Broken("a published cell is not seen");
     const FrameHeader& header = arrival.header;
+    if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 != 32) throw Broken("a payload is not aligned");
     if (arrival.owned == 0) {
       expect_inside(arrival, cell.bytes, sizeof cell.bytes);
     } else {
       if (header.source >= pes) throw Broken("a frame of no PE has come");
       expect_inside(arrival, segment_->arena(header.source) + frame_overhead, arena_bytes - frame_overhead);
-      if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 != 32) throw Broken("a payload is not aligned");
     }
     endpoints_[me]->release(arrival);
     if (arrival.owned != 0) swallow(header.source);

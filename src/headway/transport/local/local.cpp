@@ -95,7 +95,7 @@ void LocalEndpoint::drop(Frame* frame) { arena_.free(reinterpret_cast<std::byte*
 void LocalEndpoint::fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end) {
   const FrameHeader& header = frame.header;
   copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&cell.header), reinterpret_cast<const std::byte*>(&header));
-  copy_short(cell.bytes, frame.payload(), header.payload_bytes);
+  copy_short<false, by_value_bytes_most>(cell.bytes, frame.payload(), header.payload_bytes);
   if (header.tail_bytes != 0) [[unlikely]] {
     std::memcpy(cell.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
   }

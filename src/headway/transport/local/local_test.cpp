@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headway::local {
@@ -104,9 +105,10 @@ class Participant {
     return any;
   }
 
-  /// Half of the frames fit into a cell. The payload repeats the frame's number.
+  /// Half of the frames fit into a cell. The payload repeats the frame's number, and is aligned.
   bool send(std::size_t target) {
-    const std::size_t words = random_.one_in(2) ? random_.between(1, 4) : random_.between(5, 600);
+    constexpr std::size_t words_most = by_value_bytes_most / sizeof(std::uint64_t);
+    const std::size_t words = random_.one_in(2) ? random_.between(1, words_most) : random_.between(words_most + 1, 600);
     const std::size_t bytes = words * sizeof(std::uint64_t);
     Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
     if (frame == nullptr) return false;
@@ -127,6 +129,7 @@ class Participant {
     bool any = false;
     for (Arrival arrival; endpoint_->poll(arrival); any = true) {
       std::uint64_t& expected = arrived_[arrival.header.source];
+      in_order_ &= reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 == 32;
       for (std::size_t at = 0; at < arrival.header.payload_bytes; at += 8) {
         in_order_ &= std::memcmp(arrival.payload + at, &expected, 8) == 0;
       }
@@ -177,10 +180,7 @@ TEST(LocalEndpoint, wakes_a_sleeper_for_each_of_many_frames_that_go_to_and_fro) 
   constexpr std::uint64_t rounds = 2000;
   auto play = [&](std::size_t pe) {
     const std::unique_ptr<Endpoint> endpoint = make_endpoint(segment, pe);
-    struct {
-      Frame frame{};
-      std::array<std::byte, 8> payload{};
-    } small;
+    SmallFrame small{};
     small.frame.header.payload_bytes = 8;
     small.frame.header.source = std::uint32_t(pe);
     for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -199,6 +199,75 @@ TEST(LocalEndpoint, wakes_a_sleeper_for_each_of_many_frames_that_go_to_and_fro) 
   std::thread other(play, 1);
   play(0);
   other.join();
+}
+
+struct Frames {
+  Segment segment{2, 1, 2, arena_bytes};
+  std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+  SmallFrame frame{};
+
+  /// Of bytes that number themselves.
+  Endpoint::Posted post(std::size_t target, std::size_t payload, std::size_t tail) {
+    std::array<std::byte, by_value_bytes_most + 1> tail_memory{};
+    for (std::size_t i = 0; i < payload; ++i) frame.message[i] = std::byte(i);
+    for (std::size_t i = 0; i < tail; ++i) tail_memory[i] = std::byte(payload + i);
+    frame.frame.header.payload_bytes = std::uint32_t(payload);
+    frame.frame.header.tail_bytes = std::uint32_t(tail);
+    return sender->try_post(target, &frame.frame, tail_memory.data() + tail, false);
+  }
+};
+
+TEST(LocalEndpoint, frames_of_every_length_that_go_by_value_arrive_whole_and_nothing_else_is_written) {
+  Frames frames;
+  for (std::size_t i = 0; i < inbox_cells; ++i) std::ranges::fill(frames.segment.inbox(1)[i].bytes, std::byte(0xee));
+  for (const std::size_t target : {std::size_t(1), std::size_t(0)}) {
+    for (std::size_t bytes = 0; bytes <= by_value_bytes_most; ++bytes) {
+      for (const std::size_t tail : {std::size_t(0), bytes / 3, bytes}) {
+        ASSERT_EQ(frames.post(target, bytes - tail, tail), Endpoint::Posted::copied);
+        Arrival arrival;
+        ASSERT_TRUE((target == 0 ? frames.sender : frames.receiver)->poll(arrival));
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(arrival.payload) % 64, 32u);
+        ASSERT_EQ(arrival.tail_end, arrival.payload + bytes);
+        for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(arrival.payload[i], std::byte(i)) << bytes;
+        // Cells of the first lap were written for this frame alone.
+        if (target == 1 && 3 * bytes + 2 < inbox_cells && bytes < by_value_bytes_most) {
+          ASSERT_EQ(arrival.payload[bytes], std::byte(0xee)) << bytes;
+        }
+      }
+    }
+  }
+}
+
+TEST(LocalEndpoint, what_is_too_long_for_a_cell_needs_memory_of_its_sender) {
+  Frames frames;
+  for (const std::size_t tail : {std::size_t(0), std::size_t(1), std::size_t(50), by_value_bytes_most}) {
+    const std::size_t payload = by_value_bytes_most - tail;
+    EXPECT_EQ(frames.post(1, payload, tail), Endpoint::Posted::copied);
+    EXPECT_EQ(frames.post(1, payload, tail + 1), Endpoint::Posted::refused);
+  }
+}
+
+TEST(LocalEndpoint, a_cell_that_says_to_hold_more_than_a_cell_does_is_refused) {
+  constexpr std::uint32_t most = by_value_bytes_most, all = ~std::uint32_t(0);
+  constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {
+      {most + 1, 0}, {most, 1}, {0, most + 1}, {all - most + 1, most}, {1, all}, {all, all}};
+  for (const auto& [payload, tail] : lengths) {
+    Frames frames;
+    ASSERT_EQ(frames.post(1, 8, 0), Endpoint::Posted::copied);
+    frames.segment.inbox(1)[0].header.payload_bytes = payload;
+    frames.segment.inbox(1)[0].header.tail_bytes = tail;
+    Arrival arrival;
+    EXPECT_THROW((void)frames.receiver->poll(arrival), InvalidFrame) << payload << " and " << tail;
+  }
+}
+
+// docs/memory.md
+TEST(LocalEndpoint, a_pe_has_276_KiB_of_inbox_control_and_board_pages) {
+  const std::size_t inboxes = 2 * inbox_cells * sizeof(Cell);  // one of them for what it sends itself
+  EXPECT_EQ(inboxes + page_bytes + board_bytes, 276u * 1024);
+  const std::size_t some = 1000, arenas = some * arena_bytes;
+  const std::size_t each = (Segment::bytes_for(some, arena_bytes) - arenas) / some;
+  EXPECT_NEAR(double(each), double(inboxes / 2 + page_bytes + board_bytes + report_bytes), 4096);
 }
 
 TEST(LocalEndpoint, refuses_what_finds_a_full_queue_and_takes_it_when_there_is_room) {

@@ -19,14 +19,15 @@ inline constexpr std::size_t page_bytes = 4096;
 inline constexpr std::size_t board_bytes = 4 * page_bytes;
 inline constexpr std::size_t report_bytes = 2 * page_bytes;
 inline constexpr std::size_t cache_line = 64;
-inline constexpr std::size_t inbox_cells = 1024;  // a power of two
+inline constexpr std::size_t inbox_cells = 512;  // a power of two
 
 /// One place of an inbox: a small frame by value, or where a larger one lies.
 ///
-///   byte 0          8             32
-///        | sequence | FrameHeader | payload then tail, at most 32 bytes, or Reference |
+///   byte 0          8             32                                                256
+///        | sequence | FrameHeader | payload then tail, at most 224 bytes, or Reference |
 ///
 /// `sequence` is 2 * lap while free and 2 * lap + 1 once published, where lap counts how often the ring went round.
+/// Lines that a frame does not reach are neither written nor read.
 struct alignas(cache_line) Cell {
   struct Reference {
     std::uint64_t block;     // offset of the Frame in the segment
@@ -34,9 +35,9 @@ struct alignas(cache_line) Cell {
   };
   std::atomic<std::uint64_t> sequence;
   FrameHeader header;
-  std::byte bytes[32];
+  std::byte bytes[by_value_bytes_most];
 };
-static_assert(sizeof(Cell) == 64 && offsetof(Cell, bytes) == 32);
+static_assert(sizeof(Cell) == 256 && offsetof(Cell, bytes) == 32);
 
 /// Set in FrameHeader::kind of a cell that holds a Reference.
 inline constexpr std::uint8_t kind_by_reference = 0x80;

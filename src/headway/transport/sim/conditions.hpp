@@ -24,9 +24,9 @@ struct Conditions {
   std::int64_t delay_ns_max = 0;  // a frame takes up to so much longer, log-uniform: frames of different pairs overtake
   double refuse = 0;              // probability that a claim or a post is refused though there is room
   double jitter = 0;              // a call takes longer by up to this factor
-  std::size_t pes_per_process = 1;      // as how many the PEs pretend to be threads of one process
-  std::size_t inbox_frames = 1024;      // on their way to one PE; more are refused
-  std::size_t by_value_bytes_max = 32;  // payload and tail of frames that need no memory of the sender
+  std::size_t pes_per_process = 1;  // as how many the PEs pretend to be threads of one process
+  std::size_t inbox_frames = 1024;  // on their way to one PE; more are refused
+  std::size_t by_value_bytes_max = by_value_bytes_most;  // payload and tail of frames that need no memory of the sender
 
   // On which hosts they pretend to be: of so many PEs, in turn; none: all on one.
   std::vector<std::size_t> pes_per_host = {};

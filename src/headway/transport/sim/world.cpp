@@ -26,16 +26,17 @@ struct UnmapPool {
 };
 
 /// A frame on its way, or arrived and not yet taken.
-struct Letter {
+struct alignas(64) Letter {
   std::int64_t at;  // when it arrives
   std::uint64_t sequence;
-  FrameHeader header;
   Memory::Block* block;  // nullptr: it goes by value
   const std::byte* tail_end;
-  std::byte bytes[32];
+  std::byte bytes[by_value_bytes_most];  // read there
+  FrameHeader header;
 
   bool operator>(const Letter& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
 };
+static_assert(offsetof(Letter, bytes) == 32);
 
 /// Memory on its way back to its owner.
 struct Returned {
@@ -166,7 +167,7 @@ Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const s
     throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
   }
 
-  Letter letter{0, ++world_->sequence_, header, nullptr, tail_end, {}};
+  Letter letter{0, ++world_->sequence_, nullptr, tail_end, {}, header};
   if (by_value) {
     std::memcpy(letter.bytes, frame->payload(), header.payload_bytes);
     std::memcpy(letter.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);

@@ -10,7 +10,7 @@ namespace {
 // Set in Arrival::owned of a frame that came over the wire; the rest is its block's address.
 constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
 // What is shorter and has no hops left is read at once: its block need not be kept.
-constexpr std::size_t by_value_bytes = 256;
+constexpr std::size_t by_value_frame_bytes = frame_overhead + by_value_bytes_most;
 // Nobody wakes who waits for the wire, so it looks by itself, at first often.
 constexpr std::int64_t first_look_ns = 20'000, look_ns_max = std::int64_t(costs.wake_ns);
 
@@ -72,7 +72,7 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
   arrival.header = frame.header;
   arrival.payload = block->memory + frame_overhead;
   arrival.tail_end = block->memory + block->bytes;
-  if (frame.header.hops_left == 0 && block->bytes <= by_value_bytes) {
+  if (frame.header.hops_left == 0 && block->bytes <= by_value_frame_bytes) {
     arrival.owned = 0;
     held_ = block;
   } else {

@@ -106,7 +106,7 @@ class Port {
 
  private:
   mutable std::atomic<bool> has_lost_{false};
-  static constexpr std::size_t slot_bytes = 128;
+  static constexpr std::size_t slot_bytes = frame_overhead + by_value_bytes_most;  // a power of two
   static constexpr int events_max = 32;
   static constexpr unsigned looks_max = 16;  // at what says nothing to a PE, before the frame that may be behind it
 

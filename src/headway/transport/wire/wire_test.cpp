@@ -277,9 +277,9 @@ TEST(Credit, of_released_frames_comes_back_also_for_one_larger_than_all_of_it) {
 TEST(Wire, frames_of_one_process_reach_their_pe_without_it) {
   Processes run(4, 2, 3, 32768);
   WireEndpoint& sender = *run.endpoints[2];
-  Frame* const frame = sender.try_claim(frame_overhead + 100, 0);
-  frame->header = {100, 0, 1, 2, 0, 0, 0, 0, 0, 0};
-  EXPECT_EQ(sender.try_post(3, frame, frame->payload() + 100, true), Endpoint::Posted::lent);
+  Frame* const frame = sender.try_claim(frame_overhead + 300, 0);
+  frame->header = {300, 0, 1, 2, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(sender.try_post(3, frame, frame->payload() + 300, true), Endpoint::Posted::lent);
   Arrival arrival;
   ASSERT_TRUE(run.endpoints[3]->poll(arrival));
   EXPECT_EQ(arrival.header.source, 2u);
@@ -287,6 +287,29 @@ TEST(Wire, frames_of_one_process_reach_their_pe_without_it) {
   std::size_t back = sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
   EXPECT_EQ(back, 1u);
   EXPECT_EQ(run.network.messages(), 0u);
+}
+
+TEST(Wire, frames_that_may_go_by_value_need_no_memory_of_their_sender_and_are_read_aligned) {
+  for (const std::size_t payload : {0, 8, 33, 96, 97, 200, int(by_value_bytes_most)}) {
+    Processes run(2, 1, payload + 1, 32768);
+    ASSERT_EQ(run.endpoints[0]->by_value_bytes_max(), by_value_bytes_most);
+    SmallFrame small{{}, {}};
+    small.frame.header.payload_bytes = std::uint32_t(payload);
+    for (std::size_t i = 0; i < payload; ++i) small.message[i] = pattern(0, 0, i);
+    ASSERT_EQ(run.endpoints[0]->try_post(1, &small.frame, small.message + payload, false), Endpoint::Posted::copied);
+    std::ranges::fill(small.message, std::byte(0xee));
+    Arrival arrival;
+    bool has_come = false;
+    for (int looks = 0; looks < 1000 && !has_come; ++looks) {
+      run.ports[0]->progress();
+      has_come = run.endpoints[1]->poll(arrival);
+    }
+    ASSERT_TRUE(has_come);
+    EXPECT_EQ(arrival.owned, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arrival.payload) % 64, 32u);
+    for (std::size_t i = 0; i < payload; ++i) ASSERT_EQ(arrival.payload[i], pattern(0, 0, i)) << i << " of " << payload;
+    run.close();
+  }
 }
 
 /// Whether taking what has been injected ends in an InvalidFrame.
