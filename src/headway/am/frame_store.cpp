@@ -12,6 +12,10 @@ namespace {
 // The tag of a claim: target and hops left, so that what comes back can be accounted.
 constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
 
+// To look for what came back costs as much as a small claim: it is done when so much has been claimed since the last
+// time, and before a claim is refused.
+constexpr std::size_t reclaim_after_bytes = 4096;
+
 // A queue that has held more gives its memory back when it is empty.
 constexpr std::size_t queue_capacity_kept = 16;
 
@@ -51,7 +55,13 @@ void FrameStore::account(std::size_t target, std::size_t hops, std::int64_t byte
 }
 
 OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
-  reclaim();
+  claimed_since_reclaim_ += endpoint_->block_bytes(frame_bytes);
+  if (claimed_since_reclaim_ >= reclaim_after_bytes) reclaim();
+  if (const OpenFrame frame = try_claim_at_once(target, frame_bytes, hops_left)) return frame;
+  return reclaim() ? try_claim_at_once(target, frame_bytes, hops_left) : OpenFrame();
+}
+
+OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
   const std::size_t hops = class_of(hops_left);
   const std::size_t bytes = endpoint_->block_bytes(frame_bytes);
   if (!within_budget(target, bytes, hops)) return {};
@@ -220,6 +230,7 @@ bool FrameStore::drain() {
 }
 
 bool FrameStore::reclaim() {
+  claimed_since_reclaim_ = 0;
   return endpoint_->reclaim(
              [](void* self, std::size_t bytes, std::uint64_t tag) {
                static_cast<FrameStore*>(self)->account(tag >> 8, tag & 0xff, -std::int64_t(bytes));

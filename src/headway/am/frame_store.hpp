@@ -109,7 +109,7 @@ class FrameStore {
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
-  /// Claimed for or lent to `target`.
+  /// Claimed for or lent to `target`; frames that came back since the last reclaim() count too.
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
   /// The same for all targets together, of frames with so many hops left or more.
   std::uint64_t outstanding_bytes_with_hops(std::uint8_t hops_left) const { return used_[class_of(hops_left)]; }
@@ -150,6 +150,7 @@ class FrameStore {
   bool drain_of_others();
   bool demote_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
+  OpenFrame try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
   bool within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const;
   void account(std::size_t target, std::size_t hops, std::int64_t bytes);
   void free_spilled(const OpenFrame& frame);
@@ -159,6 +160,7 @@ class FrameStore {
   std::size_t spill_bytes_max_;
   std::vector<ByHops> to_target_;
   ByHops used_{};
+  std::size_t claimed_since_reclaim_ = 0;
   std::vector<Queue> queues_;                              // by queue_index
   std::vector<std::size_t> waiting_queues_;                // those that are not empty
   std::vector<std::pair<std::size_t, Queued>> of_others_;  // target, frame
