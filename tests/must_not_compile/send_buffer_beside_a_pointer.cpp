@@ -1,0 +1,15 @@
+// expect: invalid conversion|cannot convert|cannot initialize
+#include <cstdint>
+#include <headway/aggregate/aggregator.hpp>
+#include <span>
+#include <vector>
+
+void use(headway::Pe& pe, const std::vector<int>& data, const int* object) {
+  headway::Aggregator<std::uint64_t, std::span<const int>> messages(pe);
+  messages.on([](std::uint64_t, std::span<const int>) {});
+#ifdef HEADWAY_BAD
+  messages.send(0, object, headway::send_buffer(data, [] {}));
+#else
+  messages.send(0, *object, headway::send_buffer(data, [] {}));
+#endif
+}
