@@ -48,7 +48,7 @@ const std::vector<Benchmark>& benchmarks() {
        .bytes = "100"},
       {.name = "indexgather",
        .help = "reads at random words of a table spread over all PEs",
-       .ways = {"get", "read"},
+       .ways = {"get", "read", "local"},
        .has_table = true,
        .has_gathers = true,
        .has_ways = true,

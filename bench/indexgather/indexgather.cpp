@@ -15,7 +15,7 @@
 namespace headway::bench {
 namespace {
 
-const std::array<std::string, 2> ways = {"get", "read"};
+const std::array<std::string, 3> ways = {"get", "read", "local"};
 
 struct Arguments {
   unsigned log2 = 20;
@@ -25,6 +25,7 @@ struct Arguments {
   std::string json;  // a file, "-", or empty for a line on standard output
 
   std::uint64_t gathers_or_default() const { return gathers != 0 ? gathers : way == "read" ? 100'000 : 10'000'000; }
+  bool is_local() const { return way == "local"; }
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
@@ -38,13 +39,14 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       "words that each PE reads [10^7, and 10^5 with --way read]");
   add_value(
       app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
-      "get (split-phase), read (one after the other) [get]");
+      "get (split-phase), read (one after the other), local (out of a copy that each PE has, to compare with) [get]");
   add_global_options(app, arguments.memory);
   add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
   if (const auto status = parse_command_line(app, argc, argv)) return status;
-  const std::uint64_t bytes = sizeof(std::uint64_t) * ((std::uint64_t(1) << arguments.log2) + arguments.gathers_or_default());
+  const std::uint64_t words = std::uint64_t(1) << arguments.log2;
+  const std::uint64_t bytes = sizeof(words) * (words * (arguments.is_local() ? 2 : 1) + arguments.gathers_or_default());
   if (bytes > available_memory_bytes() / 4 * 3) {
     std::cerr << fmt::format("headway-indexgather: --log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here\n",
                              arguments.log2, format_bytes(bytes), format_bytes(available_memory_bytes()));
@@ -69,7 +71,11 @@ class Sequence {
 class Gather {
  public:
   Gather(Pe& pe, const Arguments& arguments, GlobalMemory& memory, const DistArray<std::uint64_t>& table)
-      : pe_(&pe), arguments_(&arguments), memory_(&memory), table_(&table) {}
+      : pe_(&pe), arguments_(&arguments), memory_(&memory), table_(&table) {
+    if (!arguments.is_local()) return;
+    copy_.resize(std::size_t(1) << arguments.log2);
+    for (std::size_t i = 0; i < copy_.size(); ++i) copy_[i] = value_at(i);
+  }
 
   /// All reads, one word each, into `values`.
   void run(std::span<std::uint64_t> values) {
@@ -77,6 +83,8 @@ class Gather {
     const auto places = table_->places();
     if (arguments_->way == "read") {
       for (std::uint64_t& value : values) value = memory_->read(places[sequence.next()]);
+    } else if (arguments_->is_local()) {
+      for (std::uint64_t& value : values) value = copy_[sequence.next()];
     } else {
       for (std::uint64_t& value : values) memory_->get(places[sequence.next()], &value);
       memory_->sync();
@@ -95,6 +103,7 @@ class Gather {
   const Arguments* arguments_;
   GlobalMemory* memory_;
   const DistArray<std::uint64_t>* table_;
+  std::vector<std::uint64_t> copy_;  // of all of it
 };
 
 int measure(Pe& pe, const Arguments& arguments) {
