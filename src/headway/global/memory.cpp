@@ -217,7 +217,7 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
   const Pending pending = pending_at(slot);
   if (pending.bytes == for_batch) {
     Batch& batch = *static_cast<Batch*>(pending.to);
-    if (bytes.size() != std::size_t(batch.count) * batch.bytes) {
+    if (bytes.size() != std::size_t(batch.different) * batch.bytes) {
       throw FormatError("more or fewer words come than were asked for");
     }
     free_slot(std::uint32_t(slot));
@@ -256,9 +256,30 @@ GlobalMemory::Batch* GlobalMemory::next_batch(PeId pe, std::uint32_t bytes) {
   return open_[pe];
 }
 
+/// A batch in 32 is looked at whether a word in eight or more is there twice; while so, all are.
+void GlobalMemory::combine(Batch& batch) {
+  constexpr std::uint32_t batches_per_look = 32;
+  batch.different = batch.count;
+  if (!combines_ && batches_sent_++ % batches_per_look != 0) return;
+  std::array<std::uint16_t, 2 * batch_max> found{};  // by hash: 1 more than which
+  batch.different = 0;
+  for (std::uint32_t i = 0; i < batch.count; ++i) {
+    const std::uint64_t offset = batch.offsets[i];
+    std::size_t at = offset * 0x9e3779b97f4a7c15 >> 55;
+    while (found[at] != 0 && batch.offsets[found[at] - 1] != offset) at = (at + 1) % found.size();
+    if (found[at] == 0) {
+      batch.offsets[batch.different++] = offset;
+      found[at] = std::uint16_t(batch.different);
+    }
+    batch.which[i] = std::uint8_t(found[at] - 1);
+  }
+  combines_ = batch.different * 8 <= batch.count * 7;
+}
+
 void GlobalMemory::send_batch(PeId pe) {
   Batch* const batch = std::exchange(open_[pe], nullptr);
-  const Offsets offsets(batch->offsets.data(), batch->count);
+  combine(*batch);
+  const Offsets offsets(batch->offsets.data(), batch->different);
   if (pe == pe_->id()) {
     std::array<std::uint64_t, batch_max> words;
     give_batch(*batch, gather(offsets, batch->bytes, words));
@@ -278,7 +299,14 @@ void GlobalMemory::send_batches() {
 
 void GlobalMemory::give_batch(Batch& batch, Bytes words) {
   const auto give = [&]<class W>(std::type_identity<W>) {
-    for (std::uint32_t i = 0; i < batch.count; ++i) std::memcpy(batch.to[i], words.data() + i * sizeof(W), sizeof(W));
+    const auto one = [&](std::uint32_t i, std::size_t word) {
+      std::memcpy(batch.to[i], words.data() + word * sizeof(W), sizeof(W));
+    };
+    if (batch.different == batch.count) {
+      for (std::uint32_t i = 0; i < batch.count; ++i) one(i, i);
+    } else {
+      for (std::uint32_t i = 0; i < batch.count; ++i) one(i, batch.which[i]);
+    }
   };
   switch (batch.bytes) {
     case 1: return give(std::type_identity<std::uint8_t>());

@@ -259,8 +259,10 @@ class GlobalMemory {
   static constexpr std::uint32_t batch_max = 256;
   struct Batch {
     std::uint32_t count = 0, bytes = 0;
+    std::uint32_t different = 0;  // offsets, the first of them; count, where nobody has looked
     std::array<std::uint64_t, batch_max> offsets;
     std::array<void*, batch_max> to;
+    std::array<std::uint8_t, batch_max> which;  // of the different ones; where different < count
   };
   struct Word {
     std::uint64_t word;
@@ -421,6 +423,7 @@ class GlobalMemory {
   void send_batch(PeId pe);
   void send_batches();
   void give_batch(Batch& batch, Bytes words);
+  void combine(Batch& batch);
   Bytes gather(Offsets offsets, std::size_t bytes, std::span<std::uint64_t, batch_max> words) const;
   void get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::size_t bytes);
   void ask_for_pieces();
@@ -457,6 +460,8 @@ class GlobalMemory {
   std::vector<Pending> pending_ = std::vector<Pending>(1);
   std::uint32_t first_free_ = 0, last_free_ = 0;
   std::uint64_t gets_in_flight_ = 0;
+  std::uint32_t batches_sent_ = 0;
+  bool combines_ = false;  // gets of one word in a batch ask for it once
   std::deque<Transfer> transfers_;
   std::size_t pieces_in_flight_bytes_ = 0;
   std::vector<std::byte> gathered_;  // blocks that others want

@@ -47,6 +47,30 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
+TEST(GlobalMemory, gets_of_the_same_words_ask_for_each_once_in_a_batch) {
+  for (const std::uint64_t words : {7u, 100'000u}) {
+    expect_run({2, 1}, [words](Pe& pe) {
+      GlobalMemory memory(pe, {.mapped = false});
+      constexpr std::size_t gets = 256 * 200;
+      DistArray<std::uint64_t> table(pe, 2 * words, words);
+      for (std::size_t j = 0; j < words; ++j) table.local()[j] = table.layout().global(pe.id(), j) * 77;
+      pe.quiesce();
+      Random random(pe.id() + 1);
+      std::vector<std::uint64_t> values(gets), places(gets);
+      for (std::uint64_t& place : places) place = (1 - pe.id()) * words + random.below(words);
+      for (std::size_t i = 0; i < gets; ++i) memory.get(table.at(places[i]), &values[i]);
+      memory.sync();
+      for (std::size_t i = 0; i < gets; ++i) ASSERT_EQ(values[i], places[i] * 77);
+      pe.quiesce();
+      const std::uint64_t asked_bytes = memory.statistics()[2].payload_bytes;
+      if (words == 7)
+        EXPECT_LT(asked_bytes, gets * 8 / 10);
+      else
+        EXPECT_GE(asked_bytes, gets * 8 * 9 / 10);
+    });
+  }
+}
+
 TEST(GlobalMemory, gets_are_there_after_sync) {
   everywhere([](Pe& pe, GlobalMemory& memory) {
     constexpr std::size_t n = 3000;
