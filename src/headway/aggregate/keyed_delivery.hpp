@@ -28,7 +28,8 @@ struct KeyedDelivery {
       self.refuse_frame(arrival, "it has content for what is no view");
     }
     const rma::BufferKey& key = message.header.key;
-    Transfers& transfers = Transfers::of(self.engine().pe());
+    if (Transfers::if_linked == nullptr) self.refuse_frame(arrival, "nothing in this program sends content by a key");
+    Transfers& transfers = Transfers::if_linked(self.engine().pe());
     transfers.check(key);
     if constexpr (posts) {
       auto& posted = static_cast<Handlers*>(self.handler_.get())->handler;
@@ -72,7 +73,7 @@ struct KeyedDelivery {
 
   static void take(Receiver& self, KeyedMessage& message, PeId source) {
     const std::byte* const content = message.content;
-    Transfers::of(self.engine().pe())
+    Transfers::if_linked(self.engine().pe())
         .require_unchanged(message.header.key, {content, message.header.key.bytes}, message.header.checksum);
     auto& handler = static_cast<Handlers*>(self.handler_.get())->handler;
     with_content(message, content, [&](const Args&... args) {

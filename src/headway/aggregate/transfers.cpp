@@ -15,7 +15,10 @@
 namespace headway::aggregate {
 namespace {
 
-const std::size_t extension = am::register_extension(&Transfers::make);
+const std::size_t extension = [] {
+  Transfers::if_linked = &Transfers::of;
+  return am::register_extension(&Transfers::make);
+}();
 
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 800;

@@ -33,9 +33,14 @@ enum class Given : std::uint8_t {
 ///
 /// Of all that a PE gets by frames at most 1 MiB is on its way, and as much of all that it puts: one after the other, so no PE
 /// spills more than that for each that it serves.
-class Transfers final : public am::Extension {
+///
+/// Programs that name none of it do not link it, and have one aggregator less: what any receiver needs is virtual, and the
+/// class is not final.
+class Transfers : public am::Extension {
  public:
   static Transfers& of(Pe& pe);
+  /// of() where the program has it, else nullptr.
+  static inline Transfers& (*if_linked)(Pe& pe) = nullptr;
 
   static std::unique_ptr<am::Extension> make(Pe& pe);
   explicit Transfers(Pe& pe);
@@ -62,21 +67,22 @@ class Transfers final : public am::Extension {
                               Promise<> done);
   /// Of content that is about to be sent, for require_unchanged(); 0 where nobody checks.
   std::uint64_t checksum_of(std::span<const std::byte> content) const;
-  /// UsageError if the content that has come from `source` is not that of this checksum.
-  void require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content, std::uint64_t checksum) const;
+  /// UsageError if the content that has come is not that of this checksum.
+  virtual void require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
+                                 std::uint64_t checksum) const;
 
   /// nullptr where it is not mapped. FormatError for a key that is none.
-  const std::byte* mapped(const rma::BufferKey& key);
+  virtual const std::byte* mapped(const rma::BufferKey& key);
   /// FormatError for a key that is none.
-  void check(const rma::BufferKey& key);
+  virtual void check(const rma::BufferKey& key);
   /// Copies it there and tells its owner. False where that cannot be now.
-  bool fetch_now(const rma::BufferKey& key, std::byte* to);
+  virtual bool fetch_now(const rma::BufferKey& key, std::byte* to);
   /// The same in pieces, to where begin() says when the first is asked for; then calls finished(). UsageError if `owner`,
   /// who wants it, is gone before.
-  void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
-                   std::function<void()> finished);
+  virtual void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
+                           std::function<void()> finished);
   /// Tells its owner that nobody reads it any more. `ns`: that it took to copy it.
-  void tell_taken(const rma::BufferKey& key, std::int64_t ns);
+  virtual void tell_taken(const rma::BufferKey& key, std::int64_t ns);
 
   // --- between memory
 
