@@ -246,13 +246,8 @@ KeyedMessage Core::keyed_message(const Arrival& arrival, std::size_t header_byte
 
 void KeyedMessage::keep() {
   kept.resize((bytes + sizeof(Line) - 1) / sizeof(Line));
-  std::memcpy(kept.data(), at, bytes);
+  if (bytes != 0) std::memcpy(kept.data(), at, bytes);
   at = reinterpret_cast<const std::byte*>(kept.data());
-}
-
-void refuse_late_content(const rma::BufferKey& key) {
-  throw UsageError(fmt::format("{} bytes of PE {} have come for an aggregator that was destroyed: quiesce() first", key.bytes,
-                               key.pe));
 }
 
 void refuse_destination(PeId source, std::size_t wanted, std::size_t given) {

@@ -35,6 +35,4 @@ struct KeyedMessage {
   void keep();
 };
 
-[[noreturn]] void refuse_late_content(const rma::BufferKey& key);
-
 }  // namespace headway::aggregate

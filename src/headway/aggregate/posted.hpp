@@ -101,8 +101,10 @@ class Posted {
     };
     (find(args), ...);
     const std::span<Element> to = destination(pe, source, content.size(), args...);
-    copy_bytes(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(content.data()),
-               content.size_bytes());
+    if (!content.empty()) {
+      copy_bytes(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(content.data()),
+                 content.size_bytes());
+    }
     count_copy_(content.size_bytes());
     const auto moved = [&to]<class Arg>(const Arg& arg) -> decltype(auto) {
       if constexpr (is_view<Arg>)

@@ -96,7 +96,8 @@ bool get_short(const RemoteSource<T>& from, std::span<T> to) {
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it, or (up to 96 bytes) when they need it no more: at the next progress. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it, or (up to 96 bytes) when they need it no more: at the next progress; how often those are got nobody
+/// counts. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());

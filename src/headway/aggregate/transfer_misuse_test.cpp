@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/transfer.hpp>
+#include <headway/am/epoch.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
 #include <iterator>
@@ -208,6 +209,33 @@ void refuse_attaching() {
   sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
   ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
   ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/// Several messages wait for their content, in epochs that overlap.
+TEST(TransferMisuse, where_attaching_is_refused_messages_of_two_epochs_wait_for_their_content) {
+  expect_run(
+      {2, 1},
+      [](Pe& pe) {
+        Aggregator<Words> blocks(pe);
+        const auto words = words_of(pe.id(), 200'000);
+        std::size_t handled = 0, done = 0;
+        blocks.on([&](Words content) {
+          EXPECT_EQ(content.size(), words.size());
+          ++handled;
+        });
+        refuse_attaching();
+        pe.quiesce();
+        const auto send = [&] { blocks.send(1 - pe.id(), send_buffer(words, [&] { ++done; })); };
+        for (int i = 0; i < 3; ++i) send();
+        Epoch epoch(pe);
+        for (int i = 0; i < 3; ++i) send();
+        epoch.wait();
+        for (int i = 0; i < 3; ++i) send();
+        pe.quiesce();
+        EXPECT_EQ(handled, 9);
+        EXPECT_EQ(done, 9);
+      },
+      {{"HEADWAY_TRANSFER", "cma"}});
 }
 
 TEST(TransferMisuse, where_attaching_is_refused_in_the_middle_content_comes_by_frames) {

@@ -133,6 +133,49 @@ TEST(Transfer, is_awaited_and_holds_its_epoch_open) {
   });
 }
 
+TEST(Transfer, waits_behind_others_in_its_own_epoch) {
+  by_every_way([](Pe& pe) {
+    const std::size_t next = (pe.id() + 1) % pe.size(), before = (pe.id() + pe.size() - 1) % pe.size(), n = 250'000;
+    const auto words = words_of(pe.id(), n);
+    std::vector<std::uint64_t> got[2], put_here[2];
+    for (int i = 0; i < 2; ++i) got[i].resize(n), put_here[i].resize(n);
+    Aggregator<RemoteSource<std::uint64_t>> sources_there(pe);
+    Aggregator<RemoteDestination<std::uint64_t>, std::uint32_t> destinations_there(pe);
+    std::optional<RemoteSource<std::uint64_t>> from;
+    std::optional<RemoteDestination<std::uint64_t>> to[2];
+    sources_there.on([&](const RemoteSource<std::uint64_t>& source) { from = source; });
+    destinations_there.on([&](const auto& destination, std::uint32_t i) { to[i] = destination; });
+    int filled = 0;
+    const Source<std::uint64_t> source(pe, words, [] {}, 2);
+    std::vector<Destination<std::uint64_t>> destinations;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      destinations.emplace_back(pe, put_here[i], [&] { ++filled; });
+      destinations_there.send(before, destinations.back().remote(), i);
+    }
+    sources_there.send(next, source.remote());
+    pe.quiesce();
+    bool first = false, second = false, third = false, fourth = false;
+    get(pe, *from, got[0], [&] { first = true; });
+    put(pe, words, *to[0], [&] { third = true; });
+    {
+      Epoch epoch(pe);
+      get(pe, *from, got[1], [&] { second = true; });
+      put(pe, words, *to[1], [&] { fourth = true; });
+      epoch.wait();
+      EXPECT_TRUE(second);
+      EXPECT_TRUE(fourth);
+      EXPECT_TRUE(are_words_of(before, got[1]));
+      EXPECT_TRUE(are_words_of(before, put_here[1]));
+    }
+    pe.quiesce();
+    EXPECT_TRUE(first);
+    EXPECT_TRUE(third);
+    EXPECT_EQ(filled, 2);
+    EXPECT_TRUE(are_words_of(before, got[0]));
+    EXPECT_TRUE(are_words_of(before, put_here[0]));
+  });
+}
+
 /// Gets all of PE 0's `source` into PE 1's `to`.
 void get_on_pe_1(Pe& pe, std::span<const std::byte> source_memory, std::span<std::byte> to) {
   Aggregator<RemoteSource<std::byte>> offers(pe);
@@ -150,14 +193,16 @@ void get_on_pe_1(Pe& pe, std::span<const std::byte> source_memory, std::span<std
   EXPECT_EQ(given_back, pe.id() == 0);
 }
 
-/// `bytes` of addresses, over and over the same 64 MiB.
+/// `bytes` of addresses, over and over the same 64 MiB but for the last page, which is zero.
 std::span<std::byte> repeated_memory(std::size_t bytes) {
-  const std::size_t once = 64_MiB;
+  const std::size_t once = 64_MiB, page = 4_KiB;
   const int file = memfd_create("test", 0);
   EXPECT_EQ(ftruncate(file, off_t(once)), 0);
-  auto* const at = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  for (std::size_t offset = 0; offset < bytes; offset += once) {
-    EXPECT_NE(mmap(at + offset, std::min(once, bytes - offset), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0), MAP_FAILED);
+  constexpr int addresses = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  auto* const at = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, addresses, -1, 0));
+  for (std::size_t offset = 0; offset < bytes - page; offset += once) {
+    const std::size_t n = std::min(once, bytes - page - offset);
+    EXPECT_NE(mmap(at + offset, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0), MAP_FAILED);
   }
   close(file);
   return {at, bytes};
@@ -167,11 +212,11 @@ TEST(Transfer, of_more_bytes_than_32_bits_count) {
   expect_run(
       {2, 1},
       [](Pe& pe) {
-        const std::size_t bytes = 5_GiB + 8;
+        const std::size_t bytes = 5_GiB;
         const std::span<std::byte> memory = repeated_memory(bytes);
-        memory[bytes - 1] = std::byte(pe.id() + 1);  // 7 bytes into each of the repetitions
+        if (pe.id() == 0) memory[bytes - 1] = std::byte(7);
         get_on_pe_1(pe, memory, memory);
-        EXPECT_EQ(memory[7], std::byte(1));
+        EXPECT_EQ(memory[bytes - 1], std::byte(7));
         munmap(memory.data(), bytes);
       },
       {{"HEADWAY_TRANSFER", "cma"}});

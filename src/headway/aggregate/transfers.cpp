@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/aggregate/keyed_message.hpp>
 #include <headway/aggregate/transfer.hpp>
 #include <headway/aggregate/transfers.hpp>
 #include <headway/base/copy_large.hpp>
@@ -127,8 +126,10 @@ void Transfers::withdraw(std::uint64_t number) {
 Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as) {
   Exposure* const found = exposures_.find(note.number);
   if (found == nullptr && exposures_.is_gone(note.number)) {
-    throw UsageError(fmt::format("PE {} {} PE {} that is gone: it was destroyed, or made for fewer", source.value,
-                                 as == Given::to_put ? "puts to a Destination of" : "gets from a Source of",
+    const char* what = as == Given::to_put   ? "puts to a Destination of"
+                       : as == Given::to_get ? "gets from a Source of"
+                                             : "takes the content of a message of";
+    throw UsageError(fmt::format("PE {} {} PE {} that is gone: it was destroyed, or made for fewer", source.value, what,
                                  pe_->id().value));
   }
   const bool fits = found != nullptr && (found->as == Given::to_put) == (as == Given::to_put);
@@ -139,6 +140,9 @@ Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as
 void Transfers::end_use(PeId source, const Note& note) {
   Exposure* found = exposures_.find(note.number);
   if (found == nullptr) found = &exposure(source, note, Given(note.asker));
+  if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
+    throw FormatError("a transfer names memory that was given for another");
+  }
   constexpr std::uint64_t ns_max = 1'000'000'000'000;
   if (found->sends != nullptr) {
     found->sends->learn(by_key, found->memory.size(), std::int64_t(std::min(note.bytes, ns_max)) + key_ns);
@@ -235,6 +239,7 @@ void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise
     return done.set();
   }
   pull({.key = from,
+        .scope = pe_->engine().scope(),
         .for_message = false,
         .owner = {},
         .begin = [to] { return to.data(); },
@@ -244,13 +249,39 @@ void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise
 void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
                             std::function<void()> finished) {
   pull({.key = key,
+        .scope = pe_->engine().scope(),
         .for_message = true,
         .owner = std::move(owner),
         .begin = std::move(begin),
         .finished = std::move(finished)});
 }
 
+void Transfers::begin_waiting(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
+void Transfers::end_waiting(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
+
+/// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for it.
+bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)()) {
+  am::Engine& engine = pe_->engine();
+  if (scope == engine.scope()) return true;
+  if (!std::exchange(comes_later, true)) {
+    begin_waiting(scope);
+    engine.run_later(scope, [this, scope, &comes_later, more] {
+      end_waiting(scope);
+      comes_later = false;
+      (this->*more)();
+    });
+  }
+  return false;
+}
+
+void Transfers::refuse_late_content(const Pull& pull) {
+  pe_->engine().fail(am::FailureKind::failed,
+                     fmt::format("{} bytes of PE {} are for an aggregator that was destroyed: quiesce() first", pull.key.bytes,
+                                 pull.key.pe));
+}
+
 void Transfers::pull(Pull pull) {
+  begin_waiting(pull.scope);
   pulls_to_ask_.push_back(pulls_.add(std::move(pull)));
   want_more();
 }
@@ -262,15 +293,19 @@ void Transfers::want_more() {
     Pull& pull = *pulls_.find(number);
     const std::uint64_t n = std::min<std::uint64_t>(window_bytes / 2, pull.key.bytes - pull.wanted);
     if (asked_bytes_ != 0 && asked_bytes_ + n > window_bytes) return;
+    if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
     if (pull.wanted == 0) {
-      if (pull.for_message && pull.owner.expired()) refuse_late_content(pull.key);
+      if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
       pull.to = pull.begin();
       pull.begin_ns = now();
     }
     const std::uint64_t from = std::exchange(pull.wanted, pull.wanted + n);
     asked_bytes_ += n;
-    if (pull.wanted == pull.key.bytes) pulls_to_ask_.pop_front();
+    const bool last = pull.wanted == pull.key.bytes;
+    const am::ScopeId scope = pull.scope;
+    if (last) pulls_to_ask_.pop_front();
     send_note(pull.key.pe, {Word::want, 0, pull.key.number, from, n, number});
+    if (last) end_waiting(scope);
   }
 }
 
@@ -292,7 +327,7 @@ void Transfers::take_piece(PeId source, const Note& note, std::span<const std::b
       content.size() > pull->wanted - note.offset || content.size() > pull->wanted - pull->received) {
     throw FormatError("a piece comes that nobody wants");
   }
-  if (pull->for_message && pull->owner.expired()) refuse_late_content(pull->key);
+  if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
   copy_bytes(pull->to + note.offset, content.data(), content.size());
   pull->received += content.size();
   asked_bytes_ -= content.size();
@@ -322,7 +357,9 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
   if (!is_there && !(reach.may_attach(to) && reach.copy_to(to, 0, from.data(), from.size()))) {
     rma::BufferKey key = to;
     key.bytes = from.size();
-    pushes_to_send_.push_back(pushes_.add({key, from.data(), 0, 0, std::move(done)}));
+    const am::ScopeId scope = pe_->engine().scope();
+    begin_waiting(scope);
+    pushes_to_send_.push_back(pushes_.add({key, scope, from.data(), 0, 0, std::move(done)}));
     return push_more();
   }
   tell_used(to, Given::to_put, 0);
@@ -335,10 +372,14 @@ void Transfers::push_more() {
     Push& push = *pushes_.find(number);
     const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, push.key.bytes - push.sent);
     if (pushed_bytes_ != 0 && pushed_bytes_ + n > window_bytes) return;
+    if (!is_in_scope(push.scope, pushes_later_, &Transfers::push_more)) return;
     const std::uint64_t from = std::exchange(push.sent, push.sent + n);
     pushed_bytes_ += n;
-    if (push.sent == push.key.bytes) pushes_to_send_.pop_front();
+    const bool last = push.sent == push.key.bytes;
+    const am::ScopeId scope = push.scope;
+    if (last) pushes_to_send_.pop_front();
     send_note(push.key.pe, {Word::put, 0, push.key.number, from, 0, number}, {push.from + from, n});
+    if (last) end_waiting(scope);
   }
 }
 

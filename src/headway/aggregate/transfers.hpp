@@ -102,6 +102,7 @@ class Transfers : public am::Extension {
   };
   struct Pull {
     rma::BufferKey key;
+    am::ScopeId scope;
     bool for_message;  // whose content it is
     std::weak_ptr<void> owner;
     std::function<std::byte*()> begin;
@@ -112,6 +113,7 @@ class Transfers : public am::Extension {
   };
   struct Push {
     rma::BufferKey key;
+    am::ScopeId scope;
     const std::byte* from;
     std::uint64_t sent = 0, in_place = 0;
     Promise<> done;
@@ -132,6 +134,10 @@ class Transfers : public am::Extension {
   void pull(Pull pull);
   void want_more();
   void push_more();
+  bool is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)());
+  void begin_waiting(am::ScopeId scope);
+  void end_waiting(am::ScopeId scope);
+  [[noreturn]] void refuse_late_content(const Pull& pull);
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
   bool copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
   rma::BufferKey add(Exposure exposure);
@@ -142,7 +148,9 @@ class Transfers : public am::Extension {
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;
-  std::deque<std::uint64_t> pulls_to_ask_, pushes_to_send_;  // the first is under way
+  /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
+  std::deque<std::uint64_t> pulls_to_ask_, pushes_to_send_;
+  bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
   std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;         // on their way
   rma::FastestWay<2> mapped_sends_, attached_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;

@@ -8,7 +8,7 @@
 
 namespace headway::rma {
 
-/// Sizes count as the power of two that they reach. Each way is tried twice; then the fastest is taken, and now and then
+/// Sizes count as the power of two that they reach. Each way is tried three times; then the fastest is taken, and now and then
 /// the next one after it, for what was fastest may not stay so. A way's time is the shortest of late: what an
 /// interruption added is forgotten at the next use.
 template <std::size_t ways>
