@@ -238,7 +238,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       send(destination, aggregate::content_of<Args>(given)...);
       return with_buffers([](bool, auto& buffer) { buffer.finish(); });
     }
-    if (!is_ordered() && transfers.goes_by_key(destination, content)) {
+    if (!is_ordered() && transfers.goes_by_key(destination, content, copies_content())) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
         const auto promise = [&] {

@@ -64,8 +64,8 @@ decltype(auto) content_of(const Given& given) {
 /// has been when quiesce() returns, and before the epoch of the message ends. With HEADWAY_CHECK=on what was changed
 /// earlier is an error that says so.
 ///
-/// Whether content is copied into the message, or read or copied out of `data` by its receiver, is what has been faster
-/// for its size; HEADWAY_TRANSFER says otherwise. Between hosts, and with `ordered`, it is copied. Of several in one
+/// Where both have `data` mapped (PooledArray), whether content is copied into the message or read out of it is what has been faster
+/// for its size; elsewhere it is copied, unless HEADWAY_TRANSFER says otherwise, and with `ordered`. Of several in one
 /// message the largest may stay where it is. One buffer may be sent to many.
 template <std::ranges::contiguous_range Range, class Done>
   requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&

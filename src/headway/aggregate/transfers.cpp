@@ -21,6 +21,8 @@ const std::size_t extension = [] {
 
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 800;
+/// From here on a receiver that copies content gets it sooner by attaching than out of a frame.
+constexpr std::size_t attached_bytes_min = 64_KiB;
 
 enum SendWay : std::size_t { with_message, by_key };
 enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_frames };
@@ -111,7 +113,7 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
 
 rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
                                        Promise<> done) {
-  return add({Given::sent, content, 1, sum, std::move(done), &sends_to(destination, content)});
+  return add({Given::sent, content, 1, sum, std::move(done), is_mapped_by(destination, content) ? &mapped_sends_ : nullptr});
 }
 
 rma::BufferKey Transfers::add(Exposure exposure) {
@@ -146,8 +148,8 @@ void Transfers::end_use(PeId source, const Note& note) {
   constexpr std::uint64_t ns_max = 1'000'000'000'000;
   if (found->sends != nullptr) {
     found->sends->learn(by_key, found->memory.size(), std::int64_t(std::min(note.bytes, ns_max)) + key_ns);
-    if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
   }
+  if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
     throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it", name_of(found->as),
                                  found->memory.size(), pe_->id().value, source.value));
@@ -159,24 +161,26 @@ void Transfers::end_use(PeId source, const Note& note) {
 
 // --- content of messages
 
-rma::FastestWay<2>& Transfers::sends_to(std::size_t destination, std::span<const std::byte> content) {
-  const bool mapped = rma::Reach::of(*pe_).is_mapped_by(destination, content.data(), content.size());
-  return mapped ? mapped_sends_ : attached_sends_;
+bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte> content) const {
+  return rma::Reach::of(*pe_).is_mapped_by(destination, content.data(), content.size());
 }
 
-bool Transfers::goes_by_key(std::size_t destination, std::span<const std::byte> content) {
+/// Content that its receiver would have to attach for is copied into its frame in less time, at any size; but one that copies
+/// it out of the frame again waits for lines that lie in the sender's cache.
+bool Transfers::goes_by_key(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min) return false;
-  rma::FastestWay<2>& sends = sends_to(destination, content);
-  if (&sends == &attached_sends_ && !rma::Reach::of(*pe_).may_attach_to_this(destination)) return false;
-  if (pe_->engine().transfer_settings().way != TransferWay::fastest) return true;
-  return sends.pick(content.size(), 1u << with_message | 1u << by_key) == by_key;
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  if (!is_mapped_by(destination, content)) {
+    const bool attaches = way == TransferWay::cma || (posts && content.size() >= attached_bytes_min);
+    return attaches && rma::Reach::of(*pe_).may_attach_to_this(destination);
+  }
+  return way != TransferWay::fastest || mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key) == by_key;
 }
 
 void Transfers::learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns) {
-  if (content.size() < keyed_bytes_min) return;
-  rma::FastestWay<2>& sends = sends_to(destination, content);
-  if (&sends == &attached_sends_ && !rma::Reach::of(*pe_).may_attach_to_this(destination)) return;
-  sends.learn(with_message, content.size(), ns);
+  if (content.size() >= keyed_bytes_min && is_mapped_by(destination, content)) {
+    mapped_sends_.learn(with_message, content.size(), ns);
+  }
 }
 
 std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const { return checks_ ? checksum(content) : 0; }

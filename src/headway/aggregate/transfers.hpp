@@ -58,8 +58,8 @@ class Transfers : public am::Extension {
 
   /// Shorter content travels with its message: a key and an answer cost more than the copy.
   static constexpr std::size_t keyed_bytes_min = std::size_t(4) << 10;
-  /// Whether content for `destination` had better not be copied into its frame.
-  bool goes_by_key(std::size_t destination, std::span<const std::byte> content);
+  /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
+  bool goes_by_key(std::size_t destination, std::span<const std::byte> content, bool posts);
   /// How long it took both PEs to copy content that went with its message, though it need not have.
   void learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns);
   /// give() of content that goes by key.
@@ -141,7 +141,7 @@ class Transfers : public am::Extension {
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
   bool copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
   rma::BufferKey add(Exposure exposure);
-  rma::FastestWay<2>& sends_to(std::size_t destination, std::span<const std::byte> content);
+  bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
   bool checks_;
@@ -152,7 +152,7 @@ class Transfers : public am::Extension {
   std::deque<std::uint64_t> pulls_to_ask_, pushes_to_send_;
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
   std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;         // on their way
-  rma::FastestWay<2> mapped_sends_, attached_sends_;  // with the message, by key
+  rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

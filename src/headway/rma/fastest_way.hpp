@@ -9,7 +9,7 @@
 namespace headway::rma {
 
 /// Sizes count as the power of two that they reach. Each way is tried three times; then the fastest is taken, and now and then
-/// the next one after it, for what was fastest may not stay so. A way's time is the shortest of late: what an
+/// another, for what was fastest may not stay so. A way's time is the shortest of late: what an
 /// interruption added is forgotten at the next use.
 template <std::size_t ways>
 class FastestWay {
@@ -29,9 +29,14 @@ class FastestWay {
       if (size.learned[way] != 0 && (best == ways || size.ns[way] < size.ns[best])) best = way;
     }
     if (best == ways) best = first;
-    if (++size.picks % picks_per_look != 0) return best;
-    size.looked_at = (size.looked_at + 1) % ways;
-    return (possible >> size.looked_at & 1) != 0 ? size.looked_at : best;
+    // Soon after the beginning too: the first few of a way may have paid for what later ones find ready.
+    ++size.picks;
+    if (size.picks % picks_per_look != 0 && !(size.picks >= 4 && std::has_single_bit(size.picks))) return best;
+    for (std::size_t i = 0; i < ways; ++i) {
+      size.looked_at = (size.looked_at + 1) % ways;
+      if (size.looked_at != best && (possible >> size.looked_at & 1) != 0) return size.looked_at;
+    }
+    return best;
   }
 
   /// A transfer of so many bytes took so long.
