@@ -6,13 +6,14 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include <zerocopy/send.hpp>
 
 namespace headway::bench {
 
 /// A way to send, see zerocopy.cpp.
-class Post {
+class Post : public Send {
  public:
-  Post(Pe& pe, const AggregatorOptions& options) : pe_(&pe), messages_(pe, options) {}
+  using Send::Send;
 
   template <class Arrived>
   void on(Arrived arrived) {
@@ -25,20 +26,8 @@ class Post {
           arrived(index, data);
         });
   }
-  void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
-    messages_.send(partner, index, send_buffer(data, [] {}));
-  }
-  template <class Done>
-  void wait_until(Done done) {
-    headway::wait_until(*pe_, std::move(done));
-  }
-
-  AggregatorStatistics statistics() const { return messages_.statistics(); }
-  const AggregatorOptions& options() const { return messages_.options(); }
 
  private:
-  Pe* pe_;
-  Aggregator<std::uint64_t, std::span<const std::uint64_t>> messages_;
   std::vector<std::uint64_t> memory_;
 };
 

@@ -30,7 +30,7 @@ class Regular {
   AggregatorStatistics statistics() const { return messages_.statistics(); }
   const AggregatorOptions& options() const { return messages_.options(); }
 
- private:
+ protected:
   Pe* pe_;
   Aggregator<std::uint64_t, std::span<const std::uint64_t>> messages_;
 };

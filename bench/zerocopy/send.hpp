@@ -4,35 +4,18 @@
 #include <cstdint>
 #include <headway/headway.hpp>
 #include <span>
-#include <utility>
+#include <zerocopy/regular.hpp>
 
 namespace headway::bench {
 
 /// A way to send, see zerocopy.cpp.
-class Send {
+class Send : public Regular {
  public:
-  Send(Pe& pe, const AggregatorOptions& options) : pe_(&pe), messages_(pe, options) {}
+  using Regular::Regular;
 
-  template <class Arrived>
-  void on(Arrived arrived) {
-    messages_.on([arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
-      arrived(index, data);
-    });
-  }
   void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
     messages_.send(partner, index, send_buffer(data, [] {}));
   }
-  template <class Done>
-  void wait_until(Done done) {
-    headway::wait_until(*pe_, std::move(done));
-  }
-
-  AggregatorStatistics statistics() const { return messages_.statistics(); }
-  const AggregatorOptions& options() const { return messages_.options(); }
-
- private:
-  Pe* pe_;
-  Aggregator<std::uint64_t, std::span<const std::uint64_t>> messages_;
 };
 
 }  // namespace headway::bench
