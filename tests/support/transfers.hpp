@@ -1,6 +1,9 @@
 /// What tests of transfers have in common.
 #pragma once
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,6 +22,13 @@ void by_every_way(Body body) {
       expect_run(shape, body, {{"HEADWAY_TRANSFER", way}});
     }
   }
+}
+
+/// Whether the system lets processes attach to others at all.
+inline bool can_attach() {
+  std::uint64_t from = 1, to = 0;
+  const iovec here{&to, sizeof to}, there{&from, sizeof from};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof to;
 }
 
 /// Words that differ from those of every other number.

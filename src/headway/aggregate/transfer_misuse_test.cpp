@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@ namespace {
 
 using namespace literals;
 using testing::are_words_of;
+using testing::can_attach;
 using testing::catch_run;
 using testing::expect_run;
 using testing::expect_usage_error;
@@ -90,6 +92,7 @@ TEST(TransferMisuse, more_gets_than_a_source_is_for) {
 }
 
 TEST(TransferMisuse, memory_that_was_freed_while_others_may_get_it) {
+  if (!can_attach()) GTEST_SKIP() << "the system does not let processes attach to others";
   const Outcome outcome = catch_run(
       {2, 1},
       [](Pe& pe) {
@@ -114,7 +117,7 @@ TEST(TransferMisuse, memory_that_was_freed_while_others_may_get_it) {
 }
 
 TEST(TransferMisuse, a_buffer_that_is_changed_too_early_is_found_where_that_is_checked) {
-  for (const char* way : {"mapped", "cma", "frames"}) {
+  for (const char* way : {"cma", "frames"}) {
     const Outcome outcome = source_of_pe_0(
         {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}}, [](auto&, auto& words) { words[77] = 1; },
         [](Pe& pe, const RemoteSource<std::uint64_t>& remote) {
@@ -123,21 +126,25 @@ TEST(TransferMisuse, a_buffer_that_is_changed_too_early_is_found_where_that_is_c
         });
     expect_failure(outcome, "a Source of 800000 bytes on PE 0 was changed before PE 1 was done with it");
   }
-  const Outcome outcome = catch_run(
-      {2, 1},
-      [](Pe& pe) {
-        Aggregator<Words> blocks(pe);
-        blocks.on([](Words) {});
-        std::vector<std::uint64_t> words = words_of(1, 5000);
-        if (pe.id() == 0) {
-          blocks.send(1, send_buffer(words, [] {}));
-          words[100] = 0;
-        }
-        pe.quiesce();
-      },
-      {{"HEADWAY_TRANSFER", "cma"}, {"HEADWAY_CHECK", "on"}});
-  expect_failure(outcome, "40000 bytes");
-  expect_failure(outcome, "changed");
+  for (const char* way : {"mapped", "cma"}) {
+    if (way == std::string("cma") && !can_attach()) continue;
+    const Outcome outcome = catch_run(
+        {2, 1},
+        [](Pe& pe) {
+          Aggregator<Words> blocks(pe);
+          blocks.on([](Words) {});
+          PooledArray<std::uint64_t> words(pe, 5000);
+          std::ranges::copy(words_of(1, 5000), words.begin());
+          if (pe.id() == 0) {
+            blocks.send(1, send_buffer(words, [] {}));
+            words[100] = 0;
+          }
+          pe.quiesce();
+        },
+        {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}});
+    expect_failure(outcome, "40000 bytes");
+    expect_failure(outcome, "changed");
+  }
 }
 
 TEST(TransferMisuse, a_destination_that_is_gone) {
@@ -279,8 +286,7 @@ TEST(TransferMisuse, a_sender_that_dies_ends_the_run) {
         std::vector<std::uint64_t> to(remote.size());
         get(pe, remote, to).get();
       });
-  EXPECT_NE(outcome.status, 0);
-  EXPECT_NE(outcome.text.find("PE 0"), std::string::npos) << outcome.text;
+  expect_failure(outcome, "exited with status 7");
 }
 
 }  // namespace
