@@ -256,7 +256,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
     const std::int64_t begin = transfers.now();
     send_otherwise(destination, Wait::yes, aggregate::content_of<Args>(given)...);
-    const int copies = copies_content() || content.size() > part_bytes_max() ? 2 : 1;
+    const int copies = copies_content() || content.size() > alone_bytes_max(destination) ? 2 : 1;
     if (!is_ordered()) transfers.learn_sent(destination, content, (transfers.now() - begin) * copies);
     with_buffers([](bool, auto& buffer) { buffer.finish(); });
   }

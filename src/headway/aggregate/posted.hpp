@@ -8,7 +8,6 @@
 #include <headway/am/pe.hpp>
 #include <headway/base/copy_large.hpp>
 #include <span>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 

@@ -47,7 +47,7 @@ const char* name_of(Given as) {
   }
 }
 
-enum class Word : std::uint32_t {
+enum class Word : std::uint64_t {
   want,      // number: a Source or content; offset, bytes: of it; asker: number of the pull
   piece,     // number: of the pull; offset
   put,       // number: a Destination; offset, bytes: of the whole; asker: number of the push
@@ -59,7 +59,6 @@ enum class Word : std::uint32_t {
 
 struct Transfers::Note {
   Word word;
-  std::uint32_t reserved;
   std::uint64_t number, offset, bytes, asker;
 };
 
@@ -231,7 +230,7 @@ bool Transfers::fetch_now(const rma::BufferKey& key, std::byte* to) {
 void Transfers::tell_taken(const rma::BufferKey& key, std::int64_t ns) { tell_used(key, Given::sent, ns); }
 
 void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused) {
-  send_note(key.pe, {Word::used, 0, key.number, refused, std::uint64_t(ns), std::uint64_t(as)});
+  send_note(key.pe, {Word::used, key.number, refused, std::uint64_t(ns), std::uint64_t(as)});
 }
 
 // --- gets
@@ -308,7 +307,7 @@ void Transfers::want_more() {
     const bool last = pull.wanted == pull.key.bytes;
     const am::ScopeId scope = pull.scope;
     if (last) pulls_to_ask_.pop_front();
-    send_note(pull.key.pe, {Word::want, 0, pull.key.number, from, n, number});
+    send_note(pull.key.pe, {Word::want, pull.key.number, from, n, number});
     if (last) end_waiting(scope);
   }
 }
@@ -320,7 +319,7 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, note.bytes - done);
-    send_note(source, {Word::piece, 0, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
+    send_note(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
     done += n;
   }
 }
@@ -382,7 +381,7 @@ void Transfers::push_more() {
     const bool last = push.sent == push.key.bytes;
     const am::ScopeId scope = push.scope;
     if (last) pushes_to_send_.pop_front();
-    send_note(push.key.pe, {Word::put, 0, push.key.number, from, 0, number}, {push.from + from, n});
+    send_note(push.key.pe, {Word::put, push.key.number, from, 0, number}, {push.from + from, n});
     if (last) end_waiting(scope);
   }
 }
@@ -393,7 +392,7 @@ void Transfers::take_put(PeId source, const Note& note, std::span<const std::byt
     throw FormatError("a put goes beyond its Destination");
   }
   copy_bytes(const_cast<std::byte*>(memory.data()) + note.offset, content.data(), content.size());
-  send_note(source, {Word::in_place, 0, note.asker, 0, content.size(), 0});
+  send_note(source, {Word::in_place, note.asker, 0, content.size(), 0});
 }
 
 void Transfers::note_in_place(PeId source, const Note& note) {

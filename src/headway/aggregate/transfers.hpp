@@ -13,7 +13,6 @@
 #include <headway/rma/fastest_way.hpp>
 #include <headway/rma/reach.hpp>
 #include <memory>
-#include <optional>
 #include <span>
 
 namespace headway::aggregate {
@@ -151,7 +150,7 @@ class Transfers : public am::Extension {
   /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
   std::deque<std::uint64_t> pulls_to_ask_, pushes_to_send_;
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
-  std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;         // on their way
+  std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;  // on their way
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
