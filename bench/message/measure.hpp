@@ -70,7 +70,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   Pattern pattern(pe, arguments);
   Sum sum;
   pattern.on([&sum](std::size_t /*source*/, typename Kind::Received received) { add(sum, Kind::ends(received)); });
-  timed_pass(pe, pattern, checked_messages(arguments.messages, arguments.bytes));  // warms its frames
+  timed_pass(pe, pattern, warming_messages(arguments.messages, arguments.bytes));
   sum = {};
   const std::vector<AggregatorStatistics> before = pattern.statistics();
   const double seconds = timed_pass(pe, pattern, arguments.messages);
