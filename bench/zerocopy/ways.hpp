@@ -7,14 +7,16 @@
 
 namespace headway::bench {
 
-/// regular: a span among the arguments of an aggregator's send(). send, post, direct: send_buffer(), that with
-/// on_posted(), and Source with get().
-inline const std::vector<std::string> zerocopy_ways = {"regular", "send", "post", "direct"};
+/// regular: a span among the arguments of an aggregator's send(), read in place; kept: copied by its handler. send, post,
+/// direct: send_buffer(), that with on_posted(), and Source with get().
+inline const std::vector<std::string> zerocopy_ways = {"regular", "kept", "send", "post", "direct"};
 
 /// What is sent lies on the heap, or in memory that the PEs of a host have mapped before anything is sent.
 inline const std::vector<std::string> zerocopy_memories = {"heap", "pool"};
 
 /// In records.
-inline std::string zerocopy_mode(const std::string& way) { return way == "regular" ? way : "zc-" + way; }
+inline std::string zerocopy_mode(const std::string& way) {
+  return way == "regular" || way == "kept" ? way : "zc-" + way;
+}
 
 }  // namespace headway::bench

@@ -18,6 +18,7 @@
 #include <numeric>
 #include <options.hpp>
 #include <zerocopy/direct.hpp>
+#include <zerocopy/kept.hpp>
 #include <zerocopy/post.hpp>
 #include <zerocopy/regular.hpp>
 #include <zerocopy/send.hpp>
@@ -218,6 +219,7 @@ int measure_way(Pe& pe, const Arguments& arguments) {
     }
     return exit_status::unusable_arguments;
   }
+  if (arguments.way == "kept") return measure<Kept>(pe, arguments);
   if (arguments.way == "send") return measure<Send>(pe, arguments);
   if (arguments.way == "post") return measure<Post>(pe, arguments);
   if (arguments.way == "direct") return measure<Direct>(pe, arguments);

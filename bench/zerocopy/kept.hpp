@@ -1,0 +1,32 @@
+/// The regular call, whose handler copies the content to memory of its own: what post and direct do, and MPI.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <headway/headway.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+#include <zerocopy/regular.hpp>
+
+namespace headway::bench {
+
+/// A way to send, see zerocopy.cpp.
+class Kept : public Regular {
+ public:
+  using Regular::Regular;
+
+  template <class Arrived>
+  void on(Arrived arrived) {
+    messages_.on([this, arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
+      if (memory_.size() < data.size()) memory_.resize(data.size());
+      if (!data.empty()) std::memcpy(memory_.data(), data.data(), data.size_bytes());
+      arrived(index, std::span(memory_).first(data.size()));
+    });
+  }
+
+ private:
+  std::vector<std::uint64_t> memory_;
+};
+
+}  // namespace headway::bench
