@@ -77,7 +77,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       const std::size_t bytes = Format::bytes(args...);
       const auto fill = [&](std::byte * at) __attribute__((always_inline)) { Format::pack(at, args...); };
       if (!send_packed<Format::owning>(destination, bytes, fill)) {
-        send_off_path(destination, aggregate::keep_in_register(args)...);
+        send_unpacked(destination, bytes, aggregate::keep_in_register(args)...);
       }
     }
   }
@@ -328,7 +328,19 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     send_larger_or_gather(destination, args...);
   }
 
-  /// Apart, so that the case above need not save registers for it.
+  /// The same for messages of variable size, of `bytes`.
+  __attribute__((noinline)) void send_unpacked(std::size_t destination, std::size_t bytes, aggregate::Kept<Args>... args) {
+    if constexpr (may_be_small) {
+      if (destination < fast_size_ && bytes < alone_from_ && bytes <= by_value_bytes_max() &&
+          passes_at_once(slots_[destination])) {
+        send_by_value(destination, bytes, Wait::yes, args...);
+        return;
+      }
+    }
+    send_in_other_ways(destination, args...);
+  }
+
+  /// Apart, so that the cases above need not save registers for it.
   __attribute__((noinline, cold)) void send_larger_or_gather(std::size_t destination, aggregate::Kept<Args>... args) {
     if (passes(std::uint32_t(destination), Format::fixed_bytes))
       send_alone(destination, Format::fixed_bytes, Wait::yes, args...);
