@@ -38,6 +38,15 @@ struct RemoteDestination {
 
 namespace aggregate {
 
+/// Calls it at the next progress, in the scope of who asks, which lasts until then.
+template <class Call>
+void call_later(am::Engine& engine, Call call) {
+  ++engine.scopes()[engine.scope()].continuations;
+  engine.run_later(engine.scope(), [&engine, call = std::move(call)]() mutable {
+    --engine.scopes()[engine.scope()].continuations;
+    call();
+  });
+}
 /// Throws UsageError: `what` names one that nobody can use.
 [[noreturn]] void refuse_no_uses(const char* what);
 
@@ -49,13 +58,15 @@ class Exposed {
  public:
   using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
 
-  Exposed(Pe& pe, Memory memory, std::uint64_t times, Promise<> done, bool taken_over = false)
+  /// `taken_over`: nobody needs the memory any more, which `done` learns at the next progress.
+  template <class Done>
+  Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done, bool taken_over = false)
       : transfers_(taken_over ? nullptr : &Transfers::of(pe)) {
     if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
     if (taken_over)
-      done.set_later();
+      end_later(pe, std::move(done));
     else
-      key_ = transfers_->give(as, std::as_bytes(memory), times, std::move(done));
+      key_ = transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done)));
   }
   Exposed(Exposed&& other) noexcept : transfers_(std::exchange(other.transfers_, nullptr)), key_(other.key_) {}
   Exposed& operator=(Exposed&& other) noexcept {
@@ -69,6 +80,9 @@ class Exposed {
 
  protected:
   const rma::BufferKey& key() const { return key_; }
+
+ private:
+  static Promise<> promise(Pe&, Promise<> done) { return done; }
   template <class Done>
   static Promise<> promise(Pe& pe, Done done) {
     Promise<> promise(pe);
@@ -76,7 +90,15 @@ class Exposed {
     return promise;
   }
 
- private:
+  static void end_later(Pe&, Promise<> done) { done.set_later(); }
+  template <class Done>
+  static void end_later(Pe& pe, Done done) {
+    if constexpr (std::is_copy_constructible_v<Done>)
+      call_later(pe.engine(), std::move(done));  // without the memory that a promise takes
+    else
+      promise(pe, std::move(done)).set_later();
+  }
+
   Transfers* transfers_;
   rma::BufferKey key_{};
 };
@@ -107,6 +129,18 @@ class Source : public aggregate::Exposed<T, aggregate::Given::to_get> {
 
  public:
   Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
+      : Source(pe, memory, std::move(done), gets, Private()) {}
+  template <class Done>
+    requires std::is_invocable_v<Done&>
+  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
+      : Source(pe, memory, std::move(done), gets, Private()) {}
+
+  const RemoteSource<T>& remote() const { return remote_; }
+
+ private:
+  struct Private {};
+  template <class Done>
+  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets, Private)
       : Exposed(pe, memory, gets, std::move(done), is_short(memory)) {
     remote_.key = this->key();
     if (!is_short(memory)) return;
@@ -114,14 +148,6 @@ class Source : public aggregate::Exposed<T, aggregate::Given::to_get> {
     remote_.key.bytes = memory.size_bytes();
     copy_short(remote_.content.data(), std::as_bytes(memory).data(), memory.size_bytes());
   }
-  template <class Done>
-    requires std::is_invocable_v<Done&>
-  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
-      : Source(pe, memory, Exposed::promise(pe, std::move(done)), gets) {}
-
-  const RemoteSource<T>& remote() const { return remote_; }
-
- private:
   static bool is_short(std::span<const T> memory) {
     return memory.size_bytes() <= RemoteSource<T>::short_bytes_max;
   }
@@ -141,7 +167,7 @@ class Destination : public aggregate::Exposed<T, aggregate::Given::to_put> {
   template <class Done>
     requires std::is_invocable_v<Done&>
   Destination(Pe& pe, std::span<T> memory, Done done, std::uint64_t puts = 1)
-      : Exposed(pe, memory, puts, Exposed::promise(pe, std::move(done))) {}
+      : Exposed(pe, memory, puts, std::move(done)) {}
 
   RemoteDestination<T> remote() const { return {this->key()}; }
 };

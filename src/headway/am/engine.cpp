@@ -115,7 +115,7 @@ bool Engine::progress_round(unsigned frames_max) {
 
 bool Engine::run_what_arrived(unsigned frames_max) {
   bool any = false;
-  if (!tasks_.empty()) {
+  if (!tasks_[next_tasks_].empty()) {
     run_tasks();
     any = true;
   }
@@ -325,13 +325,16 @@ FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
 }
 
 void Engine::run_tasks() {
-  for (const Task& task : std::exchange(tasks_, {})) {
+  std::vector<Task>& tasks = tasks_[next_tasks_];
+  next_tasks_ ^= 1;
+  for (const Task& task : tasks) {
     in_continuation_ = task.continuation;
     run_as_handler(task.scope, task.run, [&] {
       return std::string(task.continuation ? "what continues at the end of an epoch" : "a call that waited");
     });
     in_continuation_ = false;
   }
+  tasks.clear();
 }
 
 // --- handlers

@@ -214,9 +214,11 @@ class Engine {
   /// What a header says of the current scope.
   std::uint8_t scope_tag() const { return scopes_.tag(scope_); }
   /// Runs `task` at the next progress, as a handler, in a scope that cannot be done before.
-  void run_later(ScopeId scope, std::function<void()> task) { tasks_.push_back({scope, false, std::move(task)}); }
+  void run_later(ScopeId scope, std::function<void()> task) {
+    tasks_[next_tasks_].push_back({scope, false, std::move(task)});
+  }
   void run_continuation_later(ScopeId scope, std::function<void()> task) {
-    tasks_.push_back({scope, true, std::move(task)});
+    tasks_[next_tasks_].push_back({scope, true, std::move(task)});
   }
   void count_created(std::uint64_t messages, ScopeId scope) { scopes_[scope].created += messages; }
   void count_created(std::uint64_t messages) { count_created(messages, scope_); }
@@ -352,7 +354,8 @@ class Engine {
   PeBoard* board_;
   std::vector<Entry> handlers_;
   std::vector<ControlHandler> controls_;
-  std::vector<Task> tasks_;
+  std::vector<Task> tasks_[2];  // in turn, so that both keep their memory: one runs, the next takes what comes meanwhile
+  unsigned next_tasks_ = 0;
   std::vector<std::unique_ptr<Extension>> extensions_;
   ScopeId scope_ = root_scope, handler_scope_ = root_scope;
   bool in_handler_ = false, in_continuation_ = false;
