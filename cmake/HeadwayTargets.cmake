@@ -15,6 +15,11 @@ add_library(headway_fmt INTERFACE)
 target_include_directories(headway_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
 target_compile_definitions(headway_fmt INTERFACE "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace headway {" FMT_END_NAMESPACE=}})
 
+# Of a GoogleTest executable, its own sources alone: the compiler takes longer over most of them than they run. The presets say.
+set(HEADWAY_TEST_FLAGS "" CACHE STRING "Compiler flags of the sources of tests, after all others")
+add_library(headway_test_flags INTERFACE)
+target_compile_options(headway_test_flags INTERFACE ${HEADWAY_TEST_FLAGS})
+
 # headway_layer(NAME SOURCES a.cpp ... USES lower-layer ...): the library headway_NAME, alias headway::NAME.
 function(headway_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
@@ -75,7 +80,7 @@ function(headway_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${ARG_USES} headway_warnings GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_USES} headway_warnings headway_test_flags GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "HEADWAY_BIND=none")
