@@ -165,9 +165,22 @@ Finding open_files() {
   return found;
 }
 
+/// The one of these that is in brackets.
+std::string chosen(const std::string& all) {
+  const std::size_t begin = all.find('['), end = all.find(']');
+  return begin < end && end != all.npos ? all.substr(begin + 1, end - begin - 1) : "not known to this kernel";
+}
+
 Finding huge_pages() {
   const std::string enabled = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
-  Finding found{"huge pages", Grade::ok, enabled.empty() ? "not known to this kernel" : enabled, ""};
+  const std::string shared = chosen(first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
+  const bool shared_may = shared == "always" || shared == "within_size" || shared == "advise" || shared == "force";
+  const std::string reserved = first_line("/proc/sys/vm/nr_hugepages");
+  Finding found{"huge pages", Grade::ok,
+                fmt::format("{}; for shared memory: {} ({}){}", enabled.empty() ? "not known to this kernel" : enabled,
+                            shared_may ? "yes" : "no", shared,
+                            reserved.empty() || reserved == "0" ? "" : "; " + reserved + " reserved, which are not used"),
+                ""};
   if (enabled.find("[never]") != std::string::npos) {
     found.grade = Grade::warning;
     found.cure = "large tables miss the TLB: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";

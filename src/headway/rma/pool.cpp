@@ -13,6 +13,8 @@ const std::size_t extension = am::register_extension(&Pool::make);
 
 // Smaller blocks are kept: the next allocation takes them again.
 constexpr std::size_t given_back_bytes_min = 64_KiB;
+// Pools begin where huge pages may, and so do blocks that have room for one.
+constexpr std::size_t huge_page = 2_MiB;
 
 }  // namespace
 
@@ -39,6 +41,8 @@ std::uint64_t Pool::take(std::optional<Arena>& half, std::size_t bytes) {
     throw UsageError(fmt::format("PE {} cannot have {} of shared memory: {} are allowed, less what it has already",
                                  pe_->id().value, format_bytes(bytes), format_bytes(half_bytes)));
   }
+  // A wish, which the system grants or not. The end of a block stays small pages: what nobody asked for is not to exist.
+  if (bytes >= huge_page) madvise(at, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   return std::uint64_t(at - all.data());
 }
 

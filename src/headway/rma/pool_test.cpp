@@ -1,9 +1,14 @@
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <headway/base/bytes.hpp>
 #include <headway/rma/pool.hpp>
+#include <string>
 #include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
 
@@ -70,6 +75,43 @@ TEST(Pool, what_is_freed_goes_back_to_the_system) {
       pool.free(at);
     }
   });
+}
+
+/// Of the mapping of this process that holds `at`, by /proc/self/smaps.
+std::size_t bytes_in_huge_pages(const std::byte* at) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_in_it = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    std::size_t kib = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2)
+      is_in_it = begin <= reinterpret_cast<std::uintptr_t>(at) && reinterpret_cast<std::uintptr_t>(at) < end;
+    else if (is_in_it && std::sscanf(line.c_str(), "ShmemPmdMapped: %zu kB", &kib) == 1)
+      return kib * 1024;
+  }
+  return 0;
+}
+
+// What shmem_enabled permits by itself is the machine's; a process may ask for huge pages now, since Linux 6.1.
+TEST(Pool, whole_huge_pages_of_it_can_be_mapped) {
+  constexpr int collapse = 25;  // MADV_COLLAPSE
+  constexpr std::size_t bytes = 8_MiB;
+  for (const Shape shape : {Shape{1, 1}, Shape{3, 1}}) {
+    expect_run(shape, [&](Pe& pe) {
+      Pool& pool = Pool::of(pe);
+      const std::uint64_t small = pool.allocate(5000), at = pool.allocate(bytes + 1);
+      std::byte* const memory = pool.memory().data() + at;
+      std::memset(memory, 1, bytes);
+      if (madvise(memory, bytes, collapse) != 0) {
+        EXPECT_FALSE(errno == EINVAL && reinterpret_cast<std::uintptr_t>(memory) % 2_MiB != 0) << "they begin elsewhere";
+      } else {
+        EXPECT_EQ(bytes_in_huge_pages(memory), bytes);
+      }
+      pool.free(at);
+      EXPECT_EQ(bytes_in_huge_pages(memory), 0u);
+      pool.free(small);
+    });
+  }
 }
 
 TEST(Pool, more_than_there_can_be_is_refused_by_name) {

@@ -15,7 +15,7 @@
 namespace headway::local {
 namespace {
 constexpr std::uint64_t segment_magic = 0x31796177'64616568;  // "headway1"
-constexpr std::size_t arena_alignment = std::size_t(2) << 20;
+constexpr std::size_t huge_page = std::size_t(2) << 20;
 constexpr std::size_t pools_bytes_max = std::size_t(1) << 44;  // of all PEs: a small part of what can be addressed
 
 /// As much as a PE could ever fill: a pool is where memory may be, not memory.
@@ -26,10 +26,30 @@ std::size_t pool_bytes_for(std::size_t pes, std::size_t other_bytes) {
                     limit.rlim_cur - pes * bytes >= other_bytes;
   return fits ? bytes : 0;
 }
+
+/// Maps the file from `offset` on, a multiple of huge_page, where its huge pages can be mapped whole.
+void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
+  void* const room = mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return room;
+  auto* const begin = static_cast<std::byte*>(room);
+  const auto address = reinterpret_cast<std::uintptr_t>(room);
+  const std::size_t before = align_up(address, huge_page) - address;
+  constexpr int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+  void* const at = mmap(begin + before, bytes, PROT_READ | PROT_WRITE, flags, descriptor, off_t(offset));
+  if (at == MAP_FAILED) {
+    const int error = errno;
+    munmap(room, bytes + huge_page);
+    errno = error;
+    return at;
+  }
+  if (before != 0) munmap(begin, before);
+  if (before != huge_page) munmap(begin + before + bytes, huge_page - before);
+  return at;
+}
 }  // namespace
 
 std::size_t Segment::bytes_for(std::size_t pes, std::size_t arena_bytes) {
-  return align_up(page_bytes + pes * pe_bytes, arena_alignment) + pes * arena_bytes;
+  return align_up(align_up(page_bytes + pes * pe_bytes, huge_page) + pes * arena_bytes, huge_page);
 }
 
 Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_process, std::size_t arena_bytes)
@@ -87,7 +107,7 @@ std::span<std::byte> Segment::pool(std::size_t pe) const {
   const std::size_t each = header().pool_bytes, all = header().pes * each;
   if (each == 0) return {};
   std::call_once(pools_mapped_, [&] {
-    void* at = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, off_t(bytes_));
+    void* at = map_aligned(descriptor_, bytes_, all);
     if (at == MAP_FAILED) throw_errno("mmap of the pools of shared memory");
     madvise(at, all, MADV_DONTFORK);  // a child that a PE makes by fork() must not write into the run
     pools_ = static_cast<std::byte*>(at);
