@@ -33,7 +33,7 @@ constexpr std::array run_options = {
     Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
     Option{"--comm-thread", "--comm-thread", "HEADWAY_COMM_THREAD", "on|off",
            "between hosts, a thread in each process moves frames while its PEs compute [off]"},
-    Option{"--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|frames",
+    Option{"--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|network|frames",
            "how the content of buffers moves between PEs of a host [auto: what has been fastest]"},
     Option{"--check", "--check", "HEADWAY_CHECK", "on|off",
            "find buffers that are changed before they may be [off]"},

@@ -15,7 +15,7 @@ namespace headway::testing {
 /// Runs body(pe) on shapes of all kinds, by each of the ways that HEADWAY_TRANSFER knows.
 template <class Body>
 void by_every_way(Body body) {
-  for (const char* way : {"auto", "mapped", "cma", "frames"}) {
+  for (const char* way : {"auto", "mapped", "cma", "network", "frames"}) {
     for (const Shape shape : shapes) {
       SCOPED_TRACE(way);
       if (shape.pes == 3 || shape.pes == 7 || (shape.pes == 13 && shape.simulated == nullptr)) continue;  // as others

@@ -23,9 +23,11 @@ const std::size_t extension = [] {
 constexpr std::int64_t key_ns = 800;
 /// From here on a receiver that copies content gets it sooner by attaching than out of a frame.
 constexpr std::size_t attached_bytes_min = 64_KiB;
+constexpr std::size_t network_bytes_max = 256_MiB;
 
 enum SendWay : std::size_t { with_message, by_key };
 enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_frames };
+enum WayBetweenHosts : std::size_t { in_pieces, over_network };
 
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
@@ -51,7 +53,10 @@ enum class Word : std::uint64_t {
   want,      // number: a Source or content; offset, bytes: of it; asker: number of the pull
   piece,     // number: of the pull; offset
   put,       // number: a Destination; offset, bytes: of the whole; asker: number of the push
-  in_place,  // number: of the push; bytes
+  in_place,  // number: of the push; bytes; offset: 1 if the network refuses to move it
+  open,      // number: a Source; bytes: of it; asker: number of the pull
+  opened,    // number: of the pull; content: the network's key, empty if there is none
+  take,      // number: a Destination; bytes; asker: number of the push; content: the network's key
   used,      // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; asker: as what it was given
 };
 
@@ -99,6 +104,9 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
     case Word::put: return take_put(source, note, content);
     case Word::in_place: return note_in_place(source, note);
     case Word::used: return end_use(source, note);
+    case Word::open: return open(source, note);
+    case Word::opened: return read_opened(source, note, content);
+    case Word::take: return take_over_network(source, note, content);
   }
   throw FormatError("a note on a transfer says what none says");
 }
@@ -121,7 +129,13 @@ rma::BufferKey Transfers::add(Exposure exposure) {
 }
 
 void Transfers::withdraw(std::uint64_t number) {
-  if (exposures_.find(number) != nullptr) exposures_.take(number);
+  if (exposures_.find(number) == nullptr) return;
+  Exposure withdrawn = exposures_.take(number);
+  close(withdrawn.exposed);
+}
+
+void Transfers::close(ExposedMemory*& exposed) {
+  if (exposed != nullptr) pe_->engine().endpoint().withdraw(std::exchange(exposed, nullptr));
 }
 
 Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as) {
@@ -155,6 +169,7 @@ void Transfers::end_use(PeId source, const Note& note) {
   }
   if (--found->left != 0) return;
   Exposure ended = exposures_.take(note.number);
+  close(ended.exposed);
   ended.done.set();
 }
 
@@ -301,13 +316,17 @@ void Transfers::want_more() {
       if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
       pull.to = pull.begin();
       pull.begin_ns = now();
+      pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes, gets_between_hosts_);
     }
-    const std::uint64_t from = std::exchange(pull.wanted, pull.wanted + n);
+    const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
     asked_bytes_ += n;
     const bool last = pull.wanted == pull.key.bytes;
     const am::ScopeId scope = pull.scope;
     if (last) pulls_to_ask_.pop_front();
-    send_note(pull.key.pe, {Word::want, pull.key.number, from, n, number});
+    if (pull.by_network)
+      send_note(pull.key.pe, {Word::open, pull.key.number, 0, pull.key.bytes, number});
+    else
+      send_note(pull.key.pe, {Word::want, pull.key.number, from, n, number});
     if (last) end_waiting(scope);
   }
 }
@@ -326,7 +345,7 @@ void Transfers::send_pieces(PeId source, const Note& note) {
 
 void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
   Pull* const pull = pulls_.find(note.number);
-  if (pull == nullptr || pull->key.pe != source || note.offset > pull->wanted ||
+  if (pull == nullptr || pull->by_network || pull->key.pe != source || note.offset > pull->wanted ||
       content.size() > pull->wanted - note.offset || content.size() > pull->wanted - pull->received) {
     throw FormatError("a piece comes that nobody wants");
   }
@@ -334,14 +353,87 @@ void Transfers::take_piece(PeId source, const Note& note, std::span<const std::b
   copy_bytes(pull->to + note.offset, content.data(), content.size());
   pull->received += content.size();
   asked_bytes_ -= content.size();
-  if (pull->received == pull->key.bytes) {
-    const Pull ended = pulls_.take(note.number);
-    const std::int64_t ns = now() - ended.begin_ns;
-    if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_frames, ended.key.bytes, ns);
-    tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, ended.for_message);
-    ended.finished();
-  }
+  if (pull->received == pull->key.bytes) end_pull(note.number);
   want_more();
+}
+
+void Transfers::end_pull(std::uint64_t number) {
+  const Pull ended = pulls_.take(number);
+  const std::int64_t ns = now() - ended.begin_ns;
+  if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_frames, ended.key.bytes, ns);
+  if (pe_->engine().endpoint().network_reads(ended.key.pe)) {
+    gets_between_hosts_.learn(ended.by_network ? over_network : in_pieces, ended.key.bytes, ns);
+  }
+  tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, ended.for_message);
+  ended.finished();
+}
+
+// --- by the network
+
+/// What is shorter than a piece goes in one: an answer less. What is very long goes in pieces, which can be seen to move.
+bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes, rma::FastestWay<2>& learned) {
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  if (network_refuses_ || bytes > network_bytes_max || !pe_->engine().endpoint().network_reads(other)) return false;
+  if (way != TransferWay::fastest) return way == TransferWay::network;
+  return bytes > piece_bytes && learned.pick(bytes, 1u << in_pieces | 1u << over_network) == over_network;
+}
+
+void Transfers::open(PeId source, const Note& note) {
+  Exposure& given = exposure(source, note, Given::to_get);
+  if (note.bytes != given.memory.size()) throw FormatError("a get opens what is no Source");
+  if (given.exposed == nullptr) given.exposed = pe_->engine().endpoint().expose(given.memory, given.network_key);
+  if (given.exposed == nullptr) given.network_key.clear();
+  send_note(source, {Word::opened, note.asker, 0, 0, 0}, given.network_key);
+}
+
+void Transfers::read_opened(PeId source, const Note& note, std::span<const std::byte> key) {
+  Pull* const pull = pulls_.find(note.number);
+  if (pull == nullptr || !pull->by_network || pull->key.pe != source || pull->received != 0) {
+    throw FormatError("a key comes that nobody wants");
+  }
+  const std::uint64_t number = note.number, bytes = counted(pull->key);
+  const bool reads = read_over_network(source, key, {pull->to, pull->key.bytes}, [this, number, bytes] {
+    asked_bytes_ -= bytes;
+    end_pull(number);
+    want_more();
+  });
+  if (reads) {
+    pull->received = pull->key.bytes;
+    return;
+  }
+  network_refuses_ = true;
+  pull->by_network = false;
+  pull->wanted = 0;
+  asked_bytes_ -= bytes;
+  begin_waiting(pull->scope);
+  pulls_to_ask_.push_back(number);
+  want_more();
+}
+
+void Transfers::take_over_network(PeId source, const Note& note, std::span<const std::byte> key) {
+  const std::span<const std::byte> memory = exposure(source, note, Given::to_put).memory;
+  if (note.bytes > memory.size()) throw FormatError("a put goes beyond its Destination");
+  const Note in_place{Word::in_place, note.asker, 0, note.bytes, 0}, refused{Word::in_place, note.asker, 1, 0, 0};
+  const std::span<std::byte> to(const_cast<std::byte*>(memory.data()), note.bytes);
+  if (!read_over_network(source, key, to, [this, source, in_place] { send_note(source, in_place); })) {
+    send_note(source, refused);
+  }
+}
+
+/// `then` runs in the scope in which this is called, which stays open for it. False where the network refuses the key.
+bool Transfers::read_over_network(PeId source, std::span<const std::byte> key, std::span<std::byte> to,
+                                  std::function<void()> then) {
+  am::Engine& engine = pe_->engine();
+  const am::ScopeId scope = engine.scope();
+  const auto done = [this, scope, then = std::move(then)] {
+    pe_->engine().run_later(scope, [this, scope, then] {
+      end_waiting(scope);
+      then();
+    });
+  };
+  if (key.empty() || !engine.endpoint().read_over_network(source, key, to.data(), to.size(), done)) return false;
+  begin_waiting(scope);
+  return true;
 }
 
 // --- puts
@@ -362,7 +454,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
     key.bytes = from.size();
     const am::ScopeId scope = pe_->engine().scope();
     begin_waiting(scope);
-    pushes_to_send_.push_back(pushes_.add({key, scope, from.data(), 0, 0, std::move(done)}));
+    pushes_to_send_.push_back(pushes_.add({.key = key, .scope = scope, .from = from.data(), .done = std::move(done)}));
     return push_more();
   }
   tell_used(to, Given::to_put, 0);
@@ -376,12 +468,24 @@ void Transfers::push_more() {
     const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, push.key.bytes - push.sent);
     if (pushed_bytes_ != 0 && pushed_bytes_ + n > window_bytes) return;
     if (!is_in_scope(push.scope, pushes_later_, &Transfers::push_more)) return;
-    const std::uint64_t from = std::exchange(push.sent, push.sent + n);
-    pushed_bytes_ += n;
+    std::vector<std::byte> network_key;
+    if (push.sent == 0) {
+      push.begin_ns = now();
+      if (goes_by_network(push.key.pe, push.key.bytes, puts_between_hosts_)) {
+        push.exposed = pe_->engine().endpoint().expose({push.from, push.key.bytes}, network_key);
+        network_refuses_ = push.exposed == nullptr;
+      }
+    }
+    const bool by_network = push.exposed != nullptr;
+    const std::uint64_t from = std::exchange(push.sent, by_network ? push.key.bytes : push.sent + n);
+    pushed_bytes_ += by_network ? counted(push.key) : n;
     const bool last = push.sent == push.key.bytes;
     const am::ScopeId scope = push.scope;
     if (last) pushes_to_send_.pop_front();
-    send_note(push.key.pe, {Word::put, push.key.number, from, 0, number}, {push.from + from, n});
+    if (by_network)
+      send_note(push.key.pe, {Word::take, push.key.number, 0, push.key.bytes, number}, network_key);
+    else
+      send_note(push.key.pe, {Word::put, push.key.number, from, 0, number}, {push.from + from, n});
     if (last) end_waiting(scope);
   }
 }
@@ -400,10 +504,24 @@ void Transfers::note_in_place(PeId source, const Note& note) {
   if (push == nullptr || push->key.pe != source || note.bytes > push->sent - push->in_place) {
     throw FormatError("a piece is in place that was not put");
   }
+  const bool by_network = push->exposed != nullptr;
+  if (by_network && note.offset == 0 && note.bytes != push->key.bytes) throw FormatError("a part of a put is in place");
+  pushed_bytes_ -= by_network ? counted(push->key) : note.bytes;
+  if (by_network && note.offset != 0) {  // in pieces then
+    close(push->exposed);
+    network_refuses_ = true;
+    push->sent = 0;
+    begin_waiting(push->scope);
+    pushes_to_send_.push_back(note.number);
+    return push_more();
+  }
   push->in_place += note.bytes;
-  pushed_bytes_ -= note.bytes;
   if (push->in_place == push->key.bytes) {
     Push ended = pushes_.take(note.number);
+    close(ended.exposed);
+    if (pe_->engine().endpoint().network_reads(source)) {
+      puts_between_hosts_.learn(by_network ? over_network : in_pieces, ended.key.bytes, now() - ended.begin_ns);
+    }
     tell_used(ended.key, Given::to_put, 0);
     ended.done.set();
   }

@@ -2,6 +2,7 @@
 /// programs use send_buffer(), Source, Destination, get() and put().
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,8 +13,10 @@
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/fastest_way.hpp>
 #include <headway/rma/reach.hpp>
+#include <headway/transport/endpoint.hpp>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace headway::aggregate {
 
@@ -28,10 +31,12 @@ enum class Given : std::uint8_t {
 ///
 ///     get by frames    getter: "want n bytes from here on" -> owner: pieces -> getter: ... "used"
 ///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
+///     get by network   getter: "open it" -> owner: its key -> getter reads it; "used"
+///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
 ///     otherwise        a copy by who gets or puts; then "used"
 ///
 /// Of all that a PE gets by frames at most 1 MiB is on its way, and as much of all that it puts: one after the other, so no PE
-/// spills more than that for each that it serves.
+/// spills more than that for each that it serves. What goes by network, in one piece, counts as half of that.
 ///
 /// Programs that name none of it do not link it, and have one aggregator less: what any receiver needs is virtual, and the
 /// class is not final.
@@ -98,6 +103,8 @@ class Transfers : public am::Extension {
     std::uint64_t checksum;
     Promise<> done;
     rma::FastestWay<2>* sends;  // that learn from it, or nullptr
+    ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
+    std::vector<std::byte> network_key{};
   };
   struct Pull {
     rma::BufferKey key;
@@ -109,6 +116,7 @@ class Transfers : public am::Extension {
     std::byte* to = nullptr;
     std::uint64_t wanted = 0, received = 0;
     std::int64_t begin_ns = 0;
+    bool by_network = false;
   };
   struct Push {
     rma::BufferKey key;
@@ -116,6 +124,8 @@ class Transfers : public am::Extension {
     const std::byte* from;
     std::uint64_t sent = 0, in_place = 0;
     Promise<> done;
+    std::int64_t begin_ns = 0;
+    ExposedMemory* exposed = nullptr;  // to the network, which then moves it
   };
   struct Note;
   struct Mail;
@@ -133,6 +143,18 @@ class Transfers : public am::Extension {
   void pull(Pull pull);
   void want_more();
   void push_more();
+  bool goes_by_network(std::size_t other, std::uint64_t bytes, rma::FastestWay<2>& learned);
+  void open(PeId source, const Note& note);
+  void read_opened(PeId source, const Note& note, std::span<const std::byte> key);
+  void take_over_network(PeId source, const Note& note, std::span<const std::byte> key);
+  bool read_over_network(PeId source, std::span<const std::byte> key, std::span<std::byte> to,
+                         std::function<void()> then);
+  void end_pull(std::uint64_t number);
+  void close(ExposedMemory*& exposed);
+  /// As what it counts while the network moves it.
+  static std::uint64_t counted(const rma::BufferKey& key) {
+    return std::min<std::uint64_t>(window_bytes / 2, key.bytes);
+  }
   bool is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)());
   void begin_waiting(am::ScopeId scope);
   void end_waiting(am::ScopeId scope);
@@ -153,6 +175,8 @@ class Transfers : public am::Extension {
   std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;  // on their way
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
+  rma::FastestWay<2> gets_between_hosts_, puts_between_hosts_;  // by frames, by network
+  bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };
 

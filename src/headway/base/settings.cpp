@@ -230,9 +230,10 @@ TransferSettings TransferSettings::from_environment() {
   TransferSettings settings;
   if (const auto text = variable("HEADWAY_TRANSFER")) {
     constexpr std::array ways = {std::pair("auto", TransferWay::fastest), std::pair("mapped", TransferWay::mapped),
-                                 std::pair("cma", TransferWay::cma), std::pair("frames", TransferWay::frames)};
+                                 std::pair("cma", TransferWay::cma), std::pair("network", TransferWay::network),
+                                 std::pair("frames", TransferWay::frames)};
     const auto way = std::ranges::find(ways, *text, [](const auto& named) { return std::string_view(named.first); });
-    if (way == ways.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma or frames");
+    if (way == ways.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma, network or frames");
     settings.way = way->second;
   }
   if (const auto text = variable("HEADWAY_CHECK")) {

@@ -3,13 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <headway/base/format_error.hpp>
 #include <headway/transport/frame.hpp>
 #include <headway/transport/shared_by_process.hpp>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace headway {
+
+/// Memory of this process that others read over the network: see Endpoint::expose().
+class ExposedMemory;
 
 /// A frame that cannot be one: says from and to whom it was, and what is wrong.
 struct InvalidFrame : FormatError {
@@ -106,6 +111,26 @@ class Endpoint {
   /// cannot reach it by load and store; its own it always can, unless the system has none to give. Costs only what is
   /// touched. Throws SystemError.
   virtual std::span<std::byte> pool(std::size_t /*pe*/) { return {}; }
+
+  /// Whether the network itself reads memory of `pe` for this PE, and the other way round: then the next three may work.
+  virtual bool network_reads(std::size_t /*pe*/) const { return false; }
+
+  /// Lets others read `memory`, which stays where it is until it is withdrawn, and writes the key that they need. Slow:
+  /// the system may have to pin the memory. nullptr where the network refuses it. What is never withdrawn ends with the
+  /// run.
+  [[nodiscard]] virtual ExposedMemory* expose(std::span<const std::byte> /*memory*/, std::vector<std::byte>& /*key*/) {
+    return nullptr;
+  }
+  virtual void withdraw(ExposedMemory* /*exposed*/) {}
+
+  /// Begins to copy the first `bytes` of what `pe` has exposed to `to`; `done` is called by a later poll(), when it is
+  /// there. False, and nothing has changed, where the network refuses the key. Throws SystemError when the process is
+  /// lost, here or in a later poll(); that the memory is still exposed is for the caller to know.
+  [[nodiscard]] virtual bool read_over_network(std::size_t /*pe*/, std::span<const std::byte> /*key*/,
+                                               std::byte* /*to*/, std::size_t /*bytes*/,
+                                               std::function<void()> /*done*/) {
+    return false;
+  }
 
   /// A page of `pe` that every PE and the supervisor can read: the layer above lays it out. Zero at first.
   virtual std::span<std::byte> board(std::size_t pe) = 0;

@@ -54,7 +54,8 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
   if (arrived_.empty()) {
     if (!port_->has_arrived(in_process_)) port_->progress();
     if (!port_->has_arrived(in_process_)) return false;
-    port_->take_arrived(in_process_, arrived_);
+    for (const std::function<void()>& done : port_->take_arrived(in_process_, arrived_)) done();
+    if (arrived_.empty()) return false;
   }
   Block* const block = arrived_.front();
   arrived_.pop_front();

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <headway/base/bytes.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/local.hpp>
 #include <headway/transport/wire/port.hpp>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace headway::wire {
 
@@ -53,6 +56,15 @@ class WireEndpoint final : public Endpoint {
   const Port& port() const { return *port_; }
   std::span<std::byte> pool(std::size_t pe) override {
     return pe - first_pe_ < pes_here_ ? local_.pool(pe - first_pe_) : std::span<std::byte>();
+  }
+  bool network_reads(std::size_t pe) const override { return pe - first_pe_ >= pes_here_ && port_->reads_memory(); }
+  ExposedMemory* expose(std::span<const std::byte> memory, std::vector<std::byte>& key) override {
+    return port_->expose(memory, key);
+  }
+  void withdraw(ExposedMemory* exposed) override { port_->withdraw(exposed); }
+  bool read_over_network(std::size_t pe, std::span<const std::byte> key, std::byte* to, std::size_t bytes,
+                         std::function<void()> done) override {
+    return port_->read(in_process_, pe, key, to, bytes, std::move(done));
   }
   /// Of PEs in the segment alone.
   std::span<std::byte> board(std::size_t pe) override { return local_.board(pe - first_pe_); }

@@ -203,6 +203,10 @@ bool Port::progress_locked() {
       sent(event.cookie);
       continue;
     }
+    if (event.kind == headway_wire_got) {
+      end_read(event.cookie);
+      continue;
+    }
     Block* const block = reinterpret_cast<Block*>(event.cookie);
     block->bytes = event.bytes;
     block->process = event.process;
@@ -276,12 +280,63 @@ void Port::deliver(Block* block) {
   local::Doorbell(segment_->control(first_in_segment_ + pe).sleeping).ring();
 }
 
-void Port::take_arrived(std::size_t pe, std::deque<Block*>& blocks) {
+std::vector<std::function<void()>> Port::take_arrived(std::size_t pe, std::deque<Block*>& blocks) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Inbox& inbox = inboxes_[pe];
   blocks.insert(blocks.end(), inbox.blocks.begin(), inbox.blocks.end());
   inbox.blocks.clear();
   inbox.count.store(0, std::memory_order_relaxed);
+  return std::exchange(inbox.reads, {});
+}
+
+// --- memory of other processes
+
+ExposedMemory* Port::expose(std::span<const std::byte> memory, std::vector<std::byte>& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  headway_wire_region* region = nullptr;
+  std::size_t key_bytes = 0;
+  auto* const at = const_cast<std::byte*>(memory.data());
+  key.resize(256);  // over TCP a key takes 51, and more where there are more ways
+  const headway_wire_functions& wire = *options_.functions;
+  for (int tries = 0; tries < 2; ++tries) {
+    if (wire.expose(options_.wire, at, memory.size(), &region, key.data(), key.size(), &key_bytes) == 0) {
+      key.resize(key_bytes);
+      return reinterpret_cast<ExposedMemory*>(region);
+    }
+    if (key_bytes <= key.size()) break;
+    key.resize(key_bytes);
+  }
+  return nullptr;
+}
+
+void Port::withdraw(ExposedMemory* exposed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  check(options_.functions->withdraw(options_.wire, reinterpret_cast<headway_wire_region*>(exposed)));
+}
+
+bool Port::read(std::size_t reader, std::size_t pe, std::span<const std::byte> key, std::byte* to, std::size_t bytes,
+                std::function<void()> done) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const headway_wire_functions& wire = *options_.functions;
+  headway_wire_remote* remote = nullptr;
+  const auto process = std::uint32_t(pe / options_.pes_per_process);
+  if (wire.reach(options_.wire, process, key.data(), key.size(), &remote) != 0) return false;
+  const std::uint64_t cookie = next_read_++;
+  reads_.emplace(cookie, Read{reader, remote, std::move(done)});
+  ++counts_.reads;
+  if (check(wire.get(options_.wire, remote, 0, to, bytes, cookie)) != 0) end_read(cookie);
+  return true;
+}
+
+void Port::end_read(std::uint64_t cookie) {
+  const auto found = reads_.find(cookie);
+  Read& read = found->second;
+  Inbox& inbox = inboxes_[read.reader];
+  inbox.reads.push_back(std::move(read.done));
+  inbox.count.fetch_add(1, std::memory_order_release);
+  local::Doorbell(segment_->control(first_in_segment_ + read.reader).sleeping).ring();
+  check(options_.functions->forget(options_.wire, read.remote));
+  reads_.erase(found);
 }
 
 // --- credit

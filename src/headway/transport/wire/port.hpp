@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <headway/base/bytes.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/segment.hpp>
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace headway::wire {
@@ -57,7 +59,7 @@ class Port {
     std::vector<std::byte> bytes;
   };
   struct Counts {
-    std::uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, announced = 0, credits_sent = 0;
+    std::uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, announced = 0, credits_sent = 0, reads = 0;
   };
 
   /// The segment outlives it; the process's first PE is number `first_in_segment` there.
@@ -86,10 +88,18 @@ class Port {
   /// Lets the wire wait until something may have arrived, at most `ns_max`. False, at once, where it cannot.
   bool wait(std::int64_t ns_max);
 
-  /// Whether frames have arrived for a PE of this process, and taking them, in order. PEs by their number within the process.
+  /// Whether frames have arrived for a PE of this process, or reads are done, and taking both: the frames in order, and
+  /// what is to be called for the reads. PEs by their number within the process.
   bool has_arrived(std::size_t pe) const { return inboxes_[pe].count.load(std::memory_order_acquire) != 0; }
-  void take_arrived(std::size_t pe, std::deque<Block*>& blocks);
+  [[nodiscard]] std::vector<std::function<void()>> take_arrived(std::size_t pe, std::deque<Block*>& blocks);
   void release(std::size_t pe, Block* block);
+
+  /// As those of Endpoint: for PE `reader` of this process, from memory of `pe`, of another.
+  bool reads_memory() const { return options_.functions->get != nullptr; }
+  [[nodiscard]] ExposedMemory* expose(std::span<const std::byte> memory, std::vector<std::byte>& key);
+  void withdraw(ExposedMemory* exposed);
+  [[nodiscard]] bool read(std::size_t reader, std::size_t pe, std::span<const std::byte> key, std::byte* to,
+                          std::size_t bytes, std::function<void()> done);
 
   /// Sends bytes outside of all order and credit: few and short, at most service_bytes_max().
   void send_service(std::size_t process, std::span<const std::byte> bytes);
@@ -113,6 +123,12 @@ class Port {
   struct Inbox {
     std::atomic<std::size_t> count{0};
     std::deque<Block*> blocks;
+    std::vector<std::function<void()>> reads;  // that are done
+  };
+  struct Read {
+    std::size_t reader;
+    headway_wire_remote* remote;
+    std::function<void()> done;
   };
   /// What came behind a large frame of one process waits for it.
   struct Source {
@@ -135,6 +151,7 @@ class Port {
   void large_arrived(Block* block);
   void take_credit(const Block& block);
   void deliver(Block* block);
+  void end_read(std::uint64_t cookie);
   void send_credit(std::size_t pe, std::size_t source);
   void send_credits_due();
   std::byte* slot();
@@ -151,6 +168,8 @@ class Port {
   std::vector<CreditTaken> taken_;  // own PE * PEs + target
   std::vector<CreditOwed> owed_;    // own PE * PEs + source
   std::vector<Owed> unsaid_;        // credit that is due and found no room
+  std::unordered_map<std::uint64_t, Read> reads_;  // under way, by cookie
+  std::uint64_t next_read_ = 0;
   std::vector<Service> services_;
   std::vector<std::byte*> slots_;
   std::size_t sends_ = 0, larges_ = 0;  // that are not done
