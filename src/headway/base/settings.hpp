@@ -54,7 +54,8 @@ enum class TransferWay {
 
 struct TransferSettings {
   TransferWay way = TransferWay::fastest;
-  bool check = false;  // that nobody changes a buffer before it may be changed: HEADWAY_CHECK
+  // HEADWAY_CHECK: that nobody changes a buffer before it may be changed, and that words of others lie in their memory.
+  bool check = false;
 
   /// Throws SettingError for what is not allowed.
   static TransferSettings from_environment();

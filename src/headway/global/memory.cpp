@@ -57,8 +57,10 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
       blocks_put_(pe, named(options.aggregation, "blocks put")),
       syncs_wanted_(pe, named(options.aggregation, "sync wanted")),
       syncs_(pe, named(options.aggregation, "sync")) {
+  // Loads and stores are not checked; who handles a message looks where it leads.
+  const bool mapped = options.mapped && !pe.engine().transfer_settings().check;
   for (std::size_t p = 0; p < pe.size(); ++p) {
-    if (p == pe.id() || options.mapped) bases_[p] = pe.engine().endpoint().pool(p).data();
+    if (p == pe.id() || mapped) bases_[p] = pe.engine().endpoint().pool(p).data();
   }
   get_bases_ = bases_;
   if (std::ranges::find(bases_, nullptr) != bases_.end()) get_bases_[pe.id()] = nullptr;

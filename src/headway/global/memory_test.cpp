@@ -312,6 +312,28 @@ TEST(GlobalMemory, what_lies_outside_ends_the_run_with_its_place) {
   EXPECT_NE(outcome.text.find("of PE 1's shared memory cannot be"), std::string::npos) << outcome.text;
 }
 
+TEST(GlobalMemory, words_outside_of_mapped_memory_end_a_run_that_checks) {
+  const auto run = [](bool outside) {
+    return catch_run(
+        {2, 1},
+        [outside](Pe& pe) {
+          GlobalMemory memory(pe);
+          DistArray<std::uint64_t> words(pe, 2, 1);
+          barrier(pe);
+          const std::uint64_t size = rma::Pool::of(pe).memory().size();
+          memory.put(outside ? GlobalPtr<std::uint64_t>(1 - pe.id(), size) : words[1 - pe.id()], std::uint64_t(5));
+          memory.sync();
+          pe.quiesce();
+          EXPECT_EQ(words.local()[0], 5u);
+        },
+        {{"HEADWAY_CHECK", "on"}});
+  };
+  const Outcome inside = run(false), outside = run(true);
+  EXPECT_EQ(inside.status, 0) << inside.text;
+  EXPECT_NE(outside.status, 0);
+  EXPECT_NE(outside.text.find("'s shared memory cannot be"), std::string::npos) << outside.text;
+}
+
 TEST(GlobalMemory, what_lies_outside_of_mapped_memory_is_refused_with_its_place) {
   expect_run({2, 1}, [](Pe& pe) {
     GlobalMemory memory(pe);
