@@ -43,8 +43,8 @@ wire::Port::Counts counts_of(Pe& pe) {
   return endpoint == nullptr ? wire::Port::Counts() : endpoint->port().counts();
 }
 
-/// Each PE gets from the next and puts to the one after it, `times` times, in an epoch. Returns what its process sent and
-/// read meanwhile.
+/// Each PE gets from the next and puts to it, `times` times, in an epoch. Returns what its process sent and read
+/// meanwhile.
 wire::Port::Counts get_and_put(Pe& pe, std::size_t words, int times) {
   const std::size_t next = (pe.id() + 1) % pe.size(), before = (pe.id() + pe.size() - 1) % pe.size();
   const auto mine = words_of(pe.id(), words);
@@ -189,7 +189,8 @@ TEST(TransferByNetwork, from_a_process_that_dies_in_the_middle_ends_the_run) {
     _exit(7);
   });
   EXPECT_NE(outcome.status, 0);
-  EXPECT_NE(outcome.text.find("process 0 ended with status 7 in the middle of the run"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("process 0 ended with status 7 in the middle of the run"), std::string::npos)
+      << outcome.text;
 }
 
 }  // namespace

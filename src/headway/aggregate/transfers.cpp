@@ -9,6 +9,7 @@
 #include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
+#include <optional>
 #include <utility>
 
 namespace headway::aggregate {
@@ -300,17 +301,20 @@ void Transfers::refuse_late_content(const Pull& pull) {
 
 void Transfers::pull(Pull pull) {
   begin_waiting(pull.scope);
-  pulls_to_ask_.push_back(pulls_.add(std::move(pull)));
+  const std::size_t owner = pull.key.pe;
+  pulls_to_ask_.add(pulls_.add(std::move(pull)), owner);
   want_more();
 }
 
-/// Half a window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
+/// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
 void Transfers::want_more() {
-  while (!pulls_to_ask_.empty()) {
-    const std::uint64_t number = pulls_to_ask_.front();
+  const auto next_bytes = [this](std::uint64_t number) {
+    const Pull& pull = *pulls_.find(number);
+    return std::min<std::uint64_t>(ask_bytes, pull.key.bytes - pull.wanted);
+  };
+  while (const std::optional<std::uint64_t> first = pulls_to_ask_.first(next_bytes)) {
+    const std::uint64_t number = *first, n = next_bytes(number);
     Pull& pull = *pulls_.find(number);
-    const std::uint64_t n = std::min<std::uint64_t>(window_bytes / 2, pull.key.bytes - pull.wanted);
-    if (asked_bytes_ != 0 && asked_bytes_ + n > window_bytes) return;
     if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
     if (pull.wanted == 0) {
       if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
@@ -319,10 +323,9 @@ void Transfers::want_more() {
       pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes, gets_between_hosts_);
     }
     const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
-    asked_bytes_ += n;
     const bool last = pull.wanted == pull.key.bytes;
     const am::ScopeId scope = pull.scope;
-    if (last) pulls_to_ask_.pop_front();
+    pulls_to_ask_.begin(n, last);
     if (pull.by_network)
       send_note(pull.key.pe, {Word::open, pull.key.number, 0, pull.key.bytes, number});
     else
@@ -352,7 +355,7 @@ void Transfers::take_piece(PeId source, const Note& note, std::span<const std::b
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
   copy_bytes(pull->to + note.offset, content.data(), content.size());
   pull->received += content.size();
-  asked_bytes_ -= content.size();
+  pulls_to_ask_.end(source, content.size());
   if (pull->received == pull->key.bytes) end_pull(note.number);
   want_more();
 }
@@ -370,7 +373,7 @@ void Transfers::end_pull(std::uint64_t number) {
 
 // --- by the network
 
-/// What is shorter than a piece goes in one: an answer less. What is very long goes in pieces, which can be seen to move.
+/// What is shorter than a piece goes in one: an answer less. Of what is very long pieces can be seen to move.
 bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes, rma::FastestWay<2>& learned) {
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (network_refuses_ || bytes > network_bytes_max || !pe_->engine().endpoint().network_reads(other)) return false;
@@ -392,8 +395,8 @@ void Transfers::read_opened(PeId source, const Note& note, std::span<const std::
     throw FormatError("a key comes that nobody wants");
   }
   const std::uint64_t number = note.number, bytes = counted(pull->key);
-  const bool reads = read_over_network(source, key, {pull->to, pull->key.bytes}, [this, number, bytes] {
-    asked_bytes_ -= bytes;
+  const bool reads = read_over_network(source, key, {pull->to, pull->key.bytes}, [this, source, number, bytes] {
+    pulls_to_ask_.end(source, bytes);
     end_pull(number);
     want_more();
   });
@@ -404,9 +407,9 @@ void Transfers::read_opened(PeId source, const Note& note, std::span<const std::
   network_refuses_ = true;
   pull->by_network = false;
   pull->wanted = 0;
-  asked_bytes_ -= bytes;
+  pulls_to_ask_.end(source, bytes);
   begin_waiting(pull->scope);
-  pulls_to_ask_.push_back(number);
+  pulls_to_ask_.add(number, source);
   want_more();
 }
 
@@ -454,7 +457,8 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
     key.bytes = from.size();
     const am::ScopeId scope = pe_->engine().scope();
     begin_waiting(scope);
-    pushes_to_send_.push_back(pushes_.add({.key = key, .scope = scope, .from = from.data(), .done = std::move(done)}));
+    const auto number = pushes_.add({.key = key, .scope = scope, .from = from.data(), .done = std::move(done)});
+    pushes_to_send_.add(number, key.pe);
     return push_more();
   }
   tell_used(to, Given::to_put, 0);
@@ -462,11 +466,13 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
 }
 
 void Transfers::push_more() {
-  while (!pushes_to_send_.empty()) {
-    const std::uint64_t number = pushes_to_send_.front();
+  const auto next_bytes = [this](std::uint64_t number) {
+    const Push& push = *pushes_.find(number);
+    return std::min<std::uint64_t>(piece_bytes, push.key.bytes - push.sent);
+  };
+  while (const std::optional<std::uint64_t> first = pushes_to_send_.first(next_bytes)) {
+    const std::uint64_t number = *first, n = next_bytes(number);
     Push& push = *pushes_.find(number);
-    const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, push.key.bytes - push.sent);
-    if (pushed_bytes_ != 0 && pushed_bytes_ + n > window_bytes) return;
     if (!is_in_scope(push.scope, pushes_later_, &Transfers::push_more)) return;
     std::vector<std::byte> network_key;
     if (push.sent == 0) {
@@ -478,10 +484,9 @@ void Transfers::push_more() {
     }
     const bool by_network = push.exposed != nullptr;
     const std::uint64_t from = std::exchange(push.sent, by_network ? push.key.bytes : push.sent + n);
-    pushed_bytes_ += by_network ? counted(push.key) : n;
     const bool last = push.sent == push.key.bytes;
     const am::ScopeId scope = push.scope;
-    if (last) pushes_to_send_.pop_front();
+    pushes_to_send_.begin(by_network ? counted(push.key) : n, last);
     if (by_network)
       send_note(push.key.pe, {Word::take, push.key.number, 0, push.key.bytes, number}, network_key);
     else
@@ -506,13 +511,13 @@ void Transfers::note_in_place(PeId source, const Note& note) {
   }
   const bool by_network = push->exposed != nullptr;
   if (by_network && note.offset == 0 && note.bytes != push->key.bytes) throw FormatError("a part of a put is in place");
-  pushed_bytes_ -= by_network ? counted(push->key) : note.bytes;
+  pushes_to_send_.end(source, by_network ? counted(push->key) : note.bytes);
   if (by_network && note.offset != 0) {  // in pieces then
     close(push->exposed);
     network_refuses_ = true;
     push->sent = 0;
     begin_waiting(push->scope);
-    pushes_to_send_.push_back(note.number);
+    pushes_to_send_.add(note.number, source);
     return push_more();
   }
   push->in_place += note.bytes;

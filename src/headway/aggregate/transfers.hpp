@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
+#include <headway/aggregate/turns.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/future.hpp>
 #include <headway/rma/buffer_key.hpp>
@@ -35,8 +35,9 @@ enum class Given : std::uint8_t {
 ///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
 ///     otherwise        a copy by who gets or puts; then "used"
 ///
-/// Of all that a PE gets by frames at most 1 MiB is on its way, and as much of all that it puts: one after the other, so no PE
-/// spills more than that for each that it serves. What goes by network, in one piece, counts as half of that.
+/// Of all that a PE gets by frames at most 1 MiB is on its way, and half of that of one PE; as much of all that it puts:
+/// one after the other, so no PE spills more than that half for each that it serves. What goes by network counts as
+/// 256 KiB.
 ///
 /// Programs that name none of it do not link it, and have one aggregator less: what any receiver needs is virtual, and the
 /// class is not final.
@@ -131,6 +132,7 @@ class Transfers : public am::Extension {
   struct Mail;
 
   static constexpr std::size_t piece_bytes = std::size_t(64) << 10, window_bytes = std::size_t(1) << 20;
+  static constexpr std::size_t ask_bytes = window_bytes / 4;  // at once
 
   void take_note(PeId source, const Note& note, std::span<const std::byte> content);
   void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
@@ -153,7 +155,7 @@ class Transfers : public am::Extension {
   void close(ExposedMemory*& exposed);
   /// As what it counts while the network moves it.
   static std::uint64_t counted(const rma::BufferKey& key) {
-    return std::min<std::uint64_t>(window_bytes / 2, key.bytes);
+    return std::min<std::uint64_t>(ask_bytes, key.bytes);
   }
   bool is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)());
   void begin_waiting(am::ScopeId scope);
@@ -170,9 +172,8 @@ class Transfers : public am::Extension {
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;
   /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
-  std::deque<std::uint64_t> pulls_to_ask_, pushes_to_send_;
+  Turns pulls_to_ask_{window_bytes}, pushes_to_send_{window_bytes};
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
-  std::uint64_t asked_bytes_ = 0, pushed_bytes_ = 0;  // on their way
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
   rma::FastestWay<2> gets_between_hosts_, puts_between_hosts_;  // by frames, by network

@@ -112,7 +112,7 @@ class Endpoint {
   /// touched. Throws SystemError.
   virtual std::span<std::byte> pool(std::size_t /*pe*/) { return {}; }
 
-  /// Whether the network itself reads memory of `pe` for this PE, and the other way round: then the next three may work.
+  /// Whether the network itself reads memory of `pe` for this PE, and of this PE for `pe`: the next three may work then.
   virtual bool network_reads(std::size_t /*pe*/) const { return false; }
 
   /// Lets others read `memory`, which stays where it is until it is withdrawn, and writes the key that they need. Slow:
