@@ -28,7 +28,6 @@ constexpr std::size_t network_bytes_max = 256_MiB;
 
 enum SendWay : std::size_t { with_message, by_key };
 enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_frames };
-enum WayBetweenHosts : std::size_t { in_pieces, over_network };
 
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
@@ -320,7 +319,7 @@ void Transfers::want_more() {
       if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
       pull.to = pull.begin();
       pull.begin_ns = now();
-      pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes, gets_between_hosts_);
+      pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
     }
     const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
     const bool last = pull.wanted == pull.key.bytes;
@@ -364,21 +363,18 @@ void Transfers::end_pull(std::uint64_t number) {
   const Pull ended = pulls_.take(number);
   const std::int64_t ns = now() - ended.begin_ns;
   if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_frames, ended.key.bytes, ns);
-  if (pe_->engine().endpoint().network_reads(ended.key.pe)) {
-    gets_between_hosts_.learn(ended.by_network ? over_network : in_pieces, ended.key.bytes, ns);
-  }
   tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, ended.for_message);
   ended.finished();
 }
 
 // --- by the network
 
-/// What is shorter than a piece goes in one: an answer less. Of what is very long pieces can be seen to move.
-bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes, rma::FastestWay<2>& learned) {
-  const TransferWay way = pe_->engine().transfer_settings().way;
-  if (network_refuses_ || bytes > network_bytes_max || !pe_->engine().endpoint().network_reads(other)) return false;
-  if (way != TransferWay::fastest) return way == TransferWay::network;
-  return bytes > piece_bytes && learned.pick(bytes, 1u << in_pieces | 1u << over_network) == over_network;
+/// Only where the user says so: UCX 1.13 ends an owner's process when one that gets from it dies (docs/decisions/0027). Of
+/// what is very long pieces can be seen to move.
+bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes) const {
+  const am::Engine& engine = pe_->engine();
+  return engine.transfer_settings().way == TransferWay::network && !network_refuses_ && bytes <= network_bytes_max &&
+         pe_->engine().endpoint().network_reads(other);
 }
 
 void Transfers::open(PeId source, const Note& note) {
@@ -475,12 +471,9 @@ void Transfers::push_more() {
     Push& push = *pushes_.find(number);
     if (!is_in_scope(push.scope, pushes_later_, &Transfers::push_more)) return;
     std::vector<std::byte> network_key;
-    if (push.sent == 0) {
-      push.begin_ns = now();
-      if (goes_by_network(push.key.pe, push.key.bytes, puts_between_hosts_)) {
-        push.exposed = pe_->engine().endpoint().expose({push.from, push.key.bytes}, network_key);
-        network_refuses_ = push.exposed == nullptr;
-      }
+    if (push.sent == 0 && goes_by_network(push.key.pe, push.key.bytes)) {
+      push.exposed = pe_->engine().endpoint().expose({push.from, push.key.bytes}, network_key);
+      network_refuses_ = push.exposed == nullptr;
     }
     const bool by_network = push.exposed != nullptr;
     const std::uint64_t from = std::exchange(push.sent, by_network ? push.key.bytes : push.sent + n);
@@ -524,9 +517,6 @@ void Transfers::note_in_place(PeId source, const Note& note) {
   if (push->in_place == push->key.bytes) {
     Push ended = pushes_.take(note.number);
     close(ended.exposed);
-    if (pe_->engine().endpoint().network_reads(source)) {
-      puts_between_hosts_.learn(by_network ? over_network : in_pieces, ended.key.bytes, now() - ended.begin_ns);
-    }
     tell_used(ended.key, Given::to_put, 0);
     ended.done.set();
   }

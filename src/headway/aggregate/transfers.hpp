@@ -125,7 +125,6 @@ class Transfers : public am::Extension {
     const std::byte* from;
     std::uint64_t sent = 0, in_place = 0;
     Promise<> done;
-    std::int64_t begin_ns = 0;
     ExposedMemory* exposed = nullptr;  // to the network, which then moves it
   };
   struct Note;
@@ -145,7 +144,7 @@ class Transfers : public am::Extension {
   void pull(Pull pull);
   void want_more();
   void push_more();
-  bool goes_by_network(std::size_t other, std::uint64_t bytes, rma::FastestWay<2>& learned);
+  bool goes_by_network(std::size_t other, std::uint64_t bytes) const;
   void open(PeId source, const Note& note);
   void read_opened(PeId source, const Note& note, std::span<const std::byte> key);
   void take_over_network(PeId source, const Note& note, std::span<const std::byte> key);
@@ -176,7 +175,6 @@ class Transfers : public am::Extension {
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
-  rma::FastestWay<2> gets_between_hosts_, puts_between_hosts_;  // by frames, by network
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

@@ -48,7 +48,7 @@ enum class TransferWay {
   fastest,  // whichever of these has been fastest for that size
   mapped,   // memory that both have mapped; else by frames
   cma,      // the receiver copies it out of the sender's memory (process_vm_readv); else by frames
-  network,  // between hosts the network copies it (wire.h); else by frames
+  network,  // between hosts the network copies it (wire.h), which `fastest` does not try; else by frames
   frames,   // in pieces, by frames
 };
 
