@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/base/error.hpp>
+#include <headway/collective/collectives.hpp>
+#include <utility>
+
+namespace headway::collective {
+namespace {
+
+const std::size_t extension = am::register_extension(&Collectives::make);
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 29;
+}
+
+}  // namespace
+
+struct Collectives::Mail {
+  Aggregator<Note, Bytes> notes;
+};
+
+Collectives& Collectives::of(Pe& pe) { return static_cast<Collectives&>(pe.engine().extension(extension)); }
+
+Collectives::Collectives(Pe& pe)
+    : pe_(&pe), world_(std::make_shared<TeamState>(TeamState{&pe, 0, std::uint32_t(pe.id()), std::uint32_t(pe.size()), {}})),
+      mail_(new Mail{Aggregator<Note, Bytes>(pe, {.flush_when_idle = true, .name = "collectives"})}) {
+  mail_->notes.on([this](PeId source, const Note& note, Bytes content) { take(source, note, content); });
+}
+
+Collectives::~Collectives() = default;
+
+void Collectives::end() noexcept {
+  mail_.reset();
+  early_.clear();
+  descriptors_.clear();
+}
+
+// --- calls
+
+void Collectives::make_room() {
+  am::Engine& engine = pe_->engine();
+  if (engine.store().spilling() && engine.may_block()) {
+    engine.wait_until([&] { return !engine.store().spilling(); }, am::Phase::collective);
+  }
+}
+
+Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
+                            std::size_t root, bool same_count) {
+  if (root >= team.size()) {
+    throw UsageError(fmt::format("the root of a collective is a rank of its team: {} of 0 to {}", root, team.size() - 1));
+  }
+  return {team.state(), count, per_segment, team.state()->calls++, what, std::uint32_t(root), same_count};
+}
+
+void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
+  const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
+  const Key key{descriptor->call().team->number, descriptor->call().number};
+  Descriptor& started = *descriptor;
+  descriptors_.emplace(key, std::move(descriptor));
+  started.start(*this);
+  if (!early_.empty()) {
+    if (auto came = early_.extract(key)) {
+      for (const Early& one : came.mapped()) give(started, one.source, one.note, {one.memory.get(), one.bytes});
+    }
+  }
+  end_if_done(started);
+}
+
+void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) { mail_->notes.send(pe, note, bytes); }
+
+void Collectives::take(std::size_t source, const Note& note, Bytes content) {
+  const Key key{note.team, note.call};
+  if (const auto found = descriptors_.find(key); found != descriptors_.end()) {
+    Descriptor& descriptor = *found->second;
+    give(descriptor, source, note, content);
+    return end_if_done(descriptor);
+  }
+  Early early{source, note, content.size(), nullptr};
+  if (!content.empty()) {
+    early.memory = pe_->engine().store().hold(source, content.size());
+    std::memcpy(early.memory.get(), content.data(), content.size());
+  }
+  early_[key].push_back(std::move(early));
+}
+
+void Collectives::give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content) {
+  const Call& call = descriptor.call();
+  if (note.what != call.what || note.root != call.root || (call.same_count && note.count != call.count)) {
+    fail_mismatch(call, source, note);
+  }
+  if (note.rank >= call.team->size || call.team->pe_of(note.rank) != source) {
+    throw FormatError("a message of a collective has a rank that is not its sender's");
+  }
+  descriptor.take(*this, note, content);
+}
+
+void Collectives::end_if_done(Descriptor& descriptor) {
+  if (!descriptor.is_done()) return;
+  const auto ended = descriptors_.extract({descriptor.call().team->number, descriptor.call().number});
+  descriptor.complete();  // who waits may go on in here, and call others
+}
+
+void Collectives::fail_mismatch(const Call& call, std::size_t source, const Note& note) {
+  pe_->engine().fail(
+      am::FailureKind::failed,
+      fmt::format("as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the same "
+                  "ones in the same order",
+                  call.number, call.team->name(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
+                  source, Operation::describe(note.what, note.count, note.root)));
+}
+
+// --- at the end of a run
+
+std::size_t Collectives::early() const {
+  std::size_t messages = 0;
+  for (const auto& [key, came] : early_) messages += came.size();
+  return messages;
+}
+
+std::string Collectives::unfinished() const {
+  if (descriptors_.empty() && early_.empty()) return {};
+  std::string text;
+  if (!descriptors_.empty()) {
+    const auto oldest = std::ranges::min_element(
+        descriptors_, {}, [](const auto& entry) { return std::pair(entry.first.call, entry.first.team); });
+    const Descriptor& one = *oldest->second;
+    const Call& call = one.call();
+    std::vector<std::uint32_t> missing;
+    one.add_missing(missing);
+    text = fmt::format("{} collectives on PE {} wait at the end of the run for what never comes: {}, number {} of {}",
+                       descriptors_.size(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
+                       call.number, call.team->name());
+    constexpr std::size_t listed_max = 8;
+    for (std::size_t i = 0; i < std::min(missing.size(), listed_max); ++i) {
+      text += fmt::format("{}{}", i == 0 ? ", for PE " : ", ", call.team->pe_of(missing[i]));
+    }
+    if (missing.size() > listed_max) text += fmt::format(" and {} others", missing.size() - listed_max);
+    if (descriptors_.size() > 1) text += ", and others";
+  }
+  if (!early_.empty()) {
+    const Early& one = early_.begin()->second.front();
+    text += fmt::format("{}{} messages on PE {} are for collectives that it has not called: {}, number {}, from PE {}",
+                        text.empty() ? "" : "; ", early(), pe_->id().value,
+                        Operation::describe(one.note.what, one.note.count, one.note.root), one.note.call, one.source);
+  }
+  return text;
+}
+
+// --- teams
+
+std::shared_ptr<TeamState> Collectives::make_team(const std::vector<std::size_t>& pes) {
+  const std::size_t world = pe_->size();
+  auto state = std::make_shared<TeamState>(TeamState{pe_, 0, nobody, std::uint32_t(pes.size()), {}});
+  std::vector<bool> is_there(world);
+  std::uint64_t hash = pes.size();
+  for (const std::size_t pe : pes) {
+    if (pe >= world) throw UsageError(fmt::format("a team's members are PEs: {} of 0 to {}", pe, world - 1));
+    if (is_there[pe]) throw UsageError(fmt::format("PE {} is twice in the list of a team", pe));
+    is_there[pe] = true;
+    if (pe == pe_->id()) state->rank = std::uint32_t(state->pes.size());
+    state->pes.push_back(std::uint32_t(pe));
+    hash = mix(hash, pe);
+  }
+  if (state->rank == nobody) {
+    throw UsageError(fmt::format("PE {} makes a team of which it is no member", pe_->id().value));
+  }
+  state->number = mix(hash, 1 + lists_[hash]++) | 1;
+  return state;
+}
+
+std::string TeamState::name() const {
+  if (pes.empty()) return "all PEs";
+  constexpr std::size_t listed_max = 8;
+  std::string text = "the team of PEs";
+  for (std::size_t i = 0; i < std::min(pes.size(), listed_max); ++i) text += fmt::format("{} {}", i == 0 ? "" : ",", pes[i]);
+  if (pes.size() > listed_max) text += fmt::format(" and {} others", pes.size() - listed_max);
+  return text;
+}
+
+}  // namespace headway::collective
+
+namespace headway {
+
+Team::Team(Pe& pe) : state_(collective::Collectives::of(pe).world()) {}
+Team::Team(Pe& pe, const std::vector<std::size_t>& pes) : state_(collective::Collectives::of(pe).make_team(pes)) {}
+
+PeId Team::pe(std::size_t rank) const {
+  if (rank >= size()) {
+    throw UsageError(fmt::format("a rank of a team is less than its size: {} of {} PEs", rank, size()));
+  }
+  return state_->pe_of(rank);
+}
+
+TeamRef::TeamRef(Pe& pe) : state_(&collective::Collectives::of(pe).world()) {}
+
+}  // namespace headway

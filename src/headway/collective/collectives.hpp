@@ -1,0 +1,81 @@
+/// The collectives that are under way on one PE, and how contributions to them arrive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/am/engine.hpp>
+#include <headway/collective/descriptor.hpp>
+#include <headway/collective/team.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace headway::collective {
+
+/// Of one PE. Contributions are messages of an aggregator of its own: those of many collectives share frames, quiescence
+/// and epochs count them, and what comes for a call that this PE has not made waits in a queue, towards HEADWAY_SPILL.
+///
+/// Programs that call none of it do not link it, and have one aggregator less.
+class Collectives final : public am::Extension, private Carrier {
+ public:
+  static Collectives& of(Pe& pe);
+  static std::unique_ptr<am::Extension> make(Pe& pe) { return std::make_unique<Collectives>(pe); }
+  explicit Collectives(Pe& pe);
+  ~Collectives() override;
+
+  std::string unfinished() const override;
+  void end() noexcept override;
+
+  const std::shared_ptr<TeamState>& world() const { return world_; }
+  std::shared_ptr<TeamState> make_team(const std::vector<std::size_t>& pes);
+
+  /// In the main program: waits until what handlers have sent beyond the budget is on its way, so that calls in a row
+  /// fill no memory. Handlers run meanwhile.
+  void make_room();
+  /// The next call of a team, with what it has to agree on.
+  Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment, std::size_t root,
+                 bool same_count = true);
+  /// It takes what has come for it, and goes on by itself from now on. Runs no handlers.
+  void start(std::unique_ptr<Descriptor> descriptor);
+
+  /// How many are under way here.
+  std::size_t size() const { return descriptors_.size(); }
+  /// How many messages wait for calls that this PE has not made.
+  std::size_t early() const;
+
+ private:
+  struct Key {
+    std::uint64_t team;
+    std::uint32_t call;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      return std::size_t((key.team ^ key.call * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> 16);
+    }
+  };
+  struct Early {
+    std::size_t source;
+    Note note;
+    std::size_t bytes;
+    std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), or nullptr
+  };
+  struct Mail;
+
+  void carry(std::size_t pe, const Note& note, Bytes bytes) override;
+  void take(std::size_t source, const Note& note, Bytes content);
+  void give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content);
+  void end_if_done(Descriptor& descriptor);
+  [[noreturn]] void fail_mismatch(const Call& call, std::size_t source, const Note& note);
+
+  Pe* pe_;
+  std::shared_ptr<TeamState> world_;
+  std::unordered_map<std::uint64_t, std::uint32_t> lists_;  // by the hash of a team's list: how many were made of it
+  std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash> descriptors_;
+  std::unordered_map<Key, std::vector<Early>, Hash> early_;
+  std::unique_ptr<Mail> mail_;  // last: its handler uses the others
+};
+
+}  // namespace headway::collective

@@ -1,0 +1,331 @@
+#include <algorithm>
+#include <headway/collective/descriptor.hpp>
+
+namespace headway::collective {
+
+void Descriptor::send(Carrier& carrier, std::uint32_t to, Word word, std::uint32_t segment, Bytes bytes) const {
+  const TeamState& team = *call_.team;
+  carrier.carry(team.pe_of(to),
+                {team.number, call_.count, call_.number, call_.what, call_.root, team.rank, segment, word}, bytes);
+}
+
+// --- trees
+
+TreeDescriptor::TreeDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered)
+    : Descriptor(std::move(call)), values_(std::move(values)), ordered_(ordered), climbs_(kind != Kind::broadcast) {
+  const TeamState& team = *call_.team;
+  // In the order of ranks only a tree from rank 0 folds; its result then goes on to the root.
+  const std::uint32_t top = ordered_ ? 0 : call_.root;
+  const TreePlace place = binomial_tree(team.rank, team.size, top);
+  if (climbs_) {
+    if (place.parent != nobody) up_to_.push_back({place.parent});
+    for (const std::uint32_t child : place.children) up_from_.push_back({child});
+  }
+  if (kind != Kind::reduce) {
+    if (place.parent != nobody) down_from_.push_back({place.parent});
+    for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) down_to_.push_back({*child});
+  } else if (top != call_.root) {
+    if (team.rank == top) down_to_.push_back({call_.root});
+    if (team.rank == call_.root) down_from_.push_back({top});
+  }
+  has_result_ = kind != Kind::reduce || team.rank == call_.root;
+  knows_count_ = call_.same_count || climbs_ || down_from_.empty();
+  if (knows_count_) know_segments();
+}
+
+void TreeDescriptor::know_segments() {
+  segments_ = segments_of(call_.count, call_.per_segment);
+  state_.resize(segments_);
+}
+
+void TreeDescriptor::start(Carrier& carrier) {
+  if (up_from_.empty() && up_to_.empty() && down_from_.empty()) {  // the source of a broadcast, or all there is
+    std::ranges::fill(state_, final);
+    finals_ = segments_;
+  }
+  pump_up(carrier);
+  for (Outlet& outlet : down_to_) pump_down(carrier, outlet);
+}
+
+void TreeDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
+  switch (note.word) {
+    case Word::up: return take_up(carrier, note, content);
+    case Word::down: return take_down(carrier, note, content);
+    case Word::up_taken: make_room(of_rank(up_to_, note.rank)); return pump_up(carrier);
+    case Word::down_taken: {
+      Outlet& outlet = of_rank(down_to_, note.rank);
+      make_room(outlet);
+      return pump_down(carrier, outlet);
+    }
+  }
+  throw FormatError("a message of a collective says what none says");
+}
+
+void TreeDescriptor::take_up(Carrier& carrier, const Note& note, Bytes content) {
+  const auto child = std::uint32_t(&of_rank(up_from_, note.rank) - up_from_.data());
+  require(note.segment < segments_ && state_[note.segment] < up_from_.size() && up_from_[child].taken < segments_,
+          "a contribution to a reduction is one too many");
+  if (ordered_ && state_[note.segment] != child) return hold(note.segment, child, content);
+  fold(carrier, note.segment, child, content);
+  if (ordered_ && holds_ != 0) fold_held(carrier, note.segment);
+  if (state_[note.segment] != up_from_.size()) return;
+  if (!up_to_.empty()) return pump_up(carrier);
+  state_[note.segment] = final;
+  ++finals_;
+  for (Outlet& outlet : down_to_) pump_down(carrier, outlet);
+}
+
+void TreeDescriptor::fold(Carrier& carrier, std::uint32_t segment, std::uint32_t child, Bytes content) {
+  values_->fold(part(segment), content);
+  ++state_[segment];
+  count_taken(carrier, up_from_[child], Word::up_taken, segments_);
+}
+
+void TreeDescriptor::hold(std::uint32_t segment, std::uint32_t child, Bytes content) {
+  require(child > state_[segment] && holds_ < up_from_.size() * window, "a contribution to a reduction is one too many");
+  auto place = std::ranges::find(held_, nobody, &Held::child);
+  if (place == held_.end()) place = held_.emplace(place);
+  place->segment = segment;
+  place->child = child;
+  place->bytes.assign(content.begin(), content.end());
+  ++holds_;
+}
+
+void TreeDescriptor::fold_held(Carrier& carrier, std::uint32_t segment) {
+  for (;;) {
+    const auto next = std::ranges::find_if(
+        held_, [&](const Held& held) { return held.child == state_[segment] && held.segment == segment; });
+    if (next == held_.end()) return;
+    fold(carrier, segment, next->child, next->bytes);
+    next->child = nobody;
+    --holds_;
+  }
+}
+
+void TreeDescriptor::take_down(Carrier& carrier, const Note& note, Bytes content) {
+  Inlet& source = of_rank(down_from_, note.rank);
+  if (!knows_count_) {
+    values_->resize(note.count);
+    call_.count = note.count;
+    call_.same_count = knows_count_ = true;
+    know_segments();
+  }
+  require(note.segment < segments_ && state_[note.segment] != final && (up_to_.empty() || note.segment < up_to_[0].sent),
+          "a result comes that cannot be");
+  values_->replace(part(note.segment), content);
+  state_[note.segment] = final;
+  ++finals_;
+  count_taken(carrier, source, Word::down_taken, segments_);
+  for (Outlet& outlet : down_to_) pump_down(carrier, outlet);
+}
+
+void TreeDescriptor::pump_up(Carrier& carrier) {
+  for (Outlet& outlet : up_to_) {
+    pump(
+        carrier, outlet, Word::up, segments_, [&](std::uint32_t s) { return state_[s] == up_from_.size(); },
+        [&](std::uint32_t s) { return values_->encoded(part(s)); });
+  }
+}
+
+void TreeDescriptor::pump_down(Carrier& carrier, Outlet& outlet) {
+  pump(
+      carrier, outlet, Word::down, segments_, [&](std::uint32_t s) { return state_[s] == final; },
+      [&](std::uint32_t s) { return values_->encoded(part(s)); });
+}
+
+bool TreeDescriptor::is_done() const {
+  const auto has_sent = [&](const Outlet& outlet) { return outlet.sent == segments_; };
+  if (!knows_count_ || !std::ranges::all_of(up_to_, has_sent)) return false;
+  const bool is_end = up_to_.empty() || !down_from_.empty();  // it learns the result
+  return (!is_end || finals_ == segments_) && std::ranges::all_of(down_to_, has_sent);
+}
+
+void TreeDescriptor::complete() { values_->complete(has_result_); }
+
+void TreeDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
+  for (const Inlet& child : up_from_) {
+    if (child.taken < segments_) ranks.push_back(child.rank);
+  }
+  if (!ranks.empty()) return;
+  for (const auto* outlets : {&up_to_, &down_to_}) {
+    for (const Outlet& outlet : *outlets) {
+      if (outlet.sent == outlet.limit) ranks.push_back(outlet.rank);
+    }
+  }
+  for (const Inlet& source : down_from_) {
+    if (!knows_count_ || source.taken < segments_) ranks.push_back(source.rank);
+  }
+}
+
+// --- scans
+
+namespace {
+
+TreePlace scan_place(const TeamState& team) { return binomial_tree(team.rank, team.size, 0); }
+
+}  // namespace
+
+std::size_t ScanDescriptor::sums(const TeamState& team) { return scan_place(team).children.size() + 1; }
+
+ScanDescriptor::ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix)
+    : Descriptor(std::move(call)), sums_(std::move(sums)), prefix_(std::move(prefix)),
+      segments_(segments_of(call_.count, call_.per_segment)), state_(segments_) {
+  const TreePlace place = scan_place(*call_.team);
+  if (place.parent != nobody) {
+    up_to_.push_back({place.parent});
+    down_from_.push_back({place.parent});
+  }
+  for (const std::uint32_t child : place.children) {
+    up_from_.push_back({child});
+    down_to_.push_back({child});
+  }
+}
+
+void ScanDescriptor::start(Carrier& carrier) {
+  if (up_from_.empty()) {
+    for (std::uint32_t segment = 0; segment < segments_; ++segment) end_up(segment);
+  }
+  pump(carrier);
+}
+
+void ScanDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
+  switch (note.word) {
+    case Word::up: {
+      Inlet& child = of_rank(up_from_, note.rank);
+      require(note.segment < segments_ && state_[note.segment] < up_from_.size() && child.taken < segments_,
+              "a contribution to a scan is one too many");
+      sums_[std::size_t(&child - up_from_.data()) + 1]->replace(part(note.segment), content);
+      count_taken(carrier, child, Word::up_taken, segments_);
+      if (++state_[note.segment] == up_from_.size()) end_up(note.segment);
+      break;
+    }
+    case Word::down: {
+      Inlet& parent = of_rank(down_from_, note.rank);
+      require(note.segment < up_to_[0].sent && state_[note.segment] != final, "the prefix of a scan comes that cannot be");
+      take_prefix(note.segment, content);
+      count_taken(carrier, parent, Word::down_taken, segments_);
+      break;
+    }
+    case Word::up_taken: make_room(of_rank(up_to_, note.rank)); break;
+    case Word::down_taken: make_room(of_rank(down_to_, note.rank)); break;
+    default: throw FormatError("a message of a collective says what none says");
+  }
+  pump(carrier);
+}
+
+/// All children's are there.
+void ScanDescriptor::end_up(std::uint32_t segment) {
+  for (std::size_t i = 1; i < sums_.size(); ++i) {
+    sums_[i]->fold_before(part(segment), sums_[i - 1]->encoded(part(segment)));
+  }
+  if (!up_to_.empty()) return;
+  state_[segment] = final;  // nothing lies before rank 0
+  ++finals_;
+}
+
+void ScanDescriptor::take_prefix(std::uint32_t segment, Bytes prefix) {
+  if (prefix_) prefix_->replace(part(segment), prefix);
+  // The last sum is what went up; where there are children nobody needs it any more.
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, down_to_.size()); ++i) {
+    sums_[i]->fold_before(part(segment), prefix);
+  }
+  state_[segment] = final;
+  ++finals_;
+}
+
+void ScanDescriptor::pump(Carrier& carrier) {
+  for (Outlet& outlet : up_to_) {
+    Descriptor::pump(
+        carrier, outlet, Word::up, segments_, [&](std::uint32_t s) { return state_[s] == up_from_.size(); },
+        [&](std::uint32_t s) { return sums_.back()->encoded(part(s)); });
+  }
+  for (std::size_t i = 0; i < down_to_.size(); ++i) {
+    Descriptor::pump(
+        carrier, down_to_[i], Word::down, segments_, [&](std::uint32_t s) { return state_[s] == final; },
+        [&](std::uint32_t s) { return sums_[i]->encoded(part(s)); });
+  }
+}
+
+bool ScanDescriptor::is_done() const {
+  return finals_ == segments_ && std::ranges::all_of(down_to_, [&](const Outlet& o) { return o.sent == segments_; });
+}
+
+void ScanDescriptor::complete() { (prefix_ ? *prefix_ : *sums_[0]).complete(true); }
+
+void ScanDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
+  for (const Inlet& child : up_from_) {
+    if (child.taken < segments_) ranks.push_back(child.rank);
+  }
+  if (!ranks.empty()) return;
+  for (const Inlet& parent : down_from_) {
+    if (parent.taken < segments_) ranks.push_back(parent.rank);
+  }
+  for (const Outlet& child : down_to_) {
+    if (child.sent == child.limit) ranks.push_back(child.rank);
+  }
+}
+
+// --- blocks
+
+BlocksDescriptor::BlocksDescriptor(Call call, Kind kind, std::unique_ptr<Blocks> blocks)
+    : Descriptor(std::move(call)), blocks_(std::move(blocks)), segments_(segments_of(call_.count, call_.per_segment)) {
+  const TeamState& team = *call_.team;
+  if (kind == Kind::all_to_all) {
+    for (std::uint32_t i = 1; i < team.size; ++i) to_.push_back({(team.rank + i) % team.size});
+  } else if (team.rank != call_.root) {
+    to_.push_back({call_.root});
+  }
+  if (kind == Kind::all_to_all || team.rank == call_.root) {
+    for (std::uint32_t rank = 0; rank < team.size; ++rank) from_.push_back({rank});
+    missing_ = team.size - 1;
+  }
+  unsent_ = std::uint32_t(to_.size());
+}
+
+void BlocksDescriptor::start(Carrier& carrier) {
+  for (Outlet& outlet : to_) pump_to(carrier, outlet);
+}
+
+void BlocksDescriptor::pump_to(Carrier& carrier, Outlet& outlet) {
+  const std::uint32_t before = outlet.sent;
+  pump(
+      carrier, outlet, Word::up, segments_, [](std::uint32_t) { return true; },
+      [&](std::uint32_t s) { return blocks_->encoded(outlet.rank, part(s)); });
+  if (before < segments_ && outlet.sent == segments_) --unsent_;
+}
+
+void BlocksDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
+  if (note.word == Word::up_taken) {
+    Outlet& outlet = outlet_to(note.rank);
+    make_room(outlet);
+    return pump_to(carrier, outlet);
+  }
+  const std::uint32_t segments = segments_of(note.count, call_.per_segment);
+  require(note.word == Word::up && note.rank < from_.size() && note.rank != call_.team->rank,
+          "a message of a collective comes from a member that has none to send");
+  Inlet& source = from_[note.rank];
+  require(note.segment < segments && source.taken < segments, "a block is one too many");
+  blocks_->take(note.rank, note.count, part(note.segment, note.count, call_.per_segment), content);
+  count_taken(carrier, source, Word::up_taken, segments);
+  if (source.taken == segments) --missing_;
+}
+
+Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
+  const TeamState& team = *call_.team;
+  const std::size_t at = to_.size() == 1 ? 0 : (rank + team.size - team.rank - 1) % team.size;
+  require(at < to_.size() && to_[at].rank == rank, "a message of a collective comes from a member that has none to send");
+  return to_[at];
+}
+
+void BlocksDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
+  if (missing_ != 0) {
+    for (const Inlet& source : from_) {
+      if (source.taken == 0 && source.rank != call_.team->rank) ranks.push_back(source.rank);
+    }
+  }
+  for (const Outlet& outlet : to_) {
+    if (outlet.sent == outlet.limit && outlet.sent < segments_) ranks.push_back(outlet.rank);
+  }
+}
+
+}  // namespace headway::collective

@@ -1,0 +1,245 @@
+/// One call of a collective on one PE: what it has, what is missing, and what goes where when something comes.
+///
+/// How contributions arrive is not its business: whoever has one for it calls take(). Nothing here waits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/collective/operation.hpp>
+#include <headway/collective/team.hpp>
+#include <headway/collective/tree.hpp>
+#include <headway/collective/values.hpp>
+#include <memory>
+#include <vector>
+
+namespace headway::collective {
+
+/// What a segment is on its way.
+enum class Word : std::uint32_t { up, up_taken, down, down_taken };
+
+/// What travels with each segment; `taken` words have none.
+struct Note {
+  std::uint64_t team;
+  std::uint64_t count;    // of elements, of the whole vector or block
+  std::uint32_t call;     // how many the team's members had called before
+  std::uint32_t what;     // Operation::number()
+  std::uint32_t root;     // a rank
+  std::uint32_t rank;     // of who sends it
+  std::uint32_t segment;
+  Word word;
+};
+static_assert(sizeof(Note) == 40);
+
+/// A call on this PE.
+struct Call {
+  std::shared_ptr<TeamState> team;
+  std::uint64_t count;      // of elements that this PE gives or takes
+  std::size_t per_segment;  // likewise
+  std::uint32_t number;     // how many were called before on this team
+  std::uint32_t what;       // Operation::number()
+  std::uint32_t root;       // a rank
+  bool same_count;          // as with all that it meets
+};
+
+/// Where a descriptor's segments go.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  /// Never waits, and runs no handler. `bytes` are copied, or sent, when it returns.
+  virtual void carry(std::size_t pe, const Note& note, Bytes bytes) = 0;
+};
+
+/// Of a vector of several segments at most so many are on their way to one PE and not taken.
+inline constexpr std::uint32_t window = 8;
+
+class Descriptor {
+ public:
+  explicit Descriptor(Call call) : call_(std::move(call)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  virtual ~Descriptor() = default;
+
+  const Call& call() const { return call_; }
+
+  /// What this PE has given goes its way.
+  virtual void start(Carrier& carrier) = 0;
+  /// FormatError for what no member sends.
+  virtual void take(Carrier& carrier, const Note& note, Bytes content) = 0;
+  /// Whether nothing is left to come or to be sent.
+  virtual bool is_done() const = 0;
+  /// Completes the future of one that is done.
+  virtual void complete() = 0;
+  /// Adds the ranks whose contributions are missing.
+  virtual void add_missing(std::vector<std::uint32_t>& ranks) const = 0;
+
+ protected:
+  /// Segments on their way to one member.
+  struct Outlet {
+    std::uint32_t rank;
+    std::uint32_t sent = 0;
+    std::uint32_t limit = window;  // sent <= limit, sent - taken there <= window
+  };
+  /// Segments from one member.
+  struct Inlet {
+    std::uint32_t rank;
+    std::uint32_t taken = 0;
+  };
+
+  static std::uint32_t segments_of(std::size_t count, std::size_t per_segment) {
+    return count <= per_segment ? 1 : std::uint32_t((count - 1) / per_segment + 1);
+  }
+  static Part part(std::uint32_t segment, std::size_t count, std::size_t per_segment) {
+    const std::size_t first = segment * per_segment;
+    return {first, std::min(per_segment, count - first)};
+  }
+  Part part(std::uint32_t segment) const { return part(segment, call_.count, call_.per_segment); }
+
+  void send(Carrier& carrier, std::uint32_t to, Word word, std::uint32_t segment, Bytes bytes) const;
+  /// Sends what is ready(segment), as bytes(segment), in ascending order, as far as `outlet` may.
+  template <class Ready, class GetBytes>
+  void pump(Carrier& carrier, Outlet& outlet, Word word, std::uint32_t segments, Ready ready, GetBytes bytes) const {
+    while (outlet.sent < segments && outlet.sent < outlet.limit && ready(outlet.sent)) {
+      const std::uint32_t segment = outlet.sent++;
+      send(carrier, outlet.rank, word, segment, bytes(segment));
+    }
+  }
+  /// Of so many segments one more was taken: tells who sends them where that makes room, half a window at a time. Who has
+  /// sent the last one has been told all.
+  void count_taken(Carrier& carrier, Inlet& inlet, Word word, std::uint32_t segments) const {
+    constexpr std::uint32_t step = window / 2;
+    if (++inlet.taken % step == 0 && inlet.taken - step + window < segments) send(carrier, inlet.rank, word, 0, {});
+  }
+  static void make_room(Outlet& outlet) { outlet.limit += window / 2; }
+
+  /// FormatError if there is none.
+  template <class Ends>
+  static auto& of_rank(Ends& ends, std::uint32_t rank) {
+    for (auto& end : ends) {
+      if (end.rank == rank) return end;
+    }
+    throw FormatError("a message of a collective comes from a member that has none to send");
+  }
+  static void require(bool holds, const char* what) {
+    if (!holds) throw FormatError(what);
+  }
+
+  Call call_;
+};
+
+/// Contributions that climb a tree and are folded, a result that comes down one, or both.
+///
+///     up:    segment: own value -- fold of each child's --> complete --> to the parent | final, at the root
+///     down:  segment: final, at the source or when it comes --> to those below
+class TreeDescriptor final : public Descriptor {
+ public:
+  /// `ordered`: children are folded in their order.
+  TreeDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered);
+
+  void start(Carrier& carrier) override;
+  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  bool is_done() const override;
+  void complete() override;
+  void add_missing(std::vector<std::uint32_t>& ranks) const override;
+
+ private:
+  /// One that came before its turn.
+  struct Held {
+    std::uint32_t segment = 0, child = nobody;  // nobody: free
+    std::vector<std::byte> bytes;
+  };
+  static constexpr std::uint32_t final = ~std::uint32_t(0);
+
+  void take_up(Carrier& carrier, const Note& note, Bytes content);
+  void take_down(Carrier& carrier, const Note& note, Bytes content);
+  void fold(Carrier& carrier, std::uint32_t segment, std::uint32_t child, Bytes content);
+  void hold(std::uint32_t segment, std::uint32_t child, Bytes content);
+  void fold_held(Carrier& carrier, std::uint32_t segment);
+  void pump_up(Carrier& carrier);
+  void pump_down(Carrier& carrier, Outlet& outlet);
+  void know_segments();
+
+  std::unique_ptr<Values> values_;
+  bool ordered_, climbs_, has_result_, knows_count_;
+  std::uint32_t segments_ = 0;
+  std::vector<Outlet> up_to_, down_to_;    // up_to_: the parent, if any
+  std::vector<Inlet> up_from_, down_from_;  // down_from_: one at most
+  std::vector<std::uint32_t> state_;       // of each segment: how many children are folded, or `final`
+  std::uint32_t finals_ = 0;
+  std::vector<Held> held_;
+  std::size_t holds_ = 0;  // of them in use
+};
+
+/// Prefixes over the ranks, along one tree: up, each member keeps what lies before each child of what it and its children
+/// have; down, it learns what lies before itself, and so before each of them.
+///
+///     sums_[0] = own, sums_[i] = op(sums_[i - 1], child i - 1)      up: the last of them to the parent
+///     down: sums_[i] = op(prefix, sums_[i]), to child i; sums_[0] is the inclusive scan, `prefix` the exclusive one
+class ScanDescriptor final : public Descriptor {
+ public:
+  /// How many sums a member has.
+  static std::size_t sums(const TeamState& team);
+  /// `sums` all of the call's count, the first with this PE's elements. `prefix`: its first value for an exclusive scan, or
+  /// nullptr.
+  ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix);
+
+  void start(Carrier& carrier) override;
+  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  bool is_done() const override;
+  void complete() override;
+  void add_missing(std::vector<std::uint32_t>& ranks) const override;
+
+ private:
+  static constexpr std::uint32_t final = ~std::uint32_t(0);
+
+  void end_up(std::uint32_t segment);
+  void take_prefix(std::uint32_t segment, Bytes prefix);
+  void pump(Carrier& carrier);
+
+  std::vector<std::unique_ptr<Values>> sums_;
+  std::unique_ptr<Values> prefix_;
+  std::uint32_t segments_;
+  std::vector<Outlet> up_to_, down_to_;
+  std::vector<Inlet> up_from_, down_from_;
+  std::vector<std::uint32_t> state_;  // as in TreeDescriptor
+  std::uint32_t finals_ = 0;
+};
+
+/// Blocks of a call, by rank, whatever their type.
+class Blocks {
+ public:
+  Blocks() = default;
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  virtual ~Blocks() = default;
+
+  /// Part of the block that goes to `rank`. Valid until the next call.
+  virtual Bytes encoded(std::uint32_t rank, Part part) = 0;
+  /// Part of the block, of `count` elements, that has come from `rank`.
+  virtual void take(std::uint32_t rank, std::uint64_t count, Part part, Bytes bytes) = 0;
+  virtual void complete() = 0;
+};
+
+/// Blocks that go straight from member to member, unchanged.
+class BlocksDescriptor final : public Descriptor {
+ public:
+  /// `call.count` is that of one block.
+  BlocksDescriptor(Call call, Kind kind, std::unique_ptr<Blocks> blocks);
+
+  void start(Carrier& carrier) override;
+  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  bool is_done() const override { return unsent_ == 0 && missing_ == 0; }
+  void complete() override { blocks_->complete(); }
+  void add_missing(std::vector<std::uint32_t>& ranks) const override;
+
+ private:
+  void pump_to(Carrier& carrier, Outlet& outlet);
+  Outlet& outlet_to(std::uint32_t rank);
+
+  std::unique_ptr<Blocks> blocks_;
+  std::uint32_t segments_;
+  std::vector<Outlet> to_;  // all_to_all: first the next rank, and so on round
+  std::vector<Inlet> from_;  // by rank
+  std::uint32_t unsent_ = 0, missing_ = 0;
+};
+
+}  // namespace headway::collective

@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include <headway/collective/operation.hpp>
+
+namespace headway::collective {
+namespace {
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::reduce: return "reduce";
+    case Kind::allreduce: return "allreduce";
+    case Kind::broadcast: return "broadcast";
+    case Kind::barrier: return "barrier";
+    case Kind::scan: return "scan";
+    case Kind::exclusive_scan: return "exclusive_scan";
+    case Kind::gather: return "gather";
+    case Kind::all_to_all: return "all_to_all";
+  }
+  return "none";
+}
+
+bool has_root(Kind kind) { return kind == Kind::reduce || kind == Kind::broadcast || kind == Kind::gather; }
+
+}  // namespace
+
+std::string Operation::describe(std::uint32_t number, std::uint64_t count, std::uint32_t root) {
+  const bool ordered = (number & 1) != 0;
+  const Operation* operation = first_;
+  while (operation != nullptr && operation->number_ != (number & ~1u)) operation = operation->next_;
+  if (operation == nullptr) return "none that this program has";
+  if (operation->kind_ == Kind::barrier) return "barrier";
+  std::string text = fmt::format("{} of {} {}", name_of(operation->kind_), count, operation->type_());
+  if (operation->op_ != nullptr) text += fmt::format(" with {}", operation->op_());
+  if (ordered) text += ", ordered";
+  if (has_root(operation->kind_)) text += fmt::format(", root {}", root);
+  return text;
+}
+
+}  // namespace headway::collective

@@ -1,0 +1,59 @@
+/// What the members of a team must agree on when they call a collective, as a number and as text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/invoke.hpp>
+#include <string>
+#include <type_traits>
+
+namespace headway::collective {
+
+enum class Kind : std::uint8_t { reduce, allreduce, broadcast, barrier, scan, exclusive_scan, gather, all_to_all };
+
+/// Stands for the operator of what combines nothing.
+struct NoOperator {};
+
+/// A kind of collective for a type of elements and a type of operator. There is one for each that the program can call,
+/// from before it starts: what a PE names by number any other can describe.
+class Operation {
+ public:
+  Operation(Kind kind, std::uint32_t number, std::string (*type)(), std::string (*op)())
+      : kind_(kind), number_(number), type_(type), op_(op), next_(first_) {
+    first_ = this;
+  }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  /// What travels. Different for different operations, but for one in 2^31; bit 0 is for `ordered`.
+  std::uint32_t number(bool ordered = false) const { return number_ | std::uint32_t(ordered); }
+
+  /// "reduce of 5 double with std::plus<void>, ordered, root 2".
+  static std::string describe(std::uint32_t number, std::uint64_t count, std::uint32_t root);
+
+ private:
+  static inline constinit const Operation* first_ = nullptr;
+
+  Kind kind_;
+  std::uint32_t number_;
+  std::string (*type_)();
+  std::string (*op_)();  // nullptr: none
+  const Operation* next_;
+};
+
+/// Operators are told apart by the names of their types: two closures with the same parameters, written in one function,
+/// are not, nor are two functions of one type.
+template <Kind kind, class T, class Op = NoOperator>
+struct OperationOf {
+  static constexpr std::uint32_t number = [] {
+    std::uint64_t hash = 0xcbf29ce484222325 ^ std::uint64_t(kind);  // FNV-1a
+    for (const char c : aggregate::pretty_name<T, Op>()) hash = (hash ^ std::uint8_t(c)) * 0x100000001b3;
+    return std::uint32_t(((hash * 0x9e3779b97f4a7c15) >> 32) & ~std::uint64_t(1));
+  }();
+  static const Operation operation;
+};
+template <Kind kind, class T, class Op>
+const Operation OperationOf<kind, T, Op>::operation{kind, number, &aggregate::type_name<T>,
+                                                     std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>};
+
+}  // namespace headway::collective

@@ -1,0 +1,67 @@
+/// Some of the PEs, in an order of their own, that call collectives together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/am/pe.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace headway {
+
+namespace collective {
+
+/// One PE's part of a team.
+struct TeamState {
+  Pe* pe;
+  std::uint64_t number;            // the same on all members; 0: all PEs
+  std::uint32_t rank, size;
+  std::vector<std::uint32_t> pes;  // by rank; empty: each PE has its number as its rank
+  std::uint32_t calls = 0;         // how many collectives this PE has called on it
+
+  /// For messages to people.
+  std::string name() const;
+  std::size_t pe_of(std::size_t rank_of_it) const { return pes.empty() ? rank_of_it : pes[rank_of_it]; }
+};
+
+}  // namespace collective
+
+/// Members of a team have ranks, from 0 on; a PE may be in many. Collectives of one team are matched by the order in
+/// which each member calls them, those of different teams are independent. It may be copied, and destroyed while
+/// collectives are under way. It belongs to the thread of its PE.
+class Team {
+ public:
+  /// All PEs, each with its number as its rank.
+  explicit Team(Pe& pe);
+  /// `pes` has the PEs by rank. Every member, and nobody else, makes the team from the same list; teams of equal lists
+  /// are different ones, in the order in which they are made. Sends nothing. UsageError for a list that does not hold
+  /// this PE, or holds one twice, or one that is none.
+  Team(Pe& pe, const std::vector<std::size_t>& pes);
+
+  std::size_t rank() const { return state_->rank; }
+  std::size_t size() const { return state_->size; }
+  /// UsageError for a rank out of range.
+  PeId pe(std::size_t rank) const;
+
+ private:
+  friend class TeamRef;
+  std::shared_ptr<collective::TeamState> state_;
+};
+
+/// Whom a collective is for: a Team, or a Pe, which stands for all of them. An argument only, it keeps nothing alive.
+class TeamRef {
+ public:
+  TeamRef(Pe& pe);
+  TeamRef(const Team& team) : state_(&team.state_) {}
+
+  Pe& pe() const { return *(*state_)->pe; }
+  const std::shared_ptr<collective::TeamState>& state() const { return *state_; }
+  std::size_t rank() const { return (*state_)->rank; }
+  std::size_t size() const { return (*state_)->size; }
+
+ private:
+  const std::shared_ptr<collective::TeamState>* state_;
+};
+
+}  // namespace headway

@@ -1,0 +1,218 @@
+/// The elements of one call on one PE: running result and operator, whatever their types.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <headway/am/future.hpp>
+#include <headway/base/format_error.hpp>
+#include <headway/base/sendable.hpp>
+#include <headway/base/serialize.hpp>
+#include <headway/collective/operation.hpp>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace headway::collective {
+
+/// So much of a large vector travels in one message.
+inline constexpr std::size_t segment_bytes = std::size_t(32) << 10;
+
+/// Consecutive elements.
+struct Part {
+  std::size_t first, count;
+};
+
+using Bytes = std::span<const std::byte>;
+
+/// What descriptors know of it. Bytes are those of a part's elements as they travel; FormatError where they cannot be.
+class Values {
+ public:
+  Values() = default;
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+  virtual ~Values() = default;
+
+  /// running = op(running, other), element by element.
+  virtual void fold(Part part, Bytes other) = 0;
+  /// running = op(other, running).
+  virtual void fold_before(Part part, Bytes other) = 0;
+  virtual void replace(Part part, Bytes other) = 0;
+  /// Valid until the next call.
+  virtual Bytes encoded(Part part) = 0;
+  /// Where who receives does not know how many there are.
+  virtual void resize(std::size_t count) = 0;
+  /// Completes the future. `has_result`: the running result is the outcome for this PE.
+  virtual void complete(bool has_result) = 0;
+};
+
+template <class T>
+T load(const std::byte* from) {
+  if constexpr (std::is_default_constructible_v<T>) {
+    T value;
+    std::memcpy(static_cast<void*>(&value), from, sizeof value);
+    return value;
+  } else {
+    std::array<std::byte, sizeof(T)> bytes;
+    std::memcpy(bytes.data(), from, sizeof bytes);
+    return std::bit_cast<T>(bytes);
+  }
+}
+
+/// Elements as they travel: FixedSize ones as they lie in memory, others serialized, one after the other.
+template <class T>
+class Codec {
+ public:
+  /// Elements of a message of a large vector.
+  static constexpr std::size_t per_segment = sizeof(T) >= segment_bytes ? 1 : segment_bytes / sizeof(T);
+
+  Bytes encode(std::span<const T> values) {
+    if constexpr (FixedSize<T>) {
+      return std::as_bytes(values);
+    } else {
+      std::size_t bytes = 0;
+      for (const T& value : values) bytes += serialized_bytes(value);
+      scratch_.resize(bytes);
+      std::byte* at = scratch_.data();
+      for (const T& value : values) at = serialize(at, value);
+      return scratch_;
+    }
+  }
+
+  /// Calls take(i, element) for each of `count`.
+  template <class Take>
+  static void decode(Bytes bytes, std::size_t count, Take take) {
+    if constexpr (FixedSize<T>) {
+      if (bytes.size() != count * sizeof(T)) throw FormatError("a contribution has another length than its elements");
+      for (std::size_t i = 0; i < count; ++i) take(i, load<T>(bytes.data() + i * sizeof(T)));
+    } else {
+      ByteReader reader(bytes);
+      for (std::size_t i = 0; i < count; ++i) take(i, deserialize<T>(reader));
+      if (reader.remaining() != 0) throw FormatError("a contribution is longer than its elements");
+    }
+  }
+
+  static void decode_into(std::span<T> values, Bytes bytes) {
+    if constexpr (FixedSize<T>) {
+      if (bytes.size() != values.size_bytes()) throw FormatError("a contribution has another length than its elements");
+      if (!bytes.empty()) std::memcpy(static_cast<void*>(values.data()), bytes.data(), bytes.size());
+    } else {
+      decode(bytes, values.size(), [&](std::size_t i, T&& value) { values[i] = std::move(value); });
+    }
+  }
+
+ private:
+  struct Nothing {};
+  [[no_unique_address]] std::conditional_t<FixedSize<T>, Nothing, std::vector<std::byte>> scratch_;
+};
+
+// --- where the elements lie, and who waits for them
+
+/// A copy of the caller's; the future has the vector, empty where there is no result.
+template <class T>
+struct OwnedVector {
+  std::vector<T> values;
+  Promise<std::vector<T>> promise;
+
+  std::span<T> span() { return values; }
+  void resize(std::size_t count) {
+    if constexpr (std::is_default_constructible_v<T>) {
+      values.resize(count);
+    } else if (values.size() != count) {
+      throw FormatError("elements that cannot be made by default come where none were given");
+    }
+  }
+  void complete(bool has_result) {
+    if (!has_result) values.clear();
+    promise.set(std::move(values));
+  }
+};
+
+/// One value, on every PE.
+template <class T>
+struct OwnedValue {
+  T value;
+  Promise<T> promise;
+
+  std::span<T> span() { return {&value, 1}; }
+  void resize(std::size_t count) {
+    if (count != 1) throw FormatError("several values come where one was given");
+  }
+  void complete(bool) { promise.set(std::move(value)); }
+};
+
+/// One value, where there is a result.
+template <class T>
+struct RootValue {
+  T value;
+  Promise<std::optional<T>> promise;
+
+  std::span<T> span() { return {&value, 1}; }
+  void resize(std::size_t) {}
+  void complete(bool has_result) { promise.set(has_result ? std::optional<T>(std::move(value)) : std::nullopt); }
+};
+
+/// The caller's own memory, until the future is ready.
+template <class T>
+struct Borrowed {
+  std::span<T> values;
+  Promise<> promise;
+
+  std::span<T> span() { return values; }
+  void resize(std::size_t count) {
+    if (count != values.size()) throw FormatError("as many elements come as were not given");
+  }
+  void complete(bool) { promise.set(); }
+};
+
+/// What nobody waits for.
+template <class T>
+struct Intermediate {
+  std::vector<T> values;
+
+  std::span<T> span() { return values; }
+  void resize(std::size_t) {}
+  void complete(bool) {}
+};
+
+/// Values of a type.
+template <class T, class Op, class Place>
+class ValuesOf final : public Values {
+ public:
+  ValuesOf(Op op, Place place) : op_(op), place_(std::move(place)) {}
+  Place& place() { return place_; }
+
+  void fold(Part part, Bytes other) override {
+    if constexpr (!std::is_same_v<Op, NoOperator>) {
+      T* const running = of(part).data();
+      Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
+        running[i] = op_(std::as_const(running[i]), std::as_const(value));
+      });
+    }
+  }
+  void fold_before(Part part, Bytes other) override {
+    if constexpr (!std::is_same_v<Op, NoOperator>) {
+      T* const running = of(part).data();
+      Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
+        running[i] = op_(std::as_const(value), std::as_const(running[i]));
+      });
+    }
+  }
+  void replace(Part part, Bytes other) override { Codec<T>::decode_into(of(part), other); }
+  Bytes encoded(Part part) override { return codec_.encode(of(part)); }
+  void resize(std::size_t count) override { place_.resize(count); }
+  void complete(bool has_result) override { place_.complete(has_result); }
+
+ private:
+  std::span<T> of(Part part) { return place_.span().subspan(part.first, part.count); }
+
+  [[no_unique_address]] Op op_;
+  Place place_;
+  [[no_unique_address]] Codec<T> codec_;
+};
+
+}  // namespace headway::collective
