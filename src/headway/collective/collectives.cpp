@@ -5,6 +5,7 @@
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/base/error.hpp>
 #include <headway/collective/collectives.hpp>
+#include <headway/collective/gather.hpp>
 #include <utility>
 
 namespace headway::collective {
@@ -111,6 +112,11 @@ void Collectives::fail_mismatch(const Call& call, std::size_t source, const Note
                   "ones in the same order",
                   call.number, call.team->name(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
                   source, Operation::describe(note.what, note.count, note.root)));
+}
+
+void require_equal_blocks(std::size_t elements, std::size_t members) {
+  if (elements % members == 0) return;
+  throw UsageError(fmt::format("all_to_all() of {} elements, which are no {} blocks of equal length", elements, members));
 }
 
 // --- at the end of a run

@@ -1,0 +1,75 @@
+/// Prefixes over the ranks of a team, which nobody waits for.
+#pragma once
+
+#include <headway/collective/reduce.hpp>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace headway {
+
+namespace collective {
+
+/// `init` points to an Element<Given> in an exclusive scan.
+template <Kind kind, class Given, class Op>
+auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Given>* init) {
+  using T = Element<Given>;
+  using Result = std::conditional_t<is_span<Given>, OwnedVector<T>, OwnedValue<T>>;
+  using Outcome = ValuesOf<T, Op, Result>;
+  using Sum = ValuesOf<T, Op, Intermediate<T>>;
+  Pe& pe = team.pe();
+  Collectives& all = Collectives::of(pe);
+  all.make_room();
+
+  const std::vector<T> own = copy_of(given);
+  const bool exclusive = kind == Kind::exclusive_scan;
+  Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(), own.size(), per_segment<T>, 0);
+  decltype(Result::promise) promise(pe);
+  auto future = promise.future();
+  std::unique_ptr<Values> outcome;
+  if constexpr (is_span<Given>) {
+    outcome = std::make_unique<Outcome>(
+        op, Result{exclusive ? std::vector<T>(own.size(), *init) : own, std::move(promise)});
+  } else {
+    outcome = std::make_unique<Outcome>(op, Result{exclusive ? *init : given, std::move(promise)});
+  }
+
+  std::vector<std::unique_ptr<Values>> sums;
+  for (std::size_t i = 0; i < ScanDescriptor::sums(*call.team); ++i) {
+    sums.push_back(!exclusive && i == 0 ? std::move(outcome) : std::make_unique<Sum>(op, Intermediate<T>{own}));
+  }
+  if (exclusive && team.rank() == 0) {  // nobody comes before it: what it passes on begins with `init`
+    for (T& value : static_cast<Sum&>(*sums[0]).place().values) value = op(*init, std::as_const(value));
+  }
+  all.start(std::make_unique<ScanDescriptor>(std::move(call), std::move(sums), std::move(outcome)));
+  return future;
+}
+
+}  // namespace collective
+
+/// On each member op(op(v0, v1), ...) over the elements of the ranks up to its own, itself included, in their order:
+/// Future<std::vector<T>> for a span, Future<T> for a value. The operator need not commute, and the brackets are the same in
+/// every run. Otherwise as reduce().
+template <class Given, class Op>
+auto scan(TeamRef team, Given&& given, Op op) {
+  am::require_named_arguments<Given>();
+  if constexpr (collective::require_elements<Given>()) {
+    if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
+      return collective::start_scan<collective::Kind::scan>(team, std::as_const(given), op, nullptr);
+    }
+  }
+}
+
+/// The same of the ranks before its own, `init` first: on rank 0 that is `init`, which counts there alone.
+template <class Given, class Op>
+auto exclusive_scan(TeamRef team, Given&& given, const collective::Element<Given>& init, Op op) {
+  am::require_named_arguments<Given>();
+  if constexpr (collective::require_elements<Given>()) {
+    if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
+      return collective::start_scan<collective::Kind::exclusive_scan>(team, std::as_const(given), op, &init);
+    }
+  }
+}
+
+}  // namespace headway
