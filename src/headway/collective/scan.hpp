@@ -40,7 +40,7 @@ auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Gi
     sums.push_back(!exclusive && i == 0 ? std::move(outcome) : std::make_unique<Sum>(op, Intermediate<T>{own}));
   }
   if (exclusive && team.rank() == 0) {  // nobody comes before it: what it passes on begins with `init`
-    for (T& value : static_cast<Sum&>(*sums[0]).place().values) value = op(*init, std::as_const(value));
+    for (T& value : static_cast<Sum&>(*sums[0]).place().values) value = static_cast<T>(op(*init, std::as_const(value)));
   }
   all.start(std::make_unique<ScanDescriptor>(std::move(call), std::move(sums), std::move(outcome)));
   return future;

@@ -190,7 +190,7 @@ class ValuesOf final : public Values {
     if constexpr (!std::is_same_v<Op, NoOperator>) {
       T* const running = of(part).data();
       Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
-        running[i] = op_(std::as_const(running[i]), std::as_const(value));
+        running[i] = static_cast<T>(op_(std::as_const(running[i]), std::as_const(value)));
       });
     }
   }
@@ -198,7 +198,7 @@ class ValuesOf final : public Values {
     if constexpr (!std::is_same_v<Op, NoOperator>) {
       T* const running = of(part).data();
       Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
-        running[i] = op_(std::as_const(value), std::as_const(running[i]));
+        running[i] = static_cast<T>(op_(std::as_const(value), std::as_const(running[i])));
       });
     }
   }
