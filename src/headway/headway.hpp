@@ -12,6 +12,9 @@
 #include <headway/am/task.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/collective/allreduce.hpp>
+#include <headway/collective/gather.hpp>
+#include <headway/collective/reduce.hpp>
+#include <headway/collective/scan.hpp>
 #include <headway/global/array.hpp>
 #include <headway/global/memory.hpp>
 #include <headway/rma/pooled_array.hpp>

@@ -87,8 +87,8 @@ std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t fram
   const std::size_t bytes = align_up(frame_bytes, 64);
   if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
     throw UsageError(fmt::format(
-        "messages that PE {} cannot handle yet, of epochs that it has not begun or for aggregators that it has "
-        "not made, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+        "messages that PE {} cannot handle yet, of epochs that it has not begun, or for aggregators that it has "
+        "not made or collectives that it has not called, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
         endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source, format_bytes(spill_bytes_max_)));
   }
   std::byte* memory = spill_memory_.allocate(bytes);

@@ -27,7 +27,8 @@ struct Collectives::Mail {
 Collectives& Collectives::of(Pe& pe) { return static_cast<Collectives&>(pe.engine().extension(extension)); }
 
 Collectives::Collectives(Pe& pe)
-    : pe_(&pe), world_(std::make_shared<TeamState>(TeamState{&pe, 0, std::uint32_t(pe.id()), std::uint32_t(pe.size()), {}})),
+    : pe_(&pe),
+      world_(std::make_shared<TeamState>(TeamState{&pe, 0, std::uint32_t(pe.id()), std::uint32_t(pe.size()), {}})),
       mail_(new Mail{Aggregator<Note, Bytes>(pe, {.flush_when_idle = true, .name = "collectives"})}) {
   mail_->notes.on([this](PeId source, const Note& note, Bytes content) { take(source, note, content); });
 }
@@ -52,7 +53,8 @@ void Collectives::make_room() {
 Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                             std::size_t root, bool same_count) {
   if (root >= team.size()) {
-    throw UsageError(fmt::format("the root of a collective is a rank of its team: {} of 0 to {}", root, team.size() - 1));
+    throw UsageError(
+        fmt::format("the root of a collective is a rank of its team: {} of 0 to {}", root, team.size() - 1));
   }
   return {team.state(), count, per_segment, team.state()->calls++, what, std::uint32_t(root), same_count};
 }
@@ -108,15 +110,17 @@ void Collectives::end_if_done(Descriptor& descriptor) {
 void Collectives::fail_mismatch(const Call& call, std::size_t source, const Note& note) {
   pe_->engine().fail(
       am::FailureKind::failed,
-      fmt::format("as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the same "
-                  "ones in the same order",
-                  call.number, call.team->name(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
-                  source, Operation::describe(note.what, note.count, note.root)));
+      fmt::format(
+          "as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the same "
+          "ones in the same order",
+          call.number, call.team->name(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
+          source, Operation::describe(note.what, note.count, note.root)));
 }
 
 void require_equal_blocks(std::size_t elements, std::size_t members) {
   if (elements % members == 0) return;
-  throw UsageError(fmt::format("all_to_all() of {} elements, which are no {} blocks of equal length", elements, members));
+  throw UsageError(
+      fmt::format("all_to_all() of {} elements, which are no {} blocks of equal length", elements, members));
 }
 
 // --- at the end of a run
@@ -182,7 +186,8 @@ std::string TeamState::name() const {
   if (pes.empty()) return "all PEs";
   constexpr std::size_t listed_max = 8;
   std::string text = "the team of PEs";
-  for (std::size_t i = 0; i < std::min(pes.size(), listed_max); ++i) text += fmt::format("{} {}", i == 0 ? "" : ",", pes[i]);
+  for (std::size_t i = 0; i < std::min(pes.size(), listed_max); ++i)
+    text += fmt::format("{} {}", i == 0 ? "" : ",", pes[i]);
   if (pes.size() > listed_max) text += fmt::format(" and {} others", pes.size() - listed_max);
   return text;
 }
@@ -199,6 +204,11 @@ PeId Team::pe(std::size_t rank) const {
     throw UsageError(fmt::format("a rank of a team is less than its size: {} of {} PEs", rank, size()));
   }
   return state_->pe_of(rank);
+}
+
+Future<> barrier_async(TeamRef team) {
+  return collective::start_tree_in_place<collective::Kind::barrier, std::byte>(team, {}, collective::NoOperator(), 0,
+                                                                               false);
 }
 
 TeamRef::TeamRef(Pe& pe) : state_(&collective::Collectives::of(pe).world()) {}

@@ -14,8 +14,9 @@
 
 namespace headway::collective {
 
-/// Of one PE. Contributions are messages of an aggregator of its own: those of many collectives share frames, quiescence
-/// and epochs count them, and what comes for a call that this PE has not made waits in a queue, towards HEADWAY_SPILL.
+/// Of one PE. Contributions are messages of an aggregator of its own: those of many collectives share frames,
+/// quiescence and epochs count them, and what comes for a call that this PE has not made waits in a queue, towards
+/// HEADWAY_SPILL.
 ///
 /// Programs that call none of it do not link it, and have one aggregator less.
 class Collectives final : public am::Extension, private Carrier {
@@ -35,8 +36,8 @@ class Collectives final : public am::Extension, private Carrier {
   /// fill no memory. Handlers run meanwhile.
   void make_room();
   /// The next call of a team, with what it has to agree on.
-  Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment, std::size_t root,
-                 bool same_count = true);
+  Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
+                 std::size_t root, bool same_count = true);
   /// It takes what has come for it, and goes on by itself from now on. Runs no handlers.
   void start(std::unique_ptr<Descriptor> descriptor);
 

@@ -82,7 +82,8 @@ void TreeDescriptor::fold(Carrier& carrier, std::uint32_t segment, std::uint32_t
 }
 
 void TreeDescriptor::hold(std::uint32_t segment, std::uint32_t child, Bytes content) {
-  require(child > state_[segment] && holds_ < up_from_.size() * window, "a contribution to a reduction is one too many");
+  require(child > state_[segment] && holds_ < up_from_.size() * window,
+          "a contribution to a reduction is one too many");
   auto place = std::ranges::find(held_, nobody, &Held::child);
   if (place == held_.end()) place = held_.emplace(place);
   place->segment = segment;
@@ -110,8 +111,9 @@ void TreeDescriptor::take_down(Carrier& carrier, const Note& note, Bytes content
     call_.same_count = knows_count_ = true;
     know_segments();
   }
-  require(note.segment < segments_ && state_[note.segment] != final && (up_to_.empty() || note.segment < up_to_[0].sent),
-          "a result comes that cannot be");
+  require(
+      note.segment < segments_ && state_[note.segment] != final && (up_to_.empty() || note.segment < up_to_[0].sent),
+      "a result comes that cannot be");
   values_->replace(part(note.segment), content);
   state_[note.segment] = final;
   ++finals_;
@@ -168,8 +170,11 @@ TreePlace scan_place(const TeamState& team) { return binomial_tree(team.rank, te
 std::size_t ScanDescriptor::sums(const TeamState& team) { return scan_place(team).children.size() + 1; }
 
 ScanDescriptor::ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix)
-    : Descriptor(std::move(call)), sums_(std::move(sums)), prefix_(std::move(prefix)),
-      segments_(segments_of(call_.count, call_.per_segment)), state_(segments_) {
+    : Descriptor(std::move(call)),
+      sums_(std::move(sums)),
+      prefix_(std::move(prefix)),
+      segments_(segments_of(call_.count, call_.per_segment)),
+      state_(segments_) {
   const TreePlace place = scan_place(*call_.team);
   if (place.parent != nobody) {
     up_to_.push_back({place.parent});
@@ -201,7 +206,8 @@ void ScanDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
     }
     case Word::down: {
       Inlet& parent = of_rank(down_from_, note.rank);
-      require(note.segment < up_to_[0].sent && state_[note.segment] != final, "the prefix of a scan comes that cannot be");
+      require(note.segment < up_to_[0].sent && state_[note.segment] != final,
+              "the prefix of a scan comes that cannot be");
       take_prefix(note.segment, content);
       count_taken(carrier, parent, Word::down_taken, segments_);
       break;
@@ -313,7 +319,8 @@ void BlocksDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
 Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
   const TeamState& team = *call_.team;
   const std::size_t at = to_.size() == 1 ? 0 : (rank + team.size - team.rank - 1) % team.size;
-  require(at < to_.size() && to_[at].rank == rank, "a message of a collective comes from a member that has none to send");
+  require(at < to_.size() && to_[at].rank == rank,
+          "a message of a collective comes from a member that has none to send");
   return to_[at];
 }
 

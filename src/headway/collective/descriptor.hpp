@@ -20,11 +20,11 @@ enum class Word : std::uint32_t { up, up_taken, down, down_taken };
 /// What travels with each segment; `taken` words have none.
 struct Note {
   std::uint64_t team;
-  std::uint64_t count;    // of elements, of the whole vector or block
-  std::uint32_t call;     // how many the team's members had called before
-  std::uint32_t what;     // Operation::number()
-  std::uint32_t root;     // a rank
-  std::uint32_t rank;     // of who sends it
+  std::uint64_t count;  // of elements, of the whole vector or block
+  std::uint32_t call;   // how many the team's members had called before
+  std::uint32_t what;   // Operation::number()
+  std::uint32_t root;   // a rank
+  std::uint32_t rank;   // of who sends it
   std::uint32_t segment;
   Word word;
 };
@@ -103,8 +103,8 @@ class Descriptor {
       send(carrier, outlet.rank, word, segment, bytes(segment));
     }
   }
-  /// Of so many segments one more was taken: tells who sends them where that makes room, half a window at a time. Who has
-  /// sent the last one has been told all.
+  /// Of so many segments one more was taken: tells who sends them where that makes room, half a window at a time. Who
+  /// has sent the last one has been told all.
   void count_taken(Carrier& carrier, Inlet& inlet, Word word, std::uint32_t segments) const {
     constexpr std::uint32_t step = window / 2;
     if (++inlet.taken % step == 0 && inlet.taken - step + window < segments) send(carrier, inlet.rank, word, 0, {});
@@ -161,16 +161,16 @@ class TreeDescriptor final : public Descriptor {
   std::unique_ptr<Values> values_;
   bool ordered_, climbs_, has_result_, knows_count_;
   std::uint32_t segments_ = 0;
-  std::vector<Outlet> up_to_, down_to_;    // up_to_: the parent, if any
+  std::vector<Outlet> up_to_, down_to_;     // up_to_: the parent, if any
   std::vector<Inlet> up_from_, down_from_;  // down_from_: one at most
-  std::vector<std::uint32_t> state_;       // of each segment: how many children are folded, or `final`
+  std::vector<std::uint32_t> state_;        // of each segment: how many children are folded, or `final`
   std::uint32_t finals_ = 0;
   std::vector<Held> held_;
   std::size_t holds_ = 0;  // of them in use
 };
 
-/// Prefixes over the ranks, along one tree: up, each member keeps what lies before each child of what it and its children
-/// have; down, it learns what lies before itself, and so before each of them.
+/// Prefixes over the ranks, along one tree: up, each member keeps what lies before each child of what it and its
+/// children have; down, it learns what lies before itself, and so before each of them.
 ///
 ///     sums_[0] = own, sums_[i] = op(sums_[i - 1], child i - 1)      up: the last of them to the parent
 ///     down: sums_[i] = op(prefix, sums_[i]), to child i; sums_[0] is the inclusive scan, `prefix` the exclusive one
@@ -178,8 +178,8 @@ class ScanDescriptor final : public Descriptor {
  public:
   /// How many sums a member has.
   static std::size_t sums(const TeamState& team);
-  /// `sums` all of the call's count, the first with this PE's elements. `prefix`: its first value for an exclusive scan, or
-  /// nullptr.
+  /// `sums` all of the call's count, the first with this PE's elements. `prefix`: its first value for an exclusive
+  /// scan, or nullptr.
   ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix);
 
   void start(Carrier& carrier) override;
@@ -237,7 +237,7 @@ class BlocksDescriptor final : public Descriptor {
 
   std::unique_ptr<Blocks> blocks_;
   std::uint32_t segments_;
-  std::vector<Outlet> to_;  // all_to_all: first the next rank, and so on round
+  std::vector<Outlet> to_;   // all_to_all: first the next rank, and so on round
   std::vector<Inlet> from_;  // by rank
   std::uint32_t unsent_ = 0, missing_ = 0;
 };

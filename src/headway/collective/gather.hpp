@@ -94,8 +94,8 @@ auto start_gather(const TeamRef& team, const Given& given, std::size_t root) {
   using BlocksOf = std::conditional_t<spans, GatheredVectors<T>, GatheredValues<T>>;
   Collectives& all = Collectives::of(team.pe());
   all.make_room();
-  Call call = all.next_call(team, OperationOf<Kind::gather, T>::operation.number(), count_of(given), per_segment<T>, root,
-                            false);
+  Call call = all.next_call(team, OperationOf<Kind::gather, T>::operation.number(), count_of(given), per_segment<T>,
+                            root, false);
   Promise<All> promise(team.pe());
   Future<All> future = promise.future();
   const bool is_root = team.rank() == root;
@@ -112,9 +112,9 @@ void require_equal_blocks(std::size_t elements, std::size_t members);
 
 }  // namespace collective
 
-/// What each member gives, by rank, on the root: Future<std::vector<std::vector<T>>> for spans, which may differ in length,
-/// Future<std::vector<T>> for values; empty on others, where it is ready when the PE's own is on its way. Blocks go straight
-/// to the root, large ones in segments. Otherwise as reduce().
+/// What each member gives, by rank, on the root: Future<std::vector<std::vector<T>>> for spans, which may differ in
+/// length, Future<std::vector<T>> for values; empty on others, where it is ready when the PE's own is on its way.
+/// Blocks go straight to the root, large ones in segments. Otherwise as reduce().
 template <class Given>
 auto gather(TeamRef team, Given&& given, std::size_t root) {
   am::require_named_arguments<Given>();
@@ -123,8 +123,9 @@ auto gather(TeamRef team, Given&& given, std::size_t root) {
   }
 }
 
-/// Gives the i-th of as many blocks of equal length as there are members to rank i, and has the one from rank i as its i-th.
-/// Messages go straight, or as the aggregator's topology says. UsageError where the span does not hold such blocks.
+/// Gives the i-th of as many blocks of equal length as there are members to rank i, and has the one from rank i as its
+/// i-th. Messages go straight, or as the aggregator's topology says. UsageError where the span does not hold such
+/// blocks.
 template <class T, std::size_t extent>
 auto all_to_all(TeamRef team, std::span<T, extent> given) {
   using E = std::remove_const_t<T>;
@@ -139,7 +140,8 @@ auto all_to_all(TeamRef team, std::span<T, extent> given) {
     Future<std::vector<E>> future = promise.future();
     auto blocks = std::make_unique<collective::ExchangedBlocks<E>>(std::vector<E>(given.begin(), given.end()), block,
                                                                    std::move(promise));
-    all.start(std::make_unique<collective::BlocksDescriptor>(std::move(call), collective::Kind::all_to_all, std::move(blocks)));
+    all.start(std::make_unique<collective::BlocksDescriptor>(std::move(call), collective::Kind::all_to_all,
+                                                             std::move(blocks)));
     return future;
   }
 }

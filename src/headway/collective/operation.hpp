@@ -41,8 +41,8 @@ class Operation {
   const Operation* next_;
 };
 
-/// Operators are told apart by the names of their types: two closures with the same parameters, written in one function,
-/// are not, nor are two functions of one type.
+/// Operators are told apart by the names of their types: two closures with the same parameters, written in one
+/// function, are not, nor are two functions of one type.
 template <Kind kind, class T, class Op = NoOperator>
 struct OperationOf {
   static constexpr std::uint32_t number = [] {
@@ -53,7 +53,7 @@ struct OperationOf {
   static const Operation operation;
 };
 template <Kind kind, class T, class Op>
-const Operation OperationOf<kind, T, Op>::operation{kind, number, &aggregate::type_name<T>,
-                                                     std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>};
+const Operation OperationOf<kind, T, Op>::operation{
+    kind, number, &aggregate::type_name<T>, std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>};
 
 }  // namespace headway::collective

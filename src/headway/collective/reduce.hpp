@@ -21,9 +21,9 @@ namespace headway {
 
 /// Of reductions.
 struct ReduceOptions {
-  /// Values are combined in the order of ranks, always with the same brackets, whatever comes first and whichever the root
-  /// is: the result is the same to the bit in every run of as many members, and the operator need not commute. Takes a
-  /// message more where the root is not rank 0, and copies of what comes before its turn.
+  /// Values are combined in the order of ranks, always with the same brackets, whatever comes first and whichever the
+  /// root is: the result is the same to the bit in every run of as many members, and the operator need not commute.
+  /// Takes a message more where the root is not rank 0, and copies of what comes before its turn.
   bool ordered = false;
 };
 
@@ -50,8 +50,9 @@ template <class Given>
 constexpr bool require_elements() {
   using T = Element<Given>;
   if constexpr (is_span<std::remove_cvref_t<Given>>) {
-    static_assert(FixedSize<T> && !std::is_same_v<T, bool>,
-                  "headway: the elements of a span in a collective are trivially copyable, carry no address, and are not bool");
+    static_assert(
+        FixedSize<T> && !std::is_same_v<T, bool>,
+        "headway: the elements of a span in a collective are trivially copyable, carry no address, and are not bool");
     return FixedSize<T> && !std::is_same_v<T, bool>;
   } else {
     require_sendable<T>();
@@ -62,11 +63,12 @@ constexpr bool require_elements() {
 /// An operator runs when contributions come, after the call has returned, and on whichever PE: it has no captures.
 template <class Op, class T>
 constexpr bool require_operator() {
-  constexpr bool can_be_kept = std::is_empty_v<Op> || (std::is_pointer_v<Op> && std::is_function_v<std::remove_pointer_t<Op>>) ||
-                               FixedSize<Op>;
-  static_assert(can_be_kept,
-                "headway: the operator of a collective outlives the call: it is a function, a closure without captures, or "
-                "a trivially copyable object that carries no address");
+  constexpr bool can_be_kept =
+      std::is_empty_v<Op> || (std::is_pointer_v<Op> && std::is_function_v<std::remove_pointer_t<Op>>) || FixedSize<Op>;
+  static_assert(
+      can_be_kept,
+      "headway: the operator of a collective outlives the call: it is a function, a closure without captures, or "
+      "a trivially copyable object that carries no address");
   if constexpr (can_be_kept) {
     constexpr bool combines = [] {
       if constexpr (std::is_invocable_v<const Op&, const T&, const T&>)
@@ -74,9 +76,10 @@ constexpr bool require_operator() {
       else
         return false;
     }();
-    static_assert(combines,
-                  "headway: the operator of a collective takes two elements and gives one: for the elements of a vector "
-                  "give std::span(vector)");
+    static_assert(
+        combines,
+        "headway: the operator of a collective takes two elements and gives one: for the elements of a vector "
+        "give std::span(vector)");
     return combines;
   }
   return false;
@@ -117,7 +120,8 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
                             root, same_count);
   const auto go = [&](auto place) {
     auto future = place.promise.future();
-    all.start(std::make_unique<TreeDescriptor>(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered));
+    all.start(
+        std::make_unique<TreeDescriptor>(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered));
     return future;
   };
   if constexpr (is_span<Given>)
@@ -131,40 +135,44 @@ template <Kind kind, class T, class Op>
 Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, std::size_t root, bool ordered) {
   Collectives& all = Collectives::of(team.pe());
   all.make_room();
-  Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), values.size(), per_segment<T>, root);
+  Call call =
+      all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), values.size(), per_segment<T>, root);
   Borrowed<T> place{values, Promise<>(team.pe())};
   Future<> future = place.promise.future();
-  all.start(std::make_unique<TreeDescriptor>(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered));
+  all.start(std::make_unique<TreeDescriptor>(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)),
+                                             ordered));
   return future;
 }
 
 }  // namespace collective
 
-// Collective calls of a team: every member calls the same ones, with elements of the same type, as many, an operator of the
-// same type, and the same root, in the same order; a member that differs ends the run where messages of the two meet, with
-// a text that names both calls. Any number may be under way; they may be called in handlers. They never wait for other
-// members: the main program waits where there is no room for more messages, running handlers. Who gets() a future, or
-// co_awaits it, waits for it alone. What is given has been copied when the call returns.
+// Collective calls of a team: every member calls the same ones, with elements of the same type, as many, an operator of
+// the same type, and the same root, in the same order; a member that differs ends the run where messages of the two
+// meet, with a text that names both calls. Any number may be under way; they may be called in handlers. They never wait
+// for other members: the main program waits where there is no room for more messages, running handlers. Who gets() a
+// future, or co_awaits it, waits for it alone. What is given has been copied when the call returns.
 //
-// Given a std::span, elements are combined one by one, and the future has a std::vector; anything else is one value. Elements
-// of spans are trivially copyable and carry no address; a value may be of any type that may travel in a message.
+// Given a std::span, elements are combined one by one, and the future has a std::vector; anything else is one value.
+// Elements of spans are trivially copyable and carry no address; a value may be of any type that may travel in a
+// message.
 //
-// The operator is a pure function of two elements, associative and, but for `ordered` and scans, commutative. It runs in
-// handlers; what it throws ends the run.
+// The operator is a pure function of two elements, associative and, but for `ordered` and scans, commutative. It runs
+// in handlers; what it throws ends the run.
 //
 // Contributions are messages of the epoch in which the call, or for those that are passed on what came last, was made:
-// where all members call in one epoch, that, or else quiesce(), waits until the futures of all that every member has called
-// are ready.
+// where all members call in one epoch, that, or else quiesce(), waits until the futures of all that every member has
+// called are ready.
 
 /// op(op(v0, v1), ...) over all members' elements, on the root: Future<std::vector<T>> for a span, empty on others,
-/// Future<std::optional<T>> for a value, without one on others. There it is ready when what the PE and those behind it have
-/// given is on its way.
+/// Future<std::optional<T>> for a value, without one on others. There it is ready when what the PE and those behind it
+/// have given is on its way.
 template <class Given, class Op>
 auto reduce(TeamRef team, Given&& given, Op op, std::size_t root, ReduceOptions options = {}) {
   am::require_named_arguments<Given>();
   if constexpr (collective::require_elements<Given>()) {
     if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
-      return collective::start_tree<collective::Kind::reduce, collective::RootValue>(team, given, op, root, options.ordered);
+      return collective::start_tree<collective::Kind::reduce, collective::RootValue>(team, given, op, root,
+                                                                                     options.ordered);
     }
   }
 }
@@ -175,15 +183,17 @@ auto allreduce_async(TeamRef team, Given&& given, Op op, ReduceOptions options =
   am::require_named_arguments<Given>();
   if constexpr (collective::require_elements<Given>()) {
     if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
-      return collective::start_tree<collective::Kind::allreduce, collective::OwnedValue>(team, given, op, 0, options.ordered);
+      return collective::start_tree<collective::Kind::allreduce, collective::OwnedValue>(team, given, op, 0,
+                                                                                         options.ordered);
     }
   }
 }
 
-/// The same without a copy: the elements are borrowed until the future is ready, and become the result; on other PEs than
-/// the root of a reduction they become what nobody specifies.
+/// The same without a copy: the elements are borrowed until the future is ready, and become the result; on other PEs
+/// than the root of a reduction they become what nobody specifies.
 template <class T, std::size_t extent, class Op>
-Future<> reduce_in_place(TeamRef team, std::span<T, extent> values, Op op, std::size_t root, ReduceOptions options = {}) {
+Future<> reduce_in_place(TeamRef team, std::span<T, extent> values, Op op, std::size_t root,
+                         ReduceOptions options = {}) {
   static_assert(collective::require_elements<std::span<T>>() && collective::require_operator<Op, T>());
   return collective::start_tree_in_place<collective::Kind::reduce, T>(team, values, op, root, options.ordered);
 }
@@ -193,26 +203,25 @@ Future<> allreduce_in_place(TeamRef team, std::span<T, extent> values, Op op, Re
   return collective::start_tree_in_place<collective::Kind::allreduce, T>(team, values, op, 0, options.ordered);
 }
 
-/// The root's value, or elements, on every member: Future<T>, or Future<std::vector<T>>. What others give is not looked at:
-/// an empty span does.
+/// The root's value, or elements, on every member: Future<T>, or Future<std::vector<T>>. What others give is not looked
+/// at: an empty span does.
 template <class Given>
 auto broadcast(TeamRef team, Given&& given, std::size_t root) {
   am::require_named_arguments<Given>();
   if constexpr (collective::require_elements<Given>()) {
-    return collective::start_tree<collective::Kind::broadcast, collective::OwnedValue>(team, given, collective::NoOperator(),
-                                                                                       root, false);
+    return collective::start_tree<collective::Kind::broadcast, collective::OwnedValue>(
+        team, given, collective::NoOperator(), root, false);
   }
 }
 /// The same without a copy, of as many elements on every member: borrowed until the future is ready.
 template <class T, std::size_t extent>
 Future<> broadcast_in_place(TeamRef team, std::span<T, extent> values, std::size_t root) {
   static_assert(collective::require_elements<std::span<T>>());
-  return collective::start_tree_in_place<collective::Kind::broadcast, T>(team, values, collective::NoOperator(), root, false);
+  return collective::start_tree_in_place<collective::Kind::broadcast, T>(team, values, collective::NoOperator(), root,
+                                                                         false);
 }
 
 /// Ready when every member has called it.
-inline Future<> barrier_async(TeamRef team) {
-  return collective::start_tree_in_place<collective::Kind::barrier, std::byte>(team, {}, collective::NoOperator(), 0, false);
-}
+Future<> barrier_async(TeamRef team);
 
 }  // namespace headway

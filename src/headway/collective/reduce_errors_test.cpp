@@ -22,7 +22,8 @@ using testing::Shape;
 
 void expect_end(const Outcome& outcome, int status, std::initializer_list<const char*> parts) {
   EXPECT_EQ(outcome.status, status) << outcome.text;
-  for (const char* part : parts) EXPECT_NE(outcome.text.find(part), std::string::npos) << part << " in " << outcome.text;
+  for (const char* part : parts)
+    EXPECT_NE(outcome.text.find(part), std::string::npos) << part << " in " << outcome.text;
 }
 
 /// PE 0 calls one thing, PE 1 and 2 another: messages of PE 1 meet PE 0.
@@ -39,21 +40,24 @@ void expect_mismatch(One one, Other other, std::initializer_list<const char*> pa
       pe.quiesce();
     });
     expect_end(outcome, exit_status::failed, parts);
-    expect_end(outcome, exit_status::failed, {"as collective number 1 of all PEs, PE ", "PE 0", "the same ones in the same order"});
+    expect_end(outcome, exit_status::failed,
+               {"as collective number 1 of all PEs, PE ", "PE 0", "the same ones in the same order"});
   }
 }
 
 TEST(ReduceMismatch, of_operators_names_both) {
-  expect_mismatch([](Pe& pe) { static_cast<void>(reduce(pe, 1, std::plus<>(), 0)); },
-                  [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::multiplies<>(), 0)); },
-                  {"reduce of 1 int with std::plus<void>, root 0", "reduce of 1 int with std::multiplies<void>, root 0"});
+  expect_mismatch(
+      [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::plus<>(), 0)); },
+      [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::multiplies<>(), 0)); },
+      {"reduce of 1 int with std::plus<void>, root 0", "reduce of 1 int with std::multiplies<void>, root 0"});
 }
 
 TEST(ReduceMismatch, of_counts_names_both) {
   const std::vector<double> values(100'000);
-  expect_mismatch([&](Pe& pe) { static_cast<void>(allreduce_async(pe, std::span(values), std::plus<>())); },
-                  [&](Pe& pe) { static_cast<void>(allreduce_async(pe, std::span(values).first(99'999), std::plus<>())); },
-                  {"allreduce of 100000 double with", "allreduce of 99999 double with"});
+  expect_mismatch(
+      [&](Pe& pe) { static_cast<void>(allreduce_async(pe, std::span(values), std::plus<>())); },
+      [&](Pe& pe) { static_cast<void>(allreduce_async(pe, std::span(values).first(99'999), std::plus<>())); },
+      {"allreduce of 100000 double with", "allreduce of 99999 double with"});
   expect_mismatch([&](Pe& pe) { static_cast<void>(all_to_all(pe, std::span(values).first(3))); },
                   [&](Pe& pe) { static_cast<void>(all_to_all(pe, std::span(values).first(6))); },
                   {"all_to_all of 1 double", "all_to_all of 2 double"});
@@ -94,10 +98,11 @@ TEST(ReduceMismatch, of_counts_of_a_broadcast_in_place_names_both) {
 
 TEST(ReduceUnfinished, a_member_that_never_calls_is_named_at_the_end) {
   const Outcome outcome = catch_run({4, 1}, [](Pe& pe) {
-    if (pe.id() != 2) static_cast<void>(allreduce_async(pe, 1, std::plus<>()));
+    if (pe.id() != 3) static_cast<void>(allreduce_async(pe, 1, std::plus<>()));  // others wait for 3 or an outcome
   });
   expect_end(outcome, exit_status::undelivered,
-             {"wait at the end of the run for what never comes: allreduce of 1 int with std::plus<void>, number 0 of all PEs"});
+             {"wait at the end of the run for what never comes: allreduce of 1 int with std::plus<void>, number 0 of "
+              "all PEs"});
   const Outcome early = catch_run({2, 1}, [](Pe& pe) {
     if (pe.id() == 1) static_cast<void>(reduce(pe, 1, std::plus<>(), 0));
   });
@@ -106,12 +111,11 @@ TEST(ReduceUnfinished, a_member_that_never_calls_is_named_at_the_end) {
 }
 
 TEST(ReduceUnfinished, who_waits_for_a_member_that_never_calls_is_a_stall) {
-  const Outcome outcome = catch_run(
-      {3, 1},
-      [](Pe& pe) {
-        if (pe.id() != 2) static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
-      },
-      {{"HEADWAY_STALL", "500ms"}});
+  const Outcome outcome = catch_run({3, 1},
+                                    [](Pe& pe) {
+                                      if (pe.id() != 2) static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
+                                    },
+                                    {{"HEADWAY_STALL", "500ms"}});
   EXPECT_EQ(outcome.status, exit_status::stalled) << outcome.text;
 }
 
@@ -139,16 +143,16 @@ TEST(ReduceFailure, an_operator_that_throws_ends_the_run) {
 }
 
 TEST(ReduceFailure, those_who_run_ahead_of_one_that_never_calls_fill_no_memory) {
-  const Outcome outcome = catch_run(
-      {3, 1},
-      [](Pe& pe) {
-        const std::vector<double> values(1'000, 1.0);
-        if (pe.id() != 0) {
-          for (int i = 0; i < 20'000; ++i) static_cast<void>(reduce(pe, std::span(values), std::plus<>(), 0));
-        }
-        pe.quiesce();
-      },
-      {{"HEADWAY_SPILL", "4M"}});
+  const Outcome outcome = catch_run({3, 1},
+                                    [](Pe& pe) {
+                                      const std::vector<double> values(1'000, 1.0);
+                                      if (pe.id() != 0) {
+                                        for (int i = 0; i < 20'000; ++i)
+                                          static_cast<void>(reduce(pe, std::span(values), std::plus<>(), 0));
+                                      }
+                                      pe.quiesce();
+                                    },
+                                    {{"HEADWAY_SPILL", "4M"}});
   expect_end(outcome, exit_status::failed, {"the cap of", "HEADWAY_SPILL"});
 }
 

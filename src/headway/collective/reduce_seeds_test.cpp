@@ -1,5 +1,5 @@
-/// Random sequences of collectives, by seed, many under way at once on overlapping teams of late and slow PEs, beside what a
-/// serial program makes of the same values. On the simulated transport.
+/// Random sequences of collectives, by seed, many under way at once on overlapping teams of late and slow PEs, beside
+/// what a serial program makes of the same values. On the simulated transport.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,14 +23,27 @@
 namespace headway {
 namespace {
 
-enum class What { sum, ordered_sum, bits, text, broadcast, barrier, scan, exclusive_scan, gather, gather_text, exchange, in_place };
+enum class What {
+  sum,
+  ordered_sum,
+  bits,
+  text,
+  broadcast,
+  barrier,
+  scan,
+  exclusive_scan,
+  gather,
+  gather_text,
+  exchange,
+  in_place
+};
 constexpr std::uint64_t whats = 12;
 
 /// A call that all members of a team make; drawn from the seed alone.
 struct Step {
   What what;
   std::size_t team, root, count;
-  bool all;      // a reduction for all
+  bool all;  // a reduction for all
   bool ordered;
   std::uint64_t number;
 
@@ -100,7 +113,8 @@ Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
     for (std::size_t i = 0; i < n; ++i) own[i] = step.value(of_rank, i);
     return own;
   };
-  const auto check_sums = [&](std::span<const std::uint64_t> got, std::size_t first, std::size_t last, std::uint64_t from) {
+  const auto check_sums = [&](std::span<const std::uint64_t> got, std::size_t first, std::size_t last,
+                              std::uint64_t from) {
     check(got.size() == n, "another number of elements");
     for (std::size_t i = 0; i < n; i += stride) {
       std::uint64_t sum = from;
@@ -119,7 +133,8 @@ Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
           co_await reduce_in_place(team, std::span(own), std::plus<>(), step.root, {.ordered = step.ordered});
         if (step.all || rank == step.root) check_sums(own, 0, size, 0);
       } else if (step.all) {
-        check_sums(co_await allreduce_async(team, std::span(own), std::plus<>(), {.ordered = step.ordered}), 0, size, 0);
+        check_sums(co_await allreduce_async(team, std::span(own), std::plus<>(), {.ordered = step.ordered}), 0, size,
+                   0);
       } else {
         auto future = reduce(team, std::span(own), std::plus<>(), step.root, {.ordered = step.ordered});
         std::ranges::fill(own, 1);
@@ -217,12 +232,15 @@ Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
     }
     case What::exchange: {
       const std::size_t block = n / size;
-      const auto value = [&](std::size_t from, std::size_t to, std::size_t i) { return step.value(from, to * 100 + i); };
+      const auto value = [&](std::size_t from, std::size_t to, std::size_t i) {
+        return step.value(from, to * 100 + i);
+      };
       std::vector<std::uint64_t> own(block * size);
       for (std::size_t at = 0; at < own.size(); ++at) own[at] = value(rank, at / block, at % block);
       const std::vector<std::uint64_t> got = co_await all_to_all(team, std::span(own));
       check(got.size() == own.size(), "another number of elements");
-      for (std::size_t at = 0; at < got.size(); ++at) check(got[at] == value(at / block, rank, at % block), "another block");
+      for (std::size_t at = 0; at < got.size(); ++at)
+        check(got[at] == value(at / block, rank, at % block), "another block");
       break;
     }
   }

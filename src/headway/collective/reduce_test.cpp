@@ -45,7 +45,9 @@ TEST(Reduce, gives_the_root_what_a_serial_program_does) {
           ASSERT_EQ(got[i], std::int64_t(n * i + 100 * (n * (n - 1) / 2)));
         }
         const std::optional<double> most =
-            reduce(pe, double(pe.id()), [](double a, double b) { return std::max(a, b); }, root).get();
+            reduce(
+                pe, double(pe.id()), [](double a, double b) { return std::max(a, b); }, root)
+                .get();
         ASSERT_EQ(most, pe.id() == root ? std::optional(double(n - 1)) : std::nullopt);
       }
     });
@@ -122,7 +124,8 @@ TEST(Reduce, takes_what_a_program_makes_its_operators_and_types) {
       const auto wider = [](const Extremes& a, const Extremes& b) {
         return Extremes{std::min(a.least, b.least), std::max(a.most, b.most), a.most < b.most ? b.where : a.where};
       };
-      const Extremes all = allreduce_async(pe, Extremes{-double(pe.id()), double(pe.id()), std::uint32_t(pe.id())}, wider).get();
+      const Extremes all =
+          allreduce_async(pe, Extremes{-double(pe.id()), double(pe.id()), std::uint32_t(pe.id())}, wider).get();
       EXPECT_EQ(all.least, -double(n - 1));
       EXPECT_EQ(all.where, n - 1);
       EXPECT_EQ(allreduce_async(pe, std::uint64_t(5), PlusModulo{7}).get(), 5 * n % 7);
@@ -232,7 +235,8 @@ TEST(Reduce, any_number_may_be_under_way) {
         if ((i + pe.id()) % 37 == 0) pe.progress();
         sums.push_back(allreduce_async(pe, std::uint64_t(i * pe.id()), std::plus<>()));
         const std::string text(i % 7, char('a' + pe.id()));
-        texts.push_back(reduce(pe, text, [](const std::string& a, const std::string& b) { return a.size() < b.size() ? b : a; }, i % n));
+        texts.push_back(reduce(
+            pe, text, [](const std::string& a, const std::string& b) { return a.size() < b.size() ? b : a; }, i % n));
         allreduce_async(pe, std::uint64_t(i), std::plus<>()).then([&called_back, i, n](std::uint64_t sum) {
           EXPECT_EQ(sum, i * n);
           ++called_back;
@@ -260,7 +264,9 @@ TEST(Reduce, may_be_called_in_handlers_and_coroutines) {
       std::uint64_t from_handlers = 0;
       // Whoever was told tells the next: a chain of handlers, each of which calls.
       words.on([&](std::uint32_t next) {
-        allreduce_async(pe, std::uint64_t(pe.id()), std::plus<>()).then([&](std::uint64_t sum) { from_handlers = sum; });
+        allreduce_async(pe, std::uint64_t(pe.id()), std::plus<>()).then([&](std::uint64_t sum) {
+          from_handlers = sum;
+        });
         if (next < n) words.send(next, next + 1);
       });
       if (pe.id() == 0) words.send(0, 1);

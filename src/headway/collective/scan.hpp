@@ -29,8 +29,8 @@ auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Gi
   auto future = promise.future();
   std::unique_ptr<Values> outcome;
   if constexpr (is_span<Given>) {
-    outcome = std::make_unique<Outcome>(
-        op, Result{exclusive ? std::vector<T>(own.size(), *init) : own, std::move(promise)});
+    outcome =
+        std::make_unique<Outcome>(op, Result{exclusive ? std::vector<T>(own.size(), *init) : own, std::move(promise)});
   } else {
     outcome = std::make_unique<Outcome>(op, Result{exclusive ? *init : given, std::move(promise)});
   }
@@ -49,8 +49,8 @@ auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Gi
 }  // namespace collective
 
 /// On each member op(op(v0, v1), ...) over the elements of the ranks up to its own, itself included, in their order:
-/// Future<std::vector<T>> for a span, Future<T> for a value. The operator need not commute, and the brackets are the same in
-/// every run. Otherwise as reduce().
+/// Future<std::vector<T>> for a span, Future<T> for a value. The operator need not commute, and the brackets are the
+/// same in every run. Otherwise as reduce().
 template <class Given, class Op>
 auto scan(TeamRef team, Given&& given, Op op) {
   am::require_named_arguments<Given>();

@@ -15,7 +15,7 @@ namespace collective {
 /// One PE's part of a team.
 struct TeamState {
   Pe* pe;
-  std::uint64_t number;            // the same on all members; 0: all PEs
+  std::uint64_t number;  // the same on all members; 0: all PEs
   std::uint32_t rank, size;
   std::vector<std::uint32_t> pes;  // by rank; empty: each PE has its number as its rank
   std::uint32_t calls = 0;         // how many collectives this PE has called on it

@@ -15,8 +15,9 @@ struct TreePlace {
   std::vector<std::uint32_t> children;  // ascending, counted from the root
 };
 
-/// A binomial tree: counted from the root, the parent of r is r without its lowest bit, and each subtree holds consecutive
-/// ranks, its own first. So what is folded into a member's own value in the order of its children is in the order of ranks.
+/// A binomial tree: counted from the root, the parent of r is r without its lowest bit, and each subtree holds
+/// consecutive ranks, its own first. So what is folded into a member's own value in the order of its children is in the
+/// order of ranks.
 inline TreePlace binomial_tree(std::size_t rank, std::size_t size, std::size_t root) {
   const std::size_t from_root = rank >= root ? rank - root : rank + size - root;
   const auto rank_of = [&](std::size_t r) { return std::uint32_t(r < size - root ? r + root : r + root - size); };
