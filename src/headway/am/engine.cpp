@@ -146,7 +146,7 @@ bool Engine::run_what_arrived(unsigned frames_max) {
   }
   board_->frames_taken.store(board_->frames_taken.load(std::memory_order_relaxed) + frames_max - frames.left,
                              std::memory_order_relaxed);
-  return any || !tasks_.empty();  // poll() may have made some
+  return any || !tasks_[next_tasks_].empty();  // poll() may have made some
 }
 
 bool Engine::flush_due() {
