@@ -131,7 +131,10 @@ std::uint64_t Engine::quiesce() {
 void Engine::finish() {
   quiesce();
   std::string text;
-  for (const auto& extension : extensions_) text += extension->unfinished();
+  for (const auto& extension : extensions_) {
+    const std::string one = extension->unfinished();
+    if (!one.empty()) text += (text.empty() ? "" : "; ") + one;
+  }
   if (!text.empty()) fail(FailureKind::undelivered, text);
 }
 

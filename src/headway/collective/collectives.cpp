@@ -45,9 +45,12 @@ void Collectives::end() noexcept {
 
 void Collectives::make_room() {
   am::Engine& engine = pe_->engine();
-  if (engine.store().spilling() && engine.may_block()) {
-    engine.wait_until([&] { return !engine.store().spilling(); }, am::Phase::collective);
-  }
+  const auto has_room = [&] {
+    am::FrameStore& store = engine.store();
+    if (store.spilling() && !store.queued()) engine.flush_all(am::FlushReason::full);  // spilled buffers that are open
+    return !store.spilling();
+  };
+  if (engine.store().spilling() && engine.may_block()) engine.wait_until(has_room, am::Phase::collective);
 }
 
 Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
@@ -56,14 +59,35 @@ Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64
     throw UsageError(
         fmt::format("the root of a collective is a rank of its team: {} of 0 to {}", root, team.size() - 1));
   }
-  return {team.state(), count, per_segment, team.state()->calls++, what, std::uint32_t(root), same_count};
+  TeamState& state = *team.state();
+  state.last = {what, count, std::uint32_t(root)};
+  return {team.state(), count, per_segment, state.calls++, what, std::uint32_t(root), same_count};
 }
 
 void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
-  const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
+  am::Engine& engine = pe_->engine();
+  const Call call = descriptor->call();
+  try {
+    const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
+    begin(std::move(descriptor));
+  } catch (const am::RunFailed&) {
+    throw;
+  } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
+    engine.fail(am::FailureKind::failed,
+                fmt::format("{} on PE {} threw: {}", Operation::describe(call.what, call.count, call.root),
+                            pe_->id().value, error.what()));
+  }
+  if (!engine.in_handler() && engine.now() - sent_ns_ >= together_ns) {
+    mail_->notes.flush();
+    sent_ns_ = engine.now();
+  }
+}
+
+void Collectives::begin(std::unique_ptr<Descriptor> descriptor) {
   const Key key{descriptor->call().team->number, descriptor->call().number};
-  Descriptor& started = *descriptor;
-  descriptors_.emplace(key, std::move(descriptor));
+  const auto [place, is_new] = descriptors_.emplace(key, std::move(descriptor));
+  if (!is_new) throw UsageError("two teams have the same number: make one of them of another list");
+  Descriptor& started = *place->second;
   started.start(*this);
   if (!early_.empty()) {
     if (auto came = early_.extract(key)) {
@@ -82,18 +106,19 @@ void Collectives::take(std::size_t source, const Note& note, Bytes content) {
     give(descriptor, source, note, content);
     return end_if_done(descriptor);
   }
-  Early early{source, note, content.size(), nullptr};
-  if (!content.empty()) {
-    early.memory = pe_->engine().store().hold(source, content.size());
-    std::memcpy(early.memory.get(), content.data(), content.size());
+  if (const auto team = team_of(note.team); team && std::int32_t(note.call - team->calls) < 0) {
+    fail_late(*team, source, note);
   }
+  Early early{source, note, content.size(), pe_->engine().store().hold(source, sizeof(Early) + content.size())};
+  if (!content.empty()) std::memcpy(early.memory.get(), content.data(), content.size());
   early_[key].push_back(std::move(early));
 }
 
 void Collectives::give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content) {
   const Call& call = descriptor.call();
   if (note.what != call.what || note.root != call.root || (call.same_count && note.count != call.count)) {
-    fail_mismatch(call, source, note);
+    fail_mismatch(call.number, call.team->name(), source, note,
+                  Operation::describe(call.what, call.count, call.root));
   }
   if (note.rank >= call.team->size || call.team->pe_of(note.rank) != source) {
     throw FormatError("a message of a collective has a rank that is not its sender's");
@@ -107,14 +132,28 @@ void Collectives::end_if_done(Descriptor& descriptor) {
   descriptor.complete();  // who waits may go on in here, and call others
 }
 
-void Collectives::fail_mismatch(const Call& call, std::size_t source, const Note& note) {
+void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,
+                                const std::string& here) {
   pe_->engine().fail(
       am::FailureKind::failed,
-      fmt::format(
-          "as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the same "
-          "ones in the same order",
-          call.number, call.team->name(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
-          source, Operation::describe(note.what, note.count, note.root)));
+      fmt::format("as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the "
+                  "same ones in the same order",
+                  number, team, pe_->id().value, here, source,
+                  Operation::describe(note.what, note.count, note.root)));
+}
+
+/// nullptr where this PE has none of that number.
+std::shared_ptr<const TeamState> Collectives::team_of(std::uint64_t number) const {
+  if (number == world_->number) return world_;
+  const auto found = teams_.find(number);
+  return found == teams_.end() ? nullptr : found->second.lock();
+}
+
+/// This PE is through with the call that it is for, which must have been another one.
+void Collectives::fail_late(const TeamState& team, std::size_t source, const Note& note) {
+  const TeamState::Last& last = team.last;
+  fail_mismatch(note.call, team.name(), source, note,
+                note.call + 1 == team.calls ? Operation::describe(last.what, last.count, last.root) : "another one");
 }
 
 void require_equal_blocks(std::size_t elements, std::size_t members) {
@@ -179,6 +218,7 @@ std::shared_ptr<TeamState> Collectives::make_team(const std::vector<std::size_t>
     throw UsageError(fmt::format("PE {} makes a team of which it is no member", pe_->id().value));
   }
   state->number = mix(hash, 1 + lists_[hash]++) | 1;
+  teams_[state->number] = state;
   return state;
 }
 

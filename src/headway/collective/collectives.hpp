@@ -38,7 +38,9 @@ class Collectives final : public am::Extension, private Carrier {
   /// The next call of a team, with what it has to agree on.
   Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                  std::size_t root, bool same_count = true);
-  /// It takes what has come for it, and goes on by itself from now on. Runs no handlers.
+  /// It takes what has come for it, and goes on by itself from now on. Runs no handlers. What it sends from the main
+  /// program leaves at once, but for that of calls that follow one another within 10 us: it gathers, and leaves with a
+  /// later call or at the next progress.
   void start(std::unique_ptr<Descriptor> descriptor);
 
   /// How many are under way here.
@@ -61,19 +63,27 @@ class Collectives final : public am::Extension, private Carrier {
     std::size_t source;
     Note note;
     std::size_t bytes;
-    std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), or nullptr
+    std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts this record, too
   };
   struct Mail;
 
+  static constexpr std::int64_t together_ns = 10'000;
+
+  void begin(std::unique_ptr<Descriptor> descriptor);
   void carry(std::size_t pe, const Note& note, Bytes bytes) override;
   void take(std::size_t source, const Note& note, Bytes content);
   void give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content);
   void end_if_done(Descriptor& descriptor);
-  [[noreturn]] void fail_mismatch(const Call& call, std::size_t source, const Note& note);
+  std::shared_ptr<const TeamState> team_of(std::uint64_t number) const;
+  [[noreturn]] void fail_late(const TeamState& team, std::size_t source, const Note& note);
+  [[noreturn]] void fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,
+                                  const std::string& here);
 
   Pe* pe_;
   std::shared_ptr<TeamState> world_;
   std::unordered_map<std::uint64_t, std::uint32_t> lists_;  // by the hash of a team's list: how many were made of it
+  std::unordered_map<std::uint64_t, std::weak_ptr<TeamState>> teams_;  // by their numbers
+  std::int64_t sent_ns_ = 0;  // when what the main program had sent last left
   std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash> descriptors_;
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others

@@ -151,7 +151,7 @@ void TreeDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
   if (!ranks.empty()) return;
   for (const auto* outlets : {&up_to_, &down_to_}) {
     for (const Outlet& outlet : *outlets) {
-      if (outlet.sent == outlet.limit) ranks.push_back(outlet.rank);
+      if (outlet.sent == outlet.limit && outlet.sent < segments_) ranks.push_back(outlet.rank);
     }
   }
   for (const Inlet& source : down_from_) {
@@ -267,7 +267,7 @@ void ScanDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
     if (parent.taken < segments_) ranks.push_back(parent.rank);
   }
   for (const Outlet& child : down_to_) {
-    if (child.sent == child.limit) ranks.push_back(child.rank);
+    if (child.sent == child.limit && child.sent < segments_) ranks.push_back(child.rank);
   }
 }
 

@@ -142,6 +142,36 @@ TEST(ReduceFailure, an_operator_that_throws_ends_the_run) {
   expect_end(outcome, exit_status::failed, {"a division by zero"});
 }
 
+TEST(ReduceFailure, an_operator_that_throws_in_a_call_cannot_be_caught_there) {
+  const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
+    const auto throws = [](int, int) -> int { throw std::runtime_error("no sum today"); };
+    if (pe.id() == 1) {
+      static_cast<void>(reduce(pe, 1, throws, 0));
+      return;
+    }
+    for (int i = 0; i < 1000; ++i) {  // its contribution is early
+      usleep(100);
+      pe.progress();
+    }
+    try {
+      static_cast<void>(reduce(pe, 1, throws, 0));
+    } catch (const std::runtime_error& error) {
+      if (std::string(error.what()) == "no sum today") return;
+      throw;
+    }
+  });
+  expect_end(outcome, exit_status::failed, {"no sum today", "reduce of 1 int", "on PE 0"});
+}
+
+TEST(ReduceFailure, a_call_that_meets_one_which_is_through_ends_the_run) {
+  const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
+    static_cast<void>(reduce(pe, 1, std::plus<>(), 1 - pe.id()));  // each is the other's leaf
+    pe.quiesce();
+  });
+  expect_end(outcome, exit_status::failed,
+             {"collective number 0", "root 0", "root 1", "the same ones in the same order"});
+}
+
 TEST(ReduceFailure, those_who_run_ahead_of_one_that_never_calls_fill_no_memory) {
   const Outcome outcome = catch_run({3, 1},
                                     [](Pe& pe) {

@@ -223,6 +223,21 @@ TEST(Reduce, who_has_given_its_part_goes_on_before_others_have_come) {
   }
 }
 
+TEST(Reduce, what_a_pe_has_given_leaves_though_it_looks_no_more) {
+  Shared<std::atomic<int>> sum;
+  expect_run({2, 1}, [&](Pe& pe) {
+    static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // what follows is no burst
+    Future<std::optional<int>> own = reduce(pe, 20 + int(pe.id()), std::plus<>(), 0);
+    if (pe.id() == 0) {
+      sum->store(*own.get());
+    } else {
+      for (int i = 0; i < 20'000 && sum->load() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(sum->load(), 41);
+    }
+  });
+}
+
 TEST(Reduce, any_number_may_be_under_way) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {

@@ -22,6 +22,7 @@ auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Gi
   Collectives& all = Collectives::of(pe);
   all.make_room();
 
+  static_assert(!std::is_same_v<T, bool>, "headway: scans of bool are not there: give a number");
   const std::vector<T> own = copy_of(given);
   const bool exclusive = kind == Kind::exclusive_scan;
   Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(), own.size(), per_segment<T>, 0);

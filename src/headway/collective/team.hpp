@@ -19,6 +19,11 @@ struct TeamState {
   std::uint32_t rank, size;
   std::vector<std::uint32_t> pes;  // by rank; empty: each PE has its number as its rank
   std::uint32_t calls = 0;         // how many collectives this PE has called on it
+  struct Last {
+    std::uint32_t what;
+    std::uint64_t count;
+    std::uint32_t root;
+  } last{};  // of them, for messages to people
 
   /// For messages to people.
   std::string name() const;
