@@ -34,7 +34,7 @@ constexpr std::array run_options = {
     Option{"--comm-thread", "--comm-thread", "HEADWAY_COMM_THREAD", "on|off",
            "between hosts, a thread in each process moves frames while its PEs compute [off]"},
     Option{"--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|network|frames",
-           "how the content of buffers moves between PEs of a host [auto: what has been fastest]"},
+           "how the content of buffers moves between PEs; network: between hosts, over UCX [auto: what has been fastest]"},
     Option{"--check", "--check", "HEADWAY_CHECK", "on|off",
            "find buffers that are changed before they may be [off]"},
     Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},

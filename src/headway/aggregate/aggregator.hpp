@@ -283,16 +283,15 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory. What is
   /// not for every message is apart, so that no registers need be saved for it.
-  __attribute__((noinline)) void send_off_path(std::size_t destination, aggregate::Kept<Args>... args) {
-    if constexpr (Format::fixed) {
-      if (destination < routed_size_) [[likely]] {
-        const aggregate::Route::Hop& hop = route().first(destination);
-        aggregate::Slot& slot = slots_[hop.slot];
-        if (slot.cursor != slot.limit) [[likely]]
-          return put_fixed(slot, hop, engine().id(), args...);
-      } else if constexpr (may_be_small) {
-        if (destination < direct_size_) return send_directly(destination, args...);
-      }
+  __attribute__((noinline)) void send_off_path(std::size_t destination,
+                                               aggregate::Kept<Args>... args) requires Format::fixed {
+    if (destination < routed_size_) [[likely]] {
+      const aggregate::Route::Hop& hop = route().first(destination);
+      aggregate::Slot& slot = slots_[hop.slot];
+      if (slot.cursor != slot.limit) [[likely]]
+        return put_fixed(slot, hop, engine().id(), args...);
+    } else if constexpr (may_be_small) {
+      if (destination < direct_size_) return send_directly(destination, args...);
     }
     send_in_other_ways(destination, args...);
   }

@@ -66,7 +66,8 @@ Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64
 
 void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
   am::Engine& engine = pe_->engine();
-  const Call call = descriptor->call();
+  const std::uint32_t what = descriptor->call().what, root = descriptor->call().root;
+  const std::uint64_t count = descriptor->call().count;
   try {
     const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
     begin(std::move(descriptor));
@@ -74,12 +75,13 @@ void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
     throw;
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
     engine.fail(am::FailureKind::failed,
-                fmt::format("{} on PE {} threw: {}", Operation::describe(call.what, call.count, call.root),
-                            pe_->id().value, error.what()));
+                fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root), pe_->id().value,
+                            error.what()));
   }
-  if (!engine.in_handler() && engine.now() - sent_ns_ >= together_ns) {
+  if (engine.in_handler()) return;
+  if (const std::int64_t now = engine.now(); now - sent_ns_ >= together_ns) {
     mail_->notes.flush();
-    sent_ns_ = engine.now();
+    sent_ns_ = now;
   }
 }
 

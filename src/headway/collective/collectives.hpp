@@ -6,7 +6,6 @@
 #include <headway/am/engine.hpp>
 #include <headway/collective/descriptor.hpp>
 #include <headway/collective/team.hpp>
-#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
