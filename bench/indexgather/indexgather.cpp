@@ -21,6 +21,7 @@ struct Arguments {
   unsigned log2 = 20;
   std::uint64_t gathers = 0;  // of each PE; 0: as many as suit the way
   std::string way = "get";
+  bool dependent = false;
   GlobalOptions memory;
   std::string json;  // a file, "-", or empty for a line on standard output
 
@@ -40,11 +41,17 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   add_value(
       app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
       "get (split-phase), read (one after the other), local (out of a copy that each PE has, to compare with) [get]");
+  app.add_flag("--dependent", arguments.dependent,
+               "each place depends on the word read before, so that reads do not overlap; with --way read and local");
   add_global_options(app, arguments.memory);
   add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
   if (const auto status = parse_command_line(app, argc, argv)) return status;
+  if (arguments.dependent && arguments.way == "get") {
+    std::cerr << "headway-indexgather: --dependent: not allowed with --way get; allowed are read, local\n";
+    return exit_status::unusable_arguments;
+  }
   const std::uint64_t words = std::uint64_t(1) << arguments.log2;
   const std::uint64_t bytes = sizeof(words) * (words * (arguments.is_local() ? 2 : 1) + arguments.gathers_or_default());
   if (bytes > available_memory_bytes() / 4 * 3) {
@@ -62,6 +69,8 @@ class Sequence {
  public:
   Sequence(std::size_t pe, unsigned log2) : random_(pe + 1), mask_((std::uint64_t(1) << log2) - 1) {}
   std::uint64_t next() { return random_.next() & mask_; }
+  /// That depends on a word that was read.
+  std::uint64_t next(std::uint64_t word) { return (random_.next() ^ word) & mask_; }
 
  private:
   Random random_;
@@ -81,7 +90,14 @@ class Gather {
   void run(std::span<std::uint64_t> values) {
     Sequence sequence(pe_->id(), arguments_->log2);
     const auto places = table_->places();
-    if (arguments_->way == "read") {
+    if (arguments_->dependent) {
+      const bool local = arguments_->is_local();
+      std::uint64_t word = 0;
+      if (local)
+        for (std::uint64_t& value : values) value = word = copy_[sequence.next(word)];
+      else
+        for (std::uint64_t& value : values) value = word = memory_->read(places[sequence.next(word)]);
+    } else if (arguments_->way == "read") {
       for (std::uint64_t& value : values) value = memory_->read(places[sequence.next()]);
     } else if (arguments_->is_local()) {
       for (std::uint64_t& value : values) value = copy_[sequence.next()];
@@ -93,8 +109,11 @@ class Gather {
 
   std::uint64_t errors(std::span<const std::uint64_t> values) const {
     Sequence sequence(pe_->id(), arguments_->log2);
-    std::uint64_t errors = 0;
-    for (const std::uint64_t value : values) errors += value != value_at(sequence.next());
+    std::uint64_t errors = 0, word = 0;
+    for (const std::uint64_t value : values) {
+      word = value_at(arguments_->dependent ? sequence.next(word) : sequence.next());
+      errors += value != word;
+    }
     return errors;
   }
 
@@ -135,6 +154,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     record["errors"] = errors;
     record["options"] = options_record(effective);
     record["options"]["way"] = arguments.way;
+    record["options"]["dependent"] = arguments.dependent;
     record["options"]["mapped"] = arguments.memory.mapped;
     report(record, arguments.json);
   }

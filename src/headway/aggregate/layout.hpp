@@ -56,7 +56,7 @@ class BlockCyclic {
   }
   /// The index within its owner's part, where that PE's blocks follow one another.
   std::size_t local(std::size_t global) const {
-    if (shifts_) return global >> (block_bits_ + pe_bits_) << block_bits_ | (global & (block_ - 1));
+    if (shifts_) return (global >> pe_bits_ & ~(block_ - 1)) | (global & (block_ - 1));
     return global / (block_ * pes_) * block_ + global % block_;
   }
   std::size_t global(PeId pe, std::size_t local) const {
