@@ -1,5 +1,6 @@
 // Messages about as large as one frame may be, and larger ones.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -205,6 +206,56 @@ TEST(LargeMessage, goes_in_parts_where_free_memory_lies_in_pieces) {
         EXPECT_EQ(pe.quiesce(), quarters * in_a_quarter + 1);
         EXPECT_EQ(wrong, 0u);
         EXPECT_EQ(messages.statistics().copies, pe.id() == 0 || pe.id() == 5 ? 1u : 0u);
+      },
+      small_budget);
+}
+
+TEST(LargeMessage, in_parts_arrives_unchanged_in_each_way_that_they_are_written) {
+  for (const Shape shape : {Shape{2, 1}, Shape{2, 2}}) {
+    expect_run(
+        shape,
+        [](Pe& pe) {
+          Aggregator<std::uint64_t, Bytes> messages(pe, {.topology = direct()});
+          std::uint64_t handled = 0, wrong = 0;
+          messages.on([&](std::uint64_t number, Bytes bytes) {
+            wrong += !is_content(bytes, number) || number != handled;
+            ++handled;
+          });
+          constexpr std::uint64_t count = 40;  // each way is tried three times, and one of them now and then
+          for (std::uint64_t i = 0; i < count && pe.id() == 0; ++i) messages.send(1, i, content(600'001, i));
+          pe.quiesce();
+          EXPECT_EQ(handled, pe.id() == 1 ? count : 0u);
+          EXPECT_EQ(wrong, 0u);
+        },
+        small_budget);
+  }
+}
+
+std::uint64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::uint64_t(usage.ru_minflt);
+}
+
+TEST(LargeMessage, of_some_budgets_is_put_together_in_pages_that_are_there) {
+  expect_run(
+      {2, 1},
+      [](Pe& pe) {
+        Aggregator<Bytes> messages(pe, {.topology = direct()});
+        const std::vector<std::uint8_t> sent(6_MiB + 100, 5);
+        std::uint64_t handled = 0, faults = 0;
+        messages.on([&](Bytes bytes) {
+          EXPECT_EQ(bytes.size(), sent.size());
+          ++handled;
+        });
+        for (int i = 0; i < 4; ++i) {
+          const std::uint64_t before = page_faults();
+          if (pe.id() == 0) messages.send(1, sent);
+          pe.quiesce();
+          faults = page_faults() - before;
+        }
+        EXPECT_EQ(handled, pe.id() == 1 ? 4u : 0u);
+        EXPECT_LT(faults, 256u);  // anew it were 512 and a huge page for each 2 MiB of the rest, or 1536
       },
       small_budget);
 }

@@ -12,6 +12,8 @@ namespace headway::aggregate {
 namespace {
 
 constexpr std::uint32_t posts_per_poll_alone = 32;
+// Of a part that is written as usual: its reader begins sooner. Past the caches longer ones are as fast or faster.
+constexpr std::size_t short_part_frame_bytes = 32_KiB;
 
 // Where a header's scope lies in its last word; its length is the low half of the first.
 static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
@@ -148,37 +150,60 @@ bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t fram
   return claimed.size() == frames;
 }
 
+/// Which way is faster depends on whether both processors share a cache, which a virtual machine may change while the
+/// program runs. Both PEs' time counts: this one's, and what its receiver has left of it by then at the same rate.
 bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
   const std::size_t part_max = part_bytes_max();
+  // This processor reads what it sends to itself, or down a wire.
+  const bool read_here = destination == engine_->id() || leaves_host(destination);
   if (wait == Wait::no) {
     if (!room_for(destination, 0, part_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
     const DeferHandlers nobody_takes_it(engine_->pe());
-    return send_in_parts(destination, pieces, bytes, Wait::yes);
+    put_in_parts(destination, pieces, bytes, part_max, read_here ? in_caches : past_caches);
+    return true;
   }
+  if (read_here) {
+    put_in_parts(destination, pieces, bytes, part_max, in_caches);
+    return true;
+  }
+  if (part_ways_ == nullptr) part_ways_ = std::make_unique<rma::FastestWay<2>>();
+  const auto way = PartWay(part_ways_->pick(bytes, 1u << past_caches | 1u << in_caches));
+  am::FrameStore& store = engine_->store();
+  store.reclaim();
+  const std::uint64_t before = store.outstanding_bytes(destination);
+  const std::int64_t begin = engine_->now();
+  const std::size_t most = way == in_caches ? std::min(part_max, short_part_frame_bytes - (part_frame_bytes_ - part_max)) : part_max;
+  const bool claimed = put_in_parts(destination, pieces, bytes, most, way);
+  const std::int64_t ns = engine_->now() - begin;
+  store.reclaim();
+  const std::uint64_t now = store.outstanding_bytes(destination), left = now > before ? now - before : 0;
+  // Of one that has hardly begun nothing is known.
+  if (claimed && left < bytes - bytes / 8) {
+    part_ways_->learn(way, bytes, std::int64_t(double(ns) * double(bytes) / double(bytes - left)));
+  }
+  return true;
+}
+
+/// Returns whether all parts found frame memory.
+bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartWay way) {
   count_alone(bytes);
   PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
-  // This processor reads what it sends to itself, or down a wire.
-  const bool read_here = destination == engine_->id() || leaves_host(destination);
-  const auto copy = [&](std::byte* to, const std::byte* from, std::size_t n) {
-    if (read_here)
-      copy_bytes(to, from, n);
-    else
-      copy_past_caches(to, from, n);
-  };
+  bool claimed = true;
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
     const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
+    claimed = claimed && !frame.spilled;
     const PartHeader part{message, bytes, offset, n};
     std::memcpy(message_of(frame), &part, sizeof part);
-    reader.read(message_of(frame) + sizeof part, n, copy);
+    reader.read(message_of(frame) + sizeof part, n, way == in_caches ? copy_bytes : copy_past_caches);
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
     const bool last = offset + n == bytes;
     post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, last ? 1 : 0, frame_of_part);
     poll_now_and_then();
     offset += n;
   }
-  return true;
+  return claimed;
 }
 
 bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {

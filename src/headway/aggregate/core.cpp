@@ -21,7 +21,7 @@ constexpr std::size_t alone_share = 4, alone_share_between_hosts = 16;
 // reader copies one while the next is written.
 constexpr std::size_t part_frame_bytes_max = 128_KiB, part_share = 16;
 // Of what messages in parts are put together in, kept for the next one, in budgets.
-constexpr std::size_t kept_budgets = 4;
+constexpr std::size_t kept_budgets = 8;
 
 std::size_t bytes_of(const am::OpenFrame& frame) {
   return std::size_t(frame.end - reinterpret_cast<const std::byte*>(frame.frame));

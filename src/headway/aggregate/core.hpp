@@ -9,6 +9,7 @@
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/part_memory.hpp>
+#include <headway/rma/fastest_way.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
@@ -244,6 +245,7 @@ class Core : public am::FrameHandler {
 
   using Pieces = std::span<const std::span<const std::byte>>;
   /// A larger one in parts, straight to its destination. `pieces` together are the message. False only for Wait::no.
+  /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been faster.
   bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
   /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
   bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
@@ -317,6 +319,8 @@ class Core : public am::FrameHandler {
     change(part_memory_);
     engine_->count_open_buffers(int(part_memory_.keeps_any()) - int(kept_before));
   }
+  enum PartWay : std::size_t { past_caches, in_caches };
+  bool put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartWay way);
   void find_host();
   void lay_out(bool ready);
   SizeLimits limits_of(std::size_t frame_bytes, std::size_t per_message_most) const;
@@ -379,6 +383,7 @@ class Core : public am::FrameHandler {
   std::int64_t timeout_ns_;
   DelayCost delay_cost_;
   PartMemory part_memory_;
+  std::unique_ptr<rma::FastestWay<2>> part_ways_;  // to write parts for other PEs of the host; once there are any
   bool ready_ = false;
   std::uint16_t id_ = 0;
   std::uint16_t signature_ = 0;
