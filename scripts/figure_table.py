@@ -51,6 +51,10 @@ def figure_of(record: Record) -> str:
     if "one_way_us" in record:
         one_way_us = record["one_way_us"]["median"]
         return f"{one_way_us * 1e3:.1f} ns" if one_way_us < 10 else f"{one_way_us:.1f} us"
+    if "latency_us" in record:
+        return f"{record['latency_us']['median'] * 1e3:.0f} ns"
+    if "cpu_us" in record:
+        return f"{record['cpu_us']['median']:.2f} us"
     return f"{rate(record):.4g} M/s"
 
 

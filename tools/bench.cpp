@@ -47,11 +47,14 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
   return record;
 }
 
-/// What is compared: messages a second, or where a latency was measured, how many fit in a second.
+/// What is compared: messages a second, or where a latency or processor time was measured, how many fit in a second.
 double rate_of(const Json& record) {
-  if (!record.contains("one_way_us")) return record["messages_per_second"].get<double>();
-  const double one_way_us = record["one_way_us"]["median"].get<double>();
-  return one_way_us > 0 ? 1e6 / one_way_us : 0;
+  for (const char* field : {"one_way_us", "latency_us", "cpu_us"}) {
+    if (!record.contains(field)) continue;
+    const double us = record[field]["median"].get<double>();
+    return us > 0 ? 1e6 / us : 0;
+  }
+  return record["messages_per_second"].get<double>();
 }
 
 /// Tries each bucket size twice, interleaved, and keeps the one with the fastest run.

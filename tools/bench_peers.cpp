@@ -19,11 +19,13 @@ const std::string hpcc_mode = "hpcc";
 const std::string ucx_mode = "ucx";
 bool is_on_mpi(const std::string& mode) { return mode != hpcc_mode && mode != ucx_mode; }
 
-/// The MPIs that do a benchmark's work: for zerocopy Open MPI without CMA as well, after those that are preferred.
+/// The MPIs that do a benchmark's work: for zerocopy Open MPI without CMA as well, for reduce MPICH with its progress
+/// thread, after those that are preferred.
 std::vector<Peer> peers_of(const Benchmark& one) {
-  std::vector<Peer> peers = find_peers();
-  if (!one.has_buffers) return peers;
-  for (const Peer& peer : without_cma(peers)) peers.push_back(peer);
+  std::vector<Peer> peers = find_peers(), changed;
+  if (one.has_buffers) changed = without_cma(peers);
+  if (one.has_skew) changed = with_progress_thread(peers);
+  peers.insert(peers.end(), changed.begin(), changed.end());
   return peers;
 }
 
@@ -79,11 +81,13 @@ const Peer& choose_mpi(const PeerChoice& choice, const std::vector<Peer>& peers)
   return *found;
 }
 
-void check_peer(const PeerChoice& choice, const Peer& peer, const Request& request, const Settings& settings) {
-  if (peer.mpi == "mpich" && settings.pes > available_cores()) {
+void check_peer(const PeerChoice& choice, const Peer& peer, const Request& request, const Work& work,
+                const Settings& settings) {
+  if (peer.mpi.starts_with("mpich") && settings.pes > available_cores() && !work.of_cpu) {
     throw SettingError(fmt::format(
-        "--peer: '{}' is not allowed with {} PEs; MPICH waits by spinning, allowed are at most the {} cores here",
-        choice.text, settings.pes, available_cores()));
+        "--peer: '{}' is not allowed with {} PEs; MPICH waits by spinning, allowed are at most the {} cores here{}",
+        choice.text, settings.pes, available_cores(),
+        benchmark(request.bench).has_skew ? ", or --measure cpu, which counts that" : ""));
   }
   for (const std::string& size : request.sizes) {
     if (size == "0" || std::stoull(size) > bench::peer_bytes_max) {
@@ -176,7 +180,7 @@ std::vector<BenchCase> peer_cases(const Request& request, const Work& work, cons
       continue;
     }
     const Peer& peer = choose_mpi(choice, peers);
-    check_peer(choice, peer, request, settings);
+    check_peer(choice, peer, request, work, settings);
     cases.push_back(mpi_case(request, work, choice, peer, settings.pes));
   }
   return cases;

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <message/message.hpp>
 #include <record/command_line.hpp>
+#include <reduce/work.hpp>
 
 #include "bench_limit.hpp"
 #include "bench_peers.hpp"
@@ -42,9 +43,38 @@ std::string default_updates_per_word(const std::string& log2, const std::string&
   return fmt::format("{}", fitting / words);
 }
 
+std::vector<Work> works_of_reduce(const Request& request) {
+  std::vector<Work> works;
+  const auto add = [&](const std::string& title, bool of_cpu, const std::vector<std::string>& arguments) {
+    Work& work = works.emplace_back();
+    work.title = title;
+    work.bytes = benchmark(request.bench).bytes;
+    work.of_cpu = of_cpu;
+    work.arguments = arguments;
+    append(work.arguments, request.reduce_options);
+  };
+  for (const std::string& measure : request.measures) {
+    if (measure == "latency") {
+      for (const std::string& call : request.calls) {
+        add(bench::reduce_title(measure, call, 1, 0), false, {"--measure", measure, "--call", call});
+      }
+      continue;
+    }
+    for (const std::string& skew_us : request.skews_us) {
+      for (const std::string& elements : request.elements) {
+        const double us = bench::parse_us("--skew-us", skew_us);
+        add(bench::reduce_title(measure, "reduce", std::stoull(elements), us), true,
+            {"--measure", measure, "--elements", elements, "--skew-us", skew_us});
+      }
+    }
+  }
+  return works;
+}
+
 std::vector<Work> works_of(const Request& request) {
   std::vector<Work> works;
   const Benchmark& asked = benchmark(request.bench);
+  if (asked.has_skew) return works_of_reduce(request);
   if (asked.has_gathers) {
     for (const std::string& log2 : request.log2s) {
       works.push_back({.title = fmt::format("2^{} words", log2),
@@ -118,7 +148,8 @@ BenchCase headway_case(const Request& request, const Work& work, const Variant& 
   BenchCase made;
   made.label = label_of(request, variant, mode);
   if (!buffer.empty() && request.buffers.size() > 1) made.label += " " + buffer;
-  made.command = {program_directory() + "/headway-" + request.bench, "--mode", mode, "--json", "-"};
+  made.command = {program_directory() + "/headway-" + request.bench, "--json", "-"};
+  if (!mode.empty()) append(made.command, {"--mode", mode});
   append(made.command, work.arguments);
   append(made.command, variant.arguments);
   if (!buffer.empty()) append(made.command, {"--buffer-bytes", buffer});

@@ -9,6 +9,7 @@
 #include <message/buffers.hpp>
 #include <message/type.hpp>
 #include <record/command_line.hpp>
+#include <reduce/work.hpp>
 #include <zerocopy/ways.hpp>
 
 #include "bench_limit.hpp"
@@ -72,9 +73,25 @@ class Adder {
       store(text);
     });
   }
+  /// The same for those with an aggregator of their own.
+  void of_aggregator(const char* name, const char* value, const std::string& help, Store store) {
+    option(name, value, help, [this_request = &request_, name, store = std::move(store)](const std::string& text) {
+      this_request->own_options.push_back({name, &Benchmark::has_aggregator});
+      store(text);
+    });
+  }
+  void flag_of_aggregator(const char* name, const char* help) {
+    app_.add_flag_callback(
+        name,
+        [this_request = &request_, name] {
+          this_request->own_options.push_back({name, &Benchmark::has_aggregator});
+          this_request->passed_on.emplace_back(name);
+        },
+        help);
+  }
   /// One that the programs get as it is, once it was checked.
   void pass_on(const char* name, const char* value, const char* help, Store check) {
-    of_headway(name, value, help, [this_request = &request_, name, check = std::move(check)](const std::string& text) {
+    of_aggregator(name, value, help, [this_request = &request_, name, check = std::move(check)](const auto& text) {
       check(text);
       this_request->passed_on.insert(this_request->passed_on.end(), {name, text});
     });
@@ -152,8 +169,42 @@ void add_way_options(Adder& add, Request& request) {
                [&] { request.touch = true; });
 }
 
-void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
-  add.of_headway("--mode", "LIST",
+void add_reduce_options(Adder& add, Request& request) {
+  constexpr auto of = &Benchmark::has_skew;
+  add.own(of, "--measure", "LIST", fmt::format("{} [both]", bench::reduce_measure_help),
+          [&](const std::string& text) {
+            request.measures = parse_choices("--measure", text, bench::reduce_measures);
+          });
+  add.own(of, "--call", "LIST", "latency: reduce, allreduce, barrier; a comparison each [all]",
+          [&](const std::string& text) { request.calls = parse_choices("--call", text, bench::reduce_calls); });
+  add.own(of, "--elements", "LIST", "cpu: numbers of 8 bytes that each PE gives; a comparison each [1,32,128,1024]",
+          [&](const std::string& text) {
+            request.elements = bench::parse_list("--elements", text);
+            for (std::string& one : request.elements) {
+              one = std::to_string(bench::parse_count("--elements", one, 1, bench::reduce_elements_max));
+            }
+          });
+  add.own(of, "--skew-us", "LIST", "cpu: PEs come by 0 to so many us late, at random; a comparison each [1000,0]",
+          [&](const std::string& text) {
+            request.skews_us = bench::parse_list("--skew-us", text);
+            for (const std::string& one : request.skews_us) bench::parse_us("--skew-us", one);
+          });
+  const auto pass = [&](const char* name, const char* value, const char* help, auto check) {
+    add.own(of, name, value, help, [&request, name, check](const std::string& text) {
+      check(text);
+      request.reduce_options.insert(request.reduce_options.end(), {name, text});
+    });
+  };
+  pass("--settle-us", "US", bench::reduce_settle_help,
+       [](const std::string& text) { bench::parse_us("--settle-us", text); });
+  pass("--looks", "N", bench::reduce_looks_help,
+       [](const std::string& text) { bench::parse_count("--looks", text, 0, bench::reduce_looks_max); });
+  pass("--iterations", "N", bench::reduce_iterations_help,
+       [](const std::string& text) { bench::parse_count("--iterations", text, 1, bench::reduce_iterations_max); });
+}
+
+void add_aggregator_options(Adder& add, Request& request) {
+  add.of_aggregator("--mode", "LIST",
                  "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit, limit-8 "
                  "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
                  "[direct,1d; zerocopy: direct]",
@@ -161,7 +212,7 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
                    request.modes = bench::parse_list("--mode", text);
                    for (const std::string& mode : request.modes) check_mode(mode);
                  });
-  add.of_headway("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
+  add.of_aggregator("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
                  [&](const std::string& text) {
                    request.buffers = bench::parse_list("--buffer-bytes", text);
                    check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
@@ -175,16 +226,14 @@ void add_aggregator_options(Adder& add, CLI::App& app, Request& request) {
               [](const std::string& text) { bench::parse_time("--timeout", text); });
   add.pass_on("--delay-cost", "COST", "what it costs that a message waits: seconds for each second, such as 0.01 [0]",
               [](const std::string& text) { bench::parse_delay_cost("--delay-cost", text); });
-  app.add_flag_callback(
-      "--patient", [&] { request.passed_on.emplace_back("--patient"); }, bench::patient_help);
-  app.add_flag_callback(
-      "--ordered", [&] { request.passed_on.emplace_back("--ordered"); }, "first in, first out for each pair of PEs");
+  add.flag_of_aggregator("--patient", bench::patient_help);
+  add.flag_of_aggregator("--ordered", "first in, first out for each pair of PEs");
 }
 
 void add_peer_options(Adder& add, Request& request) {
   add.of_headway("--peer", "LIST",
-                 "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong, zerocopy), "
-                 "ucx (zerocopy); also as NAME:MPI; or available",
+                 "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong, "
+                 "zerocopy, reduce), ucx (zerocopy), mpi-ireduce (reduce); also as NAME:MPI; or available",
                  [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
   add.option("--peer-buffer-bytes", "LIST",
              "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",
@@ -204,7 +253,8 @@ void add_options(CLI::App& app, Request& request) {
   Adder add(app, request);
   add_work_options(add, request);
   add_way_options(add, request);
-  add_aggregator_options(add, app, request);
+  add_reduce_options(add, request);
+  add_aggregator_options(add, request);
   add_peer_options(add, request);
   add.option("--repeat", "R", "rounds; medians are reported, with minimum and maximum [5]",
              [&](const std::string& text) { request.repeats = bench::parse_count("--repeat", text, 1, 100'000); });

@@ -20,6 +20,11 @@ struct Request {
   std::vector<std::string> memories = {"heap", "pool"};  // of zerocopy, as are the next two
   std::vector<std::string> buffer_kinds = {"reused"};
   bool touch = false;
+  std::vector<std::string> measures = {"cpu", "latency"};  // of reduce, as are the next four
+  std::vector<std::string> calls = {"reduce", "allreduce", "barrier"};
+  std::vector<std::string> elements = {"1", "32", "128", "1024"};
+  std::vector<std::string> skews_us = {"1000", "0"};
+  std::vector<std::string> reduce_options;  // that its program and its peers get
   std::vector<std::string> log2s = {"20"};
   std::vector<std::string> sizes;    // empty: the benchmark's
   std::vector<std::string> buffers;  // empty: derived
@@ -49,6 +54,7 @@ struct Work {
   std::string log2, updates_per_word;  // of a table, where there is one
   std::string bytes;                   // of a message
   std::string buffers = "";            // one of zerocopy's buffer_kinds
+  bool of_cpu = false;                 // processor time is measured, not time
   std::vector<std::string> arguments;  // of each program, Headway's and peers'
 };
 

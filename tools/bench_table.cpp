@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <headway/base/bytes.hpp>
+#include <optional>
 
 namespace headway::tools {
 namespace {
@@ -44,16 +45,28 @@ std::string of_limit_cell(const Json& record, const std::string& limit) {
   return record.contains(pointer) ? short_number(record.at(pointer).get<double>()) : "";
 }
 
+/// Records of latencies and of processor time have a spread of it under this name; others have rates.
+struct Measured {
+  const char* field;
+  const char* head;
+};
+std::optional<Measured> measured_us(const Json& record) {
+  for (const Measured one : {Measured{"one_way_us", "us one way"}, {"latency_us", "us a call"}, {"cpu_us", "cpu us"}}) {
+    if (record.contains(one.field)) return one;
+  }
+  return std::nullopt;
+}
+
 /// The first columns: what was measured.
 std::vector<std::string> speed_head(const Json& record) {
-  if (record.contains("one_way_us")) return {"mode", "us one way", "min", "max"};
+  if (const auto measured = measured_us(record)) return {"mode", measured->head, "min", "max"};
   return {"mode", "M msg/s", "min", "max", "M msg/s/PE"};
 }
 
 std::vector<std::string> speed_cells(const MeasuredCase& one) {
   const Json& record = one.record;
-  if (record.contains("one_way_us")) {
-    const Json& spread = record["one_way_us"];
+  if (const auto measured = measured_us(record)) {
+    const Json& spread = record[measured->field];
     return {one.label, short_number(spread["median"].get<double>()), short_number(spread["min"].get<double>()),
             short_number(spread["max"].get<double>())};
   }
@@ -62,6 +75,24 @@ std::vector<std::string> speed_cells(const MeasuredCase& one) {
   return {one.label, short_number(rate / 1e6), short_number(slowest > 0 ? messages / slowest / 1e6 : 0),
           short_number(fastest > 0 ? messages / fastest / 1e6 : 0),
           short_number(rate / 1e6 / record["pes"].get<double>())};
+}
+
+/// The columns behind: what it took.
+std::vector<std::string> further_head(const Json& record) {
+  if (record.contains("cpu_us")) return {"us in calls", "median ms", "late %"};
+  if (record.contains("latency_us")) return {"median ms"};
+  return {"median ms", "buffer", "frames", "fill %"};
+}
+
+std::vector<std::string> further_cells(const Json& record) {
+  const std::string ms = short_number(record["seconds"]["median"].get<double>() * 1e3);
+  if (record.contains("cpu_us")) {
+    return {short_number(record["in_calls_us"]["median"].get<double>()), ms,
+            short_number(record["late_fraction"]["median"].get<double>() * 100)};
+  }
+  if (record.contains("latency_us")) return {ms};
+  return {ms, buffer_cell(record), count_cell(record, "frames"),
+          record.contains("fill_mean") ? short_number(record["fill_mean"].get<double>() * 100) : ""};
 }
 
 }  // namespace
@@ -97,7 +128,8 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   for (const auto& [label, ratio] : first["ratio_to"].items()) compared.push_back(label);
   const bool bounded = cases.size() > 1 && !first["in_pairs"]["low"].is_null();
   std::vector<std::vector<std::string>> rows = {speed_head(first)};
-  rows[0].insert(rows[0].end(), {"median ms", "buffer", "frames", "fill %"});
+  const std::vector<std::string> further = further_head(first);
+  rows[0].insert(rows[0].end(), further.begin(), further.end());
   if (cases.size() > 1) {
     for (const std::string& label : compared) rows[0].push_back("x " + label);
     if (bounded) rows[0].insert(rows[0].begin() + std::ptrdiff_t(rows[0].size() - compared.size() + 1), "95 %");
@@ -111,9 +143,8 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   for (const MeasuredCase& one : cases) {
     const Json& record = one.record;
     std::vector<std::string> row = speed_cells(one);
-    row.insert(row.end(), {short_number(record["seconds"]["median"].get<double>() * 1e3), buffer_cell(record),
-                           count_cell(record, "frames"),
-                           record.contains("fill_mean") ? short_number(record["fill_mean"].get<double>() * 100) : ""});
+    const std::vector<std::string> further_ones = further_cells(record);
+    row.insert(row.end(), further_ones.begin(), further_ones.end());
     if (cases.size() > 1) {
       for (const std::string& label : compared) row.push_back(ratio_cell(record, label));
       if (bounded) row.insert(row.end() - std::ptrdiff_t(compared.size() - 1), bounds_cell(record));

@@ -158,6 +158,84 @@ TEST(Bench, indexgather_is_run_in_every_way) {
   EXPECT_EQ(records[6]["table_log2"], 9);
 }
 
+TEST(Bench, reduce_is_measured_in_both_ways_under_skew_and_without) {
+  const ChildResult result =
+      headway({"bench", "reduce", "--pes", "3", "--elements", "1,33", "--skew-us", "100,0", "--settle-us", "50",
+               "--looks", "2", "--iterations", "40", "--repeat", "2", "--json", "-"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto records = bench::Json::parse(result.output)["records"];
+  std::vector<std::string> cases;
+  for (const auto& record : records) {
+    EXPECT_EQ(record["bench"], "reduce");
+    EXPECT_EQ(record["verified"], true) << record;
+    EXPECT_EQ(record["errors"], 0);
+    EXPECT_EQ(record["label"], record["mode"]);
+    EXPECT_EQ(record["messages"], 3 * 40);
+    EXPECT_EQ(record["message_bytes"], 8 * record["elements"].get<int>());
+    const bool of_cpu = record["measure"] == "cpu";
+    EXPECT_EQ(record.contains("cpu_us") && record.contains("in_calls_us") && record.contains("skew_us_max"), of_cpu);
+    EXPECT_EQ(record.contains("latency_us"), !of_cpu);
+    const auto& measured = record[of_cpu ? "in_calls_us" : "latency_us"];
+    EXPECT_GT(measured["min"], 0);
+    EXPECT_LE(measured["min"], measured["median"]);
+    if (of_cpu) {
+      EXPECT_GT(record["cpu_us_without"]["median"], 0);
+    }
+    const auto text = [&record](const char* field) { return record[field].get<std::string>(); };
+    const auto number = [&record](const char* field) { return std::to_string(record[field].get<int>()); };
+    cases.push_back((of_cpu ? number("skew_us_max") : text("call")) + " " + number("elements") + " " + text("mode"));
+  }
+  EXPECT_EQ(cases, (std::vector<std::string>{"100 1 bypass", "100 1 blocking", "100 33 bypass", "100 33 blocking",
+                                             "0 1 bypass", "0 1 blocking", "0 33 bypass", "0 33 blocking",
+                                             "reduce 1 bypass", "reduce 1 blocking", "allreduce 1 bypass",
+                                             "allreduce 1 blocking", "barrier 0 bypass", "barrier 0 blocking"}));
+}
+
+TEST(Bench, reduce_counts_the_processor_time_of_a_call_and_not_that_of_sleep) {
+  const ChildResult result =
+      headway({"bench", "reduce", "--pes", "2", "--measure", "cpu", "--elements", "1000000", "--way", "bypass",
+               "--skew-us", "2e4", "--iterations", "5", "--repeat", "1", "--json", "-"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto record = bench::Json::parse(result.output)["records"][0];
+  const double cpu_us = record["cpu_us"]["median"], without_us = record["cpu_us_without"]["median"];
+  // 8 MB are copied and added for each call. An iteration sleeps for more than 40 ms.
+  EXPECT_GT(cpu_us, 100);
+  EXPECT_LT(cpu_us + without_us, 40e3);
+}
+
+TEST(Bench, reduce_refuses_a_transport_whose_time_is_not_that_of_sleep) {
+  const ChildResult result = headway({"bench", "reduce", "--transport", "sim", "--pes", "2", "--repeat", "1"});
+  EXPECT_NE(result.status, 0);
+  EXPECT_NE(result.errors.find("sim"), std::string::npos) << result.errors;
+}
+
+TEST(Bench, reduce_on_mpi_does_the_same_verified_where_there_is_one) {
+  const std::string here = headway({"bench", "--list"}).output;
+  std::vector<std::string> arguments = {
+      "bench",  "reduce", "--pes",        "2",  "--elements", "3", "--skew-us", "100",       "--settle-us", "50",
+      "--looks", "1",     "--iterations", "40", "--repeat",   "1", "--peer",    "available", "--json",      "-"};
+  const ChildResult result = headway(arguments);
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto records = bench::Json::parse(result.output)["records"];
+  std::set<std::string> labels;
+  for (const auto& record : records) {
+    EXPECT_EQ(record["verified"], true) << record;
+    EXPECT_EQ(record["messages"], 2 * 40);
+    labels.insert(record["label"].get<std::string>());
+  }
+  const bool some_mpi = here.find("mpi-ireduce:") != std::string::npos;
+  EXPECT_EQ(labels.contains("mpi") && labels.contains("mpi-ireduce"), some_mpi);
+  if (here.find("mpi-ireduce:mpich-async") == std::string::npos) return;
+  std::ranges::replace(arguments, std::string("available"), std::string("mpi-ireduce:mpich-async"));
+  arguments.insert(arguments.end(), {"--measure", "cpu"});
+  const ChildResult by_thread = headway(arguments);
+  EXPECT_EQ(by_thread.status, 0) << by_thread.errors;
+  const ChildResult crowded =
+      headway({"bench", "reduce", "--pes", "4096", "--measure", "latency", "--peer", "mpi:mpich"});
+  EXPECT_EQ(crowded.status, 2);
+  EXPECT_NE(crowded.errors.find("--measure cpu"), std::string::npos) << crowded.errors;
+}
+
 TEST(Bench, osu_prints_two_columns_a_mode) {
   const ChildResult result = headway({"bench", "stream", "--mode", "direct,1d", "--bytes", "8,1K", "--messages", "500",
                                       "--pes", "2", "--repeat", "1", "--osu"});

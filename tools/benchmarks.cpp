@@ -1,6 +1,7 @@
 #include "benchmarks.hpp"
 
 #include <algorithm>
+#include <reduce/work.hpp>
 #include <zerocopy/ways.hpp>
 
 namespace headway::tools {
@@ -66,9 +67,20 @@ const std::vector<Benchmark>& benchmarks() {
        .pairs = true,
        .bytes = "65536",
        .bytes_min = 8},
+      {.name = "reduce",
+       .help = "reductions whose PEs come late: processor time of each call; latency of collectives",
+       .peers = {"mpi", "mpi-ireduce"},
+       .modes = {""},
+       .ways = bench::reduce_ways,
+       .has_ways = true,
+       .has_limit = false,
+       .has_skew = true,
+       .has_count = false,
+       .has_aggregator = false},
       {.name = limit_mode,
        .help = "what this machine allows, by hand-written loops without Headway: updates, messages, latency, copies",
-       .has_modes = false},
+       .has_modes = false,
+       .has_aggregator = false},
   };
   return all;
 }

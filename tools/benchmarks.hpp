@@ -32,11 +32,13 @@ struct Benchmark {
   bool has_limit = true;                // takes --mode limit
   bool sends_ranges = false;            // takes --one-by-one
   bool has_messages = false;            // takes --osu; needs two PEs
+  bool has_skew = false;                // takes --measure, --call, --elements, --skew-us and so on
   bool pairs = false;                   // needs an even number of PEs
   std::string bytes = "8";              // the size of a message where --bytes says nothing
   std::uint64_t bytes_min = 0;
   bool has_count = true;  // takes --messages
-  bool has_modes = true;  // runs on Headway, so takes --mode, also limit, --peer and the aggregator's options
+  bool has_modes = true;       // runs on Headway, so takes --peer
+  bool has_aggregator = true;  // takes --mode, also limit, and the aggregator's options
 };
 
 /// All, as they are listed.

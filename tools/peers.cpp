@@ -66,6 +66,17 @@ std::vector<Peer> without_cma(const std::vector<Peer>& peers) {
   return changed;
 }
 
+std::vector<Peer> with_progress_thread(const std::vector<Peer>& peers) {
+  std::vector<Peer> changed;
+  for (Peer peer : peers) {
+    if (peer.mpi != "mpich") continue;
+    peer.mpi += "-async";
+    peer.asynchronous = true;
+    changed.push_back(peer);
+  }
+  return changed;
+}
+
 std::string find_ucx_peer() {
   const auto program = std::filesystem::path(program_directory()) / "headway-peer-ucx";
   return is_executable(program) ? program.string() : "";
@@ -83,6 +94,7 @@ std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks) {
 }
 
 std::vector<Variable> launch_environment(const Peer& peer) {
+  if (peer.asynchronous) return {{"MPIR_CVAR_ASYNC_PROGRESS", "1"}};
   // Open MPI refuses root, as which containers run, unless it is told twice.
   if (!peer.mpi.starts_with("openmpi")) return {};
   return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};

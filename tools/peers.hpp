@@ -16,10 +16,11 @@ std::string find_in_path(const std::string& program);
 
 /// One peer: an MPI for which an executable was built and a launcher is installed.
 struct Peer {
-  std::string mpi;       // "openmpi", "mpich", "mpi"; "openmpi-nocma"
+  std::string mpi;       // "openmpi", "mpich", "mpi"; "openmpi-nocma", "mpich-async"
   std::string program;   // its executable
   std::string launcher;  // its mpirun, or empty where none was found
   std::vector<std::string> launcher_options = {};
+  bool asynchronous = false;  // MPICH with a thread of its own that makes progress
 
   bool is_complete() const { return !program.empty() && !launcher.empty(); }
 };
@@ -29,6 +30,9 @@ std::vector<Peer> find_peers();
 
 /// Open MPI told to copy through shared memory where it would read the other process's (CMA), if it is one of `peers`.
 std::vector<Peer> without_cma(const std::vector<Peer>& peers);
+
+/// MPICH told to make progress by a thread of its own, if it is one of `peers`.
+std::vector<Peer> with_progress_thread(const std::vector<Peer>& peers);
 
 /// HPC Challenge as the distribution has it (Debian's is made with Open MPI); what is not here is empty.
 Peer find_hpcc();

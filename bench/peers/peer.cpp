@@ -55,6 +55,7 @@ const std::vector<std::string> exchanges = {"mpi-alltoallv", "mpi-direct"};
 const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, run_randomaccess},
                                     {"pingpong", {"mpi"}, true, 2, 8, 1, run_pingpong},
                                     {"zerocopy", {"mpi"}, true, 2, 65'536, 8, run_zerocopy},
+                                    {"reduce", {"mpi", "mpi-ireduce"}, false, 1, 8, 1, run_reduce},
                                     {"stream", exchanges, true, 2, 8, 1, run_messages},
                                     {"staggered", exchanges, true, 2, 8, 1, run_messages},
                                     {"synthetic", exchanges, false, 2, 100, 1, run_messages}};
@@ -91,7 +92,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                        std::function<void(const std::string&)> store) {
     bench::add_value(app, name, std::move(store), value, help);
   };
-  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi for pingpong and zerocopy",
+  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi for pingpong and zerocopy; mpi or mpi-ireduce for reduce",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
@@ -111,6 +112,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   add("--buffers", "NAME", "zerocopy: reused (the same for all messages) or fresh (in no cache) [reused]",
       [&](const std::string& t) { arguments.buffers = bench::parse_choice("--buffers", t, bench::buffer_kinds); });
   app.add_flag("--touch", arguments.touch, "zerocopy: the receiver adds up the words of each message");
+  bench::add_reduce_options(app, arguments.reduce, "reduce: ");
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;

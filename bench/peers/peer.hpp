@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <record/record.hpp>
+#include <reduce/work.hpp>
 #include <string>
 
 namespace headway::peers {
@@ -20,6 +21,7 @@ struct Arguments {
   std::size_t buffer_bytes = std::size_t(64) << 10;
   std::string buffers = "reused";  // of zerocopy, as is the next
   bool touch = false;
+  bench::ReduceWork reduce;  // of reduce
   std::string json;  // a file, "-", or empty for a line on standard output
 };
 
@@ -27,6 +29,7 @@ struct Arguments {
 bench::Json run_randomaccess(const Arguments& arguments);
 bench::Json run_pingpong(const Arguments& arguments);
 bench::Json run_zerocopy(const Arguments& arguments);
+bench::Json run_reduce(const Arguments& arguments);
 /// stream, staggered, synthetic.
 bench::Json run_messages(const Arguments& arguments);
 

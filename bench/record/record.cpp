@@ -99,8 +99,10 @@ Json merge_repeats(std::span<const Json> repeats) {
   merged["repeat"] = repeats.size();
   merged["seconds"] = to_json(field_spread(repeats, Json::json_pointer("/seconds/median")));
   merged["verified"] = std::ranges::all_of(repeats, [](const Json& r) { return r.value("verified", false); });
-  if (merged.contains("one_way_us")) {
-    merged["one_way_us"] = to_json(field_spread(repeats, Json::json_pointer("/one_way_us/median")));
+  for (const char* field :
+       {"one_way_us", "latency_us", "cpu_us", "cpu_us_without", "in_calls_us", "late_fraction"}) {
+    if (!merged.contains(field)) continue;
+    merged[field] = to_json(field_spread(repeats, Json::json_pointer(fmt::format("/{}/median", field))));
   }
   if (merged.contains("errors")) {
     std::uint64_t errors = 0;
@@ -127,6 +129,12 @@ Json merge_repeats(std::span<const Json> repeats) {
 std::string speed_of(const Json& record) {
   if (record.contains("one_way_us")) {
     return fmt::format("{:.3f} us one way", record["one_way_us"]["median"].get<double>());
+  }
+  if (record.contains("latency_us")) {
+    return fmt::format("{:.3f} us", record["latency_us"]["median"].get<double>());
+  }
+  if (record.contains("cpu_us")) {
+    return fmt::format("{:.2f} us of a processor for a call of a PE", record["cpu_us"]["median"].get<double>());
   }
   return fmt::format("{:.2f} M messages/s in all", record["messages_per_second"].get<double>() / 1e6);
 }

@@ -53,7 +53,7 @@ void add_frames(Json& record, const FrameCounts& counts);
 /// empty.
 Json merge_repeats(std::span<const Json> repeats);
 
-/// A record's latency or rate, for people.
+/// A record's latency, processor time or rate, for people.
 std::string speed_of(const Json& record);
 
 /// Processor, cores, memory, kernel, compiler and build of this machine.

@@ -1,4 +1,4 @@
-# Runs PROGRAM on each number of PEs (PES, by commas) in each placement and mode (MODES, by commas), each time with the next of its
+# Runs PROGRAM on each number of PEs (PES, by commas) in each placement and mode (MODES, by commas; what OPTION takes), each time with the next of its
 # arguments (WORK, by commas; DIRECT_WORK, where it is given, in mode direct), REPEATS times; every run must verify.
 foreach(list PES MODES WORK DIRECT_WORK)
   string(REPLACE "," ";" ${list} "${${list}}")
@@ -27,7 +27,7 @@ foreach(repeat RANGE 1 ${REPEATS})
         separate_arguments(arguments UNIX_COMMAND "${work}")
         set(ENV{HEADWAY_PES} ${pes})
         set(ENV{HEADWAY_PES_PER_PROCESS} ${pes_per_process})
-        execute_process(COMMAND ${PROGRAM} --mode ${mode} ${arguments}
+        execute_process(COMMAND ${PROGRAM} ${OPTION} ${mode} ${arguments}
           OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status TIMEOUT 120)
         math(EXPR runs "${runs} + 1")
         if(NOT status EQUAL 0 OR NOT output MATCHES "verified")

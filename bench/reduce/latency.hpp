@@ -1,0 +1,81 @@
+/// The time of one collective after the other without skew: the loop, for Headway's program and its peers alike.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <headway/base/clock.hpp>
+#include <headway/base/random.hpp>
+#include <message/laps.hpp>
+#include <reduce/skew.hpp>
+#include <reduce/work.hpp>
+
+namespace headway::bench {
+
+struct LatencyResult {
+  double latency_us = 0;  // of a call: the median over parts of the loop, the mean over PEs
+  double seconds = 0;
+  std::uint64_t errors = 0;
+};
+
+/// Barriers that PEs enter at different times: nobody may be through before all have come. How many were not so.
+template <class Call>
+std::uint64_t early_leavers(const ReduceWorld& world, Call& call) {
+  if (!world.one_clock) return 0;  // nobody could tell
+  constexpr std::uint64_t barriers = 20;
+  constexpr double us_max = 200;
+  Random random(world.me + 1);
+  std::uint64_t errors = 0;
+  for (std::uint64_t i = 0; i < barriers; ++i) {
+    compute_until(monotonic_ns() + std::int64_t(random.fraction() * us_max * 1e3));
+    const std::int64_t came = monotonic_ns();
+    call.barrier();
+    const std::int64_t went = monotonic_ns();
+    errors += went < world.latest(came);
+  }
+  return errors;
+}
+
+/// Collective. `Call` has double reduce(double given, std::size_t root), whose value counts on the root, which it waits
+/// for; double allreduce(double); void barrier().
+///
+/// The root of reduction i is PE i modulo P. A root goes on when it has its result, and only then gives its part to the
+/// next reduction, which therefore cannot be done before this one is: without another collective between them, the time
+/// of each is what it takes from the last part to the result. At two PEs it is a ball that goes to and fro.
+template <class Call>
+LatencyResult measure_latency(const ReduceWork& work, const ReduceWorld& world, Call& call) {
+  const ReduceValues values(world.me, world.pes);
+  std::uint64_t errors = 0;
+  const auto once = [&](std::uint64_t i) {
+    double given = 0;
+    values.fill(std::span(&given, 1), i);
+    const auto check = [&](double sum) { errors += values.errors(std::span(&sum, 1), i); };
+    if (work.call == "barrier") return call.barrier();
+    if (work.call == "allreduce") return check(call.allreduce(given));
+    const std::size_t root = i % world.pes;
+    const double sum = call.reduce(given, root);
+    if (root == world.me) check(sum);
+  };
+  if (work.call == "barrier") errors += early_leavers(world, call);
+  const std::uint64_t iterations = work.iterations_or_default();
+  for (std::uint64_t i = 0; i < work.warming(); ++i) once(i);
+  world.meet();
+  const std::int64_t begin = monotonic_ns();
+  Laps laps(iterations, begin);
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    once(i);
+    if (laps.due(i + 1)) laps.mark(monotonic_ns());
+  }
+  const std::int64_t passed_ns = monotonic_ns() - begin;
+  LatencyResult result;
+  result.latency_us = world.sum(2 * laps.one_way_us()) / double(world.pes);
+  result.seconds = double(world.latest(passed_ns)) * 1e-9;
+  result.errors = std::uint64_t(world.sum(double(errors)));
+  return result;
+}
+
+inline void add_latency_result(Json& record, const LatencyResult& result) {
+  record["latency_us"] = to_json(spread_of({result.latency_us}));
+}
+
+}  // namespace headway::bench
