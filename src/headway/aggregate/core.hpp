@@ -9,11 +9,11 @@
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/part_memory.hpp>
-#include <headway/rma/fastest_way.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/rma/fastest_way.hpp>
 #include <map>
 #include <memory>
 #include <span>
