@@ -35,6 +35,8 @@ constexpr std::array run_options = {
            "between hosts, a thread in each process moves frames while its PEs compute [off]"},
     Option{"--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|network|frames",
            "how the content of buffers moves between PEs; network: between hosts, over UCX [auto: what has been fastest]"},
+    Option{"--collectives", "--collectives", "HEADWAY_COLLECTIVES", "auto|messages|shared",
+           "how reductions and barriers of all PEs go: along a tree, or in memory that they share [auto]"},
     Option{"--check", "--check", "HEADWAY_CHECK", "on|off",
            "find buffers that are changed before they may be [off]"},
     Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},

@@ -62,6 +62,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     send_control(source, control_description_, std::as_bytes(std::span(answer)));
   });
   for (const MakeExtension make : extension_makers()) extensions_.push_back(make(pe_));
+  for (const auto& extension : extensions_) extension->begin();
   if (options_.reporter != nullptr) *options_.reporter = [this] { return report(); };
 }
 

@@ -79,6 +79,11 @@ class FrameHandler {
 class Extension {
  public:
   virtual ~Extension() = default;
+  /// All extensions of this PE are there, and it has sent nothing yet.
+  virtual void begin() {}
+  /// Whether something of the scope (of any for the root) goes on here without a message of it, soon: its messages are
+  /// not to be counted before.
+  virtual bool holds_back(ScopeId) const { return false; }
   /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
   /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
@@ -102,8 +107,9 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  AggregationSettings aggregation = {};  // for the layers above, as is the next
+  AggregationSettings aggregation = {};  // for the layers above, as are the next two
   TransferSettings transfer = {};
+  CollectiveWay collectives = CollectiveWay::best;
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
   std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
   // Set while the engine lives, for those that share its thread: what the PE would report now.
@@ -129,6 +135,7 @@ class Engine {
   Idle idle() const { return options_.idle; }
   const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
   const TransferSettings& transfer_settings() const { return options_.transfer; }
+  CollectiveWay collective_way() const { return options_.collectives; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
   /// Whether what runs is a continuation of an epoch; it is a handler as well.
@@ -189,6 +196,8 @@ class Engine {
   void flush_scope(ScopeId scope, FlushReason reason);
   /// Whether frames of it wait to be forwarded.
   bool has_paused(ScopeId scope) const;
+  /// Whether an extension goes on in it by itself.
+  bool held_back(ScopeId scope) const;
   /// Frames that waited for it are dispatched at the next progress.
   void scope_began() { replay_later_ = !later_.empty(); }
 

@@ -15,6 +15,10 @@ bool Engine::has_paused(ScopeId scope) const {
   });
 }
 
+bool Engine::held_back(ScopeId scope) const {
+  return std::ranges::any_of(extensions_, [scope](const auto& extension) { return extension->holds_back(scope); });
+}
+
 bool Engine::resume_paused() {
   bool any = false;
   for (std::size_t i = 0; i < handlers_.size(); ++i) {

@@ -64,6 +64,7 @@ class ProcessPes {
   std::vector<int> processors_;  // those allowed before any PE was bound
   AggregationSettings aggregation_ = AggregationSettings::from_environment();
   TransferSettings transfer_ = TransferSettings::from_environment();
+  CollectiveWay collectives_ = collective_way_from_environment();
 };
 
 /// What is on its way to files is written, and the process ends without anything else of it running.

@@ -194,6 +194,7 @@ bool Scopes::may_contribute(ScopeId id) {
   Scope& scope = *scopes_[id];
   if (std::exchange(scope.active, false) || scope.inner != 0 || scope.continuations != 0) return false;
   if (!quiescence_.due(id) || engine_->store().queued(id) || engine_->has_paused(id)) return false;
+  if (engine_->held_back(id)) return false;
   // Where the main program goes on, it may still make what messages wait for.
   return main_program_waits_for(id) || engine_->undeliverable_messages(id) == 0;
 }

@@ -24,7 +24,8 @@ constexpr std::array variables = {
     "HEADWAY_BUDGET",       "HEADWAY_SPILL",           "HEADWAY_BIND",      "HEADWAY_STALL",
     "HEADWAY_SEED",         "HEADWAY_SIM",             "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
     "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST",
-    "HEADWAY_COMM_THREAD",  "HEADWAY_TRANSFER",        "HEADWAY_CHECK"};
+    "HEADWAY_COMM_THREAD",  "HEADWAY_TRANSFER",        "HEADWAY_CHECK",
+    "HEADWAY_COLLECTIVES"};
 
 constexpr const char* transports =
     has_simulation
@@ -243,6 +244,14 @@ TransferSettings TransferSettings::from_environment() {
   return settings;
 }
 
+CollectiveWay collective_way_from_environment() {
+  const auto text = variable("HEADWAY_COLLECTIVES");
+  if (!text || *text == "auto") return CollectiveWay::best;
+  if (*text == "messages") return CollectiveWay::messages;
+  if (*text == "shared") return CollectiveWay::shared;
+  refuse("HEADWAY_COLLECTIVES", *text, "auto, messages or shared");
+}
+
 Settings Settings::from_environment(Launchers launchers) {
   refuse_unknown_variables();
   Settings settings;
@@ -283,6 +292,7 @@ Settings Settings::from_environment(Launchers launchers) {
   }
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();
+  settings.collectives = collective_way_from_environment();
   settings.sim = variable("HEADWAY_SIM").value_or("");
   if (settings.simulated()) {
     const std::string given = variable("HEADWAY_PES_PER_PROCESS").value_or("");

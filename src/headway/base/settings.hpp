@@ -61,6 +61,16 @@ struct TransferSettings {
   static TransferSettings from_environment();
 };
 
+/// How reductions and barriers of all PEs go: HEADWAY_COLLECTIVES.
+enum class CollectiveWay {
+  best,      // the better of the two
+  messages,  // along a tree
+  shared,    // in memory that all PEs share, where they do; else along a tree
+};
+
+/// Throws SettingError for what is not allowed.
+CollectiveWay collective_way_from_environment();
+
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
   std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
@@ -78,6 +88,7 @@ struct Settings {
   std::uint64_t seed = 1;
   AggregationSettings aggregation;
   TransferSettings transfer;
+  CollectiveWay collectives = CollectiveWay::best;
 
   bool simulated() const { return transport == "sim"; }
   /// Whether frames travel between processes that a launcher has started.
@@ -90,8 +101,8 @@ struct Settings {
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
-  /// AggregationSettings and TransferSettings, with derived values for what is not set. Under a launcher the number of processes is the
-  /// launcher's. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
+  /// AggregationSettings, TransferSettings and CollectiveWay, with derived values for what is not set. Under a launcher the number of
+  /// processes is the launcher's. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
   static Settings from_environment(Launchers launchers = Launchers::recognised);
 };
 

@@ -35,8 +35,14 @@ Collectives::Collectives(Pe& pe)
 
 Collectives::~Collectives() = default;
 
+void Collectives::begin() {
+  if (pe_->engine().collective_way() == CollectiveWay::messages) return;
+  folds_ = Folds::make(*pe_, [this](std::uint32_t number) { resume(number); });
+}
+
 void Collectives::end() noexcept {
   mail_.reset();
+  folds_.reset();
   early_.clear();
   descriptors_.clear();
 }
@@ -50,7 +56,12 @@ void Collectives::make_room() {
     if (store.spilling() && !store.queued()) engine.flush_all(am::FlushReason::full);  // spilled buffers that are open
     return !store.spilling();
   };
-  if (engine.store().spilling() && engine.may_block()) engine.wait_until(has_room, am::Phase::collective);
+  if (!engine.may_block()) return;
+  if (engine.store().spilling()) engine.wait_until(has_room, am::Phase::collective);
+  if (folds_ && folds_->deferred() > fold_cells) {
+    int rounds = engine.idle() == am::Idle::spin ? 64 : 6;
+    engine.wait_until([&] { return folds_->deferred() <= fold_cells || rounds-- == 0; }, am::Phase::collective);
+  }
 }
 
 Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
@@ -70,7 +81,7 @@ void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
   const std::uint64_t count = descriptor->call().count;
   try {
     const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
-    begin(std::move(descriptor));
+    enter(std::move(descriptor));
   } catch (const am::RunFailed&) {
     throw;
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
@@ -85,7 +96,17 @@ void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
   }
 }
 
-void Collectives::begin(std::unique_ptr<Descriptor> descriptor) {
+std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
+                                              std::size_t element_bytes) {
+  if (folds_ && call.team == world_ && folds_->takes(kind, call.count, element_bytes)) {
+    const std::size_t bytes = call.count * element_bytes;
+    return std::make_unique<FoldDescriptor>(std::move(call), kind, std::move(values), bytes, pe_->engine().scope(),
+                                            *folds_);
+  }
+  return std::make_unique<TreeDescriptor>(std::move(call), kind, std::move(values), ordered);
+}
+
+void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
   const Key key{descriptor->call().team->number, descriptor->call().number};
   const auto [place, is_new] = descriptors_.emplace(key, std::move(descriptor));
   if (!is_new) throw UsageError("two teams have the same number: make one of them of another list");
@@ -97,6 +118,21 @@ void Collectives::begin(std::unique_ptr<Descriptor> descriptor) {
     }
   }
   end_if_done(started);
+}
+
+void Collectives::resume(std::uint32_t number) {
+  Descriptor& descriptor = *descriptors_.at({world_->number, number});
+  descriptor.resume(*this);
+  end_if_done(descriptor);
+}
+
+void Collectives::post() {
+  mail_->notes.flush();
+  if (!pe_->engine().in_handler()) sent_ns_ = pe_->engine().now();
+}
+
+bool Collectives::holds_back(am::ScopeId scope) const {
+  return folds_ && std::ranges::any_of(descriptors_, [scope](const auto& entry) { return entry.second->holds_back(scope); });
 }
 
 void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) { mail_->notes.send(pe, note, bytes); }
@@ -144,6 +180,13 @@ void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, s
                   Operation::describe(note.what, note.count, note.root)));
 }
 
+/// Where one of them is a later call, the other PE has called something as the earlier number that did not come here.
+void Collectives::differ(const Call& here, std::size_t pe, const Note& there) {
+  const std::string mine =
+      here.number == there.call ? Operation::describe(here.what, here.count, here.root) : "another one";
+  fail_mismatch(std::min(here.number, there.call), here.team->name(), pe, there, mine);
+}
+
 /// nullptr where this PE has none of that number.
 std::shared_ptr<const TeamState> Collectives::team_of(std::uint64_t number) const {
   if (number == world_->number) return world_;
@@ -173,7 +216,8 @@ std::size_t Collectives::early() const {
 }
 
 std::string Collectives::unfinished() const {
-  if (descriptors_.empty() && early_.empty()) return {};
+  const std::uint64_t in_cells = folds_ ? folds_->not_called() : 0, not_called = early() + in_cells;
+  if (descriptors_.empty() && not_called == 0) return {};
   std::string text;
   if (!descriptors_.empty()) {
     const auto oldest = std::ranges::min_element(
@@ -192,11 +236,15 @@ std::string Collectives::unfinished() const {
     if (missing.size() > listed_max) text += fmt::format(" and {} others", missing.size() - listed_max);
     if (descriptors_.size() > 1) text += ", and others";
   }
-  if (!early_.empty()) {
-    const Early& one = early_.begin()->second.front();
-    text += fmt::format("{}{} messages on PE {} are for collectives that it has not called: {}, number {}, from PE {}",
-                        text.empty() ? "" : "; ", early(), pe_->id().value,
-                        Operation::describe(one.note.what, one.note.count, one.note.root), one.note.call, one.source);
+  if (not_called != 0) {
+    text += fmt::format("{}{} contributions on PE {} are for collectives that it has not called", text.empty() ? "" : "; ",
+                        not_called, pe_->id().value);
+    std::optional<Note> one = in_cells != 0 ? folds_->first_not_called() : std::nullopt;
+    if (!early_.empty()) one = early_.begin()->second.front().note;
+    if (one) {
+      text += fmt::format(": {}, number {}, from PE {}", Operation::describe(one->what, one->count, one->root), one->call,
+                          one->rank);
+    }
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <headway/am/engine.hpp>
 #include <headway/collective/descriptor.hpp>
+#include <headway/collective/folds.hpp>
 #include <headway/collective/team.hpp>
 #include <memory>
 #include <string>
@@ -25,6 +26,8 @@ class Collectives final : public am::Extension, private Carrier {
   explicit Collectives(Pe& pe);
   ~Collectives() override;
 
+  void begin() override;
+  bool holds_back(am::ScopeId scope) const override;
   std::string unfinished() const override;
   void end() noexcept override;
 
@@ -32,11 +35,14 @@ class Collectives final : public am::Extension, private Carrier {
   std::shared_ptr<TeamState> make_team(const std::vector<std::size_t>& pes);
 
   /// In the main program: waits until what handlers have sent beyond the budget is on its way, so that calls in a row
-  /// fill no memory. Handlers run meanwhile.
+  /// fill no memory. Handlers run meanwhile. Where many of its calls wait for their cells it gives others a moment.
   void make_room();
   /// The next call of a team, with what it has to agree on.
   Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                  std::size_t root, bool same_count = true);
+  /// What goes up a tree, or down it, or both, or meets in a cell. `element_bytes`: 0 for what is serialized.
+  std::unique_ptr<Descriptor> make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
+                                   std::size_t element_bytes);
   /// It takes what has come for it, and goes on by itself from now on. Runs no handlers. What it sends from the main
   /// program leaves at once, but for that of calls that follow one another within 10 us: it gathers, and leaves with a
   /// later call or at the next progress.
@@ -44,6 +50,8 @@ class Collectives final : public am::Extension, private Carrier {
 
   /// How many are under way here.
   std::size_t size() const { return descriptors_.size(); }
+  /// Whether calls of all PEs may meet in cells.
+  bool shares() const { return folds_ != nullptr; }
   /// How many messages wait for calls that this PE has not made.
   std::size_t early() const;
 
@@ -68,8 +76,11 @@ class Collectives final : public am::Extension, private Carrier {
 
   static constexpr std::int64_t together_ns = 10'000;
 
-  void begin(std::unique_ptr<Descriptor> descriptor);
+  void enter(std::unique_ptr<Descriptor> descriptor);
+  void resume(std::uint32_t number);
   void carry(std::size_t pe, const Note& note, Bytes bytes) override;
+  void post() override;
+  [[noreturn]] void differ(const Call& here, std::size_t pe, const Note& there) override;
   void take(std::size_t source, const Note& note, Bytes content);
   void give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content);
   void end_if_done(Descriptor& descriptor);
@@ -85,7 +96,8 @@ class Collectives final : public am::Extension, private Carrier {
   std::int64_t sent_ns_ = 0;  // when what the main program had sent last left
   std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash> descriptors_;
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
-  std::unique_ptr<Mail> mail_;  // last: its handler uses the others
+  std::unique_ptr<Folds> folds_;  // nullptr: there are no cells
+  std::unique_ptr<Mail> mail_;    // last: its handler uses the others
 };
 
 }  // namespace headway::collective

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <headway/am/scope.hpp>
 #include <headway/collective/operation.hpp>
 #include <headway/collective/team.hpp>
 #include <headway/collective/tree.hpp>
@@ -47,6 +48,10 @@ class Carrier {
   virtual ~Carrier() = default;
   /// Never waits, and runs no handler. `bytes` are copied, or sent, when it returns.
   virtual void carry(std::size_t pe, const Note& note, Bytes bytes) = 0;
+  /// What has been carried is to leave now, whatever the caller of the collective does next.
+  virtual void post() = 0;
+  /// Ends the run: a PE has called something else.
+  [[noreturn]] virtual void differ(const Call& here, std::size_t pe, const Note& there) = 0;
 };
 
 /// Of a vector of several segments at most so many are on their way to one PE and not taken.
@@ -63,6 +68,8 @@ class Descriptor {
 
   /// What this PE has given goes its way.
   virtual void start(Carrier& carrier) = 0;
+  /// What it waited for in this process is there.
+  virtual void resume(Carrier&) {}
   /// FormatError for what no member sends.
   virtual void take(Carrier& carrier, const Note& note, Bytes content) = 0;
   /// Whether nothing is left to come or to be sent.
@@ -71,6 +78,8 @@ class Descriptor {
   virtual void complete() = 0;
   /// Adds the ranks whose contributions are missing.
   virtual void add_missing(std::vector<std::uint32_t>& ranks) const = 0;
+  /// Whether one that is not done, and was called in that scope (in any, for the root), goes on without a message of it.
+  virtual bool holds_back(am::ScopeId) const { return false; }
 
  protected:
   /// Segments on their way to one member.

@@ -101,6 +101,10 @@ std::size_t count_of(const Given& given) {
 template <class T>
 constexpr std::size_t per_segment = FixedSize<T> ? Codec<T>::per_segment : ~std::size_t(0);
 
+/// Of what travels as it lies, else 0.
+template <class T>
+constexpr std::size_t element_bytes = FixedSize<T> ? sizeof(T) : 0;
+
 template <class Given>
 std::vector<Element<Given>> copy_of(const Given& given) {
   if constexpr (is_span<Given>)
@@ -120,8 +124,7 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
                             root, same_count);
   const auto go = [&](auto place) {
     auto future = place.promise.future();
-    all.start(
-        std::make_unique<TreeDescriptor>(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered));
+    all.start(all.make(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered, element_bytes<T>));
     return future;
   };
   if constexpr (is_span<Given>)
@@ -139,8 +142,8 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
       all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), values.size(), per_segment<T>, root);
   Borrowed<T> place{values, Promise<>(team.pe())};
   Future<> future = place.promise.future();
-  all.start(std::make_unique<TreeDescriptor>(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)),
-                                             ordered));
+  all.start(
+      all.make(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered, element_bytes<T>));
   return future;
 }
 

@@ -41,6 +41,9 @@ class Values {
   virtual void fold(Part part, Bytes other) = 0;
   /// running = op(other, running).
   virtual void fold_before(Part part, Bytes other) = 0;
+  /// The same for elements that are not its own: running = op(running, other), where both lie as they travel. FixedSize
+  /// elements only.
+  virtual void fold_bytes(std::span<std::byte> running, Bytes other) const = 0;
   virtual void replace(Part part, Bytes other) = 0;
   /// Valid until the next call.
   virtual Bytes encoded(Part part) = 0;
@@ -200,6 +203,15 @@ class ValuesOf final : public Values {
       Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
         running[i] = static_cast<T>(op_(std::as_const(value), std::as_const(running[i])));
       });
+    }
+  }
+  void fold_bytes(std::span<std::byte> running, Bytes other) const override {
+    if constexpr (FixedSize<T> && !std::is_same_v<Op, NoOperator>) {
+      for (std::size_t at = 0; at < running.size(); at += sizeof(T)) {
+        const T a = load<T>(running.data() + at), b = load<T>(other.data() + at);
+        const T combined = static_cast<T>(op_(a, b));
+        std::memcpy(running.data() + at, &combined, sizeof combined);
+      }
     }
   }
   void replace(Part part, Bytes other) override { Codec<T>::decode_into(of(part), other); }

@@ -1,0 +1,87 @@
+/// Where the members of one call meet in memory that they share: who may write, who comes last, when it is over. No
+/// lock, and nobody waits.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace headway::collective {
+
+/// Which of its laps a cell is in, and how many members have come. Calls take the cells in turn; lap l of a cell is for
+/// the l-th call that it takes, and every member comes to each.
+///
+///     laps == l: free for those who come in lap l
+///         --come() of each: its contribution is written--> the last has all of them, and reads them
+///         --end() of the last--> laps == l + 1
+///
+///     laps * members <= arrived <= (laps + 1) * members
+///
+/// A template over the words, so that tests explore this very code with some of their own.
+template <class Word>
+class BasicFoldCell {
+ public:
+  /// Both 0 at first.
+  BasicFoldCell(Word& arrived, Word& laps, std::uint64_t members)
+      : arrived_(&arrived), laps_(&laps), members_(members) {}
+
+  /// Whether a member may write its contribution to that lap, which it has not come to. Once true, true until it comes.
+  bool is_free(std::uint64_t lap) const {
+    return laps_->load(std::memory_order_acquire) == lap;  // acquire: what was there has been read
+  }
+
+  /// The contribution is written. Whether all others are as well: the caller reads them, and then calls end().
+  bool come(std::uint64_t lap) {
+    // release: what this member wrote; acquire, for the last one: what the others did
+    return arrived_->fetch_add(1, std::memory_order_acq_rel) + 1 == (lap + 1) * members_;
+  }
+
+  void end(std::uint64_t lap) { laps_->store(lap + 1, std::memory_order_release); }
+
+ private:
+  Word* arrived_;
+  Word* laps_;
+  std::uint64_t members_;
+};
+
+using FoldWord = std::atomic<std::uint64_t>;
+using FoldCell = BasicFoldCell<FoldWord>;
+static_assert(FoldWord::is_always_lock_free && sizeof(FoldWord) == 8);
+
+inline constexpr std::size_t fold_cells = 64;
+inline constexpr std::size_t fold_bytes_max = 8192;
+/// Two lines each: processors fetch lines in pairs.
+inline constexpr std::size_t fold_line_bytes = 128;
+
+/// What the members of a call share, in the pool of one of them.
+struct alignas(fold_line_bytes) FoldHead {
+  FoldWord arrived, laps;
+};
+
+/// What one member has called, and its contribution as far as it fits; a longer one lies in its FoldArea::contents.
+struct alignas(fold_line_bytes) FoldSlot {
+  static constexpr std::size_t bytes_max = 96;
+
+  std::uint64_t count;   // Call: of elements
+  std::uint32_t number;  // likewise
+  std::uint32_t what;
+  std::uint32_t root;
+  std::uint32_t unused[3];
+  std::byte content[bytes_max];
+};
+static_assert(offsetof(FoldSlot, content) == 32 && sizeof(FoldSlot) == fold_line_bytes);
+
+/// One PE's part of the cells, in its pool, zero at first:
+///
+///     | folds | heads: those of cell c are in PE c mod PEs | slots: its own of each cell | contents: likewise |
+struct FoldArea {
+  struct alignas(fold_line_bytes) Begun {
+    FoldWord folds;  // how many calls this PE has made that go by cells
+  } begun;
+  FoldHead heads[fold_cells];
+  FoldSlot slots[fold_cells];
+  std::byte contents[fold_cells][fold_bytes_max];
+};
+static_assert(sizeof(FoldArea) == (1 + 2 * fold_cells) * fold_line_bytes + fold_cells * fold_bytes_max);
+
+}  // namespace headway::collective

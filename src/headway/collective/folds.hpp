@@ -1,0 +1,145 @@
+/// Calls of all PEs whose contributions meet in memory that these share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <headway/am/engine.hpp>
+#include <headway/collective/descriptor.hpp>
+#include <headway/collective/fold_cell.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace headway::collective {
+
+/// Of one PE. Call number f of these takes cell f mod fold_cells, on every PE, since all make the same calls in the same
+/// order: nobody has to agree on anything. Who comes to a cell in which an earlier call is not over, and all that it
+/// calls after that, waits in its own memory (towards HEADWAY_SPILL) until the cell is free: it looks when it makes
+/// progress and has nothing else to do, now and then otherwise, and before its messages are counted.
+class Folds final : private am::FrameHandler {
+ public:
+  /// What this PE has called by a number can come to its cell. Runs as a handler.
+  using Resume = std::function<void(std::uint32_t number)>;
+  /// Collective, before anything is sent. nullptr, on all PEs, where not all reach each other's pools.
+  static std::unique_ptr<Folds> make(Pe& pe, Resume resume);
+  ~Folds() override;
+
+  /// Whether a call of all PEs goes this way; the same on all of them. `element_bytes`: 0 for what is serialized.
+  bool takes(Kind kind, std::uint64_t count, std::size_t element_bytes) const;
+
+  /// The number of a new call.
+  std::uint64_t begin();
+  /// Whether it may come to its cell now.
+  bool may_come(std::uint64_t fold) const { return deferred_.empty() && resumed_ == 0 && is_free(fold); }
+  /// If not: it will be resumed. Counts `bytes` of memory.
+  void defer(std::uint64_t fold, std::uint32_t number, std::size_t bytes);
+  /// Writes what this PE gives. Whether it is the last.
+  bool come(std::uint64_t fold, const Call& call, Bytes bytes);
+
+  // --- for who is the last
+
+  /// What a PE has called that is another call; nullopt if all have called the same.
+  std::optional<Note> other_than(std::uint64_t fold, const Call& call) const;
+  /// All contributions of `bytes`, combined in the order of PEs, with the brackets of the binomial tree. Valid until the
+  /// next call.
+  Bytes fold(std::uint64_t fold, std::size_t bytes, const Values& values);
+  /// All has been read: the cell is free.
+  void end(std::uint64_t fold) { cell(fold).end(lap_of(fold)); }
+
+  // --- for reports, and for who counts messages
+
+  bool has_called(std::size_t pe, std::uint64_t fold) const {
+    return areas_[pe]->begun.folds.load(std::memory_order_acquire) > fold;
+  }
+  bool all_have_called(std::uint64_t fold) const;
+  /// How many contributions of others are for calls that this PE has not made, and one of them if it can be read; when
+  /// nobody calls any more.
+  std::uint64_t not_called() const;
+  std::optional<Note> first_not_called() const;
+
+  /// Of this PE, that wait for their cells.
+  std::size_t deferred() const { return deferred_.size() + resumed_; }
+
+ private:
+  struct Deferred {
+    std::uint64_t fold;
+    std::uint32_t number;
+    std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts it
+  };
+  static constexpr std::int64_t look_again_ns = 200'000;
+
+  Folds(Pe& pe, std::vector<FoldArea*> areas, Resume resume);
+
+  static std::uint64_t lap_of(std::uint64_t fold) { return fold / fold_cells; }
+  FoldCell cell(std::uint64_t fold) const {
+    FoldHead& head = areas_[fold % fold_cells % areas_.size()]->heads[fold % fold_cells];
+    return {head.arrived, head.laps, areas_.size()};
+  }
+  bool is_free(std::uint64_t fold) const { return cell(fold).is_free(lap_of(fold)); }
+  std::byte* content(std::size_t pe, std::uint64_t fold, std::size_t bytes) const {
+    FoldArea& area = *areas_[pe];
+    return bytes <= FoldSlot::bytes_max ? area.slots[fold % fold_cells].content : area.contents[fold % fold_cells];
+  }
+  Note note_of(std::size_t pe, std::uint64_t fold) const;
+  Bytes subtree(std::size_t pe, std::uint64_t fold, std::size_t bytes, const Values& values, std::byte* scratch) const;
+
+  /// Those whose cells are free go on at the next progress. Whether there are any.
+  bool resume_free();
+
+  // am::FrameHandler: what waits is an open buffer, which is looked at when these are flushed
+  Result handle(const Arrival& arrival, std::uint32_t& next) override;
+  bool flush_open(am::FlushReason) override { return resume_free(); }
+  bool flush_idle() override { return resume_free(); }
+  bool flush_scope(am::ScopeId, am::FlushReason) override { return resume_free(); }
+  std::int64_t due() const override { return deferred_.empty() ? am::never : looked_ns_ + look_again_ns; }
+  bool flush_due(std::int64_t now) override;
+  std::uint16_t signature() const override { return 0; }
+  std::string description() const override { return "contributions in shared memory"; }
+  bool ready() const override { return true; }
+
+  am::Engine* engine_;
+  std::vector<FoldArea*> areas_;  // by PE
+  Resume resume_;
+  std::uint16_t handler_;
+  std::uint64_t begun_ = 0;
+  std::deque<Deferred> deferred_;
+  std::size_t resumed_ = 0;  // taken from there, and not there yet
+  std::int64_t looked_ns_ = 0;
+  std::vector<std::byte> scratch_;
+};
+
+/// A call that goes this way. Who comes last folds, and sends the result to those that wait for one; all others are done
+/// when they have come, but for those.
+class FoldDescriptor final : public Descriptor {
+ public:
+  FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope, Folds& folds);
+
+  void start(Carrier& carrier) override;
+  void resume(Carrier& carrier) override { come(carrier); }
+  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  bool is_done() const override { return state_ == State::done; }
+  void complete() override { values_->complete(has_result_); }
+  void add_missing(std::vector<std::uint32_t>& ranks) const override;
+  /// Once all have called it, it ends without any call of theirs.
+  bool holds_back(am::ScopeId scope) const override {
+    return (scope == am::root_scope || scope == scope_) && folds_->all_have_called(fold_);
+  }
+
+ private:
+  enum class State : std::uint8_t { before, waiting, done };
+
+  void come(Carrier& carrier);
+  Part all() const { return {0, std::size_t(call_.count)}; }
+
+  std::unique_ptr<Values> values_;
+  Folds* folds_;
+  std::uint64_t fold_;
+  std::size_t bytes_;
+  am::ScopeId scope_;
+  bool for_all_, has_result_;
+  State state_ = State::before;
+};
+
+}  // namespace headway::collective
