@@ -81,8 +81,8 @@ class Extension {
   virtual ~Extension() = default;
   /// All extensions of this PE are there, and it has sent nothing yet.
   virtual void begin() {}
-  /// Whether something of the scope (of any for the root) goes on here without a message of it, soon: its messages are
-  /// not to be counted before.
+  /// Whether something of an epoch goes on here without a message of it, soon: its messages are not to be counted
+  /// before.
   virtual bool holds_back(ScopeId) const { return false; }
   /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
@@ -196,8 +196,8 @@ class Engine {
   void flush_scope(ScopeId scope, FlushReason reason);
   /// Whether frames of it wait to be forwarded.
   bool has_paused(ScopeId scope) const;
-  /// Whether an extension goes on in it by itself.
-  bool held_back(ScopeId scope) const;
+  /// Whether an extension goes on in an epoch by itself.
+  bool held_back(ScopeId epoch) const;
   /// Frames that waited for it are dispatched at the next progress.
   void scope_began() { replay_later_ = !later_.empty(); }
 

@@ -15,8 +15,8 @@ bool Engine::has_paused(ScopeId scope) const {
   });
 }
 
-bool Engine::held_back(ScopeId scope) const {
-  return std::ranges::any_of(extensions_, [scope](const auto& extension) { return extension->holds_back(scope); });
+bool Engine::held_back(ScopeId epoch) const {
+  return std::ranges::any_of(extensions_, [epoch](const auto& extension) { return extension->holds_back(epoch); });
 }
 
 bool Engine::resume_paused() {

@@ -112,7 +112,7 @@ std::uint64_t Engine::quiesce() {
       rounds_idle_ = 0;
     } else if (flush_all(FlushReason::requested)) {
       continue;
-    } else if (scopes_.quiescence_due() && !store_.queued() && paused_frames_ == 0 && !held_back(root_scope)) {
+    } else if (scopes_.quiescence_due() && !store_.queued() && paused_frames_ == 0) {
       scopes_.contribute_to_quiescence();
     } else {
       pause();

@@ -24,6 +24,8 @@ class Quiescence {
   /// Whether this PE's part of the scope's current wave is due: its children's parts have arrived and its own is not
   /// yet given.
   bool due(ScopeId scope) const { return !waves_[scope].given && waves_[scope].children_in == children_.size(); }
+  /// Whether it is given, and the verdict has not come.
+  bool gave(ScopeId scope) const { return waves_[scope].given; }
   /// Gives this PE's part. It has posted the scope's open buffers and can start nothing in it by itself. On PE 0 the
   /// scope may be finished by that.
   void contribute(ScopeId scope);

@@ -36,7 +36,6 @@ Collectives::Collectives(Pe& pe)
 Collectives::~Collectives() = default;
 
 void Collectives::begin() {
-  if (pe_->engine().collective_way() == CollectiveWay::messages) return;
   folds_ = Folds::make(*pe_, [this](std::uint32_t number) { resume(number); });
 }
 
@@ -111,6 +110,9 @@ void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
   const auto [place, is_new] = descriptors_.emplace(key, std::move(descriptor));
   if (!is_new) throw UsageError("two teams have the same number: make one of them of another list");
   Descriptor& started = *place->second;
+  if (folds_ && started.call().team == world_ && !started.meets()) {
+    if (const auto other = folds_->pass(started.call())) differ(started.call(), other->rank, *other);
+  }
   started.start(*this);
   if (!early_.empty()) {
     if (auto came = early_.extract(key)) {
@@ -131,8 +133,9 @@ void Collectives::post() {
   if (!pe_->engine().in_handler()) sent_ns_ = pe_->engine().now();
 }
 
-bool Collectives::holds_back(am::ScopeId scope) const {
-  return folds_ && std::ranges::any_of(descriptors_, [scope](const auto& entry) { return entry.second->holds_back(scope); });
+bool Collectives::holds_back(am::ScopeId epoch) const {
+  const auto holds = [epoch](const auto& entry) { return entry.second->holds_back(epoch); };
+  return folds_ && std::ranges::any_of(descriptors_, holds);
 }
 
 void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) { mail_->notes.send(pe, note, bytes); }
@@ -237,13 +240,13 @@ std::string Collectives::unfinished() const {
     if (descriptors_.size() > 1) text += ", and others";
   }
   if (not_called != 0) {
-    text += fmt::format("{}{} contributions on PE {} are for collectives that it has not called", text.empty() ? "" : "; ",
-                        not_called, pe_->id().value);
+    text += fmt::format("{}{} contributions on PE {} are for collectives that it has not called",
+                        text.empty() ? "" : "; ", not_called, pe_->id().value);
     std::optional<Note> one = in_cells != 0 ? folds_->first_not_called() : std::nullopt;
     if (!early_.empty()) one = early_.begin()->second.front().note;
     if (one) {
-      text += fmt::format(": {}, number {}, from PE {}", Operation::describe(one->what, one->count, one->root), one->call,
-                          one->rank);
+      text += fmt::format(": {}, number {}, from PE {}", Operation::describe(one->what, one->count, one->root),
+                          one->call, one->rank);
     }
   }
   return text;

@@ -27,7 +27,7 @@ class Collectives final : public am::Extension, private Carrier {
   ~Collectives() override;
 
   void begin() override;
-  bool holds_back(am::ScopeId scope) const override;
+  bool holds_back(am::ScopeId epoch) const override;
   std::string unfinished() const override;
   void end() noexcept override;
 

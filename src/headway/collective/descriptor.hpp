@@ -78,7 +78,9 @@ class Descriptor {
   virtual void complete() = 0;
   /// Adds the ranks whose contributions are missing.
   virtual void add_missing(std::vector<std::uint32_t>& ranks) const = 0;
-  /// Whether one that is not done, and was called in that scope (in any, for the root), goes on without a message of it.
+  /// Whether its contributions meet in memory that all PEs share.
+  virtual bool meets() const { return false; }
+  /// Whether one that is not done, and was called in that epoch, goes on without a message of it.
   virtual bool holds_back(am::ScopeId) const { return false; }
 
  protected:

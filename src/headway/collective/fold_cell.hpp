@@ -44,8 +44,50 @@ class BasicFoldCell {
   std::uint64_t members_;
 };
 
+/// Members that differ find each other, though they meet nowhere: some come to the cell, and others make a call that
+/// goes another way, where their next one for a cell would come here. Each leaves its mark and then looks at the
+/// others': one of the two sees the other.
+///
+///     mark: (lap + 1) << 32 | number of the call; 0: nobody
+template <class Word>
+class BasicCrossing {
+ public:
+  static constexpr std::uint64_t mark(std::uint64_t lap, std::uint32_t number) { return (lap + 1) << 32 | number; }
+
+  BasicCrossing(Word& came, Word& passed) : came_(&came), passed_(&passed) {}
+
+  /// A member is about to come. Whether one has passed instead. `tell` writes what those that find it are to say.
+  template <class Tell>
+  bool come(std::uint64_t own, Tell tell) {
+    if (lap_of(came_->load(std::memory_order_relaxed)) != lap_of(own)) {
+      tell();
+      came_->store(own, std::memory_order_seq_cst);
+    }
+    const std::uint64_t passed = passed_->load(std::memory_order_seq_cst);
+    return lap_of(passed) == lap_of(own) && passed >= own;
+  }
+
+  /// A member passes. Whether one has come instead.
+  template <class Tell>
+  bool pass(std::uint64_t own, Tell tell) {
+    std::uint64_t passed = passed_->load(std::memory_order_relaxed);
+    if (passed < own) tell();
+    while (passed < own && !passed_->compare_exchange_weak(passed, own, std::memory_order_seq_cst)) {
+    }
+    const std::uint64_t came = came_->load(std::memory_order_seq_cst);
+    return lap_of(came) == lap_of(own) && came <= own;
+  }
+
+ private:
+  static constexpr std::uint64_t lap_of(std::uint64_t mark) { return mark >> 32; }
+
+  Word* came_;
+  Word* passed_;
+};
+
 using FoldWord = std::atomic<std::uint64_t>;
 using FoldCell = BasicFoldCell<FoldWord>;
+using FoldCrossing = BasicCrossing<FoldWord>;
 static_assert(FoldWord::is_always_lock_free && sizeof(FoldWord) == 8);
 
 inline constexpr std::size_t fold_cells = 64;
@@ -55,8 +97,12 @@ inline constexpr std::size_t fold_line_bytes = 128;
 
 /// What the members of a call share, in the pool of one of them.
 struct alignas(fold_line_bytes) FoldHead {
-  FoldWord arrived, laps;
+  FoldWord arrived, laps;                                  // BasicFoldCell
+  FoldWord came, passed;                                   // BasicCrossing
+  FoldWord came_pe;                                        // whose slot says what it has called
+  FoldWord passed_pe, passed_what_and_root, passed_count;  // who has passed, and what it has called
 };
+static_assert(sizeof(FoldHead) == fold_line_bytes);
 
 /// What one member has called, and its contribution as far as it fits; a longer one lies in its FoldArea::contents.
 struct alignas(fold_line_bytes) FoldSlot {

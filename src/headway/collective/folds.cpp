@@ -26,6 +26,8 @@ std::unique_ptr<Folds> Folds::make(Pe& pe, Resume resume) {
   } catch (const std::exception&) {  // as little may be mapped on all of them
     return nullptr;
   }
+  // What all PEs allocate they allocate whatever the settings say, which might differ.
+  if (pe.engine().collective_way() == CollectiveWay::messages) return nullptr;
   return std::unique_ptr<Folds>(new Folds(pe, std::move(areas), std::move(resume)));
 }
 
@@ -39,22 +41,54 @@ Folds::~Folds() { engine_->remove_handler(handler_); }
 
 bool Folds::takes(Kind kind, std::uint64_t count, std::size_t element_bytes) const {
   if (kind != Kind::reduce && kind != Kind::allreduce && kind != Kind::barrier) return false;
+  // Of two the root alone needs anything of the other: no tree holds anybody up, and one message is less than a cell.
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_way() == CollectiveWay::best) return false;
   return element_bytes != 0 && count <= fold_bytes_max / element_bytes;
 }
 
+/// It counts as a message to this PE: two waves of counts that agree have no call between them.
 std::uint64_t Folds::begin() {
+  engine_->count_created(1);
+  engine_->count_handled(1);
   areas_[engine_->id()]->begun.folds.store(begun_ + 1, std::memory_order_release);
   return begun_++;
 }
 
-bool Folds::come(std::uint64_t fold, const Call& call, Bytes bytes) {
+void Folds::write(std::uint64_t fold, const Call& call, Bytes bytes) {
   FoldSlot& slot = areas_[engine_->id()]->slots[fold % fold_cells];
   slot.count = call.count;
   slot.number = call.number;
   slot.what = call.what;
   slot.root = call.root;
   if (!bytes.empty()) std::memcpy(content(engine_->id(), fold, bytes.size()), bytes.data(), bytes.size());
-  return cell(fold).come(lap_of(fold));
+}
+
+std::optional<Note> Folds::pass(const Call& call) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  FoldHead& next = head(begun_);
+  const auto tell = [&] {
+    next.passed_pe.store(engine_->id(), relaxed);
+    next.passed_what_and_root.store(std::uint64_t(call.what) << 32 | call.root, relaxed);
+    next.passed_count.store(call.count, relaxed);
+  };
+  if (!FoldCrossing(next.came, next.passed).pass(mark(begun_, call.number), tell)) return std::nullopt;
+  return note_of(next.came_pe.load(relaxed), begun_);
+}
+
+std::optional<Note> Folds::passed(std::uint64_t fold, const Call& call) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  FoldHead& here = head(fold);
+  const auto tell = [&] { here.came_pe.store(engine_->id(), relaxed); };
+  if (!FoldCrossing(here.came, here.passed).come(mark(fold, call.number), tell)) return std::nullopt;
+  const std::uint64_t what_and_root = here.passed_what_and_root.load(relaxed);
+  return Note{.team = 0,
+              .count = here.passed_count.load(relaxed),
+              .call = std::uint32_t(here.passed.load(relaxed)),
+              .what = std::uint32_t(what_and_root >> 32),
+              .root = std::uint32_t(what_and_root),
+              .rank = std::uint32_t(here.passed_pe.load(relaxed)),
+              .segment = 0,
+              .word = Word::up};
 }
 
 Note Folds::note_of(std::size_t pe, std::uint64_t fold) const {
@@ -128,10 +162,11 @@ void Folds::defer(std::uint64_t fold, std::uint32_t number, std::size_t bytes) {
 }
 
 bool Folds::resume_free() {
+  if (engine_->scopes().quiescence_ends()) return false;
   bool any = false;
   for (; !deferred_.empty() && is_free(deferred_.front().fold); any = true) {
-    // It counts as a message to this PE, of the root, for who waits for all to be quiet; an epoch in which it was called
-    // is held back by its descriptor.
+    // It counts as a message to this PE, of the root, for who waits for all to be quiet; an epoch in which it was
+    // called is held back by its descriptor.
     engine_->count_created(1, am::root_scope);
     engine_->run_later(am::root_scope, [this, number = deferred_.front().number] {
       --resumed_;
@@ -157,8 +192,8 @@ Folds::Result Folds::handle(const Arrival&, std::uint32_t&) {
 
 // --- a call
 
-FoldDescriptor::FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope,
-                               Folds& folds)
+FoldDescriptor::FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes,
+                               am::ScopeId scope, Folds& folds)
     : Descriptor(std::move(call)),
       values_(std::move(values)),
       folds_(&folds),
@@ -174,7 +209,9 @@ void FoldDescriptor::start(Carrier& carrier) {
 }
 
 void FoldDescriptor::come(Carrier& carrier) {
-  const bool is_last = folds_->come(fold_, call_, bytes_ == 0 ? Bytes() : values_->encoded(all()));
+  folds_->write(fold_, call_, bytes_ == 0 ? Bytes() : values_->encoded(all()));
+  if (const auto other = folds_->passed(fold_, call_)) carrier.differ(call_, other->rank, *other);
+  const bool is_last = folds_->come(fold_);
   state_ = has_result_ && !is_last ? State::waiting : State::done;
   if (!is_last) return;
   if (const auto other = folds_->other_than(fold_, call_)) carrier.differ(call_, other->rank, *other);

@@ -14,15 +14,16 @@
 
 namespace headway::collective {
 
-/// Of one PE. Call number f of these takes cell f mod fold_cells, on every PE, since all make the same calls in the same
-/// order: nobody has to agree on anything. Who comes to a cell in which an earlier call is not over, and all that it
-/// calls after that, waits in its own memory (towards HEADWAY_SPILL) until the cell is free: it looks when it makes
-/// progress and has nothing else to do, now and then otherwise, and before its messages are counted.
+/// Of one PE. Call number f of these takes cell f mod fold_cells, on every PE, since all make the same calls in the
+/// same order: nobody has to agree on anything. Where an earlier call is not over in its cell, a call, and all that its
+/// PE makes after it, waits in that PE's own memory (towards HEADWAY_SPILL) until the cell is free. The PE looks when
+/// it makes progress and has nothing else to do, now and then otherwise, and before its messages are counted.
 class Folds final : private am::FrameHandler {
  public:
   /// What this PE has called by a number can come to its cell. Runs as a handler.
   using Resume = std::function<void(std::uint32_t number)>;
-  /// Collective, before anything is sent. nullptr, on all PEs, where not all reach each other's pools.
+  /// Collective, before anything is sent. nullptr, on all PEs, where not all reach each other's pools
+  /// or the settings say so.
   static std::unique_ptr<Folds> make(Pe& pe, Resume resume);
   ~Folds() override;
 
@@ -35,15 +36,24 @@ class Folds final : private am::FrameHandler {
   bool may_come(std::uint64_t fold) const { return deferred_.empty() && resumed_ == 0 && is_free(fold); }
   /// If not: it will be resumed. Counts `bytes` of memory.
   void defer(std::uint64_t fold, std::uint32_t number, std::size_t bytes);
-  /// Writes what this PE gives. Whether it is the last.
-  bool come(std::uint64_t fold, const Call& call, Bytes bytes);
+  /// What this PE gives, before it comes.
+  void write(std::uint64_t fold, const Call& call, Bytes bytes);
+  /// Whether it is the last.
+  bool come(std::uint64_t fold) { return cell(fold).come(lap_of(fold)); }
+
+  // --- who differs
+
+  /// A call of all PEs on this one goes another way. What a PE has called instead that came to a cell, if there is one.
+  std::optional<Note> pass(const Call& call);
+  /// Between write() and come(): what a PE has called instead that goes another way, if there is one.
+  std::optional<Note> passed(std::uint64_t fold, const Call& call);
 
   // --- for who is the last
 
   /// What a PE has called that is another call; nullopt if all have called the same.
   std::optional<Note> other_than(std::uint64_t fold, const Call& call) const;
-  /// All contributions of `bytes`, combined in the order of PEs, with the brackets of the binomial tree. Valid until the
-  /// next call.
+  /// All contributions of `bytes`, combined in the order of PEs, with the brackets of the binomial tree. Valid until
+  /// the next call.
   Bytes fold(std::uint64_t fold, std::size_t bytes, const Values& values);
   /// All has been read: the cell is free.
   void end(std::uint64_t fold) { cell(fold).end(lap_of(fold)); }
@@ -73,10 +83,13 @@ class Folds final : private am::FrameHandler {
   Folds(Pe& pe, std::vector<FoldArea*> areas, Resume resume);
 
   static std::uint64_t lap_of(std::uint64_t fold) { return fold / fold_cells; }
-  FoldCell cell(std::uint64_t fold) const {
-    FoldHead& head = areas_[fold % fold_cells % areas_.size()]->heads[fold % fold_cells];
-    return {head.arrived, head.laps, areas_.size()};
+  static std::uint64_t mark(std::uint64_t fold, std::uint32_t number) {
+    return FoldCrossing::mark(lap_of(fold), number);
   }
+  FoldHead& head(std::uint64_t fold) const {
+    return areas_[fold % fold_cells % areas_.size()]->heads[fold % fold_cells];
+  }
+  FoldCell cell(std::uint64_t fold) const { return {head(fold).arrived, head(fold).laps, areas_.size()}; }
   bool is_free(std::uint64_t fold) const { return cell(fold).is_free(lap_of(fold)); }
   std::byte* content(std::size_t pe, std::uint64_t fold, std::size_t bytes) const {
     FoldArea& area = *areas_[pe];
@@ -110,22 +123,22 @@ class Folds final : private am::FrameHandler {
   std::vector<std::byte> scratch_;
 };
 
-/// A call that goes this way. Who comes last folds, and sends the result to those that wait for one; all others are done
-/// when they have come, but for those.
+/// A call that goes this way. Who comes last folds, and sends the result to those that wait for one; others are done
+/// when they have come.
 class FoldDescriptor final : public Descriptor {
  public:
-  FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope, Folds& folds);
+  FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope,
+                 Folds& folds);
 
   void start(Carrier& carrier) override;
   void resume(Carrier& carrier) override { come(carrier); }
   void take(Carrier& carrier, const Note& note, Bytes content) override;
+  bool meets() const override { return true; }
   bool is_done() const override { return state_ == State::done; }
   void complete() override { values_->complete(has_result_); }
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
   /// Once all have called it, it ends without any call of theirs.
-  bool holds_back(am::ScopeId scope) const override {
-    return (scope == am::root_scope || scope == scope_) && folds_->all_have_called(fold_);
-  }
+  bool holds_back(am::ScopeId epoch) const override { return epoch == scope_ && folds_->all_have_called(fold_); }
 
  private:
   enum class State : std::uint8_t { before, waiting, done };
