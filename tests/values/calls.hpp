@@ -1,0 +1,64 @@
+/// Calls of collectives that Headway and an MPI make alike: what each member gives, and with whom.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace values {
+
+using Bytes = std::vector<std::byte>;
+
+enum class Kind : std::uint8_t { reduce, allreduce, scan, exclusive_scan, gather, broadcast, all_to_all };
+/// `matrix`: two by two unsigned numbers, whose product does not commute.
+enum class Type : std::uint8_t { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, matrix };
+enum class Op : std::uint8_t { sum, product, least, most, bit_and, bit_or, bit_xor, logical_and, logical_or, after };
+/// How the elements are given: `in_place` where there is such a call, else as a span; `value`: one, not as a span.
+enum class Form : std::uint8_t { span, in_place, value };
+
+struct Matrix {
+  std::uint32_t at[4];
+};
+
+/// Which members make a call: a set of teams that share no PE, of which each PE is in one or in none.
+inline constexpr std::size_t families = 6;
+/// By rank. Family 0 is all PEs.
+std::vector<std::vector<std::size_t>> teams_of(std::size_t family, std::size_t pes);
+
+struct Call {
+  Kind kind;
+  Type type;
+  Op op;  // of gather, broadcast and all_to_all: `least`, so that their elements are arbitrary
+  Form form;
+  bool ordered;  // reductions
+  bool inexact;  // sums of floating-point numbers that round
+  std::size_t family, root, count;
+  std::uint64_t number;
+
+  /// A rank of a team of so many.
+  std::size_t root_of(std::size_t members) const { return root % members; }
+  /// How many elements a rank gives to gather().
+  std::size_t block(std::size_t rank) const;
+  /// Whether its operator tells the order of what is combined.
+  bool in_order() const { return ordered || op == Op::after; }
+};
+
+std::size_t bytes_of(Type type);
+/// What a rank gives, as it lies in memory. But where it is inexact no order of combining overflows or rounds, up to 60
+/// members.
+Bytes given(const Call& call, std::size_t rank, std::size_t members);
+/// One element, the first of an exclusive scan.
+Bytes initial(const Call& call, std::size_t members);
+/// How far a sum of what they give may be from another one of the same: twice the bound on the error of each.
+std::vector<double> bounds(const Call& call, std::size_t members);
+
+std::string describe(const Call& call);
+
+/// What is to be made with so many PEs. `all`: each operator with each type it is for, in each reduction and scan, with
+/// each of a few counts; gather, broadcast and all_to_all with each type; each root of each team; sums that round.
+/// `every`: each of these with each root of each family. `large`: with 10^6 elements.
+enum class Which : std::uint8_t { all, every, large };
+std::vector<Call> calls_for(std::size_t pes, Which which);
+
+}  // namespace values
