@@ -88,11 +88,7 @@ void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
                 fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root), pe_->id().value,
                             error.what()));
   }
-  if (engine.in_handler()) return;
-  if (const std::int64_t now = engine.now(); now - sent_ns_ >= together_ns) {
-    mail_->notes.flush();
-    sent_ns_ = now;
-  }
+  if (!engine.in_handler()) post_if_due();
 }
 
 std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
@@ -128,9 +124,17 @@ void Collectives::resume(std::uint32_t number) {
   end_if_done(descriptor);
 }
 
-void Collectives::post() {
+void Collectives::post() { post(pe_->engine().now()); }
+
+void Collectives::post(std::int64_t now) {
   mail_->notes.flush();
-  if (!pe_->engine().in_handler()) sent_ns_ = pe_->engine().now();
+  carried_ = false;
+  sent_ns_ = now;
+}
+
+void Collectives::post_if_due() {
+  if (!carried_) return;
+  if (const std::int64_t now = pe_->engine().now(); now - sent_ns_ >= together_ns) post(now);
 }
 
 bool Collectives::holds_back(am::ScopeId epoch) const {
@@ -138,13 +142,17 @@ bool Collectives::holds_back(am::ScopeId epoch) const {
   return folds_ && std::ranges::any_of(descriptors_, holds);
 }
 
-void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) { mail_->notes.send(pe, note, bytes); }
+void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) {
+  mail_->notes.send(pe, note, bytes);
+  carried_ = true;
+}
 
 void Collectives::take(std::size_t source, const Note& note, Bytes content) {
   const Key key{note.team, note.call};
   if (const auto found = descriptors_.find(key); found != descriptors_.end()) {
     Descriptor& descriptor = *found->second;
     give(descriptor, source, note, content);
+    post_if_due();  // before who waits goes on, and computes
     return end_if_done(descriptor);
   }
   if (const auto team = team_of(note.team); team && std::int32_t(note.call - team->calls) < 0) {

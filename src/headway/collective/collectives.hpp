@@ -80,6 +80,9 @@ class Collectives final : public am::Extension, private Carrier {
   void resume(std::uint32_t number);
   void carry(std::size_t pe, const Note& note, Bytes bytes) override;
   void post() override;
+  void post(std::int64_t now);
+  /// The same, but for what follows other messages within together_ns.
+  void post_if_due();
   [[noreturn]] void differ(const Call& here, std::size_t pe, const Note& there) override;
   void take(std::size_t source, const Note& note, Bytes content);
   void give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content);
@@ -93,7 +96,8 @@ class Collectives final : public am::Extension, private Carrier {
   std::shared_ptr<TeamState> world_;
   std::unordered_map<std::uint64_t, std::uint32_t> lists_;  // by the hash of a team's list: how many were made of it
   std::unordered_map<std::uint64_t, std::weak_ptr<TeamState>> teams_;  // by their numbers
-  std::int64_t sent_ns_ = 0;  // when what the main program had sent last left
+  std::int64_t sent_ns_ = 0;  // when messages were posted last
+  bool carried_ = false;      // since then there are others
   std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash> descriptors_;
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
   std::unique_ptr<Folds> folds_;  // nullptr: there are no cells
