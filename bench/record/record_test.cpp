@@ -58,7 +58,9 @@ TEST(Record, repeats_merge_into_medians_and_verified_means_all_of_them) {
 TEST(Record, repeats_of_latencies_and_formulations_merge_too) {
   const auto run = [](double seconds, const char* formulation) {
     Json record = make_record({"latency", "limit", "local", 2, 2, 1, 8, 1000}, seconds, true);
-    record["one_way_us"] = to_json({seconds, seconds, seconds});
+    for (const char* field : {"one_way_us", "latency_us", "cpu_us", "in_calls_us", "late_fraction"}) {
+      record[field] = to_json({seconds, seconds, seconds});
+    }
     record["bytes_per_second"] = 8000 / seconds;
     record["formulation"] = formulation;
     record["tried_messages_per_second"]["a, by four"] = seconds;
@@ -66,7 +68,9 @@ TEST(Record, repeats_of_latencies_and_formulations_merge_too) {
   };
   const std::vector<Json> repeats = {run(4, "a"), run(1, "b"), run(2, "b")};
   const Json merged = merge_repeats(repeats);
-  EXPECT_EQ(merged["one_way_us"], to_json({2, 1, 4}));
+  for (const char* field : {"one_way_us", "latency_us", "cpu_us", "in_calls_us", "late_fraction"}) {
+    EXPECT_EQ(merged[field], to_json({2, 1, 4})) << field;
+  }
   EXPECT_DOUBLE_EQ(merged["bytes_per_second"], 4000);
   EXPECT_EQ(merged["formulation"], "b");
   EXPECT_EQ(merged["tried_messages_per_second"]["a, by four"], 2);

@@ -53,11 +53,11 @@ inline double parse_us(const char* option, const std::string& text) {
 
 /// Adds the options of a work. `of` begins their help, "reduce: " where the program has others.
 inline void add_reduce_options(CLI::App& app, ReduceWork& work, const std::string& of = "") {
-  const auto add = [&](const char* name, const char* value, const char* help,
+  const auto add = [&](const char* name, const char* value, const std::string& help,
                        std::function<void(const std::string&)> store) {
     add_value(app, name, std::move(store), value, of + help);
   };
-  add("--measure", "NAME", reduce_measure_help,
+  add("--measure", "NAME", std::string(reduce_measure_help) + " [cpu]",
       [&](const std::string& t) { work.measure = parse_choice("--measure", t, reduce_measures); });
   add("--call", "NAME", "latency: reduce, allreduce, barrier [reduce]",
       [&](const std::string& t) { work.call = parse_choice("--call", t, reduce_calls); });
