@@ -12,7 +12,7 @@ PUTS = {"mapped": "10000000", "heap": "1000000"}
 
 
 def puts(programs: Path, rounds: int, results: Path) -> Iterator[Row]:
-    """What PE 0 puts to PE 1, and one process of UCX to another: mapped where UCX's is, by messages where that is not."""
+    """What PE 0 puts to PE 1 beside UCX between two processes: mapped where UCX's memory is, else by messages."""
     peer = programs / "headway-peer-ucx-put"
     if not peer.exists():
         raise CannotRun(f"{peer} is not there: UCX's headers were not found when this was built")
@@ -36,14 +36,15 @@ def ratio_with_bounds(done: dict[str, list[Record]]) -> Record:
 
 
 def reads(programs: Path, rounds: int, results: Path) -> Iterator[Row]:
-    """Blocking reads of a table of which each PE has half, all of it mapped, beside loads out of an array of the same length."""
+    """Blocking reads of a mapped table of which each PE has half, beside loads out of an array of the same length."""
     start = [str(programs / "headway"), "run", "-n", "2"]
     program = str(programs / "headway-indexgather")
     for dependent in (True, False):
         for log2 in ("16", "20", "24"):
             work = ["--log2", log2, "--gathers", "3000000" if dependent else "10000000"]
             work += ["--dependent"] if dependent else []
-            jobs = {"ours": Job(start, [program, "--way", "read", *work]), "other": Job(start, [program, "--way", "local", *work])}
+            jobs = {"ours": Job(start, [program, "--way", "read", *work]),
+                    "other": Job(start, [program, "--way", "local", *work])}
             done = in_turns(jobs, rounds, results)
             what = f"read, 2^{log2} words, {'each needs the one before' if dependent else 'independent of one another'}"
             record, speeds = middle(done["ours"]), ratio_with_bounds(done)

@@ -128,8 +128,8 @@ class UcxEndpoint {
   ucp_ep_h endpoint_ = nullptr;
 };
 
-/// Two processes: this one is 0, and forks 1, which does not outlive it. `first(line)` and `second(line)` are what they do;
-/// returns whether the second ended well.
+/// Two processes: this one is 0, and forks 1, which does not outlive it. `first(line)` and `second(line)` are what they
+/// do; returns whether the second ended well.
 template <class First, class Second>
 bool run_two(const std::string& program, First first, Second second) {
   int sockets[2];

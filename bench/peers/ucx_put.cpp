@@ -51,7 +51,8 @@ class Exposed {
  public:
   Exposed(const UcxEndpoint& ucx, const Line& line, std::size_t words, bool heap) : ucx_(ucx), heap_(heap ? words : 0) {
     ucp_mem_map_params_t params{};
-    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
     params.address = heap ? heap_.data() : nullptr;
     params.length = words * sizeof(std::uint64_t);
     params.flags = heap ? 0 : UCP_MEM_MAP_ALLOCATE;
@@ -165,9 +166,8 @@ int run(const Arguments& arguments) {
         errors = line.get<std::uint64_t>();
       },
       [&](const Line& line) { line.put(be_put_to(line, arguments)); });
-  bench::Json record =
-      bench::make_record({"put", "peer:ucx", "ucx", 2, 2, 1, sizeof(std::uint64_t), arguments.puts_or_default()}, seconds,
-                         errors == 0 && ended_well);
+  const bench::Case measured{"put", "peer:ucx", "ucx", 2, 2, 1, sizeof(std::uint64_t), arguments.puts_or_default()};
+  bench::Json record = bench::make_record(measured, seconds, errors == 0 && ended_well);
   record["options"] = bench::Json::object();
   record["options"]["way"] = arguments.way;
   record["options"]["mapped"] = arguments.memory == "mapped";

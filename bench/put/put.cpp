@@ -22,13 +22,17 @@ struct Arguments {
   GlobalOptions memory;
   std::string json;  // a file, "-", or empty for a line on standard output
 
-  std::uint64_t puts_or_default() const { return puts != 0 ? puts : way == "write" && !memory.mapped ? 100'000 : 10'000'000; }
+  std::uint64_t puts_or_default() const {
+    if (puts != 0) return puts;
+    return way == "write" && !memory.mapped ? 100'000 : 10'000'000;
+  }
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("PE 0 puts words to random places of PE 1's memory; verified.", "headway-put");
   add_value(
-      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 30)); }, "K",
+      app, "--log2",
+      [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 30)); }, "K",
       "2^K words that are put to [16]");
   add_value(
       app, "--puts",

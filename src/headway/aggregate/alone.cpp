@@ -172,7 +172,8 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
   store.reclaim();
   const std::uint64_t before = store.outstanding_bytes(destination);
   const std::int64_t begin = engine_->now();
-  const std::size_t most = way == in_caches ? std::min(part_max, short_part_frame_bytes - (part_frame_bytes_ - part_max)) : part_max;
+  const std::size_t short_max = short_part_frame_bytes - (part_frame_bytes_ - part_max);
+  const std::size_t most = way == in_caches ? std::min(part_max, short_max) : part_max;
   const bool claimed = put_in_parts(destination, pieces, bytes, most, way);
   const std::int64_t ns = engine_->now() - begin;
   store.reclaim();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <headway/aggregate/transfers.hpp>
 #include <headway/am/future.hpp>
@@ -22,12 +23,20 @@ namespace headway {
 template <class T>
 struct RemoteSource {
   static constexpr std::size_t short_bytes_max = 96;
+  static constexpr std::uint32_t not_short = ~std::uint32_t(0);
 
-  rma::BufferKey key;
-  std::array<std::byte, short_bytes_max> content;
+  std::uint32_t pe;
+  std::uint32_t short_bytes;  // or not_short
+  std::array<std::byte, short_bytes_max> content;  // all of it, or its key
 
-  std::size_t size() const { return key.bytes / sizeof(T); }
-  bool is_short() const { return key.bytes <= short_bytes_max; }
+  std::size_t size() const { return (is_short() ? short_bytes : key().bytes) / sizeof(T); }
+  bool is_short() const { return short_bytes <= short_bytes_max; }
+  /// Of one that is not short.
+  rma::BufferKey key() const {
+    rma::BufferKey key;
+    std::memcpy(&key, content.data(), sizeof key);
+    return key;
+  }
 };
 /// Names a Destination.
 template <class T>
@@ -57,31 +66,58 @@ class Exposed {
 
  public:
   using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
+  using Remote = std::conditional_t<as == Given::to_put, RemoteDestination<T>, RemoteSource<T>>;
 
-  /// `taken_over`: nobody needs the memory any more, which `done` learns at the next progress.
+  /// What is short is taken over: nobody needs the memory any more, which `done` learns at the next progress.
   template <class Done>
-  Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done, bool taken_over = false)
-      : transfers_(taken_over ? nullptr : &Transfers::of(pe)) {
+  Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
+      : transfers_(takes_over(memory) ? nullptr : &Transfers::of(pe)) {
     if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
-    if (taken_over)
+    if (transfers_ == nullptr) {
+      take_over(pe, memory);
       end_later(pe, std::move(done));
-    else
-      key_ = transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done)));
+    } else {
+      name(pe, transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done))));
+    }
   }
-  Exposed(Exposed&& other) noexcept : transfers_(std::exchange(other.transfers_, nullptr)), key_(other.key_) {}
+  Exposed(Exposed&& other) noexcept
+      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(other.remote_) {}
   Exposed& operator=(Exposed&& other) noexcept {
     std::swap(transfers_, other.transfers_);
-    std::swap(key_, other.key_);
+    std::swap(number_, other.number_);
+    std::swap(remote_, other.remote_);
     return *this;
   }
   ~Exposed() {
-    if (transfers_ != nullptr) transfers_->withdraw(key_.number);
+    if (transfers_ != nullptr) transfers_->withdraw(number_);
   }
 
- protected:
-  const rma::BufferKey& key() const { return key_; }
+  const Remote& remote() const { return remote_; }
 
  private:
+  static bool takes_over(Memory memory) {
+    if constexpr (as == Given::to_put)
+      return false;
+    else
+      return memory.size_bytes() <= Remote::short_bytes_max;
+  }
+  void take_over(Pe& pe, Memory memory) {
+    if constexpr (as == Given::to_get) {
+      remote_.pe = std::uint32_t(pe.id());
+      remote_.short_bytes = std::uint32_t(memory.size_bytes());
+      copy_short(remote_.content.data(), std::as_bytes(memory).data(), memory.size_bytes());
+    }
+  }
+  void name(Pe& pe, const rma::BufferKey& key) {
+    number_ = key.number;
+    if constexpr (as == Given::to_get) {
+      remote_.pe = std::uint32_t(pe.id());
+      remote_.short_bytes = Remote::not_short;
+      std::memcpy(remote_.content.data(), &key, sizeof key);
+    } else {
+      remote_.key = key;
+    }
+  }
   static Promise<> promise(Pe&, Promise<> done) { return done; }
   template <class Done>
   static Promise<> promise(Pe& pe, Done done) {
@@ -100,26 +136,27 @@ class Exposed {
   }
 
   Transfers* transfers_;
-  rma::BufferKey key_{};
+  std::uint64_t number_ = 0;
+  Remote remote_{};
 };
 
 /// Throws UsageError for what does not fit.
-[[noreturn]] void refuse_get(const rma::BufferKey& from, std::size_t bytes);
+[[noreturn]] void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room);
 
 /// False for what is not short.
 template <class T>
 bool get_short(const RemoteSource<T>& from, std::span<T> to) {
   if (!from.is_short()) return false;
-  if (to.size_bytes() < from.key.bytes) refuse_get(from.key, to.size_bytes());
-  copy_short(std::as_writable_bytes(to).data(), from.content.data(), from.key.bytes);
+  if (to.size_bytes() < from.short_bytes) refuse_get(from.pe, from.short_bytes, to.size_bytes());
+  copy_short(std::as_writable_bytes(to).data(), from.content.data(), from.short_bytes);
   return true;
 }
 
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it, or (up to 96 bytes) when they need it no more: at the next progress; how often those are got nobody
-/// counts. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it, or (up to 96 bytes) when they need it no more: at the next progress;
+/// how often those are got nobody counts. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());
@@ -129,30 +166,11 @@ class Source : public aggregate::Exposed<T, aggregate::Given::to_get> {
 
  public:
   Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
-      : Source(pe, memory, std::move(done), gets, Private()) {}
+      : Exposed(pe, memory, gets, std::move(done)) {}
   template <class Done>
     requires std::is_invocable_v<Done&>
   Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
-      : Source(pe, memory, std::move(done), gets, Private()) {}
-
-  const RemoteSource<T>& remote() const { return remote_; }
-
- private:
-  struct Private {};
-  template <class Done>
-  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets, Private)
-      : Exposed(pe, memory, gets, std::move(done), is_short(memory)) {
-    remote_.key = this->key();
-    if (!is_short(memory)) return;
-    remote_.key.pe = std::uint32_t(pe.id());
-    remote_.key.bytes = memory.size_bytes();
-    copy_short(remote_.content.data(), std::as_bytes(memory).data(), memory.size_bytes());
-  }
-  static bool is_short(std::span<const T> memory) {
-    return memory.size_bytes() <= RemoteSource<T>::short_bytes_max;
-  }
-
-  RemoteSource<T> remote_{};
+      : Exposed(pe, memory, gets, std::move(done)) {}
 };
 
 /// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
@@ -168,8 +186,6 @@ class Destination : public aggregate::Exposed<T, aggregate::Given::to_put> {
     requires std::is_invocable_v<Done&>
   Destination(Pe& pe, std::span<T> memory, Done done, std::uint64_t puts = 1)
       : Exposed(pe, memory, puts, std::move(done)) {}
-
-  RemoteDestination<T> remote() const { return {this->key()}; }
 };
 
 /// Copies all of a Source to the begin of `to`, which stays until then; the future comes when it is there. UsageError where it
@@ -181,7 +197,7 @@ Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span
   if (aggregate::get_short(from, to))
     done.set();
   else
-    aggregate::Transfers::of(pe).get(from.key, std::as_writable_bytes(to), std::move(done));
+    aggregate::Transfers::of(pe).get(from.key(), std::as_writable_bytes(to), std::move(done));
   return future;
 }
 /// The same with a callable done(), called as what follows a Future.

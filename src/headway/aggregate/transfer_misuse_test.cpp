@@ -46,11 +46,11 @@ void expect_failure(const Outcome& outcome, const std::string& text) {
 
 /// PE 0 offers; then(pe, words, remote, own) is PE 1's part, while PE 0 does what `meanwhile` says and quiesces.
 template <class Meanwhile, class Then>
-Outcome source_of_pe_0(const Settings& settings, Meanwhile meanwhile, Then then) {
+Outcome source_of_pe_0(const Settings& settings, Meanwhile meanwhile, Then then, std::size_t size = 100'000) {
   return catch_run(
       {2, 1},
       [&](Pe& pe) {
-        std::vector<std::uint64_t> words = words_of(1, 100'000);
+        std::vector<std::uint64_t> words = words_of(1, size);
         std::optional<Source<std::uint64_t>> source;
         std::optional<RemoteSource<std::uint64_t>> remote;
         Aggregator<RemoteSource<std::uint64_t>> offers(pe);
@@ -77,6 +77,22 @@ TEST(TransferMisuse, a_source_that_is_gone) {
           get(pe, remote, to).get();
         });
     expect_failure(outcome, "PE 1 gets from a Source of PE 0 that is gone");
+  }
+}
+
+/// What is small has been copied to the pool: it is found where the getter says that it has it.
+TEST(TransferMisuse, a_small_source_that_is_gone_or_is_changed_too_early) {
+  const auto get_it = [](Pe& pe, const RemoteSource<std::uint64_t>& remote) {
+    std::vector<std::uint64_t> to(remote.size());
+    get(pe, remote, to).get();
+  };
+  for (const char* way : {"auto", "mapped", "cma", "frames"}) {
+    const Outcome gone =
+        source_of_pe_0({{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 100);
+    expect_failure(gone, "PE 1 gets from a Source of PE 0 that is gone");
+    const Outcome changed = source_of_pe_0({{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}},
+                                           [](auto&, auto& words) { words[77] = 1; }, get_it, 100);
+    expect_failure(changed, "a Source of 800 bytes on PE 0 was changed before PE 1 was done with it");
   }
 }
 
@@ -148,11 +164,12 @@ TEST(TransferMisuse, a_buffer_that_is_changed_too_early_is_found_where_that_is_c
 }
 
 TEST(TransferMisuse, a_destination_that_is_gone) {
-  for (const char* way : {"cma", "frames"}) {
+  const std::pair<const char*, int> cases[] = {{"cma", 100'000}, {"frames", 100'000}, {"auto", 100}, {"cma", 100}};
+  for (const auto& [way, size] : cases) {
     const Outcome outcome = catch_run(
         {2, 1},
-        [](Pe& pe) {
-          std::vector<std::uint64_t> memory(100'000);
+        [size = size](Pe& pe) {
+          std::vector<std::uint64_t> memory(static_cast<std::size_t>(size));
           const auto words = words_of(1, memory.size());
           std::optional<RemoteDestination<std::uint64_t>> remote;
           Aggregator<RemoteDestination<std::uint64_t>> offers(pe);
@@ -196,7 +213,7 @@ TEST(TransferMisuse, a_key_that_nobody_made) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     std::vector<std::uint64_t> to(100);
     RemoteSource<std::uint64_t> source{};
-    source.key.bytes = 800;
+    source.short_bytes = RemoteSource<std::uint64_t>::not_short;
     if (pe.id() == 0) (void)get(pe, source, to);
     pe.quiesce();
   });

@@ -28,7 +28,7 @@ using testing::by_every_way;
 using testing::expect_run;
 using testing::words_of;
 
-constexpr std::size_t sizes[] = {0, 1, 100, 8191, 8192, 8193, 300'000};
+constexpr std::size_t sizes[] = {0, 1, 12, 13, 100, 512, 513, 1024, 1025, 8191, 8192, 8193, 300'000};
 
 TEST(Transfer, gets_are_there_and_their_source_knows) {
   by_every_way([](Pe& pe) {
@@ -82,6 +82,58 @@ TEST(Transfer, puts_are_there_when_their_destination_says_so) {
     EXPECT_EQ(filled, std::size(sizes) * pe.size());
     EXPECT_EQ(put_by_this, std::size(sizes) * pe.size());
   });
+}
+
+TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
+  by_every_way([](Pe& pe) {
+    Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
+    constexpr std::size_t count = aggregate::Stages::count + 100, size = 128;
+    std::size_t got = 0, given_back = 0;
+    std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
+    offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {
+      get(pe, source, received[i], [&got] { ++got; });
+    });
+    for (std::size_t round = 0; round < 3; ++round) {
+      got = given_back = 0;
+      std::vector<std::vector<std::uint64_t>> words;
+      std::vector<Source<std::uint64_t>> sources;
+      for (std::size_t i = 0; i < count; ++i) words.push_back(words_of(round * count + i, size));
+      for (std::size_t i = 0; i < count; ++i) sources.emplace_back(pe, words[i], [&] { ++given_back; });
+      for (std::size_t i = 0; i < count; ++i) offers.send((pe.id() + 1) % pe.size(), i, sources[i].remote());
+      pe.quiesce();
+      EXPECT_EQ(got, count);
+      EXPECT_EQ(given_back, count);
+      for (std::size_t i = 0; i < count; ++i) EXPECT_TRUE(are_words_of(round * count + i, received[i]));
+    }
+  });
+}
+
+TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped) {
+  const auto offset_of = [](Pe& pe, std::size_t bytes) {
+    const std::vector<std::byte> memory(bytes);
+    return Source<std::byte>(pe, memory, [] {}).remote().key().offset;
+  };
+  constexpr std::uint64_t none = rma::BufferKey::no_offset;
+  const auto expect = [&](const testing::Shape& shape, const char* way, bool staged) {
+    expect_run(
+        shape,
+        [&](Pe& pe) {
+          const std::uint64_t first = offset_of(pe, 1000);
+          EXPECT_EQ(first != none, staged);
+          EXPECT_EQ(offset_of(pe, 97), first);  // it is used again
+          EXPECT_EQ(offset_of(pe, aggregate::Stages::stage_bytes), first);
+          EXPECT_EQ(offset_of(pe, aggregate::Stages::stage_bytes + 1), none);
+          pe.quiesce();
+        },
+        {{"HEADWAY_TRANSFER", way}});
+  };
+  expect({2, 1}, "auto", true);
+  expect({2, 1}, "mapped", true);
+  expect({2, 1}, "cma", false);
+  expect({2, 1}, "frames", false);
+  expect({2, 2}, "auto", false);
+  expect({4, 2}, "auto", true);
+  expect({1, 1}, "auto", false);
 }
 
 TEST(Transfer, of_pooled_memory_both_ways_from_the_main_program) {

@@ -56,6 +56,7 @@ enum class Word : std::uint64_t {
   in_place,  // number: of the push; bytes; offset: 1 if the network refuses to move it
   open,      // number: a Source; bytes: of it; asker: number of the pull
   opened,    // number: of the pull; content: the network's key, empty if there is none
+  put_all,   // number: a Destination; content: all of a put
   take,      // number: a Destination; bytes; asker: number of the push; content: the network's key
   used,      // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; asker: as what it was given
 };
@@ -78,6 +79,7 @@ std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique
 Transfers::Transfers(Pe& pe)
     : pe_(&pe),
       checks_(pe.engine().transfer_settings().check),
+      stages_(pe),
       mail_(new Mail{Aggregator<Note, std::span<const std::byte>>(pe, {.flush_when_idle = true, .name = "transfers"})}) {
   mail_->notes.on([this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
@@ -102,6 +104,7 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
     case Word::want: return send_pieces(source, note);
     case Word::piece: return take_piece(source, note, content);
     case Word::put: return take_put(source, note, content);
+    case Word::put_all: return take_small_put(source, note, content);
     case Word::in_place: return note_in_place(source, note);
     case Word::used: return end_use(source, note);
     case Word::open: return open(source, note);
@@ -115,7 +118,11 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 
 rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
-  return add({as, memory, times, sum, std::move(done), nullptr});
+  Exposure exposure{as, memory, times, sum, std::move(done), nullptr};
+  if (as == Given::to_get && !rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) {
+    exposure.stage = stages_.put(memory);
+  }
+  return add(std::move(exposure));
 }
 
 rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
@@ -125,13 +132,20 @@ rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const 
 
 rma::BufferKey Transfers::add(Exposure exposure) {
   const std::span<const std::byte> memory = exposure.memory;
-  return rma::Reach::of(*pe_).key(memory.data(), memory.size(), exposures_.add(std::move(exposure)));
+  const std::byte* const stage = exposure.stage;
+  return rma::Reach::of(*pe_).key(memory.data(), memory.size(), exposures_.add(std::move(exposure)), stage);
+}
+
+/// Nobody uses it any more.
+Transfers::Exposure Transfers::take(std::uint64_t number) {
+  Exposure taken = exposures_.take(number);
+  close(taken.exposed);
+  if (taken.stage != nullptr) stages_.free(taken.stage);
+  return taken;
 }
 
 void Transfers::withdraw(std::uint64_t number) {
-  if (exposures_.find(number) == nullptr) return;
-  Exposure withdrawn = exposures_.take(number);
-  close(withdrawn.exposed);
+  if (exposures_.find(number) != nullptr) (void)take(number);
 }
 
 void Transfers::close(ExposedMemory*& exposed) {
@@ -168,9 +182,7 @@ void Transfers::end_use(PeId source, const Note& note) {
                                  found->memory.size(), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
-  Exposure ended = exposures_.take(note.number);
-  close(ended.exposed);
-  ended.done.set();
+  take(note.number).done.set();
 }
 
 // --- content of messages
@@ -251,7 +263,7 @@ void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, 
 // --- gets
 
 void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done) {
-  if (to.size() < from.bytes) refuse_get(from, to.size());
+  if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
   if (copy_in(from, to.data(), true)) {
     tell_used(from, Given::to_get, 0);
     return done.set();
@@ -448,6 +460,10 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
     copy_bytes(mapped, from.data(), from.size());
     is_there = true;
   }
+  if (!is_there && from.size() <= small_put_bytes_max && pe_->engine().transfer_settings().way != TransferWay::cma) {
+    send_note(to.pe, {Word::put_all, to.number, 0, 0, 0}, from);
+    return done.set();
+  }
   if (!is_there && !(reach.may_attach(to) && reach.copy_to(to, 0, from.data(), from.size()))) {
     rma::BufferKey key = to;
     key.bytes = from.size();
@@ -497,6 +513,13 @@ void Transfers::take_put(PeId source, const Note& note, std::span<const std::byt
   send_note(source, {Word::in_place, note.asker, 0, content.size(), 0});
 }
 
+void Transfers::take_small_put(PeId source, const Note& note, std::span<const std::byte> content) {
+  const std::span<const std::byte> memory = exposure(source, note, Given::to_put).memory;
+  if (content.size() > memory.size()) throw FormatError("a put goes beyond its Destination");
+  copy_bytes(const_cast<std::byte*>(memory.data()), content.data(), content.size());
+  end_use(source, {Word::used, note.number, 0, 0, std::uint64_t(Given::to_put)});
+}
+
 void Transfers::note_in_place(PeId source, const Note& note) {
   Push* const push = pushes_.find(note.number);
   if (push == nullptr || push->key.pe != source || note.bytes > push->sent - push->in_place) {
@@ -523,8 +546,8 @@ void Transfers::note_in_place(PeId source, const Note& note) {
   push_more();
 }
 
-void refuse_get(const rma::BufferKey& from, std::size_t bytes) {
-  throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", from.bytes, from.pe, bytes));
+void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
+  throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", bytes, pe, room));
 }
 
 void refuse_no_uses(const char* what) {

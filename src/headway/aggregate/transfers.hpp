@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
+#include <headway/aggregate/stages.hpp>
 #include <headway/aggregate/turns.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/future.hpp>
@@ -29,7 +30,9 @@ enum class Given : std::uint8_t {
 
 /// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for them.
 ///
+///     small Source     owner: a copy in the pool, that others have mapped; else as below
 ///     get by frames    getter: "want n bytes from here on" -> owner: pieces -> getter: ... "used"
+///     small put        putter: its content, in one note -> owner
 ///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
 ///     get by network   getter: "open it" -> owner: its key -> getter reads it; "used"
 ///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
@@ -106,6 +109,7 @@ class Transfers : public am::Extension {
     rma::FastestWay<2>* sends;  // that learn from it, or nullptr
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
+    const std::byte* stage = nullptr;  // where a copy of it lies, for those who have that mapped
   };
   struct Pull {
     rma::BufferKey key;
@@ -132,6 +136,7 @@ class Transfers : public am::Extension {
 
   static constexpr std::size_t piece_bytes = std::size_t(64) << 10, window_bytes = std::size_t(1) << 20;
   static constexpr std::size_t ask_bytes = window_bytes / 4;  // at once
+  static constexpr std::size_t small_put_bytes_max = std::size_t(4) << 10;
 
   void take_note(PeId source, const Note& note, std::span<const std::byte> content);
   void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
@@ -139,6 +144,7 @@ class Transfers : public am::Extension {
   void send_pieces(PeId source, const Note& note);
   void take_piece(PeId source, const Note& note, std::span<const std::byte> content);
   void take_put(PeId source, const Note& note, std::span<const std::byte> content);
+  void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
   void note_in_place(PeId source, const Note& note);
   void end_use(PeId source, const Note& note);
   void pull(Pull pull);
@@ -163,10 +169,12 @@ class Transfers : public am::Extension {
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
   bool copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
   rma::BufferKey add(Exposure exposure);
+  Exposure take(std::uint64_t number);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
   bool checks_;
+  Stages stages_;
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;

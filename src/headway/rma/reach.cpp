@@ -44,7 +44,7 @@ Reach::Reach(Pe& pe)
   host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
 }
 
-BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t number) {
+BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy) {
   if (token_ == 0) {
     // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -52,7 +52,7 @@ BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t num
     token_ = random.next() | 1;
     process_ = std::uint32_t(getpid());
   }
-  BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset_in_pool(data, bytes), number, token_,
+  BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset_in_pool(copy != nullptr ? copy : data, bytes), number, token_,
                 reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
   key.check = key.expected_check();
   return key;
@@ -98,6 +98,17 @@ bool Reach::is_mapped_by(std::size_t other, const std::byte* data, std::size_t b
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (way != TransferWay::fastest && way != TransferWay::mapped) return false;
   return in_this_process(other) || (on_this_host(other) && offset_in_pool(data, bytes) != BufferKey::no_offset);
+}
+
+bool Reach::others_map_pool() const {
+  const TransferWay way = pe_->engine().transfer_settings().way;
+  if (way != TransferWay::fastest && way != TransferWay::mapped) return false;
+  const std::size_t other = in_this_process(host_first_) ? host_first_ + pes_per_process_ : host_first_;
+  try {
+    return on_this_host(other) && !pe_->engine().endpoint().pool(other).empty();
+  } catch (const SystemError&) {  // more addresses than the process may have
+    return false;
+  }
 }
 
 /// That the process with this number is the one that made the key: in another namespace numbers mean others.

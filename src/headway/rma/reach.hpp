@@ -19,8 +19,9 @@ class Reach final : public am::Extension {
  public:
   static Reach& of(Pe& pe);
 
-  /// The key of this PE's own memory; `number` is the caller's.
-  BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number);
+  /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies for those who have
+  /// that mapped, and not the memory.
+  BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy = nullptr);
 
   /// FormatError unless a PE of this run has made this key.
   void check(const BufferKey& key) const;
@@ -35,6 +36,11 @@ class Reach final : public am::Extension {
   /// `other` has found that it may not.
   void refused_by(std::size_t other) { refused_by_[other] = true; }
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
+  /// Whether there are other processes, and they have this PE's pool mapped, or can have.
+  bool others_map_pool() const;
+  bool is_in_pool(const std::byte* data, std::size_t bytes) const {
+    return offset_in_pool(data, bytes) != BufferKey::no_offset;
+  }
 
   /// Copies `bytes` from `offset` on. False where the system does not let this process: nothing is known of what lies at
   /// `to` then, and may_attach() is false from now on. UsageError where the memory is gone, SystemError where its process is.

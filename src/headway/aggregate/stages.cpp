@@ -1,0 +1,32 @@
+#include <headway/aggregate/stages.hpp>
+#include <headway/base/copy_large.hpp>
+#include <headway/base/error.hpp>
+#include <headway/rma/pool.hpp>
+#include <headway/rma/reach.hpp>
+
+namespace headway::aggregate {
+
+const std::byte* Stages::put(std::span<const std::byte> content) {
+  if (content.size() > stage_bytes) return nullptr;
+  if (!begun_) begin();
+  if (free_.empty()) return nullptr;
+  std::byte* const stage = memory_ + free_.back() * stage_bytes;
+  free_.pop_back();
+  copy_bytes(stage, content.data(), content.size());
+  return stage;
+}
+
+/// Without shared memory, which limits of the process may forbid, content stays where it is.
+void Stages::begin() {
+  begun_ = true;
+  if (!rma::Reach::of(*pe_).others_map_pool()) return;
+  rma::Pool& pool = rma::Pool::of(*pe_);
+  try {
+    memory_ = pool.memory().data() + pool.allocate(count * stage_bytes);
+  } catch (const UsageError&) {
+    return;
+  }
+  for (std::uint32_t stage = count; stage != 0; --stage) free_.push_back(stage - 1);
+}
+
+}  // namespace headway::aggregate

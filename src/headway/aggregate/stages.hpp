@@ -1,0 +1,36 @@
+/// Room that other processes of the host have mapped, for content that is small and lies elsewhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/am/pe.hpp>
+#include <headway/base/bytes.hpp>
+#include <span>
+#include <vector>
+
+namespace headway::aggregate {
+
+/// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
+/// less.
+/// At most 1 MiB, of which what is used is there; taken from the PE's Pool with the first use.
+class Stages {
+ public:
+  static constexpr std::size_t stage_bytes = 8_KiB, count = 128;
+
+  explicit Stages(Pe& pe) : pe_(&pe) {}
+
+  /// Where a copy of `content` lies until free(). nullptr where nobody could read it there, where it is too large or
+  /// where all stages are taken.
+  const std::byte* put(std::span<const std::byte> content);
+  void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stage_bytes)); }
+
+ private:
+  void begin();
+
+  Pe* pe_;
+  bool begun_ = false;
+  std::byte* memory_ = nullptr;
+  std::vector<std::uint32_t> free_;  // the one that was used last is the last
+};
+
+}  // namespace headway::aggregate
