@@ -101,6 +101,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   self_.pes_per_process = settings_.pes_per_process;
   self_.budget_bytes = settings_.budget_bytes;
   self_.cores = available_cores();
+  self_.eager_bytes = wire_.functions->eager_bytes == nullptr ? 0 : wire_.functions->eager_bytes(wire_.wire);
   self_.shares = settings_.share == Share::host && !simulated_;  // a simulator sees no memory that is shared
   copy_text(self_.build_identity, build_identity());
   copy_text(self_.program, program_path());
@@ -117,6 +118,9 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
     const Introduction& other = all[process];
     hosts_.emplace_back(other.host);
     budget_bytes_min_ = std::min<std::size_t>(budget_bytes_min_, other.budget_bytes);
+    if (other.eager_bytes != 0 && (eager_bytes_min_ == 0 || other.eager_bytes < eager_bytes_min_)) {
+      eager_bytes_min_ = other.eager_bytes;
+    }
     if (std::strcmp(other.host, self_.host) != 0) {
       several_hosts_ = true;
       continue;
@@ -237,6 +241,7 @@ void LaunchedRun::show_pes() {
                                   .pes_per_process = k,
                                   .credit_bytes = wire::credit_for(budget_bytes_min_, settings_.pes),
                                   .posted = wire::posted_for(processes_),
+                                  .eager_bytes = eager_bytes_min_,
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
                                   .driven = settings_.communication_thread},
                 *segment_, first);

@@ -35,7 +35,7 @@ class LaunchedRun final : public ProcessPes {
  private:
   /// What processes tell each other when they meet.
   struct Introduction {
-    std::uint64_t pes, pes_per_process, budget_bytes, cores, shares;
+    std::uint64_t pes, pes_per_process, budget_bytes, cores, shares, eager_bytes;
     char build_identity[64];
     char host[128];
     char boot_id[40];  // of the host's kernel
@@ -76,6 +76,7 @@ class LaunchedRun final : public ProcessPes {
   std::vector<std::string> hosts_;  // by process
   bool several_hosts_ = false, have_cores_ = false;
   std::size_t budget_bytes_min_ = 0;  // of all processes
+  std::size_t eager_bytes_min_ = 0;   // likewise; 0: no bound is known
   SharedByProcess shared_;
   HostGroup group_;
   std::vector<std::size_t> leaders_;      // of the groups, by number

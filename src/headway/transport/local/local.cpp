@@ -45,10 +45,6 @@ std::size_t rest_bytes() {
   return 2 * caches.own <= caches.share ? 2 * caches.own : 0;
 }
 
-/// Whether its block was written in small pieces, or is one of many that follow one another and are read to be copied:
-/// parts complete no message, but for the last ones.
-bool rests(const FrameHeader& header) { return header.count != 1; }
-
 Fences fences_of(const Segment& segment) {
   return segment.header().sleepers_fence != 0 ? Fences::sleeper : Fences::both_sides;
 }

@@ -257,6 +257,32 @@ std::uint32_t lost(headway_wire* wire) {
   return std::uint32_t(wire->lost >= 0 && wire->lost < wire->size ? wire->lost : wire->size);
 }
 
+#ifdef OPEN_MPI
+/// What its TCP sends without asking, where it has it: 64 KiB, or what the user has set (btl_tcp_eager_limit), with the
+/// library's own header.
+std::uint64_t eager_bytes(headway_wire* /*wire*/) {
+  int level = 0, index = 0, count = 0, bytes = 0;
+  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS) return 0;
+  std::uint64_t limit = 0;
+  MPI_T_cvar_handle handle{};
+  if (MPI_T_cvar_get_index("btl_tcp_eager_limit", &index) == MPI_SUCCESS &&
+      MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    int verbosity = 0, bind = 0, scope = 0;
+    const bool known = MPI_T_cvar_get_info(index, nullptr, nullptr, &verbosity, &type, nullptr, nullptr, nullptr, &bind,
+                                           &scope) == MPI_SUCCESS &&
+                       count == 1 && MPI_Type_size(type, &bytes) == MPI_SUCCESS && bytes == int(sizeof limit);
+    if (!known || MPI_T_cvar_read(handle, &limit) != MPI_SUCCESS) limit = 0;
+    MPI_T_cvar_handle_free(&handle);
+  }
+  MPI_T_finalize();
+  return limit;
+}
+constexpr auto eager = eager_bytes;
+#else
+constexpr auto eager = nullptr;
+#endif
+
 // --- what waits
 
 #ifdef HEADWAY_SMPI
@@ -336,7 +362,8 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               nullptr,   // forget
                                               nullptr,   // put
                                               nullptr,   // get
-                                              nullptr};  // flush
+                                              nullptr,   // flush
+                                              eager};
 
 }  // namespace
 

@@ -591,7 +591,7 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               forget,
                                               put,
                                               get,
-                                              flush};
+                                              flush, nullptr};  // eager_bytes, which it raises beyond what is sent
 
 }  // namespace
 

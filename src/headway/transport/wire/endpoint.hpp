@@ -16,13 +16,11 @@
 
 namespace headway::wire {
 
-/// Estimates, between what MPI takes through shared memory and over Ethernet. Buffers of 255 KiB
-/// fit a posted receive, and what a frame has besides. Nobody wakes a sleeper.
+/// Estimates, between what MPI takes through shared memory and over Ethernet. Nobody wakes a sleeper.
 inline constexpr TransportCosts costs = {.overhead_ns = 2000,
                                          .gap_per_byte_ns = 0.3,
                                          .latency_ns = 4000,
                                          .wake_ns = 500'000,
-                                         .eager_bytes = default_posted_bytes - 1_KiB,
                                          .copied = true};
 
 /// Frames are claimed in the PE's part of the segment, sent from there, and come back when they have left; what arrives
@@ -50,7 +48,12 @@ class WireEndpoint final : public Endpoint {
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
-  TransportCosts costs() const override { return wire::costs; }
+  /// Buffers of 255 KiB fit a posted receive; smaller ones do not wait for an answer where the library below asks for room.
+  TransportCosts costs() const override {
+    TransportCosts costs = wire::costs;
+    costs.eager_bytes = port_->eager_bytes();
+    return costs;
+  }
   TransportCosts costs_within_host() const override { return local_.costs(); }
   std::int64_t now() const override { return local_.now(); }
   const Port& port() const { return *port_; }

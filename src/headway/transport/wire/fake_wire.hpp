@@ -197,7 +197,8 @@ inline const headway_wire_functions& FakeNetwork::functions() {
       .forget = nullptr,
       .put = nullptr,
       .get = nullptr,
-      .flush = nullptr};
+      .flush = nullptr,
+      .eager_bytes = nullptr};
   return all;
 }
 

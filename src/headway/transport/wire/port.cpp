@@ -6,6 +6,7 @@
 #include <headway/base/error.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/local/doorbell.hpp>
+#include <headway/transport/local/local.hpp>
 #include <headway/transport/local/returns.hpp>
 #include <headway/transport/wire/port.hpp>
 #include <thread>
@@ -154,6 +155,8 @@ Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::siz
 /// Gives a frame back to the PE that has claimed it, as a receiver on this host would.
 void Port::take_back(Frame& frame) {
   const std::size_t owner = frame.header.source - segment_->header().first_pe;
+  // The system has copied it on the processor that claimed it: no other has its lines.
+  if (own_pes_ == 1 && !options_.driven) local::spare_rest(frame.header);
   local::PeControl& control = segment_->control(owner);
   local::Returns(control.returned).push(frame.link, segment_->offset(&frame));
   local::Doorbell(control.sleeping).ring();

@@ -3,6 +3,7 @@
 
 #include <headway/transport/wire/wire.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,7 @@ struct PortOptions {
   std::size_t credit_bytes = 0;              // the same in every process: see credit_for()
   std::size_t posted_bytes = default_posted_bytes;  // the same in every process: longer frames are announced
   std::size_t posted = 2;                    // receives: see posted_for()
+  std::size_t eager_bytes = 0;               // the same in every process: headway_wire_functions::eager_bytes
   std::size_t sends_max = 512;               // that are not known to be done
   std::vector<std::string> hosts = {};       // by process, where they are on several
   bool driven = false;                       // by a CommunicationThread
@@ -71,6 +73,11 @@ class Port {
   std::size_t pes() const { return options_.pes; }
   std::size_t pes_per_process() const { return options_.pes_per_process; }
   std::size_t first_pe() const { return options_.process * options_.pes_per_process; }
+  /// What goes without asking the receiver for room, of what fits a posted receive; with room for the library's header.
+  std::size_t eager_bytes() const {
+    const std::size_t posted = options_.posted_bytes, eager = options_.eager_bytes;
+    return (eager == 0 ? posted : std::clamp(eager, 2 * library_bytes, posted)) - library_bytes;
+  }
 
   /// As Endpoint::try_post(), for PE `source` of this process; `target` is in another.
   [[nodiscard]] Endpoint::Posted try_post(std::size_t source, std::size_t target, Frame* frame,
@@ -118,6 +125,7 @@ class Port {
   mutable std::atomic<bool> has_lost_{false};
   static constexpr std::size_t slot_bytes = frame_overhead + by_value_bytes_most;  // a power of two
   static constexpr int events_max = 32;
+  static constexpr std::size_t library_bytes = 1_KiB;
   static constexpr unsigned looks_max = 16;  // at what says nothing to a PE, before the frame that may be behind it
 
   struct Inbox {

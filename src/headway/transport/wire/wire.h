@@ -156,6 +156,10 @@ typedef struct headway_wire_functions {
   /* Asks to be told, by headway_wire_placed, when all puts to `process` before it are in place in its memory. Returns 1 where
    * they are already and it will not be reported. Never waits. */
   int (*flush)(headway_wire* wire, uint32_t process, uint64_t cookie);
+
+  /* Messages on headway_wire_frames that are longer first ask their receiver for room, and get on only where both sides call
+   * progress. 0: none do, or it is not known. After start. NULL: as 0. */
+  uint64_t (*eager_bytes)(headway_wire* wire);
 } headway_wire_functions;
 
 typedef const headway_wire_functions* (*headway_wire_entry)(void);
