@@ -137,8 +137,10 @@ class Receiver : public Core {
       self.check_lengths(arrival, form);
       if constexpr (Format::fixed) {
         const bool keys_alone = form.bytes() != 0 && form.bytes() == form.key_bytes;
-        if (keys_alone && level + 2 == self.route().levels() && level != self.sorted_level()) {
-          return deliver_or_forward_once<Handlers>(self, arrival, level, next);
+        if (keys_alone && level != self.sorted_level()) {
+          return level + 2 == self.route().levels()
+                     ? deliver_or_forward_once<Handlers, false>(self, arrival, level, next)
+                     : deliver_or_forward_once<Handlers, true>(self, arrival, level, next);
         }
       }
       return with_handler<Handlers>(
@@ -423,10 +425,10 @@ class Receiver : public Core {
     return result;
   }
 
-  /// The same for messages of fixed size that have one more hop to go, or none, and whose entries are keys: at the last
-  /// hop there are no entries. Which of them stay nobody can predict, so small ones are not told apart by a branch:
-  /// those that stay are gathered like those for another PE, and delivered as a row.
-  template <class Handlers>
+  /// The same for messages of fixed size whose entries are keys: those that have one more hop to go, or none, since at the
+  /// last hop there are no entries; and `further` ones. Which of them stay nobody can predict, so small ones are not told
+  /// apart by a branch: those that stay are gathered like those for another PE, and delivered as a row.
+  template <class Handlers, bool further>
   __attribute__((noinline)) static Result deliver_or_forward_once(Receiver& self, const Arrival& arrival,
                                                                   unsigned level, std::uint32_t& next) {
     constexpr bool gathers = Format::fixed_bytes <= 64;
@@ -472,6 +474,11 @@ class Receiver : public Core {
       }
       copy_fixed<Format::fixed_bytes>(slot.cursor, at);
       slot.cursor += Format::fixed_bytes;
+      if constexpr (further) {
+        if (stays) continue;
+        const SlotEntry& form = self.slot_entry(hop.slot);
+        if (form.bytes != 0) push_entry(slot, form, form.encode(0, hop.key, source));
+      }
     }
     if (gathers) deliver_gathered();
     next = i;

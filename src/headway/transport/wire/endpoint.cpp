@@ -11,6 +11,8 @@ namespace {
 constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
 // What is shorter and has no hops left is read at once: its block need not be kept.
 constexpr std::size_t by_value_frame_bytes = frame_overhead + by_value_bytes_most;
+// To look asks the system, which takes as long as a frame of a PE of this host: one look behind so many of them.
+constexpr unsigned frames_per_look = 8;
 // Nobody wakes who waits for the wire, so it looks by itself, at first often.
 constexpr std::int64_t first_look_ns = 20'000, look_ns_max = std::int64_t(costs.wake_ns);
 
@@ -45,13 +47,19 @@ void WireEndpoint::let_go() {
 bool WireEndpoint::poll(Arrival& arrival) {
   let_go();
   wire_next_ = !wire_next_;
-  if (wire_next_ && poll_wire(arrival)) return true;
-  if (local_.poll(arrival)) return true;
-  return !wire_next_ && poll_wire(arrival);
+  const bool is_there = !arrived_.empty() || port_->has_arrived(in_process_);
+  const bool wire_first = is_there || pes_here_ == 1 ? wire_next_ : since_look_ >= frames_per_look;
+  if (wire_first && poll_wire(arrival)) return true;
+  if (local_.poll(arrival)) {
+    ++since_look_;
+    return true;
+  }
+  return !wire_first && poll_wire(arrival);
 }
 
 bool WireEndpoint::poll_wire(Arrival& arrival) {
   if (arrived_.empty()) {
+    since_look_ = 0;
     if (!port_->has_arrived(in_process_)) port_->progress();
     if (!port_->has_arrived(in_process_)) return false;
     for (const std::function<void()>& done : port_->take_arrived(in_process_, arrived_)) done();

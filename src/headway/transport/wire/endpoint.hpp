@@ -83,7 +83,8 @@ class WireEndpoint final : public Endpoint {
   std::size_t in_process_;           // this PE's number there
   std::deque<Block*> arrived_;
   Block* held_ = nullptr;  // the last arrival's that came by value
-  bool wire_next_ = false;  // wire and segment take turns
+  bool wire_next_ = false;   // wire and segment take turns
+  unsigned since_look_ = 0;  // frames of PEs of this host since the port was last asked what has come
 };
 
 }  // namespace headway::wire

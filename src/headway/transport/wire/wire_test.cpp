@@ -10,6 +10,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -172,6 +173,53 @@ class Participant {
   std::size_t claimed_bytes_ = 0;
   std::optional<std::string> wrong_;
 };
+
+TEST(Wire, costs_say_how_long_a_frame_may_be_that_waits_for_no_answer) {
+  FakeNetwork network(1, 1);
+  local::Segment segment(1, 1, 1, budget_bytes);
+  const auto said = [&](std::size_t eager_bytes) {
+    Port port({.functions = &FakeNetwork::functions(),
+               .wire = network.end(0),
+               .credit_bytes = 64_KiB,
+               .eager_bytes = eager_bytes},
+              segment, 0);
+    const std::size_t bytes = WireEndpoint(segment, port, 0).costs().eager_bytes;
+    port.close();
+    return bytes;
+  };
+  EXPECT_EQ(said(0), 255_KiB) << "no bound is known but what is kept posted";
+  EXPECT_EQ(said(64_KiB), 63_KiB);
+  EXPECT_EQ(said(1024_KiB), 255_KiB);
+  EXPECT_EQ(said(100), 1_KiB) << "the library's header must find room";
+}
+
+/// Many frames in flight at once, one after the other and read by nobody of this host: a block of memory is used again as
+/// soon as it is back, so that it stays in the cache.
+TEST(Wire, memory_of_a_frame_that_has_left_is_used_again_at_once) {
+  Processes run(2, 1, 1, 1_MiB);
+  WireEndpoint& sender = *run.endpoints[0];
+  std::set<Frame*> used;
+  for (int i = 0; i < 200; ++i) {
+    Frame* const frame = sender.try_claim(4096, 0);
+    ASSERT_NE(frame, nullptr);
+    used.insert(frame);
+    frame->header = {};
+    frame->header.payload_bytes = 3000;
+    frame->header.count = 100;
+    const Endpoint::Posted posted = sender.try_post(1, frame, frame->payload() + 3000, true);
+    ASSERT_NE(posted, Endpoint::Posted::refused);
+    if (posted == Endpoint::Posted::copied) sender.drop(frame);
+    for (int looks = 0; looks < 1000 && !sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr) &&
+                        posted == Endpoint::Posted::lent;
+         ++looks) {
+      Arrival arrival;
+      sender.poll(arrival);
+      while (run.endpoints[1]->poll(arrival)) run.endpoints[1]->release(arrival);
+    }
+  }
+  EXPECT_LE(used.size(), 2u);
+  run.close();
+}
 
 /// What credit allows one process to hold of what others sent: blocks are at most twice as large as what is in them.
 std::size_t receive_bytes_bound(const Processes& run, std::size_t pes, std::size_t pes_per_process, std::size_t credit_bytes) {
