@@ -295,8 +295,18 @@ TEST_P(Launched, what_a_handler_threw_ends_all_also_when_the_program_swallows_it
 }
 
 TEST_P(Launched, a_process_that_is_killed_ends_all) {
-  for (const auto& [share, thread] : {std::pair("process", "off"), {"process", "on"}, {"host", "off"}}) {
-    Session session(under(4, {victim(), "load", "traffic", "none", "0"}),
+  struct Case {
+    const char* load;
+    const char* share;
+    const char* thread;
+  };
+  for (const auto& [load, share, thread] : {Case{"traffic", "process", "off"},
+                                            {"traffic", "process", "on"},
+                                            {"traffic", "host", "off"},
+                                            {"collectives", "process", "off"},
+                                            {"collectives", "host", "off"}}) {
+    SCOPED_TRACE(std::string(load) + ", " + share + ", thread " + thread);
+    Session session(under(4, {victim(), "load", load, "none", "0"}),
                     settings({{"HEADWAY_COMM_THREAD", thread}}, share));
     ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
     std::smatch known;

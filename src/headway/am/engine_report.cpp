@@ -111,7 +111,7 @@ std::vector<std::uint32_t> Engine::waits_for() const {
   }
   store_.for_each_queued([&](std::size_t target, const FrameHeader&, bool) { add_once(pes, target); });
   if (phase == Phase::quiescing || phase == Phase::epoch) scopes_.add_waits_for(pes);
-  if (phase == Phase::collective) {
+  if (phase == Phase::collective || phase == Phase::future) {
     for (const auto& extension : extensions_) extension->add_waits_for(pes);
     if (peer != no_pe) add_once(pes, peer);
   }

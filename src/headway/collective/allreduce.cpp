@@ -38,6 +38,7 @@ class ReductionState final : public am::Extension {
   }
 
   void add_waits_for(std::vector<std::uint32_t>& pes) const override {
+    if (!inside) return;
     for (std::size_t c = 0; c < children.size(); ++c) {
       if (!given && !from_child[c]) pes.push_back(std::uint32_t(children[c]));
     }
@@ -57,7 +58,8 @@ class ReductionState final : public am::Extension {
   // taken this contribution: one place for each is enough.
   std::vector<std::optional<Bytes>> from_child;
   std::optional<Bytes> result;
-  bool given = false;  // to the parent, whose result is to come
+  bool inside = false;  // a call is waiting
+  bool given = false;   // to the parent, whose result is to come
   std::uint16_t contribution = 0, outcome = 0;
 };
 
@@ -70,6 +72,7 @@ void allreduce(Pe& pe, std::span<std::byte> value,
                const std::function<void(std::byte*, const std::byte*)>& combine) {
   am::Engine& engine = pe.engine();
   auto& state = static_cast<ReductionState&>(engine.extension(extension));
+  state.inside = true;
   engine.wait_until([&] { return state.children_in(); }, am::Phase::collective);
   for (std::size_t c = 0; c < state.children.size(); ++c) {
     std::optional<Bytes>& child = state.from_child[c];
@@ -97,6 +100,7 @@ void allreduce(Pe& pe, std::span<std::byte> value,
   for (auto child = state.children.rbegin(); child != state.children.rend(); ++child) {
     engine.send_control(*child, state.outcome, value);
   }
+  state.inside = false;
 }
 
 }  // namespace headway::collective

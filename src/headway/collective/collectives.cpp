@@ -226,6 +226,15 @@ std::size_t Collectives::early() const {
   return messages;
 }
 
+/// While it waits for a future, whichever: those that hold up what is under way.
+void Collectives::add_waits_for(std::vector<std::uint32_t>& pes) const {
+  for (const auto& [key, descriptor] : descriptors_) {
+    std::vector<std::uint32_t> missing;
+    descriptor->add_missing(missing);
+    for (const std::uint32_t rank : missing) pes.push_back(std::uint32_t(descriptor->call().team->pe_of(rank)));
+  }
+}
+
 std::string Collectives::unfinished() const {
   const std::uint64_t in_cells = folds_ ? folds_->not_called() : 0, not_called = early() + in_cells;
   if (descriptors_.empty() && not_called == 0) return {};

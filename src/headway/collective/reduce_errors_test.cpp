@@ -8,6 +8,7 @@
 #include <headway/collective/gather.hpp>
 #include <headway/collective/scan.hpp>
 #include <initializer_list>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <support/run_pes.hpp>
@@ -115,6 +116,9 @@ TEST(ReduceUnfinished, who_waits_for_a_member_that_never_calls_is_a_stall) {
                                       if (pe.id() != 2) static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
                                     },
                                     {{"HEADWAY_STALL", "500ms"}});
+  // PE 1 waits for PE 2 as well, or where contributions are messages for the outcome from PE 0.
+  EXPECT_TRUE(std::regex_search(outcome.text, std::regex("PE 0 \\(pid \\d+\\) waits for a future for PE 2")))
+      << outcome.text;
   EXPECT_EQ(outcome.status, exit_status::stalled) << outcome.text;
 }
 

@@ -33,7 +33,7 @@ struct Messages {
   std::uint64_t sent = 0, handled = 0, wrong = 0;
 };
 
-/// One round of work, in which every PE takes part: traffic | quiesce | allreduce | recursion | large | mixed.
+/// One round of work, in which every PE takes part: traffic | quiesce | allreduce | recursion | large | collectives | mixed.
 void work(Pe& pe, const std::string& load, Messages& messages) {
   if (load == "mixed") {
     for (const char* part : {"quiesce", "recursion", "allreduce", "large"}) work(pe, part, messages);
@@ -42,6 +42,19 @@ void work(Pe& pe, const std::string& load, Messages& messages) {
   if (load == "allreduce") {
     for (int i = 0; i < 100; ++i) {
       if (headway::allreduce(pe, std::size_t(1), std::plus<>()) != pe.size()) std::abort();
+    }
+    return;
+  }
+  if (load == "collectives") {  // that are under way together, some in segments, whoever comes first or late
+    const std::vector<double> few(100, 1.0), many(100'000, 1.0);
+    std::vector<headway::Future<std::vector<double>>> sums;
+    for (std::size_t i = 0; i < 20; ++i) {
+      static_cast<void>(headway::reduce(pe, std::span(few), std::plus<>(), i % pe.size()));
+      sums.push_back(headway::allreduce_async(pe, std::span(i % 5 == 0 ? many : few), std::plus<>()));
+      sums.push_back(headway::scan(pe, std::span(few), std::plus<>()));
+    }
+    for (auto& sum : sums) {
+      if (sum.get().front() > double(pe.size())) std::abort();
     }
     return;
   }
