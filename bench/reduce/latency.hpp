@@ -45,18 +45,19 @@ std::uint64_t early_leavers(const ReduceWorld& world, Call& call) {
 template <class Call>
 LatencyResult measure_latency(const ReduceWork& work, const ReduceWorld& world, Call& call) {
   const ReduceValues values(world.me, world.pes);
+  const bool barriers = work.call == "barrier", allreduces = work.call == "allreduce";
   std::uint64_t errors = 0;
   const auto once = [&](std::uint64_t i) {
     double given = 0;
     values.fill(std::span(&given, 1), i);
     const auto check = [&](double sum) { errors += values.errors(std::span(&sum, 1), i); };
-    if (work.call == "barrier") return call.barrier();
-    if (work.call == "allreduce") return check(call.allreduce(given));
+    if (barriers) return call.barrier();
+    if (allreduces) return check(call.allreduce(given));
     const std::size_t root = i % world.pes;
     const double sum = call.reduce(given, root);
     if (root == world.me) check(sum);
   };
-  if (work.call == "barrier") errors += early_leavers(world, call);
+  if (barriers) errors += early_leavers(world, call);
   const std::uint64_t iterations = work.iterations_or_default();
   for (std::uint64_t i = 0; i < work.warming(); ++i) once(i);
   world.meet();

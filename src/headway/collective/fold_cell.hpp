@@ -74,6 +74,11 @@ class BasicCrossing {
     if (passed < own) tell();
     while (passed < own && !passed_->compare_exchange_weak(passed, own, std::memory_order_seq_cst)) {
     }
+    return look(own);
+  }
+
+  /// pass() without a mark: who comes later does not find this member.
+  bool look(std::uint64_t own) const {
     const std::uint64_t came = came_->load(std::memory_order_seq_cst);
     return lap_of(came) == lap_of(own) && came <= own;
   }

@@ -71,7 +71,10 @@ std::optional<Note> Folds::pass(const Call& call) {
     next.passed_what_and_root.store(std::uint64_t(call.what) << 32 | call.root, relaxed);
     next.passed_count.store(call.count, relaxed);
   };
-  if (!FoldCrossing(next.came, next.passed).pass(mark(begun_, call.number), tell)) return std::nullopt;
+  const std::uint64_t own = mark(begun_, call.number);
+  FoldCrossing crossing(next.came, next.passed);
+  // Of two most calls send a message that finds the other, and a mark, written by each, would cost as much as that.
+  if (areas_.size() == 2 ? !crossing.look(own) : !crossing.pass(own, tell)) return std::nullopt;
   return note_of(next.came_pe.load(relaxed), begun_);
 }
 

@@ -331,6 +331,25 @@ TEST(FoldsMismatch, of_ways_is_found_whoever_comes_first) {
   }
 }
 
+TEST(FoldsMismatch, of_two_is_found_by_who_looks_later) {
+  Shared<std::atomic<int>> called;
+  const Outcome outcome = catch_run(
+      {2, 1},
+      [&](Pe& pe) {
+        static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
+        if (pe.id() == 0) {
+          ASSERT_TRUE(spin_until([&] { return called->load() == 1; }));
+          static_cast<void>(gather(pe, 1, 0).get());
+        } else {
+          Future<int> sum = allreduce_async(pe, 1, std::plus<>());
+          called->store(1);
+          static_cast<void>(sum.get());
+        }
+      },
+      shared);
+  expect_named(outcome, {"as collective number 1 of all PEs, PE 0 has called gather of 1 int", "PE 1 allreduce of 1 int"});
+}
+
 TEST(FoldsMismatch, of_those_that_call_another_one_before_is_found) {
   const Outcome outcome = catch_run(
       {3, 1},
