@@ -60,6 +60,8 @@ class Channel {
 /// The channels among all PEs, and their boards.
 class Network {
  public:
+  static constexpr std::size_t board_bytes = 16384;
+
   Network(std::size_t pes, unsigned late_looks_max) : pes_(pes), boards_(pes) {
     for (std::size_t i = 0; i < pes * pes; ++i) {
       channels_.push_back(std::make_unique<Channel>(late_looks_max));
@@ -79,7 +81,7 @@ class Network {
 
  private:
   struct alignas(64) Board {
-    std::array<std::byte, 8192> bytes{};
+    std::array<std::byte, board_bytes> bytes{};
   };
 
   std::size_t pes_;

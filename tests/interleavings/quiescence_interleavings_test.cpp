@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <headway/am/board.hpp>
 #include <headway/am/engine.hpp>
 #include <memory>
 #include <string>
@@ -95,6 +96,8 @@ class Relay : public FrameHandler {
   std::size_t open_count_ = 0;
   std::array<bool, 8> handled_{};
 };
+
+static_assert(sizeof(PeBoard) <= explore::Network::board_bytes);
 
 /// Each PE sends what is its own of a phase and quiesces, phase by phase.
 template <class PesEndpoint>
