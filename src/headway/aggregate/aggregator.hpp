@@ -133,6 +133,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   /// Posts what is in open buffers. Never waits.
   void flush() { Core::flush_now(); }
+  /// Whether there are any: where what was sent last went by itself, there need not be.
+  bool has_open() const { return Core::has_open(); }
 
  private:
   friend class CallAggregator;

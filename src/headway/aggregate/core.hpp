@@ -146,6 +146,7 @@ class Core : public am::FrameHandler {
   bool is_empty(std::uint32_t slot) const { return messages_in(*current_, slot) == 0; }
   /// Of an open slot of messages of fixed size without entries.
   Row begin_row(std::uint32_t slot) { return Row(slots_[slot], current_->cold[slot]); }
+  bool has_open() const { return open_bytes_ != 0 || merger_ != nullptr; }
   /// After posting a buffer from the main program: let handlers run.
   void after_post() { poll_some(); }
   /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a

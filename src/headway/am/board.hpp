@@ -47,6 +47,18 @@ static_assert(std::atomic<LastHandler>::is_always_lock_free);
 
 inline constexpr std::size_t handler_names_max = 24;
 
+/// Where a PE leaves what it brings to a blocking collective, for those that reach its board.
+struct MeetingPlace {
+  struct alignas(128) Slot {
+    static constexpr std::size_t bytes_max = 112;
+    std::atomic<std::uint64_t> round;  // written when the rest has been
+    std::uint64_t bytes;
+    std::byte value[bytes_max];
+  } slots[2];
+  alignas(128) std::atomic<std::uint32_t> asks;
+};
+static_assert(sizeof(MeetingPlace::Slot) == 128);
+
 struct PeBoard {
   std::atomic<Phase> phase;
   std::atomic<std::uint32_t> waiting_for;  // a PE, or no_pe
@@ -65,6 +77,7 @@ struct PeBoard {
   char program[1024];      // of the process's first PE: the path of its program
   char build_identity[64];  // and which build of it that is
   char handler_names[handler_names_max][96];  // by number, written before it first runs
+  MeetingPlace meeting;
 };
 
 inline constexpr std::uint32_t no_pe = 0xffffffff;

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <headway/am/board.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/collective/allreduce.hpp>
+#include <headway/collective/meeting.hpp>
 #include <map>
 #include <optional>
 #include <vector>
@@ -14,12 +18,45 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// A PE's place in the binomial tree over all PEs: the subtree of a PE holds consecutive PEs, its own first, so that
-/// folding the children in ascending order combines all values in the order of the PEs.
+// Each reads the boards of all others.
+constexpr std::size_t meeting_pes_max = 32;
+// Until it asks for word: what comes soon is seen by looking, and word costs who comes last some 100 ns. Before a PE
+// that spins would sleep.
+constexpr unsigned looks_when_spinning = 100;
+
+[[noreturn]] void fail_sizes(std::size_t own, std::size_t pe, std::size_t others, std::size_t other) {
+  throw UsageError(fmt::format(
+      "allreduce() with values of different sizes, {} bytes on PE {} and {} on PE {}: all PEs call the same "
+      "collectives in the same order",
+      own, pe, others, other));
+}
+
+struct Boards {
+  std::size_t size() const { return places.size(); }
+  std::atomic<std::uint64_t>& round(std::size_t pe, std::size_t slot) { return places[pe]->slots[slot].round; }
+  std::atomic<std::uint32_t>& asks(std::size_t pe) { return places[pe]->asks; }
+  am::MeetingPlace::Slot& slot(std::size_t pe, std::uint64_t round) const {
+    return places[pe]->slots[BasicMeeting<Boards>::slot(round)];
+  }
+
+  std::vector<am::MeetingPlace*> places;  // by PE
+};
+
+/// Where all PEs share memory, their boards. Elsewhere a PE's place in the binomial tree over all PEs: the subtree of a
+/// PE holds consecutive PEs, its own first, so that folding the children in ascending order combines all values in the
+/// order of the PEs.
 class ReductionState final : public am::Extension {
  public:
-  explicit ReductionState(Pe& pe) {
+  explicit ReductionState(Pe& pe) : meeting(boards, pe.id()) {
     am::Engine& engine = pe.engine();
+    Endpoint& endpoint = engine.endpoint();
+    word = engine.add_control([](std::size_t, std::span<const std::byte>) {});
+    if (endpoint.shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
+        engine.collective_way() != CollectiveWay::messages) {
+      for (std::size_t other = 0; other < pe.size(); ++other) {
+        boards.places.push_back(&am::board_of(endpoint, other).meeting);
+      }
+    }
     const std::size_t id = engine.id();
     parent = id & (id - 1);
     for (std::size_t bit = 1; (id & bit) == 0 && id + bit < engine.size(); bit <<= 1) children.push_back(id + bit);
@@ -39,6 +76,12 @@ class ReductionState final : public am::Extension {
 
   void add_waits_for(std::vector<std::uint32_t>& pes) const override {
     if (!inside) return;
+    if (meets) {
+      for (std::size_t other = 0; other < boards.size(); ++other) {
+        if (!meeting.has_come(other, round)) pes.push_back(std::uint32_t(other));
+      }
+      return;
+    }
     for (std::size_t c = 0; c < children.size(); ++c) {
       if (!given && !from_child[c]) pes.push_back(std::uint32_t(children[c]));
     }
@@ -51,6 +94,21 @@ class ReductionState final : public am::Extension {
     }
     return true;
   }
+
+  /// To the next round.
+  void come(std::size_t pe, std::span<const std::byte> value) {
+    ++round;
+    am::MeetingPlace::Slot& own = boards.slot(pe, round);
+    own.bytes = value.size();
+    if (meets && !value.empty()) std::memcpy(own.value, value.data(), value.size());
+    meeting.come(round);
+  }
+
+  Boards boards;  // empty: they do not meet
+  BasicMeeting<Boards> meeting;
+  std::uint64_t round = 0;
+  bool meets = false;  // in the call that is waiting
+  std::uint16_t word = 0;
 
   std::size_t parent = 0;
   std::vector<std::size_t> children;
@@ -66,22 +124,41 @@ class ReductionState final : public am::Extension {
 const std::size_t extension = am::register_extension(
     [](Pe& pe) -> std::unique_ptr<am::Extension> { return std::make_unique<ReductionState>(pe); });
 
-}  // namespace
+/// In the boards: each brings its value, and when all have come each reads the values of all.
+void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value, const Combine& combine) {
+  BasicMeeting<Boards>& meeting = state.meeting;
+  const std::uint64_t round = state.round;
+  engine.progress();  // who always comes last would handle nothing
+  if (meeting.all_have_come(round)) {
+    meeting.tell_who_asks([&](std::size_t pe) { engine.send_control(pe, state.word, {}); });
+  } else {
+    unsigned looks = engine.idle() == am::Idle::spin ? looks_when_spinning : 1;
+    const auto all_have_come = [&] {
+      if (meeting.all_have_come(round)) return true;
+      if (looks == 0 || --looks != 0) return false;
+      meeting.ask();
+      return meeting.all_have_come(round);
+    };
+    engine.wait_until(all_have_come, am::Phase::collective);
+    if (looks == 0) meeting.stop_asking();
+  }
+  for (std::size_t pe = 0; pe < engine.size(); ++pe) {
+    const std::size_t bytes = state.boards.slot(pe, round).bytes;
+    if (bytes != value.size()) fail_sizes(value.size(), engine.id(), bytes, pe);
+  }
+  if (value.empty()) return;
+  std::array<std::byte, am::MeetingPlace::Slot::bytes_max> running;
+  std::memcpy(running.data(), state.boards.slot(0, round).value, value.size());
+  for (std::size_t pe = 1; pe < engine.size(); ++pe) combine(running.data(), state.boards.slot(pe, round).value);
+  std::memcpy(value.data(), running.data(), value.size());
+}
 
-void allreduce(Pe& pe, std::span<std::byte> value,
-               const std::function<void(std::byte*, const std::byte*)>& combine) {
-  am::Engine& engine = pe.engine();
-  auto& state = static_cast<ReductionState&>(engine.extension(extension));
-  state.inside = true;
+/// Along the tree, by control messages.
+void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value, const Combine& combine) {
   engine.wait_until([&] { return state.children_in(); }, am::Phase::collective);
   for (std::size_t c = 0; c < state.children.size(); ++c) {
     std::optional<Bytes>& child = state.from_child[c];
-    if (child->size() != value.size()) {
-      throw UsageError(
-          fmt::format("allreduce() with values of different sizes, {} bytes on PE {} and {} on PE {}: all PEs call the "
-                      "same collectives in the same order",
-                      value.size(), engine.id(), child->size(), state.children[c]));
-    }
+    if (child->size() != value.size()) fail_sizes(value.size(), engine.id(), child->size(), state.children[c]);
     combine(value.data(), child->data());
     child.reset();
   }
@@ -100,6 +177,22 @@ void allreduce(Pe& pe, std::span<std::byte> value,
   for (auto child = state.children.rbegin(); child != state.children.rend(); ++child) {
     engine.send_control(*child, state.outcome, value);
   }
+}
+
+}  // namespace
+
+void allreduce(Pe& pe, std::span<std::byte> value, const Combine& combine) {
+  am::Engine& engine = pe.engine();
+  engine.require_may_block(am::Phase::collective);
+  auto& state = static_cast<ReductionState&>(engine.extension(extension));
+  const bool may_meet = state.boards.size() != 0;
+  state.meets = may_meet && value.size() <= am::MeetingPlace::Slot::bytes_max;
+  state.inside = true;
+  if (may_meet) state.come(engine.id(), value);  // also what goes by the tree: another's may not
+  if (state.meets)
+    meet(engine, state, value, combine);
+  else
+    climb(engine, state, value, combine);
   state.inside = false;
 }
 

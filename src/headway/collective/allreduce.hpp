@@ -14,9 +14,11 @@ namespace headway {
 
 namespace collective {
 
-/// Combines `bytes` of `value` with those of all PEs, in place. combine(running, other) folds `other` into `running`.
-void allreduce(Pe& pe, std::span<std::byte> value,
-               const std::function<void(std::byte* running, const std::byte* other)>& combine);
+/// Folds `other` into `running`.
+using Combine = std::function<void(std::byte* running, const std::byte* other)>;
+
+/// Combines `bytes` of `value` with those of all PEs, in place.
+void allreduce(Pe& pe, std::span<std::byte> value, const Combine& combine);
 
 inline constexpr std::size_t value_bytes_max = 64 * 1024;
 

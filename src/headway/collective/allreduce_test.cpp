@@ -84,6 +84,53 @@ TEST(Allreduce, values_of_up_to_64_KiB_and_of_no_content_go) {
              {{"HEADWAY_BUDGET", "1M"}});
 }
 
+template <std::size_t bytes>
+void expect_sum_of(Pe& pe, std::uint8_t add) {
+  using Values = std::array<std::uint8_t, bytes>;
+  Values values;
+  for (std::size_t i = 0; i < bytes; ++i) values[i] = std::uint8_t(i + pe.id() + add);
+  const Values sum = allreduce(pe, values, [](Values a, const Values& b) {
+    for (std::size_t i = 0; i < bytes; ++i) a[i] = std::uint8_t(a[i] + b[i]);
+    return a;
+  });
+  const std::size_t n = pe.size();
+  for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(sum[i], std::uint8_t(n * (i + add) + n * (n - 1) / 2)) << bytes;
+}
+
+/// Up to 112 bytes lie in memory that up to 32 PEs share, more go along the tree.
+TEST(Allreduce, values_of_all_lengths_follow_one_another) {
+  for (const Shape shape : {Shape{2, 1}, Shape{3, 3}, Shape{32, 8}, Shape{33, 8}}) {
+    expect_run(shape, [](Pe& pe) {
+      for (std::uint8_t round = 0; round < 20; ++round) {
+        if ((round + pe.id()) % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+        expect_sum_of<1>(pe, round);
+        expect_sum_of<111>(pe, round);
+        expect_sum_of<112>(pe, round);
+        expect_sum_of<113>(pe, round);
+        barrier(pe);
+        expect_sum_of<1000>(pe, round);
+        expect_sum_of<8>(pe, round);
+      }
+    });
+  }
+}
+
+TEST(Allreduce, who_sleeps_is_told_that_all_have_come) {
+  using namespace std::chrono;
+  for (const Shape shape : {Shape{2, 1}, Shape{4, 4}, Shape{5, 2}}) {
+    expect_run(shape, [](Pe& pe) {
+      const auto begin = steady_clock::now();
+      constexpr int rounds = 20;
+      for (int round = 0; round < rounds; ++round) {
+        if (pe.id() == std::size_t(round) % pe.size()) std::this_thread::sleep_for(milliseconds(2));
+        barrier(pe);
+      }
+      // Nobody sleeps for longer than 100 ms at a time: who is not told goes on then.
+      EXPECT_LT(steady_clock::now() - begin, rounds * milliseconds(100) / 2);
+    });
+  }
+}
+
 TEST(Allreduce, handlers_run_while_it_waits) {
   expect_run({5, 1}, [](Pe& pe) {
     Aggregator<std::uint32_t> pings(pe);
@@ -128,15 +175,24 @@ TEST(Allreduce, in_a_handler_is_an_error) {
   EXPECT_NE(outcome.text.find("inside a handler"), std::string::npos) << outcome.text;
 }
 
-TEST(Allreduce, values_of_different_sizes_end_the_run) {
-  const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
+template <std::size_t of_0, std::size_t of_others>
+void expect_different_sizes() {
+  const auto first = [](const auto& a, const auto&) { return a; };
+  const Outcome outcome = catch_run({3, 1}, [&](Pe& pe) {
     if (pe.id() == 0)
-      (void)allreduce(pe, std::uint64_t(1), std::plus<>());
+      (void)allreduce(pe, std::array<char, of_0>(), first);
     else
-      (void)allreduce(pe, std::uint16_t(1), [](std::uint16_t a, std::uint16_t) { return a; });
+      (void)allreduce(pe, std::array<char, of_others>(), first);
   });
   EXPECT_EQ(outcome.status, exit_status::failed) << outcome.text;
   EXPECT_NE(outcome.text.find("different sizes"), std::string::npos) << outcome.text;
+}
+
+TEST(Allreduce, values_of_different_sizes_end_the_run) {
+  expect_different_sizes<8, 2>();
+  expect_different_sizes<8, 1000>();
+  expect_different_sizes<1000, 8>();
+  expect_different_sizes<1000, 2000>();
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ void Collectives::end() noexcept {
   folds_.reset();
   early_.clear();
   descriptors_.clear();
+  spare_.clear();
 }
 
 // --- calls
@@ -74,13 +75,14 @@ Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64
   return {team.state(), count, per_segment, state.calls++, what, std::uint32_t(root), same_count};
 }
 
-void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
+template <class Start>
+void Collectives::begin_call(const Call& call, Start start) {
   am::Engine& engine = pe_->engine();
-  const std::uint32_t what = descriptor->call().what, root = descriptor->call().root;
-  const std::uint64_t count = descriptor->call().count;
+  const std::uint32_t what = call.what, root = call.root;  // the call may be gone when it throws
+  const std::uint64_t count = call.count;
   try {
     const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
-    enter(std::move(descriptor));
+    start();
   } catch (const am::RunFailed&) {
     throw;
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
@@ -89,6 +91,30 @@ void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
                             error.what()));
   }
   if (!engine.in_handler()) post_if_due();
+}
+
+void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
+  begin_call(descriptor->call(), [&] { enter(std::move(descriptor)); });
+}
+
+std::uint32_t Collectives::only_gives_to(const Call& call, bool ordered, std::size_t element_bytes) const {
+  const TeamState& team = *call.team;
+  if (team.rank == call.root || call.count > call.per_segment || !early_.empty()) return nobody;
+  if (folds_ && call.team == world_ && folds_->takes(Kind::reduce, call.count, element_bytes)) return nobody;
+  return parent_of_leaf(team.rank, team.size, top_of_tree(call, ordered));
+}
+
+void Collectives::give(const Call& call, std::uint32_t rank, Bytes bytes) {
+  begin_call(call, [&] {
+    look_for_others(call);
+    carry(call.team->pe_of(rank), note_of(call, Word::up, 0), bytes);
+  });
+}
+
+/// One that goes no way of cells finds those that have come to one instead.
+void Collectives::look_for_others(const Call& call) {
+  if (!folds_ || call.team != world_) return;
+  if (const auto other = folds_->pass(call)) differ(call, other->rank, *other);
 }
 
 std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
@@ -103,12 +129,10 @@ std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_
 
 void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
   const Key key{descriptor->call().team->number, descriptor->call().number};
-  const auto [place, is_new] = descriptors_.emplace(key, std::move(descriptor));
-  if (!is_new) throw UsageError("two teams have the same number: make one of them of another list");
-  Descriptor& started = *place->second;
-  if (folds_ && started.call().team == world_ && !started.meets()) {
-    if (const auto other = folds_->pass(started.call())) differ(started.call(), other->rank, *other);
-  }
+  Descriptor* const added = add(key, std::move(descriptor));
+  if (added == nullptr) throw UsageError("two teams have the same number: make one of them of another list");
+  Descriptor& started = *added;
+  if (!started.meets()) look_for_others(started.call());
   started.start(*this);
   if (!early_.empty()) {
     if (auto came = early_.extract(key)) {
@@ -116,6 +140,18 @@ void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
     }
   }
   end_if_done(started);
+}
+
+Descriptor* Collectives::add(const Key& key, std::unique_ptr<Descriptor> descriptor) {
+  if (spare_.empty()) {
+    const auto [place, is_new] = descriptors_.emplace(key, std::move(descriptor));
+    return is_new ? place->second.get() : nullptr;
+  }
+  spare_.back().key() = key;
+  spare_.back().mapped() = std::move(descriptor);
+  auto added = descriptors_.insert(std::move(spare_.back()));
+  spare_.pop_back();
+  return added.inserted ? added.position->second.get() : nullptr;
 }
 
 void Collectives::resume(std::uint32_t number) {
@@ -134,7 +170,11 @@ void Collectives::post(std::int64_t now) {
 
 void Collectives::post_if_due() {
   if (!carried_) return;
-  if (const std::int64_t now = pe_->engine().now(); now - sent_ns_ >= together_ns) post(now);
+  if (!mail_->notes.has_open()) {  // it has left by itself
+    carried_ = false;
+  } else if (const std::int64_t now = pe_->engine().now(); now - sent_ns_ >= together_ns) {
+    post(now);
+  }
 }
 
 bool Collectives::holds_back(am::ScopeId epoch) const {
@@ -177,7 +217,9 @@ void Collectives::give(Descriptor& descriptor, std::size_t source, const Note& n
 
 void Collectives::end_if_done(Descriptor& descriptor) {
   if (!descriptor.is_done()) return;
-  const auto ended = descriptors_.extract({descriptor.call().team->number, descriptor.call().number});
+  auto node = descriptors_.extract({descriptor.call().team->number, descriptor.call().number});
+  const std::unique_ptr<Descriptor> ended = std::move(node.mapped());
+  if (spare_.size() < spare_max) spare_.push_back(std::move(node));
   descriptor.complete();  // who waits may go on in here, and call others
 }
 

@@ -49,6 +49,12 @@ class Collectives final : public am::Extension, private Carrier {
   /// later call or at the next progress.
   void start(std::unique_ptr<Descriptor> descriptor);
 
+  /// The parent of a PE that sends one message to a reduction, and is through with it: it has no children, and there is
+  /// one segment. Else nobody.
+  std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes) const;
+  /// start() of such a call, which needs no descriptor.
+  void give(const Call& call, std::uint32_t rank, Bytes bytes);
+
   /// How many are under way here.
   std::size_t size() const { return descriptors_.size(); }
   /// Whether calls of all PEs may meet in cells.
@@ -73,11 +79,19 @@ class Collectives final : public am::Extension, private Carrier {
     std::size_t bytes;
     std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts this record, too
   };
+  using Descriptors = std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash>;
   struct Mail;
 
   static constexpr std::int64_t together_ns = 10'000;
+  static constexpr std::size_t spare_max = 64;
 
+  /// Runs start(), which may not fail: others wait for what it sends.
+  template <class Start>
+  void begin_call(const Call& call, Start start);
   void enter(std::unique_ptr<Descriptor> descriptor);
+  void look_for_others(const Call& call);
+  /// nullptr where there is one of that key.
+  Descriptor* add(const Key& key, std::unique_ptr<Descriptor> descriptor);
   void resume(std::uint32_t number);
   void carry(std::size_t pe, const Note& note, Bytes bytes) override;
   void post() override;
@@ -99,7 +113,8 @@ class Collectives final : public am::Extension, private Carrier {
   std::unordered_map<std::uint64_t, std::weak_ptr<TeamState>> teams_;  // by their numbers
   std::int64_t sent_ns_ = 0;  // when messages were posted last
   bool carried_ = false;      // since then there are others
-  std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash> descriptors_;
+  Descriptors descriptors_;
+  std::vector<Descriptors::node_type> spare_;  // of calls that are over, for the next ones
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
   std::unique_ptr<Folds> folds_;  // nullptr: there are no cells
   std::unique_ptr<Mail> mail_;    // last: its handler uses the others

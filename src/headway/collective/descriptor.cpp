@@ -4,9 +4,7 @@
 namespace headway::collective {
 
 void Descriptor::send(Carrier& carrier, std::uint32_t to, Word word, std::uint32_t segment, Bytes bytes) const {
-  const TeamState& team = *call_.team;
-  carrier.carry(team.pe_of(to),
-                {team.number, call_.count, call_.number, call_.what, call_.root, team.rank, segment, word}, bytes);
+  carrier.carry(call_.team->pe_of(to), note_of(call_, word, segment), bytes);
 }
 
 // --- trees
@@ -14,16 +12,15 @@ void Descriptor::send(Carrier& carrier, std::uint32_t to, Word word, std::uint32
 TreeDescriptor::TreeDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered)
     : Descriptor(std::move(call)), values_(std::move(values)), ordered_(ordered), climbs_(kind != Kind::broadcast) {
   const TeamState& team = *call_.team;
-  // In the order of ranks only a tree from rank 0 folds; its result then goes on to the root.
-  const std::uint32_t top = ordered_ ? 0 : call_.root;
-  const TreePlace place = binomial_tree(team.rank, team.size, top);
+  const std::uint32_t top = top_of_tree(call_, ordered_);
+  const TreePlace place(team.rank, team.size, top);
   if (climbs_) {
     if (place.parent != nobody) up_to_.push_back({place.parent});
     for (const std::uint32_t child : place.children) up_from_.push_back({child});
   }
   if (kind != Kind::reduce) {
     if (place.parent != nobody) down_from_.push_back({place.parent});
-    for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) down_to_.push_back({*child});
+    for (std::size_t i = place.children.size(); i-- > 0;) down_to_.push_back({place.children[i]});
   } else if (top != call_.root) {
     if (team.rank == top) down_to_.push_back({call_.root});
     if (team.rank == call_.root) down_from_.push_back({top});
@@ -161,21 +158,17 @@ void TreeDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
 
 // --- scans
 
-namespace {
-
-TreePlace scan_place(const TeamState& team) { return binomial_tree(team.rank, team.size, 0); }
-
-}  // namespace
-
-std::size_t ScanDescriptor::sums(const TeamState& team) { return scan_place(team).children.size() + 1; }
+std::size_t ScanDescriptor::sums(const TeamState& team) {
+  return TreePlace(team.rank, team.size, 0).children.size() + 1;
+}
 
 ScanDescriptor::ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix)
     : Descriptor(std::move(call)),
       sums_(std::move(sums)),
       prefix_(std::move(prefix)),
-      segments_(segments_of(call_.count, call_.per_segment)),
-      state_(segments_) {
-  const TreePlace place = scan_place(*call_.team);
+      segments_(segments_of(call_.count, call_.per_segment)) {
+  state_.resize(segments_);
+  const TreePlace place(call_.team->rank, call_.team->size, 0);
   if (place.parent != nobody) {
     up_to_.push_back({place.parent});
     down_from_.push_back({place.parent});

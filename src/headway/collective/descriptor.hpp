@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/am/scope.hpp>
+#include <headway/base/short_vector.hpp>
 #include <headway/collective/operation.hpp>
 #include <headway/collective/team.hpp>
 #include <headway/collective/tree.hpp>
@@ -41,6 +42,14 @@ struct Call {
   std::uint32_t root;       // a rank
   bool same_count;          // as with all that it meets
 };
+
+/// In the order of ranks only a tree from rank 0 folds; its result then goes on to the root.
+inline std::uint32_t top_of_tree(const Call& call, bool ordered) { return ordered ? 0 : call.root; }
+
+inline Note note_of(const Call& call, Word word, std::uint32_t segment) {
+  const TeamState& team = *call.team;
+  return {team.number, call.count, call.number, call.what, call.root, team.rank, segment, word};
+}
 
 /// Where a descriptor's segments go.
 class Carrier {
@@ -95,6 +104,11 @@ class Descriptor {
     std::uint32_t rank;
     std::uint32_t taken = 0;
   };
+
+  // Of a small call on few members they take no memory of their own.
+  using Outlets = ShortVector<Outlet, 3>;
+  using Inlets = ShortVector<Inlet, 3>;
+  using States = ShortVector<std::uint32_t, 1>;
 
   static std::uint32_t segments_of(std::size_t count, std::size_t per_segment) {
     return count <= per_segment ? 1 : std::uint32_t((count - 1) / per_segment + 1);
@@ -172,9 +186,9 @@ class TreeDescriptor final : public Descriptor {
   std::unique_ptr<Values> values_;
   bool ordered_, climbs_, has_result_, knows_count_;
   std::uint32_t segments_ = 0;
-  std::vector<Outlet> up_to_, down_to_;     // up_to_: the parent, if any
-  std::vector<Inlet> up_from_, down_from_;  // down_from_: one at most
-  std::vector<std::uint32_t> state_;        // of each segment: how many children are folded, or `final`
+  Outlets up_to_, down_to_;     // up_to_: the parent, if any
+  Inlets up_from_, down_from_;  // down_from_: one at most
+  States state_;                // of each segment: how many children are folded, or `final`
   std::uint32_t finals_ = 0;
   std::vector<Held> held_;
   std::size_t holds_ = 0;  // of them in use
@@ -209,9 +223,9 @@ class ScanDescriptor final : public Descriptor {
   std::vector<std::unique_ptr<Values>> sums_;
   std::unique_ptr<Values> prefix_;
   std::uint32_t segments_;
-  std::vector<Outlet> up_to_, down_to_;
-  std::vector<Inlet> up_from_, down_from_;
-  std::vector<std::uint32_t> state_;  // as in TreeDescriptor
+  Outlets up_to_, down_to_;
+  Inlets up_from_, down_from_;
+  States state_;  // as in TreeDescriptor
   std::uint32_t finals_ = 0;
 };
 

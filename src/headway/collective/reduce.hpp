@@ -113,6 +113,15 @@ std::vector<Element<Given>> copy_of(const Given& given) {
     return {given};
 }
 
+/// Of FixedSize elements.
+template <class Given>
+Bytes bytes_of(const Given& given) {
+  if constexpr (is_span<Given>)
+    return std::as_bytes(given);
+  else
+    return std::as_bytes(std::span(&given, 1));
+}
+
 /// Starts what goes along a tree. `Value` is the place of a single value.
 template <Kind kind, template <class> class Value, class Given, class Op>
 auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root, bool ordered) {
@@ -122,6 +131,16 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   const bool same_count = kind != Kind::broadcast || !is_span<Given> || team.rank() == root;
   Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), count_of(given), per_segment<T>,
                             root, same_count);
+  if constexpr (kind == Kind::reduce && FixedSize<T>) {
+    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T)); to != nobody) {
+      using Place = std::conditional_t<is_span<Given>, OwnedVector<T>, Value<T>>;
+      decltype(Place::promise) promise(team.pe());
+      auto future = promise.future();
+      all.give(call, to, bytes_of(given));
+      Place::complete_without(promise);
+      return future;
+    }
+  }
   const auto go = [&](auto place) {
     auto future = place.promise.future();
     all.start(all.make(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered, element_bytes<T>));
@@ -142,6 +161,13 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
       all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), values.size(), per_segment<T>, root);
   Borrowed<T> place{values, Promise<>(team.pe())};
   Future<> future = place.promise.future();
+  if constexpr (kind == Kind::reduce) {
+    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T)); to != nobody) {
+      all.give(call, to, std::as_bytes(values));
+      place.complete(false);
+      return future;
+    }
+  }
   all.start(
       all.make(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered, element_bytes<T>));
   return future;

@@ -133,6 +133,7 @@ struct OwnedVector {
     if (!has_result) values.clear();
     promise.set(std::move(values));
   }
+  static void complete_without(Promise<std::vector<T>>& promise) { promise.set(std::vector<T>()); }
 };
 
 /// One value, on every PE.
@@ -157,6 +158,7 @@ struct RootValue {
   std::span<T> span() { return {&value, 1}; }
   void resize(std::size_t) {}
   void complete(bool has_result) { promise.set(has_result ? std::optional<T>(std::move(value)) : std::nullopt); }
+  static void complete_without(Promise<std::optional<T>>& promise) { promise.set(std::nullopt); }
 };
 
 /// The caller's own memory, until the future is ready.

@@ -132,8 +132,11 @@ class Endpoint {
     return false;
   }
 
-  /// A page of `pe` that every PE and the supervisor can read: the layer above lays it out. Zero at first.
+  /// A page of `pe` that every PE of its host and the supervisor can read: the layer above lays it out. Zero at first.
   virtual std::span<std::byte> board(std::size_t pe) = 0;
+  /// Whether all boards lie in memory that all PEs share, so that they may tell each other something there. The same on
+  /// all PEs.
+  virtual bool shares_boards() const { return false; }
 };
 
 }  // namespace headway

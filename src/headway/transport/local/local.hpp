@@ -79,6 +79,7 @@ class LocalEndpoint final : public Endpoint {
   std::int64_t now() const override;
   std::span<std::byte> pool(std::size_t pe) override { return segment_->pool(pe); }
   std::span<std::byte> board(std::size_t pe) override { return segment_->board(pe); }
+  bool shares_boards() const override { return true; }
 
  private:
   struct Peer {

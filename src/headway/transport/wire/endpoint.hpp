@@ -71,6 +71,7 @@ class WireEndpoint final : public Endpoint {
   }
   /// Of PEs in the segment alone.
   std::span<std::byte> board(std::size_t pe) override { return local_.board(pe - first_pe_); }
+  bool shares_boards() const override { return pes_here_ == size(); }
 
  private:
   bool poll_wire(Arrival& arrival);
