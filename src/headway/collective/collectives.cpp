@@ -45,6 +45,7 @@ void Collectives::end() noexcept {
   early_.clear();
   descriptors_.clear();
   spare_.clear();
+  last_ended_.reset();
 }
 
 // --- calls
@@ -143,6 +144,7 @@ void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
 }
 
 Descriptor* Collectives::add(const Key& key, std::unique_ptr<Descriptor> descriptor) {
+  last_ended_.reset();
   if (spare_.empty()) {
     const auto [place, is_new] = descriptors_.emplace(key, std::move(descriptor));
     return is_new ? place->second.get() : nullptr;
@@ -218,9 +220,10 @@ void Collectives::give(Descriptor& descriptor, std::size_t source, const Note& n
 void Collectives::end_if_done(Descriptor& descriptor) {
   if (!descriptor.is_done()) return;
   auto node = descriptors_.extract({descriptor.call().team->number, descriptor.call().number});
-  const std::unique_ptr<Descriptor> ended = std::move(node.mapped());
+  std::unique_ptr<Descriptor> ended = std::move(node.mapped());
   if (spare_.size() < spare_max) spare_.push_back(std::move(node));
   descriptor.complete();  // who waits may go on in here, and call others
+  if (descriptor.is_small()) last_ended_ = std::move(ended);
 }
 
 void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,

@@ -115,6 +115,7 @@ class Collectives final : public am::Extension, private Carrier {
   bool carried_ = false;      // since then there are others
   Descriptors descriptors_;
   std::vector<Descriptors::node_type> spare_;  // of calls that are over, for the next ones
+  std::unique_ptr<Descriptor> last_ended_;     // destroyed when the next one begins: somebody waits for what it has given
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
   std::unique_ptr<Folds> folds_;  // nullptr: there are no cells
   std::unique_ptr<Mail> mail_;    // last: its handler uses the others

@@ -32,6 +32,9 @@ struct Note {
 };
 static_assert(sizeof(Note) == 40);
 
+/// Segments of elements that are serialized: a value is in one, however long it is.
+inline constexpr std::size_t unsegmented = ~std::size_t(0);
+
 /// A call on this PE.
 struct Call {
   std::shared_ptr<TeamState> team;
@@ -74,6 +77,8 @@ class Descriptor {
   virtual ~Descriptor() = default;
 
   const Call& call() const { return call_; }
+  /// Whether it holds little: at most a segment, or one of each member, of elements that are not serialized.
+  bool is_small() const { return call_.count <= call_.per_segment && call_.per_segment != unsegmented; }
 
   /// What this PE has given goes its way.
   virtual void start(Carrier& carrier) = 0;
@@ -110,8 +115,12 @@ class Descriptor {
   using Inlets = ShortVector<Inlet, 3>;
   using States = ShortVector<std::uint32_t, 1>;
 
+  static constexpr std::size_t segments_max = std::size_t(1) << 31;  // of 32 KiB: 64 TiB
   static std::uint32_t segments_of(std::size_t count, std::size_t per_segment) {
-    return count <= per_segment ? 1 : std::uint32_t((count - 1) / per_segment + 1);
+    if (count <= per_segment) return 1;
+    const std::size_t segments = (count - 1) / per_segment + 1;
+    require(segments <= segments_max, "a collective has more elements than can be");
+    return std::uint32_t(segments);
   }
   static Part part(std::uint32_t segment, std::size_t count, std::size_t per_segment) {
     const std::size_t first = segment * per_segment;

@@ -28,6 +28,7 @@ class GatheredVectors final : public Blocks {
     std::vector<T>& block = all_[rank];
     if (block.size() != count) {
       if (!block.empty()) throw FormatError("a block changes its length");
+      if (bytes.size() != part.count * sizeof(T)) throw FormatError("part of a block has another length than it says");
       block.resize(count);
     }
     Codec<T>::decode_into(std::span(block).subspan(part.first, part.count), bytes);

@@ -99,7 +99,7 @@ std::size_t count_of(const Given& given) {
     return 1;
 }
 template <class T>
-constexpr std::size_t per_segment = FixedSize<T> ? Codec<T>::per_segment : ~std::size_t(0);
+constexpr std::size_t per_segment = FixedSize<T> ? Codec<T>::per_segment : unsegmented;
 
 /// Of what travels as it lies, else 0.
 template <class T>
