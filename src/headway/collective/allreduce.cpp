@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <headway/am/board.hpp>
 #include <headway/am/engine.hpp>
@@ -9,6 +10,7 @@
 #include <headway/base/format_error.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/meeting.hpp>
+#include <headway/collective/tree.hpp>
 #include <map>
 #include <optional>
 #include <vector>
@@ -147,10 +149,10 @@ void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value,
     if (bytes != value.size()) fail_sizes(value.size(), engine.id(), bytes, pe);
   }
   if (value.empty()) return;
-  std::array<std::byte, am::MeetingPlace::Slot::bytes_max> running;
-  std::memcpy(running.data(), state.boards.slot(0, round).value, value.size());
-  for (std::size_t pe = 1; pe < engine.size(); ++pe) combine(running.data(), state.boards.slot(pe, round).value);
-  std::memcpy(value.data(), running.data(), value.size());
+  constexpr std::size_t levels_max = std::bit_width(meeting_pes_max - 1);
+  std::array<std::byte, levels_max * am::MeetingPlace::Slot::bytes_max> scratch;
+  const auto given = [&](std::size_t pe) { return state.boards.slot(pe, round).value; };
+  std::memcpy(value.data(), fold_subtree(0, engine.size(), value.size(), given, combine, scratch.data()), value.size());
 }
 
 /// Along the tree, by control messages.

@@ -115,6 +115,36 @@ TEST(Allreduce, values_of_all_lengths_follow_one_another) {
   }
 }
 
+/// Whether values meet or climb, and wherever PEs are.
+TEST(Allreduce, has_the_brackets_of_the_tree) {
+  struct Text {
+    char text[96];
+  };
+  const auto bracket = [](const Text& a, const Text& b) {
+    Text both{};
+    both.text[0] = '(';
+    std::size_t end = 1;
+    for (const Text* part : {&a, &b}) {
+      for (const char* c = part->text; *c != 0; ++c) both.text[end++] = *c;
+    }
+    both.text[end] = ')';
+    return both;
+  };
+  const auto expect_text = [&](std::size_t pes, std::size_t pes_per_process, const std::string& expected) {
+    expect_run({pes, pes_per_process}, [&](Pe& pe) {
+      const Text all = allreduce(pe, Text{char('a' + pe.id())}, bracket);
+      EXPECT_EQ(all.text, expected);
+    });
+  };
+  for (const std::size_t pes_per_process : {1, 3}) {
+    expect_text(2, pes_per_process, "(ab)");
+    expect_text(3, pes_per_process, "((ab)c)");
+    expect_text(4, pes_per_process, "((ab)(cd))");
+    expect_text(7, pes_per_process, "(((ab)(cd))((ef)g))");
+    expect_text(13, pes_per_process, "((((ab)(cd))((ef)(gh)))(((ij)(kl))m))");
+  }
+}
+
 TEST(Allreduce, who_sleeps_is_told_that_all_have_come) {
   using namespace std::chrono;
   for (const Shape shape : {Shape{2, 1}, Shape{4, 4}, Shape{5, 2}}) {

@@ -113,21 +113,11 @@ std::optional<Note> Folds::other_than(std::uint64_t fold, const Call& call) cons
 Bytes Folds::fold(std::uint64_t fold, std::size_t bytes, const Values& values) {
   if (bytes == 0) return {};
   scratch_.resize(bytes * std::bit_width(areas_.size() - 1));  // for each level of the tree that has children
-  return subtree(0, fold, bytes, values, scratch_.data());
-}
-
-/// What a PE and those below it in the tree have given. Without any below it: where it lies.
-Bytes Folds::subtree(std::size_t pe, std::uint64_t fold, std::size_t bytes, const Values& values,
-                     std::byte* scratch) const {
-  Bytes running{content(pe, fold, bytes), bytes};
-  for (std::size_t bit = 1; (pe & bit) == 0 && pe + bit < areas_.size(); bit <<= 1) {
-    if (running.data() != scratch) {
-      std::memcpy(scratch, running.data(), bytes);
-      running = {scratch, bytes};
-    }
-    values.fold_bytes({scratch, bytes}, subtree(pe + bit, fold, bytes, values, scratch + bytes));
-  }
-  return running;
+  const auto given = [&](std::size_t pe) -> const std::byte* { return content(pe, fold, bytes); };
+  const auto combine = [&](std::byte* running, const std::byte* other) {
+    values.fold_bytes({running, bytes}, {other, bytes});
+  };
+  return {fold_subtree(0, areas_.size(), bytes, given, combine, scratch_.data()), bytes};
 }
 
 bool Folds::all_have_called(std::uint64_t fold) const {

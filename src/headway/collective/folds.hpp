@@ -96,7 +96,6 @@ class Folds final : private am::FrameHandler {
     return bytes <= FoldSlot::bytes_max ? area.slots[fold % fold_cells].content : area.contents[fold % fold_cells];
   }
   Note note_of(std::size_t pe, std::uint64_t fold) const;
-  Bytes subtree(std::size_t pe, std::uint64_t fold, std::size_t bytes, const Values& values, std::byte* scratch) const;
 
   /// Those whose cells are free go on at the next progress. Whether there are any.
   bool resume_free();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <headway/base/short_vector.hpp>
 
 namespace headway::collective {
@@ -32,6 +33,21 @@ inline std::uint32_t parent_of_leaf(std::size_t rank, std::size_t size, std::siz
   if (from_root == 0 || (from_root % 2 == 0 && from_root + 1 < size)) return nobody;
   const std::size_t parent = from_root & (from_root - 1);
   return std::uint32_t(parent < size - root ? parent + root : parent + root - size);
+}
+
+/// What a rank and those below it in the tree from rank 0 have given, `bytes` each, at given(rank): folded with the
+/// brackets of the tree by combine(running, other). Returns where it is: in `scratch`, which has room for as many as
+/// the tree has levels, or where it was given.
+template <class Given, class Combine>
+const std::byte* fold_subtree(std::size_t rank, std::size_t size, std::size_t bytes, const Given& given,
+                              const Combine& combine, std::byte* scratch) {
+  const std::byte* running = given(rank);
+  for (std::size_t bit = 1; (rank & bit) == 0 && rank + bit < size; bit <<= 1) {
+    if (running != scratch) std::memcpy(scratch, running, bytes);
+    running = scratch;
+    combine(scratch, fold_subtree(rank + bit, size, bytes, given, combine, scratch + bytes));
+  }
+  return running;
 }
 
 }  // namespace headway::collective
