@@ -84,6 +84,10 @@ class Extension {
   /// Whether something of an epoch goes on here without a message of it, soon: its messages are not to be counted
   /// before.
   virtual bool holds_back(ScopeId) const { return false; }
+  /// What goes on without messages that are counted: quiescence and epochs wait for what all PEs have called.
+  virtual Calls calls(ScopeId) const { return {}; }
+  /// All PEs are quiet, and so many calls are the most that any has made.
+  virtual void take_called(std::uint64_t) {}
   /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
   /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
@@ -198,6 +202,9 @@ class Engine {
   bool has_paused(ScopeId scope) const;
   /// Whether an extension goes on in an epoch by itself.
   bool held_back(ScopeId epoch) const;
+  /// Of all extensions.
+  Calls calls(ScopeId scope) const;
+  void take_called(std::uint64_t called_max);
   /// Frames that waited for it are dispatched at the next progress.
   void scope_began() { replay_later_ = !later_.empty(); }
 

@@ -19,6 +19,16 @@ bool Engine::held_back(ScopeId epoch) const {
   return std::ranges::any_of(extensions_, [epoch](const auto& extension) { return extension->holds_back(epoch); });
 }
 
+Calls Engine::calls(ScopeId scope) const {
+  Calls calls;
+  for (const auto& extension : extensions_) calls.add(extension->calls(scope));
+  return calls;
+}
+
+void Engine::take_called(std::uint64_t called_max) {
+  for (const auto& extension : extensions_) extension->take_called(called_max);
+}
+
 bool Engine::resume_paused() {
   bool any = false;
   for (std::size_t i = 0; i < handlers_.size(); ++i) {

@@ -206,6 +206,10 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
     }
     process = group.last;
   }
+  const std::uint64_t pool_bytes = segment_->header().pool_bytes;
+  std::vector<std::uint64_t> pools(processes_);
+  check(wire_.functions->exchange(wire_.wire, &pool_bytes, sizeof pool_bytes, pools.data()), "exchange");
+  have_pools_ = !simulated_ && *std::ranges::min_element(pools) >= wire::pool_bytes_min;
 }
 
 std::unique_ptr<local::Segment> LaunchedRun::make_segment(HostGroup group) const {
@@ -243,7 +247,8 @@ void LaunchedRun::show_pes() {
                                   .posted = wire::posted_for(processes_),
                                   .eager_bytes = eager_bytes_min_,
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
-                                  .driven = settings_.communication_thread},
+                                  .driven = settings_.communication_thread,
+                                  .pools = have_pools_},
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);

@@ -74,7 +74,7 @@ class LaunchedRun final : public ProcessPes {
   std::size_t process_, processes_;
   Introduction self_{};
   std::vector<std::string> hosts_;  // by process
-  bool several_hosts_ = false, have_cores_ = false;
+  bool several_hosts_ = false, have_cores_ = false, have_pools_ = false;
   std::size_t budget_bytes_min_ = 0;  // of all processes
   std::size_t eager_bytes_min_ = 0;   // likewise; 0: no bound is known
   SharedByProcess shared_;

@@ -9,18 +9,24 @@ Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scope
   parent_ = id & (id - 1);
   for (std::size_t bit = 1; (id & bit) == 0 && id + bit < engine.size(); bit <<= 1) children_.push_back(id + bit);
   control_counts_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    take_counts(source, Engine::control_value<CountsMessage>(bytes));
+    if (bytes.size() != sizeof(CountsWithCalls)) {
+      return take_counts(source, Engine::control_value<CountsMessage>(bytes), {});
+    }
+    const auto with = Engine::control_value<CountsWithCalls>(bytes);
+    take_counts(source, with.message, with.more);
   });
   control_verdict_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     if (engine_->id() == 0 || source != parent_) throw FormatError("a verdict comes from the parent in the tree alone");
-    const auto message = Engine::control_value<VerdictMessage>(bytes);
+    const bool with_called = bytes.size() == sizeof(VerdictWithCalled);
+    const auto message = with_called ? Engine::control_value<VerdictWithCalled>(bytes).message
+                                     : Engine::control_value<VerdictMessage>(bytes);
     if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
     if (!waves_[message.scope].given) throw FormatError("a verdict comes after the counts");
-    take_verdict(message);
+    take_verdict(message, with_called ? Engine::control_value<VerdictWithCalled>(bytes).more : 0);
   });
 }
 
-void Quiescence::take_counts(std::size_t source, const CountsMessage& message) {
+void Quiescence::take_counts(std::size_t source, const CountsMessage& message, const Calls& calls) {
   const auto child = std::size_t(std::ranges::find(children_, source) - children_.begin());
   if (child == children_.size()) throw FormatError("counts come from a child in the tree");
   if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
@@ -29,6 +35,7 @@ void Quiescence::take_counts(std::size_t source, const CountsMessage& message) {
   wave.sum.created += message.counts.created;
   wave.sum.handled += message.counts.handled;
   wave.sum.undeliverable += message.counts.undeliverable;
+  wave.calls.add(calls);
   ++wave.children_in;
   wave.child_in |= std::uint64_t(1) << child;
 }
@@ -38,13 +45,15 @@ void Quiescence::contribute(ScopeId scope) {
   wave.sum.created += scopes_->created(scope);
   wave.sum.handled += scopes_->handled(scope);
   wave.sum.undeliverable += engine_->undeliverable_messages(scope);
+  wave.calls.add(engine_->calls(scope));
   wave.given = true;
   if (engine_->id() != 0) {
-    const CountsMessage message{scope, wave.sum};
-    engine_->send_control(parent_, control_counts_, std::as_bytes(std::span(&message, 1)));
+    const CountsWithCalls message{{scope, wave.sum}, wave.calls};
+    const std::size_t bytes = wave.calls.any() ? sizeof message : sizeof message.message;
+    engine_->send_control(parent_, control_counts_, std::as_bytes(std::span(&message, 1)).first(bytes));
     return;
   }
-  take_verdict({judge(wave), scope, wave.sum.handled});
+  take_verdict({judge(wave), scope, wave.sum.handled}, wave.calls.called_max);
 }
 
 void Quiescence::add_waits_for(ScopeId scope, std::vector<std::uint32_t>& pes) const {
@@ -59,7 +68,7 @@ Quiescence::Verdict Quiescence::judge(Wave& wave) {
   const bool stable = wave.have_previous && wave.previous == wave.sum;
   wave.previous = wave.sum;
   wave.have_previous = true;
-  if (!stable) return Verdict::again;
+  if (!stable || wave.calls.under_way()) return Verdict::again;
   if (wave.sum.created == wave.sum.handled) {
     wave.have_previous = false;
     return Verdict::done;
@@ -67,19 +76,25 @@ Quiescence::Verdict Quiescence::judge(Wave& wave) {
   return wave.sum.created == wave.sum.handled + wave.sum.undeliverable ? Verdict::undelivered : Verdict::again;
 }
 
-void Quiescence::take_verdict(const VerdictMessage& message) {
+void Quiescence::take_verdict(const VerdictMessage& message, std::uint64_t called_max) {
   if (message.verdict > Verdict::undelivered) throw FormatError("it holds no verdict that there is");
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
-    engine_->send_control(*child, control_verdict_, std::as_bytes(std::span(&message, 1)));
+    const VerdictWithCalled with{message, called_max};
+    const std::size_t bytes = waves_[message.scope].calls.any() ? sizeof with : sizeof message;
+    engine_->send_control(*child, control_verdict_, std::as_bytes(std::span(&with, 1)).first(bytes));
   }
   Wave& wave = waves_[message.scope];
   wave.sum = {};
+  wave.calls = {};
   wave.children_in = 0;
   wave.child_in = 0;
   wave.given = false;
   switch (message.verdict) {
     case Verdict::again: return;
-    case Verdict::done: scopes_->finish(ScopeId(message.scope), message.handled); return;
+    case Verdict::done:
+      if (message.scope == root_scope) engine_->take_called(called_max);
+      scopes_->finish(ScopeId(message.scope), message.handled);
+      return;
     case Verdict::undelivered: {
       const std::string text = engine_->undelivered(ScopeId(message.scope));
       if (!text.empty()) engine_->fail(FailureKind::undelivered, text);

@@ -39,6 +39,7 @@ class Quiescence {
   };
   struct Wave {
     Counts sum;  // children so far
+    Calls calls;
     std::size_t children_in = 0;
     std::uint64_t child_in = 0;  // which, bit by index
     bool given = false;
@@ -55,9 +56,17 @@ class Quiescence {
     std::uint32_t scope;
     std::uint64_t handled;
   };
+  /// With it where there are calls, which is the same on all PEs.
+  template <class Message, class More>
+  struct With {
+    Message message;
+    More more;
+  };
+  using CountsWithCalls = With<CountsMessage, Calls>;
+  using VerdictWithCalled = With<VerdictMessage, std::uint64_t>;
 
-  void take_counts(std::size_t source, const CountsMessage& message);
-  void take_verdict(const VerdictMessage& message);
+  void take_counts(std::size_t source, const CountsMessage& message, const Calls& calls);
+  void take_verdict(const VerdictMessage& message, std::uint64_t called_max);
   static Verdict judge(Wave& wave);
 
   Engine* engine_;

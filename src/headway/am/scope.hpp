@@ -1,6 +1,7 @@
 /// Scopes: messages that are counted together. The root holds all messages; an epoch those that were sent in it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,21 @@ constexpr ScopeId scope_of_tag(std::uint8_t tag) { return ScopeId(tag >> 2); }
 constexpr bool phase_of_tag(std::uint8_t tag) { return (tag & 1) != 0; }
 
 struct Scope;
+
+/// Calls that all PEs make in the same order, of one PE or of several; those without any have the neutral values. While
+/// unfinished_min < called_min one that all have called is under way.
+struct Calls {
+  std::uint64_t called_min = ~std::uint64_t(0), called_max = 0;  // how many it has made: of all scopes
+  std::uint64_t unfinished_min = ~std::uint64_t(0);  // the first one that is not over, of those called in the scope
+
+  bool any() const { return called_min != ~std::uint64_t(0); }
+  bool under_way() const { return unfinished_min < called_min; }
+  void add(const Calls& other) {
+    called_min = std::min(called_min, other.called_min);
+    called_max = std::max(called_max, other.called_max);
+    unfinished_min = std::min(unfinished_min, other.unfinished_min);
+  }
+};
 
 /// What runs, as a handler, when an epoch is done. It counts as work of the scope in which it was registered.
 struct Continuation {

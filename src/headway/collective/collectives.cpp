@@ -86,6 +86,8 @@ void Collectives::begin_call(const Call& call, Start start) {
     start();
   } catch (const am::RunFailed&) {
     throw;
+  } catch (const InvalidFrame& error) {  // of another host, in what it has given
+    engine.fail(am::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
     engine.fail(am::FailureKind::failed,
                 fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root), pe_->id().value,
@@ -120,10 +122,11 @@ void Collectives::look_for_others(const Call& call) {
 
 std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
                                               std::size_t element_bytes) {
-  if (folds_ && call.team == world_ && folds_->takes(kind, call.count, element_bytes)) {
+  if (folds_ && call.team == world_ && folds_->takes(kind, call, element_bytes, *values)) {
     const std::size_t bytes = call.count * element_bytes;
-    return std::make_unique<FoldDescriptor>(std::move(call), kind, std::move(values), bytes, pe_->engine().scope(),
-                                            *folds_);
+    const am::ScopeId scope = pe_->engine().scope();
+    return std::make_unique<FoldDescriptor>(std::move(call), kind, std::move(values), bytes, scope,
+                                            pe_->engine().scopes().tag(scope), *folds_);
   }
   return std::make_unique<TreeDescriptor>(std::move(call), kind, std::move(values), ordered);
 }
@@ -182,6 +185,19 @@ void Collectives::post_if_due() {
 bool Collectives::holds_back(am::ScopeId epoch) const {
   const auto holds = [epoch](const auto& entry) { return entry.second->holds_back(epoch); };
   return folds_ && std::ranges::any_of(descriptors_, holds);
+}
+
+am::Calls Collectives::calls(am::ScopeId epoch) const {
+  if (!folds_ || !folds_->has_hosts()) return {};
+  am::Calls calls{folds_->begun(), folds_->begun(), no_fold};
+  for (const auto& [key, descriptor] : descriptors_) {
+    calls.unfinished_min = std::min(calls.unfinished_min, descriptor->fold_in(epoch));
+  }
+  return calls;
+}
+
+void Collectives::take_called(std::uint64_t called_max) {
+  if (folds_ && folds_->has_hosts()) folds_->set_called_max(called_max);
 }
 
 void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) {

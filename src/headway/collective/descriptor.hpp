@@ -66,6 +66,8 @@ class Carrier {
   [[noreturn]] virtual void differ(const Call& here, std::size_t pe, const Note& there) = 0;
 };
 
+inline constexpr std::uint64_t no_fold = ~std::uint64_t(0);
+
 /// Of a vector of several segments at most so many are on their way to one PE and not taken.
 inline constexpr std::uint32_t window = 8;
 
@@ -94,6 +96,8 @@ class Descriptor {
   virtual void add_missing(std::vector<std::uint32_t>& ranks) const = 0;
   /// Whether its contributions meet in memory that all PEs share.
   virtual bool meets() const { return false; }
+  /// The number of what meets between hosts, if it was called in that epoch, or for the root whenever; else no_fold.
+  virtual std::uint64_t fold_in(am::ScopeId) const { return no_fold; }
   /// Whether one that is not done, and was called in that epoch, goes on without a message of it.
   virtual bool holds_back(am::ScopeId) const { return false; }
 

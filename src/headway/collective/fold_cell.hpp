@@ -90,9 +90,60 @@ class BasicCrossing {
   Word* passed_;
 };
 
+/// Which parts of a call are there on one of several hosts, in a lap of its cell: what its own members have given,
+/// folded by who came last, bit 0, and the folds of hosts below it in the tree, each a bit.
+///
+///     0 --claim(): who sends it is alone--> the part is written --come()--> who completes them has all, and reads them
+///       --end(), before the cell's lap ends--> 0
+///
+///     bit 48         32                16        0
+///        | claimed   | belong to it    | there   |
+///
+/// Which belong to a lap says who comes with the host's own part.
+template <class Word>
+class BasicHostParts {
+ public:
+  static constexpr unsigned parts_max = 16;
+  struct Parts {
+    std::uint32_t there, belong;  // bit by part; none belong while the own one is not there
+
+    bool complete() const { return there == belong; }
+    /// That are there and do not belong to it.
+    std::uint32_t strays() const { return belong == 0 ? 0 : there & ~belong; }
+  };
+
+  /// 0 at first.
+  explicit BasicHostParts(Word& parts) : parts_(&parts) {}
+
+  /// Whether nobody has claimed that part in this lap.
+  bool claim(unsigned part) {
+    const std::uint64_t bit = std::uint64_t(1) << (2 * parts_max + part);
+    return (parts_->fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+  /// A part is written; with the own one, which belong to the lap, that one included. If they are complete the caller,
+  /// and nobody else, reads them, until it says that it has.
+  Parts come(unsigned part, std::uint32_t belong = 0) {
+    const std::uint64_t bits = std::uint64_t(belong) << parts_max | std::uint64_t(1) << part;
+    // release: this part; acquire, for the last one: the others
+    return parts(parts_->fetch_or(bits, std::memory_order_acq_rel) | bits);
+  }
+  Parts now() const { return parts(parts_->load(std::memory_order_acquire)); }
+  /// Whoever comes in the next lap has seen the end of this one.
+  void end() { parts_->store(0, std::memory_order_relaxed); }
+
+ private:
+  static Parts parts(std::uint64_t word) {
+    constexpr std::uint32_t mask = (1u << parts_max) - 1;
+    return {std::uint32_t(word) & mask, std::uint32_t(word >> parts_max) & mask};
+  }
+
+  Word* parts_;
+};
+
 using FoldWord = std::atomic<std::uint64_t>;
 using FoldCell = BasicFoldCell<FoldWord>;
 using FoldCrossing = BasicCrossing<FoldWord>;
+using HostParts = BasicHostParts<FoldWord>;
 static_assert(FoldWord::is_always_lock_free && sizeof(FoldWord) == 8);
 
 inline constexpr std::size_t fold_cells = 64;
@@ -106,6 +157,7 @@ struct alignas(fold_line_bytes) FoldHead {
   FoldWord came, passed;                                   // BasicCrossing
   FoldWord came_pe;                                        // whose slot says what it has called
   FoldWord passed_pe, passed_what_and_root, passed_count;  // who has passed, and what it has called
+  FoldWord parts[2];                                       // BasicHostParts of even laps, and of odd ones
 };
 static_assert(sizeof(FoldHead) == fold_line_bytes);
 
@@ -117,17 +169,19 @@ struct alignas(fold_line_bytes) FoldSlot {
   std::uint32_t number;  // likewise
   std::uint32_t what;
   std::uint32_t root;
-  std::uint32_t unused[3];
+  std::uint32_t pe;  // of a host's part: who came last
+  std::uint32_t unused[2];
   std::byte content[bytes_max];
 };
 static_assert(offsetof(FoldSlot, content) == 32 && sizeof(FoldSlot) == fold_line_bytes);
 
-/// One PE's part of the cells, in its pool, zero at first:
+/// One PE's part of the cells, in its pool, zero at first; `ends`, for all of its host, is of the host's first PE:
 ///
-///     | folds | heads: those of cell c are in PE c mod PEs | slots: its own of each cell | contents: likewise |
+///     | folds | ends | heads: those of cell c are in PE c mod PEs | slots: its own of each cell | contents: likewise |
 struct FoldArea {
   struct alignas(fold_line_bytes) Begun {
     FoldWord folds;  // how many calls this PE has made that go by cells
+    FoldWord ends;   // where there are several hosts: how many calls are over here
   } begun;
   FoldHead heads[fold_cells];
   FoldSlot slots[fold_cells];

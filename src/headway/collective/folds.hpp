@@ -1,6 +1,7 @@
 /// Calls of all PEs whose contributions meet in memory that these share.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -8,6 +9,7 @@
 #include <headway/am/engine.hpp>
 #include <headway/collective/descriptor.hpp>
 #include <headway/collective/fold_cell.hpp>
+#include <headway/collective/host_folds.hpp>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,7 +22,7 @@ namespace headway::collective {
 /// it makes progress and has nothing else to do, now and then otherwise, and before its messages are counted.
 class Folds final : private am::FrameHandler {
  public:
-  /// What this PE has called by a number can come to its cell. Runs as a handler.
+  /// What this PE has called by a number can come to its cell, or is over. Runs as a handler.
   using Resume = std::function<void(std::uint32_t number)>;
   /// Collective, before anything is sent. nullptr, on all PEs, where not all reach each other's pools
   /// or the settings say so.
@@ -28,12 +30,12 @@ class Folds final : private am::FrameHandler {
   ~Folds() override;
 
   /// Whether a call of all PEs goes this way; the same on all of them. `element_bytes`: 0 for what is serialized.
-  bool takes(Kind kind, std::uint64_t count, std::size_t element_bytes) const;
+  bool takes(Kind kind, const Call& call, std::size_t element_bytes, const Values& values) const;
 
   /// The number of a new call.
   std::uint64_t begin();
   /// Whether it may come to its cell now.
-  bool may_come(std::uint64_t fold) const { return deferred_.empty() && resumed_ == 0 && is_free(fold); }
+  bool may_come(std::uint64_t fold) const { return deferred_.empty() && resumed_ == 0 && has_place(fold); }
   /// If not: it will be resumed. Counts `bytes` of memory.
   void defer(std::uint64_t fold, std::uint32_t number, std::size_t bytes);
   /// What this PE gives, before it comes.
@@ -58,8 +60,24 @@ class Folds final : private am::FrameHandler {
   /// All has been read: the cell is free.
   void end(std::uint64_t fold) { cell(fold).end(lap_of(fold)); }
 
+  // --- where there are several hosts
+
+  bool has_hosts() const { return hosts_ != nullptr; }
+  /// By who is the last here, instead of end(): all contributions of this host have become these bytes.
+  void climb(std::uint64_t fold, const Call& call, Bytes bytes);
+  /// A call is resumed when it is over, in `epoch` if that is not done. Counts nothing.
+  void wait(std::uint64_t fold, std::uint32_t number, am::ScopeId epoch, std::uint8_t tag);
+  bool is_over(std::uint64_t fold) const { return hosts_->is_over(fold); }
+  /// Of what is over. This PE may come to the next call in that cell from then on, which ends the bytes.
+  Bytes take_result(std::uint64_t fold, std::size_t bytes);
+  void add_missing(std::uint64_t fold, std::uint32_t root, std::vector<std::uint32_t>& pes) const;
+  /// How many calls that go by cells this PE has made, and that the most that any has made are so many.
+  std::uint64_t begun() const { return begun_; }
+  void set_called_max(std::uint64_t folds) { called_max_ = folds; }
+
   // --- for reports, and for who counts messages
 
+  /// Of a PE of this host, by its number there.
   bool has_called(std::size_t pe, std::uint64_t fold) const {
     return areas_[pe]->begun.folds.load(std::memory_order_acquire) > fold;
   }
@@ -79,8 +97,20 @@ class Folds final : private am::FrameHandler {
     std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts it
   };
   static constexpr std::int64_t look_again_ns = 200'000;
+  /// What tells epochs of one number apart; not the phase.
+  static constexpr std::uint8_t epoch_tag(std::uint8_t tag) { return tag & ~std::uint8_t(1); }
 
-  Folds(Pe& pe, std::vector<FoldArea*> areas, Resume resume);
+  /// This PE waits for the end of a call.
+  struct Waiting {
+    std::uint64_t fold;
+    std::uint32_t number;
+    am::ScopeId epoch;
+    std::uint8_t tag;  // of the epoch when it was called
+  };
+
+  Folds(Pe& pe, std::size_t first_pe, std::vector<FoldArea*> areas, Resume resume);
+  static std::unique_ptr<Folds> make_here(Pe& pe, Resume resume);
+  static std::unique_ptr<Folds> make_between_hosts(Pe& pe, Resume resume);
 
   static std::uint64_t lap_of(std::uint64_t fold) { return fold / fold_cells; }
   static std::uint64_t mark(std::uint64_t fold, std::uint32_t number) {
@@ -91,34 +121,45 @@ class Folds final : private am::FrameHandler {
   }
   FoldCell cell(std::uint64_t fold) const { return {head(fold).arrived, head(fold).laps, areas_.size()}; }
   bool is_free(std::uint64_t fold) const { return cell(fold).is_free(lap_of(fold)); }
+  /// Free, and this PE has taken what became of the last call there.
+  bool has_place(std::uint64_t fold) const { return is_free(fold) && !waits_in_[fold % fold_cells]; }
   std::byte* content(std::size_t pe, std::uint64_t fold, std::size_t bytes) const {
     FoldArea& area = *areas_[pe];
     return bytes <= FoldSlot::bytes_max ? area.slots[fold % fold_cells].content : area.contents[fold % fold_cells];
   }
   Note note_of(std::size_t pe, std::uint64_t fold) const;
 
-  /// Those whose cells are free go on at the next progress. Whether there are any.
+  /// Those whose cells are free, and those that are over, go on at the next progress. Whether there are any.
   bool resume_free();
+  bool resume_over();
+  bool none_waits() const { return deferred_.empty() && waiting_.empty(); }
+  void begin_to_look();
 
   // am::FrameHandler: what waits is an open buffer, which is looked at when these are flushed
   Result handle(const Arrival& arrival, std::uint32_t& next) override;
   bool flush_open(am::FlushReason) override { return resume_free(); }
   bool flush_idle() override { return resume_free(); }
   bool flush_scope(am::ScopeId, am::FlushReason) override { return resume_free(); }
-  std::int64_t due() const override { return deferred_.empty() ? am::never : looked_ns_ + look_again_ns; }
+  std::int64_t due() const override { return none_waits() ? am::never : looked_ns_ + look_again_ns; }
   bool flush_due(std::int64_t now) override;
   std::uint16_t signature() const override { return 0; }
   std::string description() const override { return "contributions in shared memory"; }
   bool ready() const override { return true; }
 
   am::Engine* engine_;
-  std::vector<FoldArea*> areas_;  // by PE
+  std::size_t first_pe_, own_;    // of this host, and this PE's number there
+  std::vector<FoldArea*> areas_;  // by PE of this host
+  std::shared_ptr<HostFolds> hosts_;  // nullptr: there is one
   Resume resume_;
   std::uint16_t handler_;
   std::uint64_t begun_ = 0;
   std::deque<Deferred> deferred_;
   std::size_t resumed_ = 0;  // taken from there, and not there yet
   std::int64_t looked_ns_ = 0;
+  std::vector<Waiting> waiting_;
+  std::array<bool, fold_cells> waits_in_{};  // until it has taken the result
+  std::uint64_t ends_seen_ = 0;
+  std::uint64_t called_max_ = 0;
   std::vector<std::byte> scratch_;
 };
 
@@ -127,22 +168,27 @@ class Folds final : private am::FrameHandler {
 class FoldDescriptor final : public Descriptor {
  public:
   FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope,
-                 Folds& folds);
+                 std::uint8_t tag, Folds& folds);
 
   void start(Carrier& carrier) override;
-  void resume(Carrier& carrier) override { come(carrier); }
+  void resume(Carrier& carrier) override;
   void take(Carrier& carrier, const Note& note, Bytes content) override;
   bool meets() const override { return true; }
   bool is_done() const override { return state_ == State::done; }
   void complete() override { values_->complete(has_result_); }
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
   /// Once all have called it, it ends without any call of theirs.
-  bool holds_back(am::ScopeId epoch) const override { return epoch == scope_ && folds_->all_have_called(fold_); }
+  bool holds_back(am::ScopeId epoch) const override {
+    return !folds_->has_hosts() && epoch == scope_ && folds_->all_have_called(fold_);
+  }
+  std::uint64_t fold_in(am::ScopeId epoch) const override;
 
  private:
   enum class State : std::uint8_t { before, waiting, done };
 
   void come(Carrier& carrier);
+  void climb(Carrier& carrier, bool is_last);
+  void take_result();
   Part all() const { return {0, std::size_t(call_.count)}; }
 
   std::unique_ptr<Values> values_;
@@ -150,6 +196,7 @@ class FoldDescriptor final : public Descriptor {
   std::uint64_t fold_;
   std::size_t bytes_;
   am::ScopeId scope_;
+  std::uint8_t tag_;
   bool for_all_, has_result_;
   State state_ = State::before;
 };

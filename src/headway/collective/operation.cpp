@@ -23,10 +23,15 @@ bool has_root(Kind kind) { return kind == Kind::reduce || kind == Kind::broadcas
 
 }  // namespace
 
-std::string Operation::describe(std::uint32_t number, std::uint64_t count, std::uint32_t root) {
-  const bool ordered = (number & 1) != 0;
+const Operation* Operation::find(std::uint32_t number) {
   const Operation* operation = first_;
   while (operation != nullptr && operation->number_ != (number & ~1u)) operation = operation->next_;
+  return operation;
+}
+
+std::string Operation::describe(std::uint32_t number, std::uint64_t count, std::uint32_t root) {
+  const bool ordered = (number & 1) != 0;
+  const Operation* const operation = find(number);
   if (operation == nullptr) return "none that this program has";
   if (operation->kind_ == Kind::barrier) return "barrier";
   std::string text = fmt::format("{} of {} {}", name_of(operation->kind_), count, operation->type_());

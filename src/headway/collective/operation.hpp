@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/invoke.hpp>
+#include <headway/base/sendable.hpp>
+#include <headway/collective/elements.hpp>
 #include <string>
 #include <type_traits>
 
@@ -11,15 +13,12 @@ namespace headway::collective {
 
 enum class Kind : std::uint8_t { reduce, allreduce, broadcast, barrier, scan, exclusive_scan, gather, all_to_all };
 
-/// Stands for the operator of what combines nothing.
-struct NoOperator {};
-
 /// A kind of collective for a type of elements and a type of operator. There is one for each that the program can call,
 /// from before it starts: what a PE names by number any other can describe.
 class Operation {
  public:
-  Operation(Kind kind, std::uint32_t number, std::string (*type)(), std::string (*op)())
-      : kind_(kind), number_(number), type_(type), op_(op), next_(first_) {
+  Operation(Kind kind, std::uint32_t number, std::string (*type)(), std::string (*op)(), FoldBytes fold_bytes)
+      : kind_(kind), number_(number), type_(type), op_(op), fold_(fold_bytes), next_(first_) {
     first_ = this;
   }
   Operation(const Operation&) = delete;
@@ -27,6 +26,14 @@ class Operation {
 
   /// What travels. Different for different operations, but for one in 2^31; bit 0 is for `ordered`.
   std::uint32_t number(bool ordered = false) const { return number_ | std::uint32_t(ordered); }
+
+  Kind kind() const { return kind_; }
+  /// What combines contributions without anything of a call; nullptr where the operator is more than its type, or
+  /// elements do not travel as they lie.
+  FoldBytes fold() const { return fold_; }
+
+  /// nullptr where this program has none of that number, `ordered` or not.
+  static const Operation* find(std::uint32_t number);
 
   /// "reduce of 5 double with std::plus<void>, ordered, root 2".
   static std::string describe(std::uint32_t number, std::uint64_t count, std::uint32_t root);
@@ -38,8 +45,17 @@ class Operation {
   std::uint32_t number_;
   std::string (*type_)();
   std::string (*op_)();  // nullptr: none
+  FoldBytes fold_;
   const Operation* next_;
 };
+
+template <class T, class Op>
+constexpr FoldBytes fold_of() {
+  if constexpr (FixedSize<T> && std::is_empty_v<Op> && std::is_trivially_copyable_v<Op>)
+    return &fold_by_type<T, Op>;
+  else
+    return nullptr;
+}
 
 /// Operators are told apart by the names of their types: two closures with the same parameters, written in one
 /// function, are not, nor are two functions of one type.
@@ -54,6 +70,7 @@ struct OperationOf {
 };
 template <Kind kind, class T, class Op>
 const Operation OperationOf<kind, T, Op>::operation{
-    kind, number, &aggregate::type_name<T>, std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>};
+    kind, number, &aggregate::type_name<T>, std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>,
+    fold_of<T, Op>()};
 
 }  // namespace headway::collective

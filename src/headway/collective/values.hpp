@@ -10,6 +10,7 @@
 #include <headway/base/format_error.hpp>
 #include <headway/base/sendable.hpp>
 #include <headway/base/serialize.hpp>
+#include <headway/collective/elements.hpp>
 #include <headway/collective/operation.hpp>
 #include <optional>
 #include <span>
@@ -44,6 +45,8 @@ class Values {
   /// The same for elements that are not its own: running = op(running, other), where both lie as they travel. FixedSize
   /// elements only.
   virtual void fold_bytes(std::span<std::byte> running, Bytes other) const = 0;
+  /// Whether others may do that without these values, by the operation's number: Operation::fold().
+  virtual bool folds_by_type() const = 0;
   virtual void replace(Part part, Bytes other) = 0;
   /// Valid until the next call.
   virtual Bytes encoded(Part part) = 0;
@@ -52,19 +55,6 @@ class Values {
   /// Completes the future. `has_result`: the running result is the outcome for this PE.
   virtual void complete(bool has_result) = 0;
 };
-
-template <class T>
-T load(const std::byte* from) {
-  if constexpr (std::is_default_constructible_v<T>) {
-    T value;
-    std::memcpy(static_cast<void*>(&value), from, sizeof value);
-    return value;
-  } else {
-    std::array<std::byte, sizeof(T)> bytes;
-    std::memcpy(bytes.data(), from, sizeof bytes);
-    return std::bit_cast<T>(bytes);
-  }
-}
 
 /// Elements as they travel: FixedSize ones as they lie in memory, others serialized, one after the other.
 template <class T>
@@ -209,13 +199,10 @@ class ValuesOf final : public Values {
   }
   void fold_bytes(std::span<std::byte> running, Bytes other) const override {
     if constexpr (FixedSize<T> && !std::is_same_v<Op, NoOperator>) {
-      for (std::size_t at = 0; at < running.size(); at += sizeof(T)) {
-        const T a = load<T>(running.data() + at), b = load<T>(other.data() + at);
-        const T combined = static_cast<T>(op_(a, b));
-        std::memcpy(running.data() + at, &combined, sizeof combined);
-      }
+      fold_elements<T>(op_, running.data(), other.data(), running.size());
     }
   }
+  bool folds_by_type() const override { return fold_of<T, Op>() != nullptr; }
   void replace(Part part, Bytes other) override { Codec<T>::decode_into(of(part), other); }
   Bytes encoded(Part part) override { return codec_.encode(of(part)); }
   void resize(std::size_t count) override { place_.resize(count); }

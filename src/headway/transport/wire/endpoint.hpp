@@ -36,6 +36,7 @@ class WireEndpoint final : public Endpoint {
   std::size_t size() const override { return port_->pes(); }
   std::size_t pes_per_process() const override { return port_->pes_per_process(); }
   std::span<const std::size_t> host_firsts() const override { return host_firsts_; }
+  Services* services() override { return port_->has_pools() ? port_ : nullptr; }
   SharedByProcess* shared_by_process() override { return local_.shared_by_process(); }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override { return local_.try_claim(frame_bytes, tag); }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return local_.block_bytes(frame_bytes); }

@@ -16,7 +16,8 @@ namespace headway::wire {
 ///   frame         payload and tail, one behind the other
 ///   announcement  a frame that follows on the channel for large messages; payload: its bytes (8)
 ///   credit        header.source has released frames of `target`; payload: Units
-///   service       of the layer above, outside all order and credit; payload: its bytes
+///   service       outside all order and credit; `target` says whose: of the watch (0) or of layers above; payload:
+///                 its bytes
 enum class Kind : std::uint8_t { frame = 1, announcement, credit, service };
 
 /// `target` is the PE's number within its process.

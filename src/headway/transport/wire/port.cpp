@@ -177,14 +177,44 @@ void Port::sent(std::uint64_t cookie) {
 // --- progress
 
 bool Port::progress() {
-  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
-  if (failure_) std::rethrow_exception(failure_);
   bool any = false;
-  const std::uint64_t before = counts_.frames_received;
-  for (unsigned looks = 0; looks < looks_max && counts_.frames_received == before && progress_locked(); ++looks)
-    any = true;
+  {
+    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (failure_) std::rethrow_exception(failure_);
+    const std::uint64_t before = counts_.frames_received;
+    for (unsigned looks = 0; looks < looks_max && counts_.frames_received == before && progress_locked(); ++looks)
+      any = true;
+  }
+  if (of_layers_count_.load(std::memory_order_seq_cst) != 0) any |= run_take();
   return any;
+}
+
+/// Who finds another thread at it leaves it to that one, which therefore looks again when it is through.
+bool Port::run_take() {
+  bool any = false;
+  while (of_layers_count_.load(std::memory_order_seq_cst) != 0) {
+    const std::unique_lock<std::mutex> lock(taking_, std::try_to_lock);
+    if (!lock.owns_lock() || !take_) break;
+    std::vector<Service> came;
+    {
+      const std::lock_guard<std::mutex> services_lock(mutex_);
+      came.swap(of_layers_);
+      of_layers_count_.store(0, std::memory_order_seq_cst);
+    }
+    for (const Service& service : came) take_(service.process, service.bytes);
+    any = true;
+  }
+  return any;
+}
+
+void Port::set_take(Take take) {
+  const std::lock_guard<std::mutex> lock(taking_);
+  take_ = std::move(take);
+}
+
+void Port::wake_host() {
+  for (std::size_t pe = 0; pe < segment_->header().pes; ++pe) local::Doorbell(segment_->control(pe).sleeping).ring();
 }
 
 void Port::fail(std::exception_ptr failure) {
@@ -234,7 +264,10 @@ void Port::received(Block* block) {
     case Kind::credit: take_credit(*block); return memory_.put(block);
     case Kind::service: {
       const std::span<const std::byte> bytes(block->memory + frame_overhead, block->bytes - frame_overhead);
-      services_.push_back({block->process, std::vector<std::byte>(bytes.begin(), bytes.end())});
+      const bool is_of_layers = target_of(block->frame().link) == of_layers;
+      (is_of_layers ? of_layers_ : services_)
+          .push_back({block->process, std::vector<std::byte>(bytes.begin(), bytes.end())});
+      if (is_of_layers) of_layers_count_.fetch_add(1, std::memory_order_seq_cst);
       return memory_.put(block);
     }
     case Kind::announcement: return announced(block);
@@ -390,14 +423,14 @@ void Port::take_credit(const Block& block) {
 
 // --- services, and the end
 
-void Port::send_service(std::size_t process, std::span<const std::byte> bytes) {
+void Port::send_service(std::size_t process, std::span<const std::byte> bytes, std::size_t whose) {
   if (bytes.size() > service_bytes_max()) throw UsageError("a service message is longer than what is kept posted");
   const std::lock_guard<std::mutex> lock(mutex_);
   if (process == options_.process) {
     services_.push_back({process, std::vector<std::byte>(bytes.begin(), bytes.end())});
     return;
   }
-  Frame head{make_link(Kind::service, 0), {}};
+  Frame head{make_link(Kind::service, whose), {}};
   std::vector<std::byte> message(sizeof head + bytes.size());
   std::memcpy(message.data(), &head, sizeof head);
   std::memcpy(message.data() + sizeof head, bytes.data(), bytes.size());

@@ -12,6 +12,7 @@
 #include <functional>
 #include <headway/base/bytes.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <headway/transport/services.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <headway/transport/wire/credit.hpp>
 #include <headway/transport/wire/message.hpp>
@@ -39,7 +40,11 @@ struct PortOptions {
   std::size_t sends_max = 512;               // that are not known to be done
   std::vector<std::string> hosts = {};       // by process, where they are on several
   bool driven = false;                       // by a CommunicationThread
+  bool pools = false;                        // every PE of the run has one, of pool_bytes_min or more
 };
+
+/// Of pools that services may use: half of one is for what all PEs allocate.
+inline constexpr std::size_t pool_bytes_min = 256_MiB;
 
 /// What a PE may have on its way to another that this has not released: a fair part of two budgets, but room for some
 /// frames.
@@ -51,7 +56,7 @@ std::size_t posted_for(std::size_t processes);
 
 /// For the PEs of its process, from any of their threads. Frames lie in the segment, where they are claimed and whither
 /// they come back as on the local transport.
-class Port {
+class Port : public Services {
  public:
   /// Whether a call of the wire has failed because another process was lost.
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
@@ -68,7 +73,7 @@ class Port {
   Port(const PortOptions& options, local::Segment& segment, std::size_t first_in_segment);
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
-  ~Port();
+  ~Port() override;
 
   std::size_t pes() const { return options_.pes; }
   std::size_t pes_per_process() const { return options_.pes_per_process; }
@@ -109,9 +114,15 @@ class Port {
                           std::size_t bytes, std::function<void()> done);
 
   /// Sends bytes outside of all order and credit: few and short, at most service_bytes_max().
-  void send_service(std::size_t process, std::span<const std::byte> bytes);
+  void send_service(std::size_t process, std::span<const std::byte> bytes) { send_service(process, bytes, of_watch); }
   std::vector<Service> take_services();
   std::size_t service_bytes_max() const { return options_.posted_bytes - frame_overhead; }
+
+  // Services
+  void send(std::size_t process, std::span<const std::byte> bytes) override { send_service(process, bytes, of_layers); }
+  void set_take(Take take) override;
+  void wake_host() override;
+  bool has_pools() const { return options_.pools; }
 
   /// Collective, once the PEs of this process have ended: returns when all that was sent to it has come, and all it has
   /// sent is gone. What had not been read is dropped.
@@ -146,7 +157,12 @@ class Port {
     std::size_t pe, source;
   };
 
+  // Whose a service message is, in place of a PE's number.
+  static constexpr std::size_t of_watch = 0, of_layers = 1;
+
   int check(int result) const;
+  void send_service(std::size_t process, std::span<const std::byte> bytes, std::size_t whose);
+  bool run_take();
   bool progress_locked();
   void post_receive();
   void send_raw(std::size_t process, std::span<const std::byte> bytes);
@@ -179,6 +195,10 @@ class Port {
   std::unordered_map<std::uint64_t, Read> reads_;  // under way, by cookie
   std::uint64_t next_read_ = 0;
   std::vector<Service> services_;
+  std::vector<Service> of_layers_;
+  std::atomic<std::size_t> of_layers_count_{0};  // there
+  std::mutex taking_;                            // before mutex_
+  Take take_;
   std::vector<std::byte*> slots_;
   std::size_t sends_ = 0, larges_ = 0;  // that are not done
   std::uint64_t received_ = 0;          // messages, on both channels
