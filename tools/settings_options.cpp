@@ -33,6 +33,8 @@ constexpr std::array run_options = {
     Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
     Option{"--comm-thread", "--comm-thread", "HEADWAY_COMM_THREAD", "on|off",
            "between hosts, a thread in each process moves frames while its PEs compute [off]"},
+    Option{"--progress", "--progress", "HEADWAY_PROGRESS", "polling|helper|both",
+           "who moves what goes between hosts: PEs, a thread that sleeps while PEs do not call, or both [polling]"},
     Option{"--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|network|frames",
            "how the content of buffers moves between PEs; network: between hosts, over UCX [auto: what has been fastest]"},
     Option{"--collectives", "--collectives", "HEADWAY_COLLECTIVES", "auto|messages|shared",

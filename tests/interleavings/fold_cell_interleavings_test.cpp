@@ -136,7 +136,94 @@ TEST(FoldCellInterleavings, who_comes_and_who_passes_do_not_miss_each_other) {
   expect_no_violation("fold cell: 1 passes, 2 come", {}, crossing(3));
 }
 
+/// A host's own part and those of two hosts below it, lap after lap: whoever completes a lap reads all, and ends it. Those
+/// below go on when they hear of the end, the second one by a host that is ahead of this one, so that a part of the next
+/// lap comes before this one is over.
+class PartsOfLaps : public explore::Program {
+ public:
+  static constexpr unsigned parts = 3, laps_max = 3;
+  using TestParts = BasicHostParts<Atomic<std::uint64_t>>;
+
+  explicit PartsOfLaps(unsigned laps) : laps_(laps) {
+    for (unsigned parity = 0; parity < 2; ++parity) {
+      words_[parity].named("parts of parity " + std::to_string(parity));
+      for (unsigned part = 0; part < parts; ++part) {
+        contents_[parity][part].named("part " + std::to_string(part) + " of parity " + std::to_string(parity));
+      }
+    }
+    over_.named("laps that are over");
+    complete_.named("laps that are complete");
+  }
+
+  unsigned threads() const override { return parts; }
+
+  void thread(unsigned part) override {
+    for (unsigned lap = 0; lap < laps_; ++lap) {
+      // The host's own members come when they see the end here, the first child when it is told of it, the second when
+      // it knows that all parts are there.
+      Atomic<std::uint64_t>& told = part == 2 ? complete_ : over_;
+      while (told.load(std::memory_order_acquire) < lap) {
+        if (!explore::wait_for_news()) return;
+      }
+      TestParts here(words_[lap % 2]);
+      if (part != 0) explore::check(here.claim(part), "a part is claimed twice in a lap");
+      contents_[lap % 2][part] = content(part, lap);
+      const TestParts::Parts now = here.come(part, part == 0 ? 0b111 : 0);
+      explore::check(now.strays() == 0, "a part of a lap does not belong to it");
+      if (!now.complete()) continue;
+      for (unsigned other = 0; other < parts; ++other) {
+        explore::check(contents_[lap % 2][other] == content(other, lap), "who completes a lap finds another's part");
+      }
+      ++completed_[part][lap];
+      complete_.store(lap + 1, std::memory_order_release);
+      here.end();
+      over_.store(lap + 1, std::memory_order_release);
+    }
+  }
+
+  void check() override {
+    for (unsigned lap = 0; lap < laps_; ++lap) {
+      unsigned completed = 0;
+      for (unsigned part = 0; part < parts; ++part) completed += completed_[part][lap];
+      explore::check(completed == 1, "a lap is not completed once");
+    }
+  }
+
+  std::array<Atomic<std::uint64_t>, 2> words_;
+  Atomic<std::uint64_t> over_, complete_;
+
+ private:
+  static unsigned content(unsigned part, unsigned lap) { return lap * 10 + part + 1; }
+
+  unsigned laps_;
+  std::array<std::array<Plain<unsigned>, parts>, 2> contents_;
+  std::array<std::array<unsigned, laps_max>, parts> completed_{};
+};
+
+auto parts_of_laps(
+    unsigned laps, std::function<void(PartsOfLaps&)> plant = [](PartsOfLaps&) {}) {
+  return [=] {
+    auto program = std::make_unique<PartsOfLaps>(laps);
+    plant(*program);
+    return program;
+  };
+}
+
+TEST(FoldCellInterleavings, parts_of_hosts_come_lap_after_lap) {
+  expect_no_violation("host parts: own and 2 children, 2 laps", {}, parts_of_laps(2));
+}
+
+TEST(FoldCellInterleavingsLong, more_laps_of_parts) {
+  expect_no_violation("host parts: own and 2 children, 3 laps", {}, parts_of_laps(3));
+}
+
 // --- planted bugs
+
+TEST(PlantedInFoldCell, a_part_comes_relaxed) {
+  expect_found("host parts: comes relaxed", "while it may be", {}, parts_of_laps(1, [](PartsOfLaps& program) {
+                 program.words_[0].plant_exchanges(relaxed);
+               }));
+}
 
 TEST(PlantedInFoldCell, who_comes_counts_relaxed) {
   expect_found("fold cell: comes relaxed", "while it may be", {},

@@ -170,11 +170,12 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
                                    "initialise it with MPI_THREAD_SERIALIZED or more",
                                    settings_.pes_per_process));
   }
-  if (settings_.communication_thread && (wire_.facts.any_thread == 0 || simulated_)) {
-    throw SettingError(
-        simulated_ ? "HEADWAY_COMM_THREAD=on: a simulated rank is one thread"
-                   : "HEADWAY_COMM_THREAD=on needs an MPI that threads may call: let the program initialise it with "
-                     "MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if it calls MPI only before and after run()");
+  if (has_thread() && (wire_.facts.any_thread == 0 || simulated_)) {
+    throw SettingError(fmt::format(
+        "{}{}", thread_setting(),
+        simulated_ ? ": a simulated rank is one thread"
+                   : " needs an MPI that threads may call: let the program initialise it with "
+                     "MPI_THREAD_MULTIPLE, or with MPI_THREAD_SERIALIZED if it calls MPI only before and after run()"));
   }
   const auto group_of = [&](std::size_t process) {
     return host_group_of(process, processes_, [&](std::size_t a, std::size_t b) {
@@ -262,14 +263,25 @@ std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
   return std::make_unique<wire::WireEndpoint>(*segment_, *port_, pe, &shared_, host_firsts_);
 }
 
+const char* LaunchedRun::thread_setting() const {
+  if (settings_.communication_thread) return "HEADWAY_COMM_THREAD=on";
+  return settings_.progress == Progress::helper ? "HEADWAY_PROGRESS=helper" : "HEADWAY_PROGRESS=both";
+}
+
+Idle LaunchedRun::idle() const {
+  const bool sleeps = simulated_ || (settings_.progress == Progress::helper && segment_->header().pes != settings_.pes);
+  return sleeps ? Idle::sleep : have_cores_ ? Idle::spin : Idle::yield;
+}
+
 /// Not before all is set up, for which this thread calls the wire itself.
 void LaunchedRun::start_communication() {
   const bool uses_wire = segment_->header().pes != settings_.pes;
-  if (!settings_.communication_thread || !uses_wire) return;
+  if (!has_thread() || !uses_wire) return;
+  using Role = wire::CommunicationThread::Role;
   try {
-    driver_.emplace(*port_);
+    driver_.emplace(*port_, settings_.communication_thread ? Role::drives : Role::helps);
   } catch (const std::system_error& error) {
-    say(fmt::format("process {} (pid {}): HEADWAY_COMM_THREAD=on: its thread cannot be made: {}", process_, pid_,
+    say(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_, thread_setting(),
                     error.what()));
     end_all(exit_status::unusable_settings);
   }

@@ -44,7 +44,7 @@ class LaunchedRun final : public ProcessPes {
   };
 
   std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
-  Idle idle() const override { return simulated_ ? Idle::sleep : have_cores_ ? Idle::spin : Idle::yield; }
+  Idle idle() const override;
   void while_waiting() override;
   void after_failure(std::size_t pe) override;
   [[noreturn]] void end_failed(std::size_t pe) override;
@@ -54,6 +54,8 @@ class LaunchedRun final : public ProcessPes {
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
   void show_pes();
+  bool has_thread() const { return settings_.communication_thread || settings_.progress != Progress::polling; }
+  const char* thread_setting() const;
   void start_communication();
   void hold_lines(const std::vector<Introduction>& all);
   void take_loss(const wire::Lifelines::Loss& loss);

@@ -25,7 +25,7 @@ constexpr std::array variables = {
     "HEADWAY_SEED",         "HEADWAY_SIM",             "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
     "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST",
     "HEADWAY_COMM_THREAD",  "HEADWAY_TRANSFER",        "HEADWAY_CHECK",
-    "HEADWAY_COLLECTIVES"};
+    "HEADWAY_COLLECTIVES",  "HEADWAY_PROGRESS"};
 
 constexpr const char* transports =
     has_simulation
@@ -266,6 +266,17 @@ Settings Settings::from_environment(Launchers launchers) {
   if (const auto text = variable("HEADWAY_COMM_THREAD")) {
     if (*text != "on" && *text != "off") refuse("HEADWAY_COMM_THREAD", *text, "on or off");
     settings.communication_thread = *text == "on";
+  }
+  if (const auto text = variable("HEADWAY_PROGRESS")) {
+    if (*text != "polling" && *text != "helper" && *text != "both") {
+      refuse("HEADWAY_PROGRESS", *text, "polling, helper or both");
+    }
+    settings.progress = *text == "polling"  ? Progress::polling
+                        : *text == "helper" ? Progress::helper
+                                            : Progress::both;
+    if (settings.communication_thread && settings.progress != Progress::polling) {
+      refuse("HEADWAY_PROGRESS", *text, "polling where HEADWAY_COMM_THREAD=on moves frames always");
+    }
   }
   settings.budget_bytes = derived_budget(settings.pes);
   if (const auto text = variable("HEADWAY_BUDGET")) {

@@ -71,6 +71,13 @@ enum class CollectiveWay {
 /// Throws SettingError for what is not allowed.
 CollectiveWay collective_way_from_environment();
 
+/// Who moves frames between hosts: HEADWAY_PROGRESS.
+enum class Progress {
+  polling,  // PEs, when they call the library
+  helper,   // those, which sleep as soon as they wait, and while they compute a thread of each process that sleeps
+  both,     // PEs poll while they wait, and there is the thread
+};
+
 struct Settings {
   std::size_t pes = 1;              // PEs in all, 1 to pes_max
   std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
@@ -78,6 +85,7 @@ struct Settings {
   bool transport_given = false;      // not chosen for the launcher
   std::optional<Launcher> launcher;  // that has started this process; only where the transport is that of its processes
   Share share = Share::host;         // likewise
+  Progress progress = Progress::polling;  // likewise
   bool communication_thread = false;  // likewise: one in each process moves frames while its PEs compute
   std::string plugin_dir;            // where plug-ins are looked for first; empty: only where they are installed
   std::string sim;                  // what a simulated network is like; see transport/sim/conditions.hpp

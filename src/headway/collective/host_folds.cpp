@@ -129,7 +129,8 @@ void HostFolds::go_on(const Said& said, std::uint32_t below, Bytes own) {
       }
     } catch (const std::exception& error) {
       throw InvalidFrame(
-          fmt::format("{} threw: {}", Operation::describe(said.what, said.count, said.root), error.what()));
+          fmt::format("{} on PE {} threw: {}", Operation::describe(said.what, said.count, said.root), said.pe,
+                      error.what()));
     }
     result = {memory, own.size()};
   }

@@ -1,4 +1,4 @@
-/// A thread that moves a process's frames over the wire while its PEs compute.
+/// Threads that move a process's frames over the wire while its PEs compute.
 #pragma once
 
 #include <headway/transport/wire/port.hpp>
@@ -13,10 +13,15 @@ namespace headway::wire {
 /// next progress().
 class CommunicationThread {
  public:
-  explicit CommunicationThread(Port& port);
+  /// `drives`: moves frames always; `helps`: sleeps, and moves them, and what Services take, only while no PE of the
+  /// process does: it looks each helper_nap. What PEs move themselves it does not touch.
+  enum class Role { drives, helps };
+
+  CommunicationThread(Port& port, Role role);
 
  private:
   static void drive(const std::stop_token& stop, Port& port);
+  static void help(const std::stop_token& stop, Port& port);
 
   std::jthread thread_;
 };

@@ -177,6 +177,11 @@ void Port::sent(std::uint64_t cookie) {
 // --- progress
 
 bool Port::progress() {
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // some may be lost
+  return move();
+}
+
+bool Port::move() {
   bool any = false;
   {
     const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);

@@ -90,6 +90,10 @@ class Port : public Services {
 
   /// Moves what can be moved, unless another thread does. Returns whether anything did. Throws SystemError.
   bool progress();
+  /// The same, by who helps PEs that do not call it.
+  bool help() { return move(); }
+  /// How often PEs have.
+  std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
 
   /// Whether frames move while the PEs compute.
   bool is_driven() const { return options_.driven; }
@@ -162,6 +166,7 @@ class Port : public Services {
 
   int check(int result) const;
   void send_service(std::size_t process, std::span<const std::byte> bytes, std::size_t whose);
+  bool move();
   bool run_take();
   bool progress_locked();
   void post_receive();
@@ -197,6 +202,7 @@ class Port : public Services {
   std::vector<Service> services_;
   std::vector<Service> of_layers_;
   std::atomic<std::size_t> of_layers_count_{0};  // there
+  std::atomic<std::uint64_t> polls_{0};
   std::mutex taking_;                            // before mutex_
   Take take_;
   std::vector<std::byte*> slots_;
