@@ -100,10 +100,11 @@ void Collectives::start(std::unique_ptr<Descriptor> descriptor) {
   begin_call(descriptor->call(), [&] { enter(std::move(descriptor)); });
 }
 
-std::uint32_t Collectives::only_gives_to(const Call& call, bool ordered, std::size_t element_bytes) const {
+std::uint32_t Collectives::only_gives_to(const Call& call, bool ordered, std::size_t element_bytes,
+                                         bool by_type) const {
   const TeamState& team = *call.team;
   if (team.rank == call.root || call.count > call.per_segment || !early_.empty()) return nobody;
-  if (folds_ && call.team == world_ && folds_->takes(Kind::reduce, call.count, element_bytes)) return nobody;
+  if (folds_ && call.team == world_ && folds_->takes(Kind::reduce, call, element_bytes, by_type)) return nobody;
   return parent_of_leaf(team.rank, team.size, top_of_tree(call, ordered));
 }
 
@@ -121,8 +122,8 @@ void Collectives::look_for_others(const Call& call) {
 }
 
 std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
-                                              std::size_t element_bytes) {
-  if (folds_ && call.team == world_ && folds_->takes(kind, call, element_bytes, *values)) {
+                                              std::size_t element_bytes, bool by_type) {
+  if (folds_ && call.team == world_ && folds_->takes(kind, call, element_bytes, by_type)) {
     const std::size_t bytes = call.count * element_bytes;
     const am::ScopeId scope = pe_->engine().scope();
     return std::make_unique<FoldDescriptor>(std::move(call), kind, std::move(values), bytes, scope,

@@ -43,9 +43,10 @@ class Collectives final : public am::Extension, private Carrier {
   /// The next call of a team, with what it has to agree on.
   Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                  std::size_t root, bool same_count = true);
-  /// What goes up a tree, or down it, or both, or meets in a cell. `element_bytes`: 0 for what is serialized.
+  /// What goes up a tree, or down it, or both, or meets in a cell. `element_bytes`, `by_type`: as
+  /// Folds::takes() wants to know them.
   std::unique_ptr<Descriptor> make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
-                                   std::size_t element_bytes);
+                                   std::size_t element_bytes, bool by_type);
   /// It takes what has come for it, and goes on by itself from now on. Runs no handlers. What it sends from the main
   /// program leaves at once, but for that of calls that follow one another within 10 us: it gathers, and leaves with a
   /// later call or at the next progress.
@@ -53,7 +54,7 @@ class Collectives final : public am::Extension, private Carrier {
 
   /// The parent of a PE that sends one message to a reduction, and is through with it: it has no children, and there is
   /// one segment. Else nobody.
-  std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes) const;
+  std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes, bool by_type) const;
   /// start() of such a call, which needs no descriptor.
   void give(const Call& call, std::uint32_t rank, Bytes bytes);
 

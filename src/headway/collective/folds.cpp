@@ -76,10 +76,10 @@ Folds::Folds(Pe& pe, std::size_t first_pe, std::vector<FoldArea*> areas, Resume 
 
 Folds::~Folds() { engine_->remove_handler(handler_); }
 
-bool Folds::takes(Kind kind, const Call& call, std::size_t element_bytes, const Values& values) const {
+bool Folds::takes(Kind kind, const Call& call, std::size_t element_bytes, bool by_type) const {
   if (kind != Kind::reduce && kind != Kind::allreduce && kind != Kind::barrier) return false;
   // Hosts fold in whatever order, by who may have nothing of the call.
-  if (has_hosts() && ((call.what & 1) != 0 || !values.folds_by_type())) return false;
+  if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
   // Of two the root alone needs anything of the other: no tree holds anybody up, and one message is less than a cell.
   if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_way() == CollectiveWay::best) return false;
   return element_bytes != 0 && call.count <= fold_bytes_max / element_bytes;

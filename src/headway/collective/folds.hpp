@@ -29,8 +29,9 @@ class Folds final : private am::FrameHandler {
   static std::unique_ptr<Folds> make(Pe& pe, Resume resume);
   ~Folds() override;
 
-  /// Whether a call of all PEs goes this way; the same on all of them. `element_bytes`: 0 for what is serialized.
-  bool takes(Kind kind, const Call& call, std::size_t element_bytes, const Values& values) const;
+  /// Whether a call of all PEs goes this way; the same on all of them. `element_bytes`: 0 for what is serialized;
+  /// `by_type`: others may fold it without anything of the call.
+  bool takes(Kind kind, const Call& call, std::size_t element_bytes, bool by_type) const;
 
   /// The number of a new call.
   std::uint64_t begin();

@@ -45,8 +45,6 @@ class Values {
   /// The same for elements that are not its own: running = op(running, other), where both lie as they travel. FixedSize
   /// elements only.
   virtual void fold_bytes(std::span<std::byte> running, Bytes other) const = 0;
-  /// Whether others may do that without these values, by the operation's number: Operation::fold().
-  virtual bool folds_by_type() const = 0;
   virtual void replace(Part part, Bytes other) = 0;
   /// Valid until the next call.
   virtual Bytes encoded(Part part) = 0;
@@ -202,7 +200,6 @@ class ValuesOf final : public Values {
       fold_elements<T>(op_, running.data(), other.data(), running.size());
     }
   }
-  bool folds_by_type() const override { return fold_of<T, Op>() != nullptr; }
   void replace(Part part, Bytes other) override { Codec<T>::decode_into(of(part), other); }
   Bytes encoded(Part part) override { return codec_.encode(of(part)); }
   void resize(std::size_t count) override { place_.resize(count); }
