@@ -1,5 +1,6 @@
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +12,16 @@ namespace {
 // What is under way goes on within microseconds; a look costs about one.
 constexpr unsigned eager_rounds = 1000;
 constexpr std::chrono::microseconds nap_min(10), nap_max(100);
-// A nap and a look take about 5 us: well below 1 % of a core.
-constexpr std::chrono::microseconds helper_nap(1000);
+// A nap and a look take from 5 us on, by the wire and the machine: a helper sleeps so many times as long as that.
+constexpr std::int64_t helper_naps_per_look = 200;
+constexpr std::int64_t helper_nap_ns_min = 1'000'000, helper_nap_ns_max = 10'000'000;
 constexpr unsigned helper_looks_max = 64;
+
+std::int64_t processor_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * std::int64_t(1'000'000'000) + time.tv_nsec;
+}
 
 /// The process's signals are for its PEs.
 class SignalsBlocked {
@@ -46,8 +54,13 @@ CommunicationThread::CommunicationThread(Port& port, Role role) {
 }
 
 void CommunicationThread::help(const std::stop_token& stop, Port& port) {
+  std::int64_t used = processor_ns(), of_one = 0;
   for (std::uint64_t seen = port.polls(); !stop.stop_requested();) {
-    std::this_thread::sleep_for(helper_nap);
+    const std::int64_t now = processor_ns();
+    of_one += (now - used - of_one) / 8;
+    used = now;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(
+        std::clamp(helper_naps_per_look * of_one, helper_nap_ns_min, helper_nap_ns_max)));
     if (const std::uint64_t polls = port.polls(); polls != seen) {
       seen = polls;
       continue;
