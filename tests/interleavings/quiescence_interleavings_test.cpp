@@ -64,7 +64,7 @@ class Relay : public FrameHandler {
     }
     return any;
   }
-  bool flush_idle() override { return false; }
+  bool flush_idle(IdleFlush) override { return false; }
   std::int64_t due() const override { return never; }
   bool flush_due(std::int64_t) override { return false; }
   std::uint16_t signature() const override { return 1; }

@@ -8,9 +8,11 @@
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/simulation.hpp>
+#include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headway {
@@ -224,6 +226,62 @@ TEST(BuffersOfAProcess, count_towards_what_the_pe_that_opened_them_has_open) {
     return 0;
   });
   EXPECT_EQ(result.status, 0) << result.text;
+}
+
+// --- what an idle PE sends to other hosts
+
+/// On a grid of 8 x 8 PEs each sends one message to all others and waits until as many have come. Frames of all.
+std::uint64_t frames_where_idle_pes_pass_on(std::vector<std::size_t> pes_per_host) {
+  constexpr std::size_t pes = 64;
+  std::uint64_t frames = 0;
+  am::SimulateOptions simulated{.pes = pes, .budget_bytes = 16_MiB};
+  simulated.conditions.pes_per_host = std::move(pes_per_host);
+  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+    Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 4_KiB, .topology = grid(2)});
+    std::size_t handled = 0;
+    words.on([&](std::uint64_t) { ++handled; });
+    for (std::size_t step = 1; step < pes; ++step) words.send((pe.id() + step) % pes, step);
+    wait_until(pe, [&] { return handled == pes - 1; });
+    pe.quiesce();
+    frames += words.statistics().frames;
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+  return frames;
+}
+
+TEST(IdlePes, pass_on_fewer_frames_to_other_hosts_for_they_look_between_any_two) {
+  const std::uint64_t at_once = frames_where_idle_pes_pass_on({}), in_turn = frames_where_idle_pes_pass_on({1});
+  EXPECT_LE(double(in_turn), 0.8 * double(at_once)) << in_turn << " and " << at_once;
+}
+
+TEST(IdlePes, send_first_hops_first_and_what_is_left_when_they_wait_no_longer) {
+  std::vector<std::size_t> order;  // in which PEs had the messages
+  am::SimulateOptions simulated{.pes = 4};
+  simulated.conditions.pes_per_host = {1};
+  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+    Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = grid(2)});
+    words.on([&](std::uint64_t) { order.push_back(pe.id()); });
+    if (pe.id() == 0) {
+      words.send(1, 1);  // in the own row: the last hop
+      words.send(2, 1);
+      std::size_t looks = 0;
+      wait_until(pe, [&] {
+        EXPECT_EQ(words.statistics().frames, looks);
+        return ++looks == 2;
+      });
+      EXPECT_EQ(words.statistics().flush_idle, 2u);
+      // Who does not wait may not look again soon.
+      words.send(1, 1);
+      words.send(2, 1);
+      pe.progress();
+      EXPECT_EQ(words.statistics().flush_idle, 4u);
+    }
+    pe.quiesce();
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(order, (std::vector<std::size_t>{2, 1, 1, 2}));
 }
 
 }  // namespace

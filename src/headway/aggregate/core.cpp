@@ -390,6 +390,36 @@ bool Core::flush_open(am::FlushReason reason) {
   return any;
 }
 
+/// In turn: each message that comes in between, to be passed on, finds its buffer still open; and who passes these on
+/// is sent less at once. First hops go first, for what goes on from there may gather once more on its way.
+bool Core::flush_idle(am::IdleFlush how) {
+  if (!idle_flush_) return false;
+  if (how == am::IdleFlush::all || route_.levels() == 1 || merger_ != nullptr) return flush_open(am::FlushReason::idle);
+  bool any = false;
+  std::size_t open = 0;
+  SlotSet* turn_set = nullptr;
+  std::uint32_t turn = none;
+  for (const auto& set : sets_) {
+    for (std::uint32_t slot = set->first_open, next; slot != none; slot = next) {
+      const ColdSlot& cold = set->cold[slot];
+      next = cold.next;
+      if (!leaves_host(cold.target)) {  // a frame costs less there than it takes to look
+        post_slot(*set, slot, am::FlushReason::idle);
+        any = true;
+        continue;
+      }
+      ++open;
+      if (turn != none && cold.level >= turn_set->cold[turn].level) continue;
+      turn_set = set.get();
+      turn = slot;
+    }
+  }
+  if (turn == none) return any;
+  post_slot(*turn_set, turn, am::FlushReason::idle);
+  if (open > 1) engine_->leave_for_later_turns();
+  return true;
+}
+
 bool Core::flush_scope(am::ScopeId scope, am::FlushReason reason) {
   SlotSet* set = sets_.find(scope);
   const bool any = set != nullptr && flush_set(*set, reason);

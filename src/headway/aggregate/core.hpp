@@ -95,7 +95,7 @@ class Core : public am::FrameHandler {
   bool flush_open(am::FlushReason reason) override;
   /// The same, and what this PE has in buffers of its process does not wait for others.
   void flush_now();
-  bool flush_idle() override { return idle_flush_ && flush_open(am::FlushReason::idle); }
+  bool flush_idle(am::IdleFlush how) override;
   std::int64_t due() const override;
   bool flush_due(std::int64_t now) override;
   void enter_scope(am::ScopeId scope) override;

@@ -84,13 +84,14 @@ bool Engine::progress() {
   if (moved) return flush_due(), true;
   ++times_idle_;
   bool flushed = false;
+  const Phase phase = board_->phase.load(std::memory_order_relaxed);
   if (open_buffers_ != 0) {  // first those that need no look at the clock
-    for (const Entry& entry : handlers_) flushed |= entry.handler != nullptr && entry.handler->flush_idle();
+    // A program that does not wait may not look again soon.
+    flushed = flush_idle(phase == Phase::computing ? IdleFlush::all : IdleFlush::in_turn);
     flushed |= flush_due();
   }
   // Open buffers may hold the memory that a send, or what waits here, needs.
-  if (!flushed &&
-      (board_->phase.load(std::memory_order_relaxed) == Phase::sending || paused_frames_ != 0 || store_.queued())) {
+  if (!flushed && (phase == Phase::sending || paused_frames_ != 0 || store_.queued())) {
     flushed = flush_all(FlushReason::full);
   }
   return flushed || in_waves;
@@ -162,6 +163,13 @@ bool Engine::flush_due() {
   if (due <= time) {
     for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_due(time);
   }
+  return any;
+}
+
+bool Engine::flush_idle(IdleFlush how) {
+  turns_left_ = false;
+  bool any = false;
+  for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_idle(how);
   return any;
 }
 

@@ -35,6 +35,12 @@ struct RunFailed : std::runtime_error {
 enum class FlushReason : std::uint8_t { full, timeout, idle, requested };
 inline constexpr std::size_t flush_reasons = 4;
 
+/// How much of its open buffers an idle PE posts at once.
+enum class IdleFlush : std::uint8_t {
+  all,
+  in_turn,  // those for other hosts on routes of several hops one by one, a look for messages between any two
+};
+
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 /// Takes the frames of one handler number: the receiving and the sending side of an aggregator.
@@ -53,8 +59,8 @@ class FrameHandler {
 
   /// Posts what is in open buffers. Returns whether there was anything.
   virtual bool flush_open(FlushReason reason) = 0;
-  /// The same for an idle PE, if the handler wants that.
-  virtual bool flush_idle() = 0;
+  /// The same for an idle PE, if the handler wants that. What it leaves for its turn it tells the engine.
+  virtual bool flush_idle(IdleFlush how) = 0;
   /// When the oldest open buffer is due, or `never`; and posts those due at `now`.
   virtual std::int64_t due() const = 0;
   virtual bool flush_due(std::int64_t now) = 0;
@@ -180,6 +186,9 @@ class Engine {
     wait_until(std::move(done), what, peer);
     waits_unrung_ = false;
   }
+
+  /// For handlers in flush_idle(): buffers are open whose turn comes later, at the latest when the PE waits no longer.
+  void leave_for_later_turns() { turns_left_ = true; }
 
   /// Posts all open buffers of all handlers. Returns whether there were any.
   bool flush_all(FlushReason reason);
@@ -320,6 +329,7 @@ class Engine {
   bool progress_round(unsigned frames_max);
   bool run_what_arrived(unsigned frames_max);
   bool flush_due();
+  bool flush_idle(IdleFlush how);
   /// The next arrival of a round. False if there is none, or there have been enough.
   bool poll(Frames& frames) {
     if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;
@@ -377,6 +387,7 @@ class Engine {
   bool in_handler_ = false, in_continuation_ = false;
   bool failed_ = false;
   bool waits_unrung_ = false;
+  bool turns_left_ = false;
   bool replay_early_ = false, replay_later_ = false;
   int deferrals_ = 0;
   int open_buffers_ = 0;

@@ -66,6 +66,7 @@ void Engine::enter_wait(Phase what, std::uint32_t peer) {
 }
 
 void Engine::leave_wait() {
+  if (turns_left_) flush_idle(IdleFlush::all);
   note_activity();
   board_->phase.store(Phase::computing, std::memory_order_relaxed);
 }

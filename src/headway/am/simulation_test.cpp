@@ -39,7 +39,7 @@ class Numbers final : public FrameHandler {
     return Result::done;
   }
   bool flush_open(FlushReason) override { return false; }
-  bool flush_idle() override { return false; }
+  bool flush_idle(IdleFlush) override { return false; }
   std::int64_t due() const override { return never; }
   bool flush_due(std::int64_t) override { return false; }
   std::uint16_t signature() const override { return 1; }

@@ -139,7 +139,7 @@ class Folds final : private am::FrameHandler {
   // am::FrameHandler: what waits is an open buffer, which is looked at when these are flushed
   Result handle(const Arrival& arrival, std::uint32_t& next) override;
   bool flush_open(am::FlushReason) override { return resume_free(); }
-  bool flush_idle() override { return resume_free(); }
+  bool flush_idle(am::IdleFlush) override { return resume_free(); }
   bool flush_scope(am::ScopeId, am::FlushReason) override { return resume_free(); }
   std::int64_t due() const override { return none_waits() ? am::never : looked_ns_ + look_again_ns; }
   bool flush_due(std::int64_t now) override;
