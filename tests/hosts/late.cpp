@@ -1,5 +1,6 @@
-/// late MS: PE 2 of 4, which has another below it in the tree, gives its part to reductions and computes for so long each
-/// time, without calling the library. Says whether PE 0 has the sums while it does, and what the helper thread takes.
+/// late MS: PE 2 of 4, which has another below it in the tree, gives its part to reductions and computes for so long
+/// each time, without calling the library. Says whether PE 0 has the sums while it does, and what the helper thread
+/// takes.
 #include <time.h>
 
 #include <algorithm>
@@ -70,9 +71,11 @@ int main(int argc, char** argv) {
     const auto shares = headway::gather(pe, helper_share, 0).get();
     if (pe.id() == 0) {
       std::ranges::sort(waited_ns);
-      std::printf("%zu of %zu sums before PE %zu had computed for %lld ms, after %.3f ms (median); its helper: %.3f %% of a core\n",
-                  before, rounds, late, static_cast<long long>(compute_ns / 1'000'000),
-                  double(waited_ns[rounds / 2]) * 1e-6, shares[late] * 100);
+      std::printf(
+          "%zu of %zu sums before PE %zu had computed for %lld ms, after %.3f ms (median); its helper: %.3f %% of a "
+          "core\n",
+          before, rounds, late, static_cast<long long>(compute_ns / 1'000'000), double(waited_ns[rounds / 2]) * 1e-6,
+          shares[late] * 100);
     }
     return good ? 0 : 1;
   });

@@ -136,9 +136,9 @@ TEST(FoldCellInterleavings, who_comes_and_who_passes_do_not_miss_each_other) {
   expect_no_violation("fold cell: 1 passes, 2 come", {}, crossing(3));
 }
 
-/// A host's own part and those of two hosts below it, lap after lap: whoever completes a lap reads all, and ends it. Those
-/// below go on when they hear of the end, the second one by a host that is ahead of this one, so that a part of the next
-/// lap comes before this one is over.
+/// A host's own part and those of two hosts below it, lap after lap: whoever completes a lap reads all, and ends it.
+/// Those below go on when they hear of the end, the second one by a host that is ahead of this one, so that a part of
+/// the next lap comes before this one is over.
 class PartsOfLaps : public explore::Program {
  public:
   static constexpr unsigned parts = 3, laps_max = 3;
@@ -220,9 +220,8 @@ TEST(FoldCellInterleavingsLong, more_laps_of_parts) {
 // --- planted bugs
 
 TEST(PlantedInFoldCell, a_part_comes_relaxed) {
-  expect_found("host parts: comes relaxed", "while it may be", {}, parts_of_laps(1, [](PartsOfLaps& program) {
-                 program.words_[0].plant_exchanges(relaxed);
-               }));
+  expect_found("host parts: comes relaxed", "while it may be", {},
+               parts_of_laps(1, [](PartsOfLaps& program) { program.words_[0].plant_exchanges(relaxed); }));
 }
 
 TEST(PlantedInFoldCell, who_comes_counts_relaxed) {

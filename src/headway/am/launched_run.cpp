@@ -207,10 +207,11 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
     }
     process = group.last;
   }
+  if (simulated_) return;
   const std::uint64_t pool_bytes = segment_->header().pool_bytes;
   std::vector<std::uint64_t> pools(processes_);
   check(wire_.functions->exchange(wire_.wire, &pool_bytes, sizeof pool_bytes, pools.data()), "exchange");
-  have_pools_ = !simulated_ && *std::ranges::min_element(pools) >= wire::pool_bytes_min;
+  have_pools_ = *std::ranges::min_element(pools) >= wire::pool_bytes_min;
 }
 
 std::unique_ptr<local::Segment> LaunchedRun::make_segment(HostGroup group) const {

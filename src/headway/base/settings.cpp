@@ -19,13 +19,13 @@ extern char** environ;
 namespace headway {
 namespace {
 
-constexpr std::array variables = {
-    "HEADWAY_PES",          "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT", "HEADWAY_SHARE",
-    "HEADWAY_BUDGET",       "HEADWAY_SPILL",           "HEADWAY_BIND",      "HEADWAY_STALL",
-    "HEADWAY_SEED",         "HEADWAY_SIM",             "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
-    "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",   "HEADWAY_DELAY_COST",
-    "HEADWAY_COMM_THREAD",  "HEADWAY_TRANSFER",        "HEADWAY_CHECK",
-    "HEADWAY_COLLECTIVES",  "HEADWAY_PROGRESS"};
+constexpr std::array variables = {"HEADWAY_PES",        "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
+                                  "HEADWAY_SHARE",      "HEADWAY_BUDGET",          "HEADWAY_SPILL",
+                                  "HEADWAY_BIND",       "HEADWAY_STALL",           "HEADWAY_SEED",
+                                  "HEADWAY_SIM",        "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
+                                  "HEADWAY_THRESHOLD",  "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
+                                  "HEADWAY_DELAY_COST", "HEADWAY_COMM_THREAD",     "HEADWAY_TRANSFER",
+                                  "HEADWAY_CHECK",      "HEADWAY_COLLECTIVES",     "HEADWAY_PROGRESS"};
 
 constexpr const char* transports =
     has_simulation
@@ -271,9 +271,7 @@ Settings Settings::from_environment(Launchers launchers) {
     if (*text != "polling" && *text != "helper" && *text != "both") {
       refuse("HEADWAY_PROGRESS", *text, "polling, helper or both");
     }
-    settings.progress = *text == "polling"  ? Progress::polling
-                        : *text == "helper" ? Progress::helper
-                                            : Progress::both;
+    settings.progress = *text == "polling" ? Progress::polling : *text == "helper" ? Progress::helper : Progress::both;
     if (settings.communication_thread && settings.progress != Progress::polling) {
       refuse("HEADWAY_PROGRESS", *text, "polling where HEADWAY_COMM_THREAD=on moves frames always");
     }

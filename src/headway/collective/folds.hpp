@@ -148,8 +148,8 @@ class Folds final : private am::FrameHandler {
   bool ready() const override { return true; }
 
   am::Engine* engine_;
-  std::size_t first_pe_, own_;    // of this host, and this PE's number there
-  std::vector<FoldArea*> areas_;  // by PE of this host
+  std::size_t first_pe_, own_;        // of this host, and this PE's number there
+  std::vector<FoldArea*> areas_;      // by PE of this host
   std::shared_ptr<HostFolds> hosts_;  // nullptr: there is one
   Resume resume_;
   std::uint16_t handler_;

@@ -128,9 +128,8 @@ void HostFolds::go_on(const Said& said, std::uint32_t below, Bytes own) {
         fold(memory, content(said.fold, unsigned(std::countr_zero(left)), own.size()).data(), own.size());
       }
     } catch (const std::exception& error) {
-      throw InvalidFrame(
-          fmt::format("{} on PE {} threw: {}", Operation::describe(said.what, said.count, said.root), said.pe,
-                      error.what()));
+      throw InvalidFrame(fmt::format("{} on PE {} threw: {}", Operation::describe(said.what, said.count, said.root),
+                                     said.pe, error.what()));
     }
     result = {memory, own.size()};
   }
@@ -225,11 +224,10 @@ void HostFolds::differ(const Said& here, const Said& there) const {
 }
 
 void HostFolds::differ_late(const Said& there) const {
-  throw InvalidFrame(
-      fmt::format("as collective number {} of all PEs, PE {} has called another one, and PE {} {}: the members of a team "
-                  "call the same ones in the same order",
-                  there.number, hosts_.firsts[hosts_.own], there.pe,
-                  Operation::describe(there.what, there.count, there.root)));
+  throw InvalidFrame(fmt::format(
+      "as collective number {} of all PEs, PE {} has called another one, and PE {} {}: the members of a team "
+      "call the same ones in the same order",
+      there.number, hosts_.firsts[hosts_.own], there.pe, Operation::describe(there.what, there.count, there.root)));
 }
 
 void HostFolds::add_missing(std::uint64_t fold, std::uint32_t root, std::vector<std::uint32_t>& pes) const {

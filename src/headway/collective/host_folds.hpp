@@ -31,8 +31,8 @@ struct Hosts {
 ///     down:  over, with the result where all need it: shown in the cell, which is free then, and passed on
 ///
 /// The tree is binomial, over hosts, from that of the root. A host sends for call f + fold_cells only when f is over
-/// there; where it is not yet over above, all hosts have come to it, so f - fold_cells is: what comes up finds the place of
-/// even or of odd laps free.
+/// there; where it is not yet over above, all hosts have come to it, so f - fold_cells is: what comes up finds the
+/// place of even or of odd laps free.
 class HostFolds {
  public:
   /// What hosts need to agree on of a call, and who says it.

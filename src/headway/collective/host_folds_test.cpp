@@ -61,9 +61,9 @@ class Network {
       memory_.push_back(std::make_unique<Memory>());
       parts_.emplace_back(HostFolds::area_bytes(hosts) / sizeof(FoldSlot));
       posts_.push_back(std::make_unique<Post>(mutex_, letters_, host));
-      ends_.push_back(std::make_unique<HostFolds>(places, *posts_[host], std::vector<FoldArea*>{&memory_[host]->area},
-                                                  std::vector<std::byte*>{
-                                                      reinterpret_cast<std::byte*>(parts_[host].data())}));
+      ends_.push_back(
+          std::make_unique<HostFolds>(places, *posts_[host], std::vector<FoldArea*>{&memory_[host]->area},
+                                      std::vector<std::byte*>{reinterpret_cast<std::byte*>(parts_[host].data())}));
     }
   }
 
@@ -81,7 +81,8 @@ class Network {
     return true;
   }
 
-  /// The host's only PE: looks at what is over, and makes its next call if that has its cell. By one thread of each host.
+  /// The host's only PE: looks at what is over, and makes its next call if that has its cell. By one thread of each
+  /// host.
   bool call(std::size_t host) {
     HostFolds& end = *ends_[host];
     bool any = false;

@@ -61,8 +61,8 @@ class Endpoint {
   /// What this PE has in common with the others of its process; nullptr if nothing.
   virtual SharedByProcess* shared_by_process() { return nullptr; }
 
-  /// Messages of its process to those of other hosts. nullptr where there are none, or where not every PE has a pool with
-  /// room for what Services are for; the same on all PEs.
+  /// Messages of its process to those of other hosts. nullptr where there are none, or where not every PE has a pool
+  /// with room for what Services are for; the same on all PEs.
   virtual Services* services() { return nullptr; }
 
   /// Claims memory for a frame of `frame_bytes` in all (frame_overhead included). Refuses when the PE's frame memory is

@@ -59,8 +59,8 @@ void CommunicationThread::help(const std::stop_token& stop, Port& port) {
     const std::int64_t now = processor_ns();
     of_one += (now - used - of_one) / 8;
     used = now;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(
-        std::clamp(helper_naps_per_look * of_one, helper_nap_ns_min, helper_nap_ns_max)));
+    std::this_thread::sleep_for(
+        std::chrono::nanoseconds(std::clamp(helper_naps_per_look * of_one, helper_nap_ns_min, helper_nap_ns_max)));
     if (const std::uint64_t polls = port.polls(); polls != seen) {
       seen = polls;
       continue;

@@ -12,8 +12,8 @@
 #include <functional>
 #include <headway/base/bytes.hpp>
 #include <headway/transport/endpoint.hpp>
-#include <headway/transport/services.hpp>
 #include <headway/transport/local/segment.hpp>
+#include <headway/transport/services.hpp>
 #include <headway/transport/wire/credit.hpp>
 #include <headway/transport/wire/message.hpp>
 #include <headway/transport/wire/receive_memory.hpp>
@@ -203,7 +203,7 @@ class Port : public Services {
   std::vector<Service> of_layers_;
   std::atomic<std::size_t> of_layers_count_{0};  // there
   std::atomic<std::uint64_t> polls_{0};
-  std::mutex taking_;                            // before mutex_
+  std::mutex taking_;  // before mutex_
   Take take_;
   std::vector<std::byte*> slots_;
   std::size_t sends_ = 0, larges_ = 0;  // that are not done
