@@ -49,9 +49,14 @@ class Operation {
   const Operation* next_;
 };
 
+/// Whether contributions can be combined without anything of a call: the operator is nothing but its type, and elements
+/// travel as they lie.
+template <class T, class Op>
+constexpr bool folds_by_type = FixedSize<T> && std::is_empty_v<Op> && std::is_trivially_copyable_v<Op>;
+
 template <class T, class Op>
 constexpr FoldBytes fold_of() {
-  if constexpr (FixedSize<T> && std::is_empty_v<Op> && std::is_trivially_copyable_v<Op>)
+  if constexpr (folds_by_type<T, Op>)
     return &fold_by_type<T, Op>;
   else
     return nullptr;

@@ -105,10 +105,6 @@ constexpr std::size_t per_segment = FixedSize<T> ? Codec<T>::per_segment : unseg
 template <class T>
 constexpr std::size_t element_bytes = FixedSize<T> ? sizeof(T) : 0;
 
-/// Whether others may fold it without anything of the call: Operation::fold().
-template <class T, class Op>
-constexpr bool by_type = fold_of<T, Op>() != nullptr;
-
 template <class Given>
 std::vector<Element<Given>> copy_of(const Given& given) {
   if constexpr (is_span<Given>)
@@ -136,7 +132,7 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), count_of(given), per_segment<T>,
                             root, same_count);
   if constexpr (kind == Kind::reduce && FixedSize<T>) {
-    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), by_type<T, Op>); to != nobody) {
+    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>); to != nobody) {
       using Place = std::conditional_t<is_span<Given>, OwnedVector<T>, Value<T>>;
       decltype(Place::promise) promise(team.pe());
       auto future = promise.future();
@@ -148,7 +144,7 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   const auto go = [&](auto place) {
     auto future = place.promise.future();
     all.start(all.make(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered, element_bytes<T>,
-                       by_type<T, Op>));
+                       folds_by_type<T, Op>));
     return future;
   };
   if constexpr (is_span<Given>)
@@ -167,7 +163,7 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
   Borrowed<T> place{values, Promise<>(team.pe())};
   Future<> future = place.promise.future();
   if constexpr (kind == Kind::reduce) {
-    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), by_type<T, Op>); to != nobody) {
+    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>); to != nobody) {
       all.give(call, to, std::as_bytes(values));
       place.complete(false);
       return future;
@@ -175,7 +171,7 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
   }
   all.start(
       all.make(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered, element_bytes<T>,
-               by_type<T, Op>));
+               folds_by_type<T, Op>));
   return future;
 }
 
