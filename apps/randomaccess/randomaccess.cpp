@@ -138,9 +138,17 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
     Kind kind(arguments.bytes, me);
     typename Kind::Sender& sender = updates;
     std::uint64_t a = starts(part.begin);
-    for (std::uint64_t left = part.size(); left > 0; --left) {
+    const auto next = [&a, split] {
       a = step(a);
-      kind.send(sender, split.owner(a), a);
+      return std::pair(split.owner(a), a);
+    };
+    if constexpr (std::is_same_v<Kind, ValueAlone>) {
+      sender.send_n(part.size(), next);
+    } else {  // made in the frame, not before
+      for (std::uint64_t left = part.size(); left > 0; --left) {
+        const auto [owner, value] = next();
+        kind.send(sender, owner, value);
+      }
     }
     pe.quiesce();
     return double(pe.engine().now() - begin) * 1e-9;

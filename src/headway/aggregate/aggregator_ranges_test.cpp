@@ -168,5 +168,117 @@ TEST(Ranges, for_a_destination_out_of_range_are_refused) {
   });
 }
 
+/// i to i % pes, one after the other.
+auto dealt_out(std::size_t pes, std::uint64_t& i) {
+  return [&i, pes] {
+    const std::uint64_t now = i++;
+    return std::pair(std::size_t(now % pes), now);
+  };
+}
+
+TEST(Batches, to_all_arrive_whole_and_in_order_on_every_topology) {
+  for (const std::size_t pes : {1, 2, 3, 5}) {
+    expect_run({pes, 1}, [](Pe& pe) {
+      for (const Topology topology : topologies) {
+        AggregatorOptions options = small_buffers(topology);
+        options.ordered = true;
+        Aggregator<std::uint64_t> words(pe, options);
+        std::vector<std::vector<std::uint64_t>> got(pe.size());
+        words.on([&](PeId source, std::uint64_t word) { got[source].push_back(word / pe.size()); });
+        std::uint64_t next = 0;
+        words.send_n(many * pe.size(), dealt_out(pe.size(), next));
+        words.send_n(0, dealt_out(pe.size(), next));
+        for (std::size_t to = 0; to < pe.size(); ++to) words.send(to, next++);
+        words.send_n(3 * pe.size(), dealt_out(pe.size(), next));
+        EXPECT_EQ(words.statistics().messages, (many + 4) * pe.size());
+        EXPECT_EQ(pe.quiesce(), pe.size() * pe.size() * (many + 4));
+        for (const std::vector<std::uint64_t>& one : got) expect_all(one, many + 4);
+      }
+    });
+  }
+}
+
+TEST(Batches, go_to_one_to_more_pes_than_are_kept_at_once_and_have_several_arguments) {
+  expect_run({70, 1}, [](Pe& pe) {
+    Aggregator<std::uint32_t, double> pairs(pe, small_buffers(grid(1)));
+    std::uint64_t handled = 0;
+    double sum = 0;
+    pairs.on([&](std::uint32_t i, double d) {
+      ++handled;
+      sum += i * d;
+    });
+    std::uint32_t i = 0;
+    pairs.send_n(200, [&] { return std::tuple(std::size_t(i++ % 7) * 10, i, 0.5); });
+    pe.quiesce();
+    EXPECT_EQ(handled != 0, pe.id() % 10 == 0);
+    EXPECT_EQ(sum > 0, pe.id() % 10 == 0);
+  });
+  expect_run({2, 1}, [](Pe& pe) {
+    Aggregator<std::string> texts(pe, small_buffers(grid(1)));
+    std::size_t bytes = 0;
+    texts.on([&](const std::string& text) { bytes += text.size(); });
+    std::size_t i = 0;
+    texts.send_n(100, [&] { return std::pair(1 - pe.id(), std::string(100 * i++, 'x')); });
+    pe.quiesce();
+    EXPECT_EQ(bytes, 100 * (99 * 100 / 2));
+  });
+}
+
+TEST(Batches, that_throw_have_sent_what_came_before) {
+  expect_run({2, 1}, [](Pe& pe) {
+    for (const std::uint64_t end : {std::uint64_t(0), std::uint64_t(5), std::uint64_t(190), 2 * many}) {
+      Aggregator<std::uint64_t> words(pe, small_buffers(grid(1)));
+      std::uint64_t handled = 0, sum = 0, i = 0;
+      words.on([&](std::uint64_t word) {
+        ++handled;
+        sum += word;
+      });
+      const auto next = [&] {
+        if (i == end) throw std::runtime_error("the end");
+        const std::uint64_t now = i++;
+        return std::pair(1 - pe.id(), now);
+      };
+      EXPECT_THROW(words.send_n(4 * many, next), std::runtime_error);
+      const auto astray = [&] {
+        const std::uint64_t now = i++;
+        return std::pair(now < end + 7 ? 1 - pe.id() : 2, now);
+      };
+      expect_usage_error([&] { words.send_n(4 * many, astray); }, "destination PE 2 is out of range");
+      pe.quiesce();
+      EXPECT_EQ(handled, end + 7);
+      EXPECT_EQ(sum, (end + 7) * (end + 6) / 2);
+    }
+  });
+}
+
+TEST(Batches, whose_messages_send_or_flush_are_refused) {
+  expect_run({2, 1}, [](Pe& pe) {
+    Aggregator<std::uint64_t> words(pe, small_buffers(grid(1)));
+    std::uint64_t handled = 0, sent = 0;
+    words.on([&](std::uint64_t) { ++handled; });
+    const auto sending = [&](auto send) {
+      return [&, send] {
+        if (sent % 8 == 7) {
+          send();
+          ADD_FAILURE();
+        }
+        return std::pair(std::size_t(sent++ % 2), std::uint64_t(1));
+      };
+    };
+    for (std::size_t to = 0; to < 2; ++to) words.send(to, 0);  // opens buffers, which have room for a batch
+    const auto refused = [&](auto send) {
+      expect_usage_error([&] { words.send_n(90, sending(send)); }, "send_n()");
+      words.send(sent++ % 2, 2);
+    };
+    refused([&] { words.send(1, 99); });
+    refused([&] { (void)words.try_send(0, 99); });
+    refused([&] { words.flush(); });
+    refused([&] { words.send_range(1, numbers_to(4)); });
+    refused([&] { words.send_n(1, [] { return std::pair(0, std::uint64_t(9)); }); });
+    pe.quiesce();
+    EXPECT_EQ(handled, 2 + sent);
+  });
+}
+
 }  // namespace
 }  // namespace headway

@@ -188,6 +188,7 @@ std::string Core::description() const {
 
 void Core::check_send(std::size_t destination) const {
   if (destination >= engine_->size()) throw_destination_out_of_range(destination, engine_->size());
+  if (in_batch_) refuse_to_post_row();
   if (!ready_) throw UsageError(fmt::format("send() before on() for {}", description()));
 }
 
@@ -198,7 +199,8 @@ void Core::refuse_frame(const Arrival& arrival, const char* what) const {
 
 void Core::refuse_to_post_row() const {
   throw UsageError(
-      fmt::format("what makes the elements of a send_range() sends or waits, during it, for {}", description()));
+      fmt::format("what makes the messages of a {} sends or waits, during it, for {}",
+                               in_batch_ ? "send_n()" : "send_range()", description()));
 }
 
 // --- slots
@@ -243,6 +245,15 @@ bool Core::open_slot(std::uint32_t slot, std::size_t padded, Wait wait) {
     start_frame(slot, frame);
   }
   return true;
+}
+
+std::size_t Core::room_everywhere(std::size_t bytes) const {
+  if (fast_size_ == 0 || fast_size_ > Batch::slots_max) return 0;
+  auto room = ~std::size_t(0);
+  for (std::size_t slot = 0; slot != fast_size_ && room != 0; ++slot) {
+    room = std::min(room, std::size_t(slots_[slot].limit - slots_[slot].cursor));
+  }
+  return room / bytes;
 }
 
 bool Core::try_open_slot(std::uint32_t slot, std::size_t padded) {
@@ -330,7 +341,7 @@ void Core::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
 void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   Slot& s = set.slots[slot];
   ColdSlot& cold = set.cold[slot];
-  if (cold.in_row) refuse_to_post_row();
+  if (cold.in_row || in_batch_) refuse_to_post_row();
   const std::size_t tail = tail_bytes(set, slot);
   const auto payload_bytes = std::size_t(s.cursor - cold.frame.frame->payload());
   const std::size_t count = messages_in(set, slot);

@@ -119,6 +119,7 @@ class Core : public am::FrameHandler {
   Gathering* gatherings_ = nullptr;  // likewise
   std::size_t routed_size_ = 0;  // the number of PEs if messages are buffered on a route, else 0
   std::size_t direct_size_ = 0;  // the number of PEs if each message goes by itself and by value, else 0
+  bool in_batch_ = false;        // a Batch writes
   std::size_t alone_from_ = 0;   // messages of this length and more travel by themselves
 
   am::Engine& engine() const { return *engine_; }
@@ -146,6 +147,28 @@ class Core : public am::FrameHandler {
   bool is_empty(std::uint32_t slot) const { return messages_in(*current_, slot) == 0; }
   /// Of an open slot of messages of fixed size without entries.
   Row begin_row(std::uint32_t slot) { return Row(slots_[slot], current_->cold[slot]); }
+  /// While a Batch is written nothing else is sent, and nothing posted.
+  class BatchUnderWay {
+   public:
+    explicit BatchUnderWay(Core& core) : core_(core), fast_size_(core.fast_size_), routed_size_(core.routed_size_) {
+      core.fast_size_ = core.routed_size_ = 0;  // leads send() to check_send()
+      core.in_batch_ = true;
+    }
+    BatchUnderWay(const BatchUnderWay&) = delete;
+    BatchUnderWay& operator=(const BatchUnderWay&) = delete;
+    ~BatchUnderWay() {
+      core_.fast_size_ = fast_size_;
+      core_.routed_size_ = routed_size_;
+      core_.in_batch_ = false;
+    }
+
+   private:
+    Core& core_;
+    const std::size_t fast_size_, routed_size_;
+  };
+  /// How many messages of so many bytes find room, whichever slots they go to. 0 where no Batch can be
+  /// written.
+  std::size_t room_everywhere(std::size_t bytes) const;
   bool has_open() const { return open_bytes_ != 0 || merger_ != nullptr; }
   /// After posting a buffer from the main program: let handlers run.
   void after_post() { poll_some(); }

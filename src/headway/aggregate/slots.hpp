@@ -66,6 +66,28 @@ class Row {
   ColdSlot& cold_;
 };
 
+/// Keeps the cursors of all slots of a route of one hop, few ones, while messages of fixed size are written to whichever,
+/// without a look at its end: there is room for all.
+class Batch {
+ public:
+  static constexpr std::size_t slots_max = 64;
+
+  Batch(Slot* slots, std::size_t count) : size(count), slots_(slots) {
+    for (std::size_t slot = 0; slot != size; ++slot) cursors[slot] = slots[slot].cursor;
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+  ~Batch() {
+    for (std::size_t slot = 0; slot != size; ++slot) slots_[slot].cursor = cursors[slot];
+  }
+
+  std::byte* cursors[slots_max];
+  const std::size_t size;
+
+ private:
+  Slot* slots_;
+};
+
 /// All slots of a route, for the messages of one scope.
 struct SlotSet {
   am::ScopeId scope = am::root_scope;

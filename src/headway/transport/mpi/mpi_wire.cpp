@@ -18,6 +18,7 @@ namespace {
 
 constexpr int tag_of_channel[] = {1, 2};
 constexpr std::size_t sends_looked_at_max = 16;
+constexpr const char* eager_bytes_wanted = "263168";  // a posted receive of 256 KiB, and 1 KiB for the library's header
 constexpr unsigned yields_before_sleep = 64;
 constexpr useconds_t sleep_us = 100;
 
@@ -81,6 +82,13 @@ void finalize() {
   if (finalized == 0) MPI_Finalize();
 }
 
+/// Before MPI begins: Open MPI's TCP would ask for room above 64 KiB. What the user has set, here or with mpirun, stays.
+void raise_eager_bytes() {
+#ifdef OPEN_MPI
+  setenv("OMPI_MCA_btl_tcp_eager_limit", eager_bytes_wanted, 0);
+#endif
+}
+
 int begin(headway_wire* wire) {
   int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE;
   MPI_Initialized(&initialized);
@@ -90,6 +98,7 @@ int begin(headway_wire* wire) {
     return -1;
   }
   if (initialized == 0) {
+    raise_eager_bytes();
     TRY(MPI_Init_thread, nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
     std::atexit(finalize);
   } else {
