@@ -134,9 +134,9 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   if constexpr (kind == Kind::reduce && FixedSize<T>) {
     if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>); to != nobody) {
       using Place = std::conditional_t<is_span<Given>, OwnedVector<T>, Value<T>>;
+      all.give(call, to, bytes_of(given));  // first: another waits for it
       decltype(Place::promise) promise(team.pe());
       auto future = promise.future();
-      all.give(call, to, bytes_of(given));
       Place::complete_without(promise);
       return future;
     }
@@ -160,15 +160,17 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
   all.make_room();
   Call call =
       all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), values.size(), per_segment<T>, root);
-  Borrowed<T> place{values, Promise<>(team.pe())};
-  Future<> future = place.promise.future();
   if constexpr (kind == Kind::reduce) {
     if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>); to != nobody) {
       all.give(call, to, std::as_bytes(values));
-      place.complete(false);
+      Promise<> promise(team.pe());
+      Future<> future = promise.future();
+      promise.set();
       return future;
     }
   }
+  Borrowed<T> place{values, Promise<>(team.pe())};
+  Future<> future = place.promise.future();
   all.start(
       all.make(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered, element_bytes<T>,
                folds_by_type<T, Op>));

@@ -1,5 +1,6 @@
 // The wire over MPI: one source, compiled once for each MPI that the build finds. It uses what MPI 3.0 has, from one
 // thread at a time, on a communicator of its own, so that it is apart from the user's calls.
+#include <headway/transport/wire/ucx_defaults.hpp>
 #include <headway/transport/wire/wire.h>
 #include <mpi.h>
 #include <sched.h>
@@ -18,7 +19,9 @@ namespace {
 
 constexpr int tag_of_channel[] = {1, 2};
 constexpr std::size_t sends_looked_at_max = 16;
+#ifdef OPEN_MPI
 constexpr const char* eager_bytes_wanted = "263168";  // a posted receive of 256 KiB, and 1 KiB for the library's header
+#endif
 constexpr unsigned yields_before_sleep = 64;
 constexpr useconds_t sleep_us = 100;
 
@@ -82,10 +85,13 @@ void finalize() {
   if (finalized == 0) MPI_Finalize();
 }
 
-/// Before MPI begins: Open MPI's TCP would ask for room above 64 KiB. What the user has set, here or with mpirun, stays.
+/// Before MPI begins: frames are not to ask their receiver for room, as Open MPI's TCP and UCX below MPICH would have them
+/// do above 64 KiB and less. What the user has set, here or with mpirun, stays.
 void raise_eager_bytes() {
-#ifdef OPEN_MPI
+#if defined(OPEN_MPI)
   setenv("OMPI_MCA_btl_tcp_eager_limit", eager_bytes_wanted, 0);
+#elif !defined(HEADWAY_SMPI)
+  if (!headway::wire::has_fetching_devices()) setenv("UCX_RNDV_THRESH", headway::wire::ucx_eager_bytes, 0);
 #endif
 }
 

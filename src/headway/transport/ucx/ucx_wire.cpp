@@ -1,6 +1,7 @@
 // The wire over UCX: messages with tags, which carry the channel and the sender, and memory that others put to and get
 // from. Processes meet by what start is given, and UCX takes the fastest way that it has between each two. Any thread
 // may call it, one at a time.
+#include <headway/transport/wire/ucx_defaults.hpp>
 #include <headway/transport/wire/wire.h>
 #include <ucp/api/ucp.h>
 #include <unistd.h>
@@ -11,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <list>
 #include <memory>
 #include <string>
@@ -30,16 +30,6 @@ constexpr std::uint32_t sender_of(ucp_tag_t tag) { return std::uint32_t(tag); }
 
 // What UCX moves in one call of progress, lest a flood keep the PE from its handlers.
 constexpr int steps_max = 32;
-
-// UCX asks the receiver for room beyond some kilobytes, which takes half of the speed over TCP; here there is room, since
-// receives are kept posted. It is right to ask where a device then fetches the message by itself.
-constexpr const char* eager_bytes = "512K";
-
-bool has_fetching_devices() {
-  std::error_code error;
-  const std::filesystem::directory_iterator devices("/sys/class/infiniband", error);
-  return !error && devices != std::filesystem::directory_iterator();
-}
 
 constexpr const char* tag_send = "ucp_tag_send_nbx";
 
@@ -165,8 +155,8 @@ int start_context(headway_wire& wire) {
   params.estimated_num_eps = wire.meeting.processes;
   ucp_config_t* config = nullptr;
   if (const auto status = ucp_config_read(nullptr, nullptr, &config)) return fail(wire, "ucp_config_read", status);
-  if (!has_fetching_devices() && std::getenv("UCX_RNDV_THRESH") == nullptr) {
-    ucp_config_modify(config, "RNDV_THRESH", eager_bytes);
+  if (!headway::wire::has_fetching_devices() && std::getenv("UCX_RNDV_THRESH") == nullptr) {
+    ucp_config_modify(config, "RNDV_THRESH", headway::wire::ucx_eager_bytes);
   }
   const auto started = ucp_init(&params, config, &wire.context);
   ucp_config_release(config);
