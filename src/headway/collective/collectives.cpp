@@ -115,6 +115,26 @@ void Collectives::give(const Call& call, std::uint32_t rank, Bytes bytes) {
   });
 }
 
+bool Collectives::give_in_cell(const Call& call, std::size_t element_bytes, FoldBytes fold, Bytes bytes) {
+  const TeamState& team = *call.team;
+  if (!folds_ || call.team != world_ || team.rank == call.root || fold == nullptr || !early_.empty() || folds_->has_hosts() ||
+      !folds_->takes(Kind::reduce, call, element_bytes, true) || !folds_->next_may_come()) {
+    return false;
+  }
+  begin_call(call, [&] {
+    const std::uint64_t number = folds_->begin();
+    folds_->write(number, call, bytes);
+    if (const auto other = folds_->passed(number, call)) differ(call, other->rank, *other);
+    if (!folds_->come(number)) return;
+    if (const auto other = folds_->other_than(number, call)) differ(call, other->rank, *other);
+    const Bytes result = folds_->fold(number, bytes.size(), fold);
+    folds_->end(number);
+    carry(team.pe_of(call.root), note_of(call, Word::down, 0), result);
+    post();
+  });
+  return true;
+}
+
 /// One that goes no way of cells finds those that have come to one instead.
 void Collectives::look_for_others(const Call& call) {
   if (!folds_ || call.team != world_) return;

@@ -57,6 +57,10 @@ class Collectives final : public am::Extension, private Carrier {
   std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes, bool by_type) const;
   /// start() of such a call, which needs no descriptor.
   void give(const Call& call, std::uint32_t rank, Bytes bytes);
+  /// start() of a reduction that meets in a cell, on one host, for a member that is not the root: it comes to the cell and
+  /// is through with the call, and needs no descriptor. False, and nothing has been done, where it is no such call or must
+  /// wait for the cell.
+  bool give_in_cell(const Call& call, std::size_t element_bytes, FoldBytes fold, Bytes bytes);
 
   /// How many are under way here.
   std::size_t size() const { return descriptors_.size(); }

@@ -152,12 +152,20 @@ std::optional<Note> Folds::other_than(std::uint64_t fold, const Call& call) cons
 }
 
 Bytes Folds::fold(std::uint64_t fold, std::size_t bytes, const Values& values) {
+  return fold_by(fold, bytes, [&](std::byte* running, const std::byte* other) {
+    values.fold_bytes({running, bytes}, {other, bytes});
+  });
+}
+
+Bytes Folds::fold(std::uint64_t fold, std::size_t bytes, FoldBytes op) {
+  return fold_by(fold, bytes, [&](std::byte* running, const std::byte* other) { op(running, other, bytes); });
+}
+
+template <class Combine>
+Bytes Folds::fold_by(std::uint64_t fold, std::size_t bytes, Combine combine) {
   if (bytes == 0) return {};
   scratch_.resize(bytes * std::bit_width(areas_.size() - 1));  // for each level of the tree that has children
   const auto given = [&](std::size_t pe) -> const std::byte* { return content(pe, fold, bytes); };
-  const auto combine = [&](std::byte* running, const std::byte* other) {
-    values.fold_bytes({running, bytes}, {other, bytes});
-  };
   return {fold_subtree(0, areas_.size(), bytes, given, combine, scratch_.data()), bytes};
 }
 

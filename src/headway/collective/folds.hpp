@@ -37,6 +37,7 @@ class Folds final : private am::FrameHandler {
   std::uint64_t begin();
   /// Whether it may come to its cell now.
   bool may_come(std::uint64_t fold) const { return deferred_.empty() && resumed_ == 0 && has_place(fold); }
+  bool next_may_come() const { return may_come(begun_); }
   /// If not: it will be resumed. Counts `bytes` of memory.
   void defer(std::uint64_t fold, std::uint32_t number, std::size_t bytes);
   /// What this PE gives, before it comes.
@@ -58,6 +59,7 @@ class Folds final : private am::FrameHandler {
   /// All contributions of `bytes`, combined in the order of PEs, with the brackets of the binomial tree. Valid until
   /// the next call.
   Bytes fold(std::uint64_t fold, std::size_t bytes, const Values& values);
+  Bytes fold(std::uint64_t fold, std::size_t bytes, FoldBytes op);
   /// All has been read: the cell is free.
   void end(std::uint64_t fold) { cell(fold).end(lap_of(fold)); }
 
@@ -108,6 +110,9 @@ class Folds final : private am::FrameHandler {
     am::ScopeId epoch;
     std::uint8_t tag;  // of the epoch when it was called
   };
+
+  template <class Combine>
+  Bytes fold_by(std::uint64_t fold, std::size_t bytes, Combine combine);
 
   Folds(Pe& pe, std::size_t first_pe, std::vector<FoldArea*> areas, Resume resume);
   static std::unique_ptr<Folds> make_here(Pe& pe, Resume resume);

@@ -122,6 +122,16 @@ Bytes bytes_of(const Given& given) {
     return std::as_bytes(std::span(&given, 1));
 }
 
+/// Whether this PE is through with a reduction once it has given its part, which it has then.
+template <class T, class Op>
+bool gives_at_once(Collectives& all, const Call& call, bool ordered, Bytes bytes) {
+  if (all.give_in_cell(call, sizeof(T), fold_of<T, Op>(), bytes)) return true;
+  const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>);
+  if (to == nobody) return false;
+  all.give(call, to, bytes);
+  return true;
+}
+
 /// Starts what goes along a tree. `Value` is the place of a single value.
 template <Kind kind, template <class> class Value, class Given, class Op>
 auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root, bool ordered) {
@@ -132,9 +142,8 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), count_of(given), per_segment<T>,
                             root, same_count);
   if constexpr (kind == Kind::reduce && FixedSize<T>) {
-    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>); to != nobody) {
+    if (gives_at_once<T, Op>(all, call, ordered, bytes_of(given))) {  // first: another waits for it
       using Place = std::conditional_t<is_span<Given>, OwnedVector<T>, Value<T>>;
-      all.give(call, to, bytes_of(given));  // first: another waits for it
       decltype(Place::promise) promise(team.pe());
       auto future = promise.future();
       Place::complete_without(promise);
@@ -161,8 +170,7 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
   Call call =
       all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), values.size(), per_segment<T>, root);
   if constexpr (kind == Kind::reduce) {
-    if (const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>); to != nobody) {
-      all.give(call, to, std::as_bytes(values));
+    if (gives_at_once<T, Op>(all, call, ordered, std::as_bytes(values))) {
       Promise<> promise(team.pe());
       Future<> future = promise.future();
       promise.set();

@@ -15,8 +15,8 @@ constexpr std::chrono::microseconds nap_min(10), nap_max(100);
 // A nap takes some microseconds of a processor, one with a look behind it up to ten times as many, by the wire and the
 // machine: a helper sleeps so many times as long as the one before has taken. But who computes for 10 ms has been helped
 // by then.
-constexpr std::int64_t helper_naps_per_look = 200;
-constexpr std::int64_t helper_nap_ns_min = 1'000'000, helper_nap_ns_max = 4'000'000;
+constexpr std::int64_t helper_naps_per_look = 300;
+constexpr std::int64_t helper_nap_ns_min = 2'000'000, helper_nap_ns_max = 4'000'000;
 constexpr unsigned helper_looks_max = 64;
 
 std::int64_t processor_ns() {
