@@ -12,11 +12,11 @@ namespace {
 // What is under way goes on within microseconds; a look costs about one.
 constexpr unsigned eager_rounds = 1000;
 constexpr std::chrono::microseconds nap_min(10), nap_max(100);
-// A nap takes some microseconds of a processor, one with a look behind it up to ten times as many, by the wire and the
-// machine: a helper sleeps so many times as long as the one before has taken. But who computes for 10 ms has been helped
-// by then.
+// A nap takes some microseconds of a processor, one with a look behind it twice as many, and ten times where something is
+// there: a helper sleeps so many times as long as it has just taken. So it takes next to nothing where there is nothing to
+// do, and who computes for 10 ms has been helped by then.
 constexpr std::int64_t helper_naps_per_look = 300;
-constexpr std::int64_t helper_nap_ns_min = 2'000'000, helper_nap_ns_max = 4'000'000;
+constexpr std::int64_t helper_nap_ns_min = 3'000'000, helper_nap_ns_max = 6'500'000;
 constexpr unsigned helper_looks_max = 64;
 
 std::int64_t processor_ns() {
@@ -57,20 +57,17 @@ CommunicationThread::CommunicationThread(Port& port, Role role) {
 
 void CommunicationThread::help(const std::stop_token& stop, Port& port) {
   std::int64_t used = processor_ns();
-  std::int64_t of_nap = 0, of_look = 0;  // a nap and what follows it takes so much of a processor, on the average
-  bool looked = false;
   for (std::uint64_t seen = port.polls(); !stop.stop_requested();) {
     const std::int64_t now = processor_ns();
-    std::int64_t& of_one = looked ? of_look : of_nap;
-    of_one += (now - used - of_one) / 8;
+    const std::int64_t nap = std::clamp(helper_naps_per_look * (now - used), helper_nap_ns_min, helper_nap_ns_max);
     used = now;
-    std::this_thread::sleep_for(
-        std::chrono::nanoseconds(std::clamp(helper_naps_per_look * of_one, helper_nap_ns_min, helper_nap_ns_max)));
-    const std::uint64_t polls = port.polls();
-    looked = polls == seen;
-    seen = polls;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
+    if (const std::uint64_t polls = port.polls(); polls != seen) {
+      seen = polls;
+      continue;
+    }
     // What has come may wait for more of the same.
-    for (unsigned looks = 0; looked && looks < helper_looks_max && port.help(); ++looks) continue;
+    for (unsigned looks = 0; looks < helper_looks_max && port.help(); ++looks) continue;
   }
 }
 

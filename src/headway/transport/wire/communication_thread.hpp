@@ -14,7 +14,7 @@ namespace headway::wire {
 class CommunicationThread {
  public:
   /// `drives`: moves frames always; `helps`: sleeps, and moves them, and what Services take, only while no PE of the
-  /// process does: it looks every 2 to 4 ms, for less than one percent of a core. What PEs move themselves it does not touch.
+  /// process does: it looks every 3 to 7 ms, for one percent of a core at most, about. What PEs move themselves it does not touch.
   enum class Role { drives, helps };
 
   CommunicationThread(Port& port, Role role);
