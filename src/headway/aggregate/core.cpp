@@ -198,8 +198,7 @@ void Core::refuse_frame(const Arrival& arrival, const char* what) const {
 }
 
 void Core::refuse_to_post_row() const {
-  throw UsageError(
-      fmt::format("what makes the messages of a {} sends or waits, during it, for {}",
+  throw UsageError(fmt::format("what makes the messages of a {} sends or waits, during it, for {}",
                                in_batch_ ? "send_n()" : "send_range()", description()));
 }
 

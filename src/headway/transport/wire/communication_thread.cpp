@@ -14,7 +14,7 @@ constexpr unsigned eager_rounds = 1000;
 constexpr std::chrono::microseconds nap_min(10), nap_max(100);
 // A nap takes some microseconds of a processor, one with a look behind it twice as many, and ten times where something is
 // there: a helper sleeps so many times as long as it has just taken. So it takes next to nothing where there is nothing to
-// do, and who computes for 10 ms has been helped by then.
+// do, and who computes for 10 ms has mostly been helped by then.
 constexpr std::int64_t helper_naps_per_look = 300;
 constexpr std::int64_t helper_nap_ns_min = 3'000'000, helper_nap_ns_max = 6'500'000;
 constexpr unsigned helper_looks_max = 64;
