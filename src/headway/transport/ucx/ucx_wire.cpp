@@ -15,7 +15,6 @@
 #include <list>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 #include <vector>
