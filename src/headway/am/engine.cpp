@@ -61,6 +61,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     answer += mine.handler ? mine.handler->description() : mine.description;
     send_control(source, control_description_, std::as_bytes(std::span(answer)));
   });
+  fiber_local = this;
   for (const MakeExtension make : extension_makers()) extensions_.push_back(make(pe_));
   for (const auto& extension : extensions_) extension->begin();
   if (options_.reporter != nullptr) *options_.reporter = [this] { return report(); };
@@ -69,7 +70,10 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
 Engine::~Engine() {
   for (const auto& extension : extensions_) extension->end();
   if (options_.reporter != nullptr) *options_.reporter = nullptr;
+  if (fiber_local == this) fiber_local = nullptr;
 }
+
+void Engine::throw_not_here() { throw UsageError("this thread is no PE, or its run is over"); }
 
 // --- progress
 

@@ -12,6 +12,7 @@
 #include <headway/am/pe.hpp>
 #include <headway/am/scopes.hpp>
 #include <headway/am/stall_page.hpp>
+#include <headway/base/fiber.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/endpoint.hpp>
@@ -135,6 +136,13 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
+
+  /// The one of this thread, or fiber. UsageError where there is none.
+  static Engine& here() {
+    if (fiber_local == nullptr) [[unlikely]]
+      throw_not_here();
+    return *static_cast<Engine*>(fiber_local);
+  }
 
   std::size_t id() const { return pe_.id(); }
   std::size_t size() const { return pe_.size(); }
@@ -326,6 +334,7 @@ class Engine {
     std::function<void()> run;
   };
 
+  [[noreturn]] static void throw_not_here();
   bool progress_round(unsigned frames_max);
   bool run_what_arrived(unsigned frames_max);
   bool flush_due();

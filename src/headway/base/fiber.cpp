@@ -83,6 +83,7 @@ struct Fiber::State {
   context::fcontext_t caller = nullptr;  // while it runs: where resume() goes on
   Fiber* resumed_by = nullptr;           // the fiber whose resume() that was, if any
   Exceptions exceptions;
+  void* local = nullptr;  // fiber_local of it, or, while it runs, of who resumed it
   bool done = false;
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack = nullptr;
@@ -150,6 +151,7 @@ void Fiber::resume() {
   State& state = *state_;
   state.resumed_by = std::exchange(running, this);
   exchange_exceptions(state.exceptions);
+  std::swap(fiber_local, state.local);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&state.caller_fake_stack, state.stack.base, state.stack.bytes);
 #endif
@@ -163,6 +165,7 @@ void Fiber::resume() {
   __sanitizer_finish_switch_fiber(state.caller_fake_stack, nullptr, nullptr);
 #endif
   exchange_exceptions(state.exceptions);
+  std::swap(fiber_local, state.local);
   running = state.resumed_by;
 }
 

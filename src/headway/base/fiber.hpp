@@ -7,6 +7,9 @@
 
 namespace headway {
 
+/// One pointer that every fiber has of its own, nullptr at first; outside of any it is the thread's.
+inline constinit thread_local void* fiber_local = nullptr;
+
 /// A stack of its own and a place in it. Runs only inside resume(), until it calls suspend() or its body returns; no
 /// two ever run at once. All calls come from one thread of the system.
 ///
