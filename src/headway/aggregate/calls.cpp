@@ -118,20 +118,30 @@ void CallAggregator::run(PeId source, Words words) {
   if (header.padding >= sizeof(std::uint64_t) || header.padding > bytes) throw FormatError("a call's padding is not valid");
   std::uint32_t missing = 0;
   if (aggregate::stub_at(header.stub).run(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing)) return;
+  waiting_[missing].push_back({source, set_aside(), std::vector<std::uint64_t>(words.begin(), words.end())});
+}
+
+am::ScopeId CallAggregator::set_aside() {
   am::Engine& engine = pe_->engine();
-  waiting_[missing].push_back({source, engine.scope(), std::vector<std::uint64_t>(words.begin(), words.end())});
   engine.count_handled(~std::uint64_t(0));  // not handled yet after all
   aggregator_.count_waiting(engine.scope(), 1);
+  return engine.scope();
+}
+
+void CallAggregator::take_up(am::ScopeId scope, std::function<void()> run) {
+  aggregator_.count_waiting(scope, -1);
+  pe_->engine().run_later(scope, [this, run = std::move(run)] {
+    pe_->engine().count_handled(1);
+    run();
+  });
 }
 
 void CallAggregator::object_made(std::uint32_t number) {
   const auto found = waiting_.find(number);
   if (found == waiting_.end()) return;
   for (Waiting& call : found->second) {
-    aggregator_.count_waiting(call.scope, -1);
     const am::ScopeId scope = call.scope;
-    pe_->engine().run_later(scope, [this, call = std::move(call)] {
-      pe_->engine().count_handled(1);
+    take_up(scope, [this, call = std::move(call)] {
       try {
         run(call.source, call.words);
       } catch (const FormatError& error) {

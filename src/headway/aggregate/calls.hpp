@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/call_function.hpp>
 #include <headway/am/task.hpp>
@@ -168,6 +169,15 @@ class CallAggregator {
   }
 
   Pe& pe() const { return *pe_; }
+
+  /// In a handler, for a layer above: the message that it handles cannot be handled yet after all. Until take_up() it
+  /// counts as one that waits for what does not exist. Returns its scope.
+  am::ScopeId set_aside();
+  /// It waits no longer here: `run` handles it, as a handler, at the next progress.
+  void take_up(am::ScopeId scope, std::function<void()> run);
+  /// It goes on waiting elsewhere, in another message (-1), or has come in one to wait here (1).
+  void count_waiting(am::ScopeId scope, int messages) { aggregator_.count_waiting(scope, messages); }
+
   void flush() { aggregator_.flush(); }
   AggregatorStatistics statistics() const { return aggregator_.statistics(); }
 
@@ -321,6 +331,12 @@ class DistObject {
 
   T& operator*() { return value_; }
   const T& operator*() const { return value_; }
+  /// That of this number on this PE; nullptr if it has not been made yet. UsageError if it was destroyed, FormatError if it
+  /// is none of a T.
+  static T* find(Pe& pe, std::uint32_t number) {
+    return static_cast<T*>(CallAggregator::find_object(pe, number, &aggregate::type_tag<T>));
+  }
+
   T* operator->() { return &value_; }
   const T* operator->() const { return &value_; }
 

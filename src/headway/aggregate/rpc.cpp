@@ -53,7 +53,7 @@ am::Hold<am::Completion> PendingCalls::take(CallNumber number, const void* type,
     throw FormatError("an answer is for no call that waits for one");
   }
   const Place& place = places_[number.place];
-  if (place.destination != source) throw FormatError("an answer comes from another PE than was called");
+  if (place.destination != any_pe && place.destination != source) throw FormatError("an answer comes from another PE than was called");
   if (type != nullptr && place.type != type) throw FormatError("an answer is of another type than was asked for");
   return take(number);
 }

@@ -32,6 +32,9 @@ struct CallNumber {
   std::uint32_t uses;
 };
 
+/// Stands for a destination that is not known: whichever PE answers.
+inline constexpr std::uint32_t any_pe = ~std::uint32_t(0);
+
 /// The calls of one PE whose answers have not come.
 class PendingCalls final : public am::Extension {
  public:
