@@ -17,4 +17,5 @@
 #include <headway/collective/scan.hpp>
 #include <headway/global/array.hpp>
 #include <headway/global/memory.hpp>
+#include <headway/object/object.hpp>
 #include <headway/rma/pooled_array.hpp>

@@ -1,0 +1,341 @@
+/// What a collection's messages run where they arrive, and what they carry.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/calls.hpp>
+#include <headway/aggregate/rpc.hpp>
+#include <headway/object/element.hpp>
+#include <headway/object/entry.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace headway {
+
+namespace object {
+
+/// Broadcasts between two looks at which of them need to be kept for elements that are on their way.
+inline constexpr std::uint32_t history_kept = 64;
+
+[[noreturn]] void throw_size_unknown();
+[[noreturn]] void throw_nothing_to_reduce();
+
+/// Who gets the answer to a call.
+struct Asker {
+  std::uint32_t pe;
+  aggregate::CallNumber number;
+};
+
+/// The target of a reduction whose result is an answer.
+template <class R>
+struct ToAsker {
+  Asker asker;
+  void operator()(Pe& pe, const R& value) const {
+    rpc_ff(pe, asker.pe, aggregate::TakeAnswer<R>(), asker.number, value);
+  }
+};
+
+/// What an element takes along, beside itself.
+struct Passport {
+  std::uint32_t version;     // how often it has moved, this time included
+  std::uint32_t broadcasts;  // that it has seen
+  std::uint32_t reductions;  // that it has given to
+  double load_s;
+};
+
+/// As what an argument reaches the collection's code.
+template <class Wire>
+using Arriving = std::conditional_t<aggregate::is_view<Wire>, Wire, const Wire&>;
+
+// --- arguments that outlive their message
+
+template <class Wire>
+struct OwnedOf {
+  using Type = Wire;
+};
+template <class E>
+struct OwnedOf<std::span<E>> {
+  using Type = std::vector<std::remove_const_t<E>>;
+};
+template <>
+struct OwnedOf<std::string_view> {
+  using Type = std::string;
+};
+template <class Wire>
+using OwnedWire = typename OwnedOf<Wire>::Type;
+
+template <class Wire>
+OwnedWire<Wire> own(const Wire& wire) {
+  if constexpr (aggregate::is_view<Wire>)
+    return OwnedWire<Wire>(wire.begin(), wire.end());
+  else
+    return wire;
+}
+template <class Wire, class Owned>
+decltype(auto) lend(const Owned& owned) {
+  if constexpr (std::is_same_v<Wire, Owned>)
+    return (owned);
+  else
+    return Wire(owned);
+}
+
+/// What was given is no longer used: for those that are told.
+template <class Given>
+void finish(Given& given) {
+  if constexpr (aggregate::is_send_buffer<std::remove_cv_t<Given>>) given.finish();
+}
+
+// --- what runs
+
+template <class T, auto method>
+struct Run {
+  template <class Address, class... Wires>
+  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, const Wires&... wires) const {
+    there->template deliver<method>(source, address, 0, wires...);
+  }
+};
+/// The same for a message that was sent on, with the version of the news that it follows.
+template <class T, auto method>
+struct Forward {
+  template <class Address, class... Wires>
+  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, std::uint32_t version,
+                  const Wires&... wires) const {
+    there->template deliver<method>(source, address, version, wires...);
+  }
+};
+template <class T, auto method>
+struct RunForAnswer {
+  template <class Address, class... Wires>
+  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, std::uint32_t version, const Asker& asker,
+                  const Wires&... wires) const {
+    there->template answer<method>(source, address, version, asker, wires...);
+  }
+};
+template <class T>
+struct Learn {
+  template <class Address>
+  void operator()(Collection<T>* there, const Address& address, std::uint32_t pe, std::uint32_t version) const {
+    there->learn(address, pe, version);
+  }
+};
+template <class T>
+struct Arrive {
+  template <class Address>
+  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, const Passport& passport,
+                  std::span<const std::byte> content) const {
+    there->arrive(source, address, passport, content);
+  }
+};
+template <class T>
+struct ArrivalKnown {
+  void operator()(Collection<T>* there, std::uint32_t broadcasts) const { there->arrival_known(broadcasts); }
+};
+template <class T>
+struct Insert {
+  template <class Key, class... Args>
+  void operator()(Collection<T>* there, const Key& key, const Args&... args) const {
+    there->insert(key, args...);
+  }
+};
+template <class T>
+struct Erase {
+  template <class Key>
+  void operator()(Pe&, PeId source, Collection<T>* there, const Key& key, std::uint32_t version) const {
+    there->erase_here(source, key, version);
+  }
+};
+template <class T, auto method>
+struct StartBroadcast {
+  template <class... Wires>
+  void operator()(Collection<T>* there, const Wires&... wires) const {
+    there->template start_broadcast<method>(wires...);
+  }
+};
+template <class T, auto method>
+struct RunBroadcast {
+  template <class... Wires>
+  void operator()(Collection<T>* there, std::uint32_t number, const Wires&... wires) const {
+    there->template take_broadcast<method>(number, wires...);
+  }
+};
+template <class T, auto method, class Op>
+struct StartReduce {
+  template <class... Wires>
+  void operator()(Collection<T>* there, const Asker& asker, const Wires&... wires) const {
+    there->template start_reduce<method, Op>(asker, wires...);
+  }
+};
+template <class T, auto method, class Op>
+struct RunReduce {
+  template <class... Wires>
+  void operator()(Collection<T>* there, std::uint32_t number, const Asker& asker, const Wires&... wires) const {
+    there->template take_reduce<method, Op>(number, asker, wires...);
+  }
+};
+
+// --- what is known of methods by number and by name
+
+template <class First, class... Rest>
+const First& first_of(const First& first, const Rest&...) {
+  return first;
+}
+template <class First, class... Rest>
+struct FirstOf {
+  using Type = std::remove_cvref_t<First>;
+};
+template <class Method>
+using FirstParameter = typename MethodTraits<Method>::template WithParameters<FirstOf>::Type;
+
+template <class E, auto then, auto... methods>
+constexpr auto then_of(const Trigger<E, then, methods...>*) {
+  return then;
+}
+
+/// The place of a method among those whose messages may wait.
+template <class T, auto method>
+std::size_t gated_index() {
+  std::size_t index = 0, found = 0;
+  for_each_gated_method<T>([&]<auto m>() {
+    if (same_method<m, method>()) found = index;
+    ++index;
+  });
+  return found;
+}
+
+/// Calls f(argument...) with a message that has waited.
+template <class... Wires, class F>
+void with_message_of(TypeList<Wires...>, const Kept& kept, F& f) {
+  using Format = aggregate::MessageFormat<Wires...>;
+  typename Format::Scratch scratch;
+  if (kept.bytes > kept.words.size() * sizeof(std::uint64_t) || kept.bytes < Format::prefix_bytes) {
+    throw FormatError("a message that waited is not as long as its arguments");
+  }
+  Format::apply(reinterpret_cast<const std::byte*>(kept.words.data()), kept.bytes, scratch, f);
+}
+template <auto method, class F>
+void with_message(const Kept& kept, F f) {
+  with_message_of(WiresOf<method>(), kept, f);
+}
+
+template <class... Entry>
+AggregatorOptions declared_options_of(const Entries<Entry...>& entries, std::size_t number) {
+  AggregatorOptions found;
+  std::size_t i = 0;
+  std::apply([&](const auto&... each) { ((found = i++ == number ? each.options : found), ...); }, entries.list);
+  return found;
+}
+template <class T>
+AggregatorOptions declared_options(std::size_t number) {
+  return declared_options_of(entries_of<T>(), number);
+}
+
+template <auto... methods>
+bool names_one_of(const entry<methods...>*, std::string_view name) {
+  return ((aggregate::pretty_name<MethodTag<methods>>() == name) || ...);
+}
+template <class... Entry>
+std::size_t entry_of_name_in(const Entries<Entry...>*, std::string_view name) {
+  std::size_t found = no_entry, i = 0;
+  ((found = names_one_of(static_cast<const Entry*>(nullptr), name) ? i : found, ++i), ...);
+  return found;
+}
+template <class T>
+std::size_t entry_of_name(std::string_view name) {
+  return entry_of_name_in(static_cast<const EntriesOf<T>*>(nullptr), name);
+}
+
+template <std::size_t i, class Entry, class F>
+void with_only_method(F& f) {
+  if constexpr (OnlyMethod<Entry>::single) f.template operator()<i, OnlyMethod<Entry>::method>();
+}
+template <class... Entry, class F, std::size_t... i>
+void for_each_typed_of(const Entries<Entry...>*, F& f, std::index_sequence<i...>) {
+  (with_only_method<i, Entry>(f), ...);
+}
+/// Calls f.operator()<entry, method>() for each entry of one method.
+template <class EntryList, class F>
+void for_each_typed(F f) {
+  for_each_typed_of(static_cast<const EntryList*>(nullptr), f,
+                    std::make_index_sequence<std::tuple_size_v<decltype(EntryList::list)>>());
+}
+
+// --- an aggregator for each entry of a class
+
+template <class Address, bool addressed, class Wires>
+struct TypedAggregator;
+template <class Address, class... Wires>
+struct TypedAggregator<Address, true, TypeList<Wires...>> {
+  using Type = Aggregator<Address, Wires...>;
+};
+template <class Address, class... Wires>
+struct TypedAggregator<Address, false, TypeList<Wires...>> {
+  using Type = std::conditional_t<sizeof...(Wires) == 0, CallAggregator, Aggregator<Wires...>>;
+};
+
+template <class Address, bool addressed, class Entry>
+struct AggregatorOf {
+  using Type = CallAggregator;
+};
+template <class Address, bool addressed, auto method>
+struct AggregatorOf<Address, addressed, entry<method>> : TypedAggregator<Address, addressed, WiresOf<method>> {};
+
+template <std::size_t i, class Aggregator>
+struct AggregatorPlace {
+  template <class OptionsOf>
+  AggregatorPlace(Pe& pe, const OptionsOf& options_of) : aggregator(pe, options_of(i)) {}
+  Aggregator aggregator;
+};
+template <class Sequence, class... Aggregator>
+struct AggregatorPlaces;
+template <std::size_t... i, class... Aggregator>
+struct AggregatorPlaces<std::index_sequence<i...>, Aggregator...> : AggregatorPlace<i, Aggregator>... {
+  template <class OptionsOf>
+  AggregatorPlaces([[maybe_unused]] Pe& pe, [[maybe_unused]] const OptionsOf& options_of)
+      : AggregatorPlace<i, Aggregator>(pe, options_of)... {}
+};
+
+/// They stay where they are made, in the order of the entries.
+template <class Address, bool with_address, class EntryList>
+class AggregatorsOf;
+template <class Address, bool with_address, class... Entry>
+class AggregatorsOf<Address, with_address, Entries<Entry...>> {
+ public:
+  static constexpr bool addressed = with_address;
+
+  /// options_of(i) gives the options of entry i.
+  template <class OptionsOf>
+  AggregatorsOf(Pe& pe, const OptionsOf& options_of) : places_(pe, options_of) {}
+
+  template <std::size_t i>
+  auto& get() {
+    return static_cast<Place<i>&>(places_).aggregator;
+  }
+  template <std::size_t i>
+  const auto& get() const {
+    return static_cast<const Place<i>&>(places_).aggregator;
+  }
+  template <class F>
+  void for_each(F f) {
+    for_each(f, std::index_sequence_for<Entry...>());
+  }
+
+ private:
+  template <std::size_t i>
+  using Place = AggregatorPlace<
+      i, std::tuple_element_t<i, std::tuple<typename AggregatorOf<Address, with_address, Entry>::Type...>>>;
+  template <class F, std::size_t... i>
+  void for_each(F& f, std::index_sequence<i...>) {
+    (f(get<i>()), ...);
+  }
+
+  AggregatorPlaces<std::index_sequence_for<Entry...>, typename AggregatorOf<Address, with_address, Entry>::Type...> places_;
+};
+
+}  // namespace object
+
+}  // namespace headway

@@ -1,0 +1,11 @@
+/// Arrays, groups and single objects whose methods are called by messages, and that move.
+#pragma once
+
+#include <headway/object/collection.hpp>
+#include <headway/object/element.hpp>
+#include <headway/object/entry.hpp>
+#include <headway/object/index.hpp>
+#include <headway/object/options.hpp>
+#include <headway/object/placement.hpp>
+#include <headway/object/proxy.hpp>
+#include <headway/object/section.hpp>

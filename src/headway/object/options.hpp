@@ -1,0 +1,39 @@
+/// What a collection may be told when it is made.
+#pragma once
+
+#include <headway/aggregate/invoke.hpp>
+#include <headway/aggregate/options.hpp>
+#include <headway/object/entry.hpp>
+#include <headway/object/placement.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headway {
+
+/// Options of a collection; all PEs give the same.
+struct CollectionOptions {
+  Placement placement = {};
+  /// For methods that the class lists in no entry, and for what the collection itself sends.
+  AggregatorOptions aggregation = {};
+  /// In the place of what the class declares, for all its entries: for programs that are told how to aggregate.
+  std::optional<AggregatorOptions> override_all = {};
+  /// Time spent in each element's methods is measured, for balance(): two looks at the clock for each message.
+  bool measure_load = false;
+  /// A dense collection is made without its elements, which restart() brings.
+  bool empty = false;
+  /// For messages to people.
+  std::string_view name = {};
+  /// Filled by set().
+  std::vector<std::pair<std::string_view, AggregatorOptions>> methods = {};
+
+  /// For the entry that lists `method`, before all other options.
+  template <auto method>
+  CollectionOptions& set(const AggregatorOptions& options) {
+    methods.emplace_back(aggregate::pretty_name<object::MethodTag<method>>(), options);
+    return *this;
+  }
+};
+
+}  // namespace headway

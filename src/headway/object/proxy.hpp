@@ -1,0 +1,155 @@
+/// Names of collections and elements that programs send messages to.
+#pragma once
+
+#include <cstdint>
+#include <headway/aggregate/calls.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/object/collection.hpp>
+#include <type_traits>
+#include <utility>
+
+namespace headway {
+
+/// One element, wherever it is. It stays on its PE; what travels is a Proxy and a name.
+template <class T>
+class ElementRef {
+ public:
+  using Address = typename Collection<T>::Address;
+  ElementRef(Collection<T>& collection, Address address) : collection_(&collection), address_(std::move(address)) {}
+
+  /// A message: runs the method there, without an answer. Arguments are as those of Aggregator; a std::vector does for a
+  /// span, and send_buffer() for one whose content is not to be copied.
+  template <auto method, class... Given>
+  inline __attribute__((always_inline)) void send(Given&&... given) const {
+    const aggregate::Kept<Address> address = address_;
+    collection_->template send_to<method>(address, std::forward<Given>(given)...);
+  }
+  /// A call: Future<R> has what the method returns, or throws, as RemoteError, what it threw; see rpc().
+  template <auto method, class... Given>
+  auto rpc(Given&&... given) const {
+    return collection_->template rpc_to<method>(address_, std::forward<Given>(given)...);
+  }
+
+  /// Of sparse arrays: makes the element, on its home.
+  template <class... Args>
+  void insert(const Args&... args) const {
+    collection_->insert_at(address_, args...);
+  }
+  /// Of sparse arrays: destroys it, when messages that arrived before have been handled.
+  void erase() const { collection_->erase_at(address_); }
+
+  Collection<T>& collection() const { return *collection_; }
+  const Address& address() const { return address_; }
+
+ private:
+  Collection<T>* collection_;
+  Address address_;
+};
+
+/// Names a collection, on every PE and in messages, members of elements and checkpoints: a number of 4 bytes. Where it is
+/// used, it stands for the collection as that PE has it. UsageError, then, before the PE has made that, and for a Proxy
+/// that was made from none.
+template <class T>
+class Proxy {
+ public:
+  Proxy() = default;
+  explicit Proxy(const Collection<T>& collection) : number_(collection.number()) {}
+
+  Collection<T>& collection() const {
+    Collection<T>** const found = DistObject<Collection<T>*>::find(am::Engine::here().pe(), number_);
+    if (found == nullptr) object::throw_no_collection(number_);
+    return **found;
+  }
+  ElementRef<T> operator[](const typename object::NamingOf<typename T::ElementNaming>::Name& name) const {
+    return collection()[name];
+  }
+  template <auto method, class... Given>
+  void broadcast(Given&&... given) const {
+    collection().template broadcast<method>(std::forward<Given>(given)...);
+  }
+  template <auto method, class... Given>
+  void send(Given&&... given) const {
+    collection().template send<method>(std::forward<Given>(given)...);
+  }
+  template <auto method, class... Given>
+  auto rpc(Given&&... given) const {
+    return collection().template rpc<method>(std::forward<Given>(given)...);
+  }
+  template <auto method, class Op, class... Given>
+  auto reduce(Op op, Given&&... given) const {
+    return collection().template reduce<method>(op, std::forward<Given>(given)...);
+  }
+
+  std::uint32_t number() const { return number_; }
+  bool operator==(const Proxy&) const = default;
+
+ private:
+  std::uint32_t number_ = ~std::uint32_t(0);
+};
+
+template <class T>
+ElementRef<T> Collection<T>::operator[](const Name& name) {
+  return ElementRef<T>(*this, address_of(name));
+}
+template <class T>
+Proxy<T> Collection<T>::proxy() const {
+  return Proxy<T>(*this);
+}
+
+template <class T, class Naming>
+Proxy<T> Element<T, Naming>::proxy() const {
+  return Proxy<T>(*state_.collection);
+}
+
+/// The same as element.send<method>(...), for code in templates.
+template <auto method, class T, class... Given>
+inline __attribute__((always_inline)) void send(const ElementRef<T>& element, Given&&... given) {
+  element.template send<method>(std::forward<Given>(given)...);
+}
+template <auto method, class T, class... Given>
+auto rpc(const ElementRef<T>& element, Given&&... given) {
+  return element.template rpc<method>(std::forward<Given>(given)...);
+}
+template <auto method, class T, class... Given>
+void broadcast(Collection<T>& collection, Given&&... given) {
+  collection.template broadcast<method>(std::forward<Given>(given)...);
+}
+
+// --- where the result of a reduction goes
+
+namespace object {
+
+template <class T, auto method>
+struct ToElement {
+  std::uint32_t collection;
+  typename NamingOf<typename T::ElementNaming>::Address address;
+  template <class V>
+  void operator()(Pe& pe, const V& value) const {
+    (*DistObject<Collection<T>*>::find(pe, collection))->template send_to<method>(address, value);
+  }
+};
+template <class T, auto method>
+struct ToAll {
+  std::uint32_t collection;
+  template <class V>
+  void operator()(Pe& pe, const V& value) const {
+    (*DistObject<Collection<T>*>::find(pe, collection))->template broadcast<method>(value);
+  }
+};
+}  // namespace object
+
+/// The target of contribute(): a method of one element, or of all of a collection, which is called with the result.
+template <auto method, class T>
+object::ToElement<T, method> to(const ElementRef<T>& element) {
+  return {element.collection().number(), element.address()};
+}
+template <auto method, class T>
+object::ToAll<T, method> to(const Proxy<T>& all) {
+  return {all.number()};
+}
+template <auto method, class T>
+object::ToAll<T, method> to(const Collection<T>& all) {
+  return {all.number()};
+}
+
+}  // namespace headway
