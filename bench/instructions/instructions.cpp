@@ -5,11 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <headway/headway.hpp>
-#include <headway/transport/local/local.hpp>
 #include <new>
 #include <string_view>
-#include <vector>
+
+#include "cases.hpp"
 
 namespace {
 std::uint64_t allocations = 0;
@@ -23,21 +22,9 @@ std::uint64_t allocations = 0;
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
+using namespace instructions;
+
 namespace {
-
-using headway::Aggregator;
-using headway::Pe;
-using Table = std::vector<std::uint64_t>;
-
-constexpr unsigned table_log2 = 12;
-constexpr std::uint64_t mask = (std::uint64_t(1) << table_log2) - 1;
-
-// The generator of HPCC RandomAccess.
-std::uint64_t next(std::uint64_t a) { return (a << 1) ^ (std::int64_t(a) < 0 ? 7 : 0); }
-
-// The destination as randomaccess computes it: the top bits of the index. `shift` is not known to the compiler, and the
-// result is always 0 here.
-std::size_t owner(std::uint64_t a, unsigned shift) { return (a & mask) >> shift; }
 
 void local_8(Table& table, std::size_t n, unsigned) {
   std::uint64_t* words = table.data();
@@ -77,14 +64,6 @@ void hand_8(Table& table, std::size_t n, unsigned shift) {
   apply(buffers[0]);
 }
 
-struct Small {
-  std::uint64_t values[4];
-};
-
-void apply_32(std::uint64_t* words, const std::uint64_t* values) {
-  words[values[0] & mask] ^= values[1] + values[2] + values[3];
-}
-
 // 32 bytes a message, as a local loop over them.
 void local_32(Table& table, std::size_t n, unsigned) {
   std::uint64_t* words = table.data();
@@ -96,15 +75,6 @@ void local_32(Table& table, std::size_t n, unsigned) {
     asm volatile("" : "+m"(payload));
     apply_32(words, payload.values);
   }
-}
-
-template <class Body>
-void on_one_pe(Body body) {
-  headway::local::Segment segment(1, 1, 1, headway::operator""_MiB(8));
-  const auto endpoint = headway::local::make_endpoint(segment, 0);
-  headway::am::Engine engine(*endpoint,
-                             {.budget_bytes = headway::operator""_MiB(8), .spill_bytes = headway::operator""_MiB(64)});
-  body(engine.pe());
 }
 
 void fixed_8(Table& table, std::size_t n, unsigned shift, headway::Topology topology) {
@@ -167,10 +137,14 @@ int main(int argc, char** argv) {
     local_32(table, n, shift);
   else if (name == "variable-32-1d")
     variable_32(table, n, shift);
+  else if (name == "fixed-32-1d")
+    fixed_32(table, n, shift);
+  else if (name == "element-32-1d")
+    element_32(table, n);
   else {
     std::fprintf(stderr,
                  "usage: headway-instructions local-8|hand-8|fixed-8-1d|fixed-8-2d|fixed-8-direct|local-32|"
-                 "variable-32-1d N\n");
+                 "variable-32-1d|fixed-32-1d|element-32-1d N\n");
     return 2;
   }
   std::uint64_t checksum = 0;
