@@ -45,6 +45,7 @@ demo: build
 check:
 	@scripts/setup check
 	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
+	@ctest --test-dir build/release -N -LE '^long$$' | scripts/hold-seconds --names
 	@$(call build_in,release)
 	@$(call test_in,release) -j $(TEST_JOBS) -LE '^long$$'
 	$(call sanitized,asan,-LE '^long$$')
