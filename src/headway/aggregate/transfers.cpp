@@ -78,9 +78,15 @@ std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique
 
 Transfers::Transfers(Pe& pe)
     : pe_(&pe),
+      host_pes_(pe.size()),
       checks_(pe.engine().transfer_settings().check),
       stages_(pe),
       mail_(new Mail{Aggregator<Note, std::span<const std::byte>>(pe, {.flush_when_idle = true, .name = "transfers"})}) {
+  const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
+  for (std::size_t host = 0; host < hosts.size() && hosts[host] <= pe.id(); ++host) {
+    host_first_ = hosts[host];
+    host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
+  }
   mail_->notes.on([this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
   });
@@ -351,7 +357,7 @@ void Transfers::send_pieces(PeId source, const Note& note) {
     throw FormatError("a get wants what lies beyond its Source");
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
-    const std::uint64_t n = std::min<std::uint64_t>(piece_bytes, note.bytes - done);
+    const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
     send_note(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
     done += n;
   }
@@ -480,7 +486,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
 void Transfers::push_more() {
   const auto next_bytes = [this](std::uint64_t number) {
     const Push& push = *pushes_.find(number);
-    return std::min<std::uint64_t>(piece_bytes, push.key.bytes - push.sent);
+    return std::min(piece_bytes(push.key.pe), push.key.bytes - push.sent);
   };
   while (const std::optional<std::uint64_t> first = pushes_to_send_.first(next_bytes)) {
     const std::uint64_t number = *first, n = next_bytes(number);

@@ -134,10 +134,17 @@ class Transfers : public am::Extension {
   struct Note;
   struct Mail;
 
-  static constexpr std::size_t piece_bytes = std::size_t(64) << 10, window_bytes = std::size_t(1) << 20;
+  /// Within a host who takes a piece copies it while the next one is made: pieces that stay in a core's cache, each just
+  /// below a frame of 16 KiB. Over a network frames are what costs.
+  static constexpr std::size_t piece_bytes_within_host = (std::size_t(16) << 10) - 512;
+  static constexpr std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
+  static constexpr std::size_t window_bytes = std::size_t(1) << 20;
   static constexpr std::size_t ask_bytes = window_bytes / 4;  // at once
   static constexpr std::size_t small_put_bytes_max = std::size_t(4) << 10;
 
+  std::uint64_t piece_bytes(std::size_t other) const {
+    return other - host_first_ < host_pes_ ? piece_bytes_within_host : piece_bytes_between_hosts;
+  }
   void take_note(PeId source, const Note& note, std::span<const std::byte> content);
   void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
   Exposure& exposure(PeId source, const Note& note, Given as);
@@ -173,6 +180,7 @@ class Transfers : public am::Extension {
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
+  std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   bool checks_;
   Stages stages_;
   NumberedTable<Exposure> exposures_;
