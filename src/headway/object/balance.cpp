@@ -27,7 +27,7 @@ void spread(std::span<ElementLoad> elements, std::size_t pes) {
   using Sum = std::pair<double, PeId>;
   std::priority_queue<Sum, std::vector<Sum>, std::greater<>> least;
   std::vector<double> sums(pes);
-  for (PeId pe = 0; pe < pes; ++pe) least.push({0, pe});
+  for (std::size_t pe = 0; pe < pes; ++pe) least.push({0, PeId(pe)});
   for (const std::size_t i : heaviest_first(elements)) {
     ElementLoad& element = elements[i];
     while (least.top().first != sums[least.top().second]) least.pop();  // of before
@@ -47,9 +47,9 @@ void relieve(std::span<ElementLoad> elements, std::size_t pes, double tolerance)
   using Sum = std::pair<double, PeId>;
   std::priority_queue<Sum, std::vector<Sum>, std::greater<>> least;
   std::vector<PeId> loaded;
-  for (PeId pe = 0; pe < pes; ++pe) {
-    least.push({sums[pe], pe});
-    if (sums[pe] > allowed) loaded.push_back(pe);
+  for (std::size_t pe = 0; pe < pes; ++pe) {
+    least.push({sums[pe], PeId(pe)});
+    if (sums[pe] > allowed) loaded.push_back(PeId(pe));
   }
   std::ranges::stable_sort(loaded, [&](PeId a, PeId b) { return sums[a] > sums[b]; });
   for (const PeId from : loaded) {
@@ -90,7 +90,7 @@ BalanceStrategy refine(double tolerance) {
 
 BalanceStrategy rotate() {
   return {"rotate", [](std::span<ElementLoad> elements, std::size_t pes) {
-            for (ElementLoad& element : elements) element.pe = (element.pe + 1) % pes;
+            for (ElementLoad& element : elements) element.pe = PeId((element.pe + 1) % pes);
           }};
 }
 
@@ -127,9 +127,9 @@ namespace object {
 Picture picture_of(const std::vector<std::vector<double>>& loads) {
   Picture picture;
   bool measured = false;
-  for (PeId pe = 0; pe < loads.size(); ++pe) {
+  for (std::size_t pe = 0; pe < loads.size(); ++pe) {
     for (const double load : loads[pe]) {
-      picture.elements.push_back({picture.elements.size(), pe, load});
+      picture.elements.push_back({picture.elements.size(), PeId(pe), load});
       measured = measured || load > 0;
     }
   }
@@ -148,7 +148,7 @@ BalanceTable table_of(std::span<const std::uint64_t> counts, std::span<const dou
   table.rows.resize(counts.size(), BalanceTable::Row{0, 0, 0, 0});
   std::size_t i = 0;
   double total = 0;
-  for (PeId pe = 0; pe < counts.size(); ++pe) {
+  for (std::size_t pe = 0; pe < counts.size(); ++pe) {
     BalanceTable::Row& row = table.rows[pe];
     row.elements_before = counts[pe];
     for (const std::size_t end = i + counts[pe]; i < end; ++i) {
