@@ -1,6 +1,7 @@
 /// Arrays, groups and single objects whose methods are called by messages, and that move.
 #pragma once
 
+#include <headway/object/balance.hpp>
 #include <headway/object/collection.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
