@@ -84,7 +84,7 @@ BalanceTable table_of(std::span<const std::uint64_t> counts, std::span<const dou
 /// elements, on every PE.
 template <class T>
 BalanceTable balance(Collection<T>& collection, const BalanceStrategy& strategy = greedy()) {
-  static_assert(object::NamingOf<typename T::ElementNaming>::moves, "headway: groups and single ones stay where they are");
+  static_assert(object::NamingOf<typename T::ElementNaming>::moves, "headway: elements of groups stay where they are");
   static_assert(object::Migratable<T>, "headway: what is balanced has a constructor without arguments and serialize()");
   Pe& pe = collection.pe();
   pe.quiesce();
