@@ -180,6 +180,7 @@ class CallAggregator {
 
   void flush() { aggregator_.flush(); }
   AggregatorStatistics statistics() const { return aggregator_.statistics(); }
+  const AggregatorOptions& options() const { return aggregator_.options(); }
 
  private:
   template <class T>

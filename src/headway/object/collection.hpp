@@ -184,6 +184,14 @@ class Collection {
     else
       return aggregators_.template get<object::entry_index<T, method>>().statistics();
   }
+  /// That these buffers have settled on.
+  template <auto method>
+  const AggregatorOptions& options() const {
+    if constexpr (object::entry_index<T, method> == object::no_entry)
+      return calls_.options();
+    else
+      return aggregators_.template get<object::entry_index<T, method>>().options();
+  }
   /// Messages that came here for an element that had left, or was still to come.
   std::uint64_t missed() const { return missed_; }
 
