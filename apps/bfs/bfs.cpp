@@ -277,8 +277,9 @@ class Search {
  private:
   static unsigned log2_of_parts(Pe& pe, const Arguments& arguments) {
     const std::uint64_t vertices = arguments.graph.vertices();
-    // One for each PE; where these are no power of two several, so that all have about as many.
-    const std::uint64_t wanted = std::has_single_bit(pe.size()) ? pe.size() : std::bit_ceil(4 * pe.size());
+    // Two for each PE, of which each is found by one multiplication; where PEs are no power of two more, so that all have
+    // about as many.
+    const std::uint64_t wanted = std::has_single_bit(pe.size()) ? 2 * pe.size() : std::bit_ceil(4 * pe.size());
     const std::uint64_t parts = arguments.parts != 0 ? arguments.parts : std::min<std::uint64_t>(wanted, vertices);
     if (!std::has_single_bit(parts) || parts > vertices) {
       throw SettingError(fmt::format("--parts: '{}' is not allowed; allowed is a power of two up to the vertices, {}",

@@ -39,11 +39,11 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   };
   count("--processes-per-pe", arguments.each, 1, 1 << 20, "simulated processes for each PE [256]");
   count("--processes", arguments.processes, 1, 1 << 30, "simulated processes in all, instead");
-  count("--events", simulation.events, 1, 100'000, "events of each process at first [10]");
+  count("--events", simulation.events, 1, 100'000, "events of each process at first [100]");
   count("--words", simulation.words, 0, 100'000, "of 8 bytes, mean content of an event [8]");
   number("--lookahead", simulation.lookahead, 1e-3, 1e6, "an event is at least so much later than what makes it [1]");
   number("--mean", simulation.mean, 0, 1e6, "and on average so much later than that [1]");
-  number("--end-time", simulation.end_time, 0, 1e9, "events from then on are not handled [20]");
+  number("--end-time", simulation.end_time, 0, 1e9, "events from then on are not handled [40]");
   app.add_flag_callback(
       "--no-serial", [&] { arguments.alone = false; },
       "verify contents and the number of events alone, not beside one processor");

@@ -20,10 +20,10 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 
 struct Options {
   std::uint32_t processes = 1;
-  std::uint32_t events = 10;    // of each process at first; there are always as many in all
+  std::uint32_t events = 100;   // of each process at first; there are always as many in all
   double lookahead = 1;         // an event is at least so much later than the one that makes it, and on average
   double mean = 1;              // so much later than that
-  double end_time = 20;         // events from then on are not handled
+  double end_time = 40;         // events from then on are not handled
   std::uint32_t words = 8;      // mean content of an event: uniform from 0 to twice as many
   std::uint64_t seed = 1;
 };
@@ -40,7 +40,7 @@ struct When {
 
 /// Each word of an event's content.
 inline std::uint64_t word_of(const When& when, std::size_t i) {
-  return Random(std::uint64_t(when.source) << 32 ^ when.number ^ std::uint64_t(i) << 17).next();
+  return Random(Random(std::uint64_t(when.source) << 32 | when.number).next() + i).next();
 }
 
 struct Event {
