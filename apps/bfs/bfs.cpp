@@ -68,6 +68,7 @@ class Part : public Element<Part, Index<1>> {
 
   void reset() {
     const std::size_t vertices = std::size_t(1) << part_log2_;
+    reached_.assign((vertices + 63) / 64, 0);
     parents_.assign(vertices, nobody);
     levels_.assign(vertices, nobody);
     depth_ = 0;
@@ -76,7 +77,10 @@ class Part : public Element<Part, Index<1>> {
   }
   /// Along an edge from `parent`, which is at the depth that is being searched.
   void visit(std::uint32_t vertex, std::uint32_t parent) {
-    if (parents_[vertex] != nobody) return;
+    std::uint64_t& reached = reached_[vertex / 64];
+    const std::uint64_t bit = std::uint64_t(1) << vertex % 64;
+    if ((reached & bit) != 0) return;
+    reached |= bit;
     parents_[vertex] = parent;
     next_.push_back(vertex);
   }
@@ -133,10 +137,10 @@ class Part : public Element<Part, Index<1>> {
       }
     }
   }
-  /// Gives the parent of one vertex to another, where that is no edge.
+  /// Makes one more vertex its own parent, which it cannot be.
   bool spoil() {
     for (std::uint32_t vertex = 0; vertex + 1 < parents_.size(); ++vertex) {
-      if (parents_[vertex] == nobody || levels_[vertex] < 2) continue;
+      if (parents_[vertex] == nobody || parents_[vertex] == first() + vertex || levels_[vertex] < 2) continue;
       parents_[vertex] = first() + vertex;
       return true;
     }
@@ -154,7 +158,7 @@ class Part : public Element<Part, Index<1>> {
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(part_log2_, offsets_, neighbours_, parents_, levels_, depth_, frontier_, next_, errors_);
+    archive(part_log2_, offsets_, neighbours_, reached_, parents_, levels_, depth_, frontier_, next_, errors_);
   }
 
   static constexpr auto aggregation =
@@ -165,6 +169,7 @@ class Part : public Element<Part, Index<1>> {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> raw_;  // until it is built
   std::vector<std::uint64_t> offsets_;                        // of each vertex's neighbours
   std::vector<std::uint32_t> neighbours_;
+  std::vector<std::uint64_t> reached_;  // a bit for each vertex: most edges lead to one that has been, and these stay in caches
   std::vector<std::uint32_t> parents_, levels_;
   std::uint32_t depth_ = 0;
   std::vector<std::uint32_t> frontier_, next_;

@@ -70,6 +70,11 @@ void relieve(std::span<ElementLoad> elements, std::size_t pes, double tolerance)
 
 }  // namespace
 
+BalanceStrategy::BalanceStrategy(std::string name, BalanceFunction function)
+    : name_(std::move(name)), function_(std::move(function)) {
+  if (!function_) throw UsageError(fmt::format("balancing by \"{}\": the strategy is an empty function", name_));
+}
+
 void BalanceStrategy::operator()(std::span<ElementLoad> elements, std::size_t pes) const {
   function_(elements, pes);
   for (const ElementLoad& element : elements) {
@@ -94,10 +99,7 @@ BalanceStrategy rotate() {
           }};
 }
 
-BalanceStrategy balance_by(BalanceFunction own) {
-  if (!own) throw UsageError("balance_by() of no function");
-  return {"own", std::move(own)};
-}
+BalanceStrategy balance_by(BalanceFunction own) { return {"own", std::move(own)}; }
 
 BalanceStrategy parse_balance(std::string_view name) {
   if (name == "greedy") return greedy();

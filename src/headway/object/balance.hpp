@@ -27,7 +27,8 @@ using BalanceFunction = std::function<void(std::span<ElementLoad> elements, std:
 
 class BalanceStrategy {
  public:
-  BalanceStrategy(std::string name, BalanceFunction function) : name_(std::move(name)), function_(std::move(function)) {}
+  /// UsageError for an empty function.
+  BalanceStrategy(std::string name, BalanceFunction function);
   const std::string& name() const { return name_; }
   /// UsageError where it names a PE out of range.
   void operator()(std::span<ElementLoad> elements, std::size_t pes) const;

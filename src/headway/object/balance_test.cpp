@@ -35,6 +35,7 @@ TEST(Balance, a_target_that_does_not_exist_is_refused) {
   testing::expect_usage_error([&] { targets_of(wrong, {{1}, {1}}); }, "PE 2");
   EXPECT_THROW(parse_balance("best"), SettingError);
   EXPECT_THROW(refine(-1), SettingError);
+  EXPECT_THROW(balance_by({}), UsageError);
 }
 
 class Cell : public Element<Cell, Index<1>> {
@@ -67,6 +68,52 @@ TEST(Balance, everything_moves_in_rotation_and_no_message_is_lost) {
       const std::size_t fewest = 29 / pe.size();
       EXPECT_GE(cells.local_size(), fewest);
       EXPECT_LE(cells.local_size(), fewest + 1);
+    });
+  }
+}
+
+/// Element i is busy for i + 1 units: those of the last PE have most to do.
+class Busy : public Element<Busy, Sparse<std::uint32_t>> {
+ public:
+  void work() {
+    volatile std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < 20'000 * (std::uint64_t(index()) + 1); ++i) sum = sum + i;
+    ++worked_;
+  }
+  int worked() const { return worked_; }
+  template <class A>
+  void serialize(A& archive) {
+    archive(worked_);
+  }
+
+ private:
+  int worked_ = 0;
+};
+
+TEST(Balance, elements_move_by_the_time_that_their_methods_took) {
+  for (const Shape shape : shapes) {
+    if (shape.simulated != nullptr) continue;  // whose clock stands still while a method runs
+    expect_run(shape, [](Pe& pe) {
+      SparseArray<Busy> elements(
+          pe, {.placement = place<std::uint32_t>([](std::uint32_t) { return PeId(0); }), .measure_load = true});
+      for (auto i = std::uint32_t(pe.id()); i < 12; i += std::uint32_t(pe.size())) elements[i].insert();
+      elements.done_inserting();
+      elements.broadcast<&Busy::work>();
+      const BalanceTable table = balance(elements, greedy());
+      EXPECT_FALSE(table.counted);
+      EXPECT_GT(table.mean_s, 0);
+      EXPECT_EQ(table.max_before_s, table.rows[0].before_s);
+      EXPECT_EQ(table.rows[0].elements_before, 12u);
+      if (pe.size() > 1) {
+        EXPECT_LT(table.max_after_s, table.max_before_s);
+        EXPECT_GT(table.moved_bytes, 0u);
+        EXPECT_NE(to_string(table).find(std::to_string(table.moved) + " of 12 elements moved"), std::string::npos);
+      }
+      elements.broadcast<&Busy::work>();
+      pe.quiesce();
+      elements.for_each_local([&](const Busy& busy) { EXPECT_EQ(busy.worked(), 2); });
+      EXPECT_EQ(table.rows[pe.id()].elements_after, elements.local_size());
+      pe.quiesce();
     });
   }
 }
