@@ -154,6 +154,90 @@ TEST(Collection, a_reduction_asks_all_elements_while_they_move) {
   }
 }
 
+class Follower;
+
+/// Gets `count` messages in each step, from the followers that it starts, and then starts the next one.
+class Leader : public Element<Leader, Index<1>> {
+ public:
+  Leader() = default;
+  explicit Leader(int followers) : followers_(followers) {}
+
+  void begin(const Proxy<Follower>& all, int steps) {
+    all_ = all;
+    steps_ = steps;
+    start(0);
+  }
+  void answer(int step, int value) {
+    EXPECT_EQ(step, done_);
+    sum_ += value;
+  }
+  std::size_t expected(int) const { return std::size_t(followers_); }
+  void finish(int step);
+  static constexpr auto triggers = headway::triggers(trigger<&Leader::finish, &Leader::answer>(&Leader::expected));
+
+  int done() const { return done_; }
+  int sum() const { return sum_; }
+
+  template <class A>
+  void serialize(A& archive) {
+    archive(all_, followers_, steps_, done_, sum_);
+  }
+
+ private:
+  void start(int step);
+
+  Proxy<Follower> all_;  // its class is not complete yet
+  int followers_ = 0, steps_ = 0, done_ = 0, sum_ = 0;
+};
+
+class Follower : public Element<Follower, Index<1>> {
+ public:
+  Follower() = default;
+  explicit Follower(const Proxy<Leader>& leaders) : leaders_(leaders) {}
+
+  /// Of one of two leaders; answers when both are in the step.
+  void ask(int, int value) { value_ += value; }
+  void both(int step) {
+    for (int leader = 0; leader < 2; ++leader) leaders_[leader].send<&Leader::answer>(step, value_);
+    value_ = 0;
+    migrate_to((pe().id() + 1) % pe().size());
+  }
+  static constexpr auto triggers = headway::triggers(trigger<&Follower::both, &Follower::ask>(2));
+
+  template <class A>
+  void serialize(A& archive) {
+    archive(leaders_, value_);
+  }
+
+ private:
+  Proxy<Leader> leaders_;
+  int value_ = 0;
+};
+
+void Leader::start(int step) {
+  for (int i = 0; i < followers_; ++i) all_[i].send<&Follower::ask>(step, 1 + step);
+}
+void Leader::finish(int step) {
+  if (++done_ < steps_) start(step + 1);
+}
+
+TEST(Trigger, runs_its_method_when_as_many_messages_of_the_step_have_come_as_are_expected) {
+  for (const Shape shape : shapes) {
+    expect_run(shape, [](Pe& pe) {
+      Array<Leader> leaders(pe, {2}, {}, 5);
+      Array<Follower> followers(pe, {5}, {}, leaders.proxy());
+      pe.quiesce();
+      constexpr int steps = 12;
+      if (pe.id() == 0) leaders.broadcast<&Leader::begin>(followers.proxy(), steps);
+      pe.quiesce();
+      leaders.for_each_local([&](const Leader& leader) {
+        EXPECT_EQ(leader.done(), steps);
+        EXPECT_EQ(leader.sum(), 5 * 2 * steps * (steps + 1) / 2);
+      });
+    });
+  }
+}
+
 TEST(Section, its_members_get_broadcasts_and_reduce_while_they_move) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {

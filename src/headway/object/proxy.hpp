@@ -60,7 +60,9 @@ class Proxy {
     if (found == nullptr) object::throw_no_collection(number_);
     return **found;
   }
-  ElementRef<T> operator[](const typename object::NamingOf<typename T::ElementNaming>::Name& name) const {
+  /// A template, so that classes of elements may have proxies of one another: T need not be complete before this.
+  template <class U = T>
+  ElementRef<U> operator[](const typename object::NamingOf<typename U::ElementNaming>::Name& name) const {
     return collection()[name];
   }
   template <auto method, class... Given>
