@@ -269,6 +269,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   apps::Progress progress(pe, common, "leanmd: step", std::uint64_t(options.steps));
   if (pe.id() == 0 && common.shows_progress) progress_of_pe_0 = &progress;
   std::uint64_t moved = 0;
+  double imbalance_first = 0, imbalance = 0;  // of couples, before they were first and last balanced: 1 is none
   const auto phase = std::int32_t(balances ? std::min<std::uint64_t>(common.balance_every, std::uint64_t(options.steps))
                                            : std::uint64_t(options.steps));
   const std::int64_t begin = pe.engine().now();
@@ -278,7 +279,11 @@ int measure(Pe& pe, const Arguments& arguments) {
     pe.quiesce();
     if (balances && step < options.steps) {
       const BalanceStrategy strategy = parse_balance(common.balance);
-      moved += balance(cells, strategy).moved + balance(pairs, strategy).moved;
+      moved += balance(cells, strategy).moved;
+      const BalanceTable table = balance(pairs, strategy);
+      moved += table.moved;
+      if (table.mean_s > 0) imbalance = table.max_before_s / table.mean_s;
+      if (step == phase) imbalance_first = imbalance;
     }
   }
   const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
@@ -328,6 +333,8 @@ int measure(Pe& pe, const Arguments& arguments) {
     record["corner"] = options.corner;
     record["balance"] = common.balance;
     record["moved"] = moved;
+    record["imbalance_first"] = imbalance_first;
+    record["imbalance_last"] = imbalance;
     record["options"] = bench::options_record(effective);
     record["options"]["beside_one_processor"] = arguments.alone;
     bench::report(record, common.json);
