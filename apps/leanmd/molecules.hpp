@@ -1,5 +1,5 @@
 /// Lennard-Jones molecular dynamics in cells of a periodic box: what a cell and a pair of cells compute, and all of
-/// them on one processor. Lengths and energies are in units of the potential's sigma and epsilon, masses of a particle's.
+/// them on one processor. Units are the potential's sigma and epsilon, and a particle's mass.
 #pragma once
 
 #include <algorithm>
@@ -224,7 +224,7 @@ class CellState {
   double kinetic() const { return kinetic_; }              // in the last step
 
   /// Takes out who is in another cell now, by the places of these in `neighbours`, which are in order. Positions are
-  /// brought back into the box. Who is further from the cell than `margin` has strayed, and stays if no neighbour has it.
+  /// brought back into the box. Who is further from the cell than `margin` has strayed, and stays if need be.
   void part(const Geometry& geometry, double margin, std::uint32_t self, std::span<const std::uint32_t> neighbours,
             std::vector<std::vector<Particle>>& leaving) {
     leaving.assign(neighbours.size(), {});
