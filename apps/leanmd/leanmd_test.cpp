@@ -42,8 +42,8 @@ TEST(Leanmd, every_two_cells_near_each_other_are_a_couple_once) {
         EXPECT_TRUE(seen.insert({couple.first, couple.second}).second);
         EXPECT_LE(couple.first, couple.second);
         EXPECT_EQ(couples.of_cell[couple.first][couple.first_slot], number);
-        EXPECT_EQ(couples.of_cell[couple.second][couple.first == couple.second ? couple.first_slot : couple.second_slot],
-                  number);
+        const std::uint32_t slot = couple.first == couple.second ? couple.first_slot : couple.second_slot;
+        EXPECT_EQ(couples.of_cell[couple.second][slot], number);
       }
       std::size_t expected = 0;
       for (std::uint32_t a = 0; a < geometry.size(); ++a) {

@@ -1,5 +1,5 @@
-/// Lennard-Jones molecular dynamics in cells of a periodic box: what a cell and a pair of cells compute, and all of them on one
-/// processor. Lengths, energies and masses are in units of the potential's sigma and epsilon, and of a particle's mass.
+/// Lennard-Jones molecular dynamics in cells of a periodic box: what a cell and a pair of cells compute, and all of
+/// them on one processor. Units are the potential's sigma and epsilon, and a particle's mass.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Options {
   Place cells{3, 3, 3};         // each extent at least 2 * away
   std::int32_t away = 1;        // a cell interacts with those up to so many further in each direction
   std::uint32_t particles = 27; // of a cell at first
-  bool corner = false;          // cells outside of one corner have an eighth of them
+  bool corner = false;          // cells outside of one corner have a sixteenth of them, at least one
   std::int32_t steps = 100, migrate_every = 5;
   double time_step = 0.002;
   std::uint64_t seed = 1;
@@ -117,7 +117,7 @@ inline std::vector<Particle> particles_of(const Options& options, std::uint32_t 
   bool in_corner = true;
   for (unsigned k = 0; k < 3; ++k) in_corner &= 2 * place[k] < options.cells[k];
   std::uint32_t count = options.particles;
-  if (options.corner && !in_corner) count /= 8;
+  if (options.corner && !in_corner) count = std::max<std::uint32_t>(1, count / 16);
   const auto row = std::uint32_t(std::lround(geometry.side / spacing));
   std::vector<Particle> particles(count);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -148,8 +148,8 @@ class Potential {
     force_at_cutoff_ = 24 * r6 * (2 * r6 - 1) / cutoff;
   }
   double cutoff() const { return cutoff_; }
-  /// At a distance below the cutoff, of which the square is given: the energy, and the force over the distance (away from the
-  /// other).
+  /// At a distance below the cutoff, of which the square is given: the energy, and the force over the distance (away
+  /// from the other).
   std::pair<double, double> at(double square) const {
     const double r = std::sqrt(square), r2 = 1 / square, r6 = r2 * r2 * r2;
     return {4 * r6 * (r6 - 1) - at_cutoff_ + (r - cutoff_) * force_at_cutoff_,
@@ -160,8 +160,8 @@ class Potential {
   double cutoff_, at_cutoff_, force_at_cutoff_;
 };
 
-/// Adds to the forces on the particles of two cells what each does to the other, or on those of one, if `second` is empty, what
-/// they do to one another; returns the energy. Not inlined, that it is rounded alike wherever it is called.
+/// Adds to the forces on the particles of two cells what each does to the other, or, of the `same` cell, to the first
+/// ones' what they do to one another; returns the energy. Not inlined, that it is rounded alike wherever it is called.
 [[gnu::noinline]] inline double interact(const Potential& potential, const Vector& box, bool same,
                                          std::span<const Vector> first, std::span<const Vector> second,
                                          std::span<Vector> first_forces, std::span<Vector> second_forces) {
@@ -197,7 +197,8 @@ class CellState {
     for (const Particle& particle : particles_) positions.push_back(particle.position);
   }
 
-  /// One step of leap-frog, by the sum of the forces of all slots, in their order. Energy is that of velocities in between.
+  /// One step of leap-frog, by the sum of the forces of all slots, in their order. The kinetic energy is that of the
+  /// velocity halfway between before and after.
   [[gnu::noinline]] void integrate(std::span<const std::vector<Vector>> forces, double time_step, std::int32_t step) {
     double kinetic = 0;
     for (std::size_t i = 0; i < particles_.size(); ++i) {
@@ -222,8 +223,8 @@ class CellState {
   double kinetic_first() const { return kinetic_first_; }  // in step 0
   double kinetic() const { return kinetic_; }              // in the last step
 
-  /// Takes out who is in another cell now, by the places of these in `neighbours`, which are in order. Positions are brought
-  /// back into the box. Who has come further than a neighbour stays, and has strayed.
+  /// Takes out who is in another cell now, by the places of these in `neighbours`, which are in order. Positions are
+  /// brought back into the box. Who is further from the cell than `margin` has strayed, and stays if need be.
   void part(const Geometry& geometry, double margin, std::uint32_t self, std::span<const std::uint32_t> neighbours,
             std::vector<std::vector<Particle>>& leaving) {
     leaving.assign(neighbours.size(), {});
@@ -267,7 +268,7 @@ class CellState {
   double kinetic_first_ = 0, kinetic_ = 0;
 };
 
-/// What all cells come to; the checksum is the same for the same particles to the last bit, whatever cell or PE they are on.
+/// What all cells come to; the checksum is the same for the same particles to the last bit, whatever PE they are on.
 struct Outcome {
   std::uint64_t particles = 0, strayed = 0, checksum = 0;
   double energy_first = 0, energy = 0;  // in step 0, and in the last
@@ -339,7 +340,9 @@ inline Outcome simulate(const Options& options) {
       energy += interact(potential, geometry.box, a == b, positions[a], positions[b], forces[a][couple.first_slot],
                          a == b ? none : forces[b][couple.second_slot]);
     }
-    for (std::uint32_t cell = 0; cell < cells.size(); ++cell) cells[cell].integrate(forces[cell], options.time_step, step);
+    for (std::uint32_t cell = 0; cell < cells.size(); ++cell) {
+      cells[cell].integrate(forces[cell], options.time_step, step);
+    }
     if (step == 0) energy_first = energy;
   }
   Outcome outcome;
