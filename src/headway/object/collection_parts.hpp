@@ -211,12 +211,15 @@ void Collection<T>::restore(const Address& address, std::span<const std::byte> c
     ByteReader reader(content);
     object::serialize_with_rare(*element, state(*element).rare, reader);
     if (reader.remaining() != 0) throw FormatError("an element is longer than its serialize() reads");
-    enter(directory_.at(address), *element);
     if (auto& rare = state(*element).rare) {
       for (const object::Gate& gate : rare->gates) {
         if (!gate.kept.empty()) throw FormatError("an element was checkpointed while messages waited in it");
       }
+      rare->contributions.clear();  // to sections that are no more
     }
+    Entry& entry = directory_.at(address);
+    if (entry.element != nullptr) throw FormatError("two elements have the same name");
+    enter(entry, *element);
     element.release();
   }
 }
@@ -328,11 +331,12 @@ template <std::size_t i>
 void Collection<T>::trigger(T& element, std::int64_t step) {
   using List = std::remove_cvref_t<decltype(T::triggers.list)>;
   constexpr auto then = object::then_of(static_cast<const std::tuple_element_t<i, List>*>(nullptr));
+  using Then = std::remove_const_t<decltype(then)>;
   const Timer timer(*this, element);
-  if constexpr (object::MethodTraits<decltype(then)>::parameters == 0)
+  if constexpr (object::MethodTraits<Then>::parameters == 0)
     (element.*then)();
   else
-    (element.*then)(static_cast<object::FirstParameter<decltype(then)>>(step));
+    (element.*then)(static_cast<object::FirstParameter<Then>>(step));
   timer.stop();
 }
 
