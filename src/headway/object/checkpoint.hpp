@@ -82,15 +82,9 @@ class StoredCollection final : public Stored {
   }
 
   void require_quiet() const override {
-    if (collection_->waiting() != 0) throw_unfinished(signature(), "messages wait for elements that do not exist");
     if (collection_->reducing() != 0) throw_unfinished(signature(), "some elements have given to a reduction, and others not");
     collection_->for_each_local([&](T& element) {
-      const auto& of = Collection<T>::state(element);
-      if (of.coroutines != 0) throw_unfinished(signature(), "a coroutine of an element lives");
-      if (!of.rare) return;
-      for (const Gate& gate : of.rare->gates) {
-        if (!gate.kept.empty()) throw_unfinished(signature(), "messages of later steps wait in an element");
-      }
+      if (Collection<T>::state(element).coroutines != 0) throw_unfinished(signature(), "a coroutine of an element lives");
     });
   }
   void write(const std::function<void(const StoredElement&)>& take) override {
@@ -159,9 +153,9 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
 
 /// Writes all elements of the collections to files in the folder `path`, which all PEs see. Collective, from the main
 /// program; quiesces before. When it returns they are on the disc and the checkpoint before it is gone; of a run that ends at any moment
-/// before, that one can be read still. UsageError where messages wait in elements or for some, coroutines live, or a
-/// reduction has begun; SettingError for a path that is no folder; SystemError for what the system refuses, and then the one before is
-/// there. All PEs throw alike.
+/// before, that one can be read still. UsageError where a coroutine of an element lives, or a reduction is not over; SettingError for a
+/// path that is no folder; SystemError for what the system refuses, and then the one before is there still. All PEs throw alike.
+/// Messages that wait for a later step, or for an element to be inserted, end the run (123), as any quiescence with such.
 template <class... T>
 void checkpoint(Pe& pe, const std::string& path, Collection<T>&... collections) {
   if constexpr ((object::require_migratable<T>() && ...)) object::write_checkpoint(pe, path, object::stored(collections...));

@@ -8,7 +8,6 @@
 #include <functional>
 #include <headway/object/object.hpp>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
@@ -159,7 +158,7 @@ TEST(Checkpoint, is_written_on_any_number_of_pes) {
   }
 }
 
-TEST(Checkpoint, keeps_the_step_of_triggers_and_refuses_messages_that_wait) {
+TEST(Checkpoint, keeps_the_step_of_triggers) {
   const Folder folder;
   expect_run({3, 1}, [&](Pe& pe) {
     Array<Stepper> steppers(pe, {9}, {});
@@ -167,13 +166,6 @@ TEST(Checkpoint, keeps_the_step_of_triggers_and_refuses_messages_that_wait) {
       for (const std::int64_t step : {0, 0, 1}) steppers[{i}].send<&Stepper::take>(step, 5);
     }
     checkpoint(pe, folder.checkpoint(), steppers);
-    if (pe.id() == 0) steppers[{4}].send<&Stepper::take>(2, 5);
-    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), steppers); }, "messages of later steps wait");
-    if (pe.id() == 0) {
-      steppers[{4}].send<&Stepper::take>(1, 5);
-      steppers[{4}].send<&Stepper::take>(2, 5);
-    }
-    pe.quiesce();
   });
   expect_run({2, 1}, [&](Pe& pe) {
     Array<Stepper> steppers(pe, {9}, {.empty = true});
@@ -184,20 +176,54 @@ TEST(Checkpoint, keeps_the_step_of_triggers_and_refuses_messages_that_wait) {
       EXPECT_EQ(stepper.steps(), 2);
       EXPECT_EQ(stepper.sum(), 20);
     });
+    testing::expect_usage_error([&] { restart(pe, folder.checkpoint(), steppers); }, "has 9 elements");
   });
 }
 
-TEST(Checkpoint, refuses_messages_for_elements_that_do_not_exist) {
+TEST(Checkpoint, a_run_with_messages_that_wait_ends_and_keeps_the_one_before) {
   const Folder folder;
-  expect_run({2, 1}, [&](Pe& pe) {
-    SparseArray<Word> dictionary(pe);
-    std::optional<Future<std::int64_t>> letters;
-    if (pe.id() == 0) letters.emplace(dictionary["later"].rpc<&Word::letters>());
-    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), dictionary); }, "messages wait for elements");
-    if (pe.id() == 1) dictionary["later"].insert(std::string("abc"));
-    if (pe.id() == 0) { EXPECT_EQ(letters->get(), 3); }
-    checkpoint(pe, folder.checkpoint(), dictionary);
-    testing::expect_usage_error([&] { restart(pe, folder.checkpoint(), dictionary); }, "has 1 elements");
+  expect_run({4, 1}, [&](Pe& pe) { write(pe, folder.checkpoint()); });
+  const testing::Outcome outcome = testing::catch_run({2, 1}, [&](Pe& pe) {
+    Array<Stepper> steppers(pe, {9}, {});
+    if (pe.id() == 0) steppers[{4}].send<&Stepper::take>(2, 5);
+    checkpoint(pe, folder.checkpoint(), steppers);
+  });
+  EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
+  expect_run({3, 1}, [&](Pe& pe) { read(pe, folder.checkpoint()); });
+}
+
+/// Waits, and contributes, when it is told.
+class Waiter : public Element<Waiter, Index<1>> {
+ public:
+  Task<> wait() { co_await when<&Waiter::take>(0, 1); }
+  void take(std::int64_t) {}
+  void give() {
+    contribute(1, std::plus<>(), to<&Waiter::got>(all()[{0}]));
+  }
+  void got(int value) { got_ = value; }
+  template <class A>
+  void serialize(A& archive) {
+    archive(got_);
+  }
+  static constexpr auto awaited = headway::awaited<&Waiter::take>;
+
+ private:
+  int got_ = 0;
+};
+
+TEST(Checkpoint, refuses_coroutines_that_live_and_reductions_that_are_not_over) {
+  const Folder folder;
+  expect_run({3, 1}, [&](Pe& pe) {
+    Array<Waiter> waiters(pe, {5}, {});
+    if (pe.id() == 0) waiters[{3}].send<&Waiter::wait>();
+    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), waiters); }, "a coroutine of an element lives");
+    if (pe.id() == 0) waiters[{3}].send<&Waiter::take>(0);
+    if (pe.id() == 0) waiters[{2}].send<&Waiter::give>();
+    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), waiters); }, "have given to a reduction");
+    for (const int i : {0, 1, 3, 4}) {
+      if (pe.id() == 0) waiters[{i}].send<&Waiter::give>();
+    }
+    checkpoint(pe, folder.checkpoint(), waiters);
   });
 }
 

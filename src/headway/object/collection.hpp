@@ -343,8 +343,7 @@ class Collection {
   static std::vector<std::byte> pack(T& element);
   /// Makes one of them. FormatError, and nothing is made, where they are none.
   void restore(const Address& address, std::span<const std::byte> content);
-  /// Names of elements that do not exist, for which messages wait here; and reductions that are not over, as far as is known here.
-  std::size_t waiting() const { return awaited_.size(); }
+  /// Reductions that are not over, as far as is known here.
   std::size_t reducing() const { return reductions_.size(); }
   CallAggregator& calls() { return calls_; }
   const DistObject<Collection*>& me() const { return me_; }
