@@ -39,7 +39,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t version = 1;
 using Magic = std::array<char, 8>;
-constexpr Magic of_manifest = {'h', 'w', '-', 'c', 'h', 'e', 'c', 'k'}, of_elements = {'h', 'w', '-', 'e', 'l', 'e', 'm', 's'};
+constexpr Magic of_manifest = {'h', 'w', '-', 'c', 'h', 'e', 'c', 'k'};
+constexpr Magic of_elements = {'h', 'w', '-', 'e', 'l', 'e', 'm', 's'};
 constexpr std::size_t head_bytes = sizeof(Magic) + sizeof version, tail_bytes = sizeof(std::uint64_t);
 
 /// Of a stream of bytes. Any change within 8 bytes changes it for sure: each step can be undone.
@@ -235,7 +236,8 @@ std::span<const std::byte> checked(const std::string& name, std::span<const std:
                                    std::uint64_t* checksum = nullptr) {
   if (bytes.size() < head_bytes + tail_bytes)
     throw_damaged(name, fmt::format("has {} bytes, which is too short", bytes.size()));
-  if (std::memcmp(bytes.data(), magic.data(), sizeof magic) != 0) throw_damaged(name, "is no such file: it begins otherwise");
+  if (std::memcmp(bytes.data(), magic.data(), sizeof magic) != 0)
+    throw_damaged(name, "is no such file: it begins otherwise");
   std::uint32_t its_version = 0;
   std::memcpy(&its_version, bytes.data() + sizeof magic, sizeof its_version);
   if (its_version != version)
@@ -363,14 +365,17 @@ void write_manifest(const std::string& path, const Manifest& manifest) {
 
 void require_same(const std::string& name, const Manifest& manifest, const StoredList& collections) {
   if (manifest.signatures.size() != collections.size())
-    throw_damaged(name, fmt::format("is of {} collections, where {} are given", manifest.signatures.size(), collections.size()));
+    throw_damaged(name, fmt::format("is of {} collections, where {} are given", manifest.signatures.size(),
+                                    collections.size()));
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::string given = collections[i]->signature();
     if (manifest.signatures[i] != given)
-      throw_damaged(name, fmt::format("is of another program: collection {} is {}, where {} is given", i, manifest.signatures[i], given));
+      throw_damaged(name, fmt::format("is of another program: collection {} is {}, where {} is given", i,
+                                      manifest.signatures[i], given));
     const std::optional<std::uint64_t> size = collections[i]->complete_size();
     if (size && *size != manifest.elements[i])
-      throw_damaged(name, fmt::format("holds {} elements of collection {}, which has {}", manifest.elements[i], i, *size));
+      throw_damaged(name, fmt::format("holds {} elements of collection {}, which has {}", manifest.elements[i], i,
+                                      *size));
   }
 }
 
@@ -379,7 +384,8 @@ struct ElementFile {
   std::vector<std::vector<StoredElement>> elements;  // by collection
 };
 
-ElementFile read_elements(const std::string& name, const Manifest& manifest, std::size_t number, const StoredList& collections) {
+ElementFile read_elements(const std::string& name, const Manifest& manifest, std::size_t number,
+                          const StoredList& collections) {
   const Part& part = manifest.files[number];
   ElementFile file{read_file(name, part.bytes), std::vector<std::vector<StoredElement>>(collections.size())};
   std::uint64_t checksum = 0;
@@ -440,14 +446,16 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::uint64_t elements = allreduce(pe, collections[i]->local_size(), std::plus<>());
     if (elements != 0)
-      throw UsageError(fmt::format("restart(): collection {} has {} elements: make it with CollectionOptions::empty", i, elements));
+      throw UsageError(fmt::format("restart(): collection {} has {} elements: make it with CollectionOptions::empty", i,
+                                   elements));
   }
   const std::string name = manifest_name(path);
   std::vector<std::byte> bytes;
   together(pe, [&] {
     if (pe.id() != 0) return;
     if (::access(name.c_str(), F_OK) != 0)
-      throw SettingError(fmt::format("there is no complete checkpoint in '{}': no file manifest ({})", path, std::strerror(errno)));
+      throw SettingError(fmt::format("there is no complete checkpoint in '{}': no file manifest ({})", path,
+                                     std::strerror(errno)));
     bytes = read_file(name, std::nullopt);
   });
   bytes = broadcast(pe, std::span<const std::byte>(bytes), 0).get();
@@ -474,7 +482,8 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::uint64_t elements = allreduce(pe, collections[i]->local_size(), std::plus<>());
     if (elements != manifest.elements[i])
-      throw_damaged(name, fmt::format("promises {} elements of collection {}, and {} came", manifest.elements[i], i, elements));
+      throw_damaged(name, fmt::format("promises {} elements of collection {}, and {} came", manifest.elements[i], i,
+                                      elements));
     collections[i]->count_all();
   }
 }

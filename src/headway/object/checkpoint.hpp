@@ -66,7 +66,7 @@ class StoredCollection final : public Stored {
  public:
   using Traits = typename Collection<T>::Traits;
   using Address = typename Collection<T>::Address;
-  static_assert(Traits::moves, "headway: groups are not checkpointed: there is one element for each PE, or process, of a run");
+  static_assert(Traits::moves, "headway: groups are not checkpointed: there is one element for each PE, or process");
 
   explicit StoredCollection(Collection<T>& collection) : collection_(&collection) {}
 
@@ -82,9 +82,11 @@ class StoredCollection final : public Stored {
   }
 
   void require_quiet() const override {
-    if (collection_->reducing() != 0) throw_unfinished(signature(), "some elements have given to a reduction, and others not");
+    if (collection_->reducing() != 0)
+      throw_unfinished(signature(), "some elements have given to a reduction, and others not");
     collection_->for_each_local([&](T& element) {
-      if (Collection<T>::state(element).coroutines != 0) throw_unfinished(signature(), "a coroutine of an element lives");
+      if (Collection<T>::state(element).coroutines != 0)
+        throw_unfinished(signature(), "a coroutine of an element lives");
     });
   }
   void write(const std::function<void(const StoredElement&)>& take) override {
@@ -152,23 +154,26 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
 }  // namespace object
 
 /// Writes all elements of the collections to files in the folder `path`, which all PEs see. Collective, from the main
-/// program; quiesces before. When it returns they are on the disc and the checkpoint before it is gone; of a run that ends at any moment
-/// before, that one can be read still. UsageError where a coroutine of an element lives, or a reduction is not over; SettingError for a
-/// path that is no folder; SystemError for what the system refuses, and then the one before is there still. All PEs throw alike.
-/// Messages that wait for a later step, or for an element to be inserted, end the run (123), as any quiescence with such.
+/// program; quiesces before. When it returns they are on the disc, and the checkpoint before it is gone; if the run ends
+/// at any moment before, that one can be read still. UsageError where a coroutine of an element lives, or a reduction is
+/// not over; SettingError for a path that is no folder; SystemError for what the system refuses, and then the one before
+/// is there still. All PEs throw alike. Messages that wait for a later step, or for an element to be inserted, end the
+/// run (123), as in any quiescence.
 template <class... T>
 void checkpoint(Pe& pe, const std::string& path, Collection<T>&... collections) {
-  if constexpr ((object::require_migratable<T>() && ...)) object::write_checkpoint(pe, path, object::stored(collections...));
+  if constexpr ((object::require_migratable<T>() && ...))
+    object::write_checkpoint(pe, path, object::stored(collections...));
 }
 
-/// Makes all elements that a checkpoint holds, each on its home, in collections of the same types and extents, in the same order, that
-/// are empty: CollectionOptions::empty, or sparse ones. Any number of PEs. Collective, from the main program; quiesces. An element
-/// has what its serialize() writes, and its steps; broadcasts and reductions count from there on as for one that is made now. SettingError
-/// where there is no checkpoint; FormatError for one that is damaged, or of others, before any element is made; then, too, all
-/// PEs throw alike, and say which file and why.
+/// Makes all elements that a checkpoint holds, each on its home, in collections of the same types and extents, in the
+/// same order, that are empty: CollectionOptions::empty, or sparse ones. Any number of PEs. Collective, from the main
+/// program; quiesces. An element has what its serialize() writes, and its steps; broadcasts and reductions count from
+/// there on as for one that is made now. SettingError where there is no checkpoint; FormatError for one that is damaged,
+/// or of others, before any element is made. All PEs throw alike, and say which file and why.
 template <class... T>
 void restart(Pe& pe, const std::string& path, Collection<T>&... collections) {
-  if constexpr ((object::require_migratable<T>() && ...)) object::read_checkpoint(pe, path, object::stored(collections...));
+  if constexpr ((object::require_migratable<T>() && ...))
+    object::read_checkpoint(pe, path, object::stored(collections...));
 }
 
 }  // namespace headway

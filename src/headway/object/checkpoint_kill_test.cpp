@@ -38,7 +38,8 @@ class Page : public Element<Page, Index<1>> {
 constexpr int pages_made = 300, kills = 50;
 
 /// Writes one checkpoint after the other until it is killed.
-void write_for_ever(const std::string& path, std::int64_t first, const testing::Shared<std::atomic<std::int64_t>>& complete) {
+void write_for_ever(const std::string& path, std::int64_t first,
+                    const testing::Shared<std::atomic<std::int64_t>>& complete) {
   testing::run_pes(4, 1, [&](Pe& pe) {
     Array<Page> pages(pe, {pages_made}, {});
     for (std::int64_t round = first;; ++round) {
@@ -75,7 +76,7 @@ TEST(CheckpointKill, whenever_a_run_is_killed_the_last_complete_checkpoint_is_re
     ASSERT_EQ(kill(-victim, SIGKILL), 0);
     ASSERT_EQ(waitpid(victim, nullptr, 0), victim);
     in_the_middle += std::filesystem::exists(path + "/manifest.new") ||
-                     std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator()) != 5;
+                     std::distance(std::filesystem::directory_iterator(path), {}) != 5;
     testing::expect_run({3, 1}, [&](Pe& pe) {
       Array<Page> pages(pe, {pages_made}, {.empty = true});
       restart(pe, path, pages);

@@ -308,7 +308,8 @@ TEST(CheckpointDamage, files_of_another_checkpoint_are_refused) {
   };
   write_one(folder.checkpoint(), 5, 1);
   write_one(second.checkpoint(), 5, 2);
-  fs::copy_file(second.checkpoint() + "/1.1.elements", folder.checkpoint() + "/1.1.elements", fs::copy_options::overwrite_existing);
+  fs::copy_file(second.checkpoint() + "/1.1.elements", folder.checkpoint() + "/1.1.elements",
+                fs::copy_options::overwrite_existing);
   const auto refused = [&](const std::string& path, int count, bool two, const std::string& reason) {
     expect_run({3, 1}, [&](Pe& pe) {
       Array<Cell> cells(pe, {count, 3}, {.empty = true});
