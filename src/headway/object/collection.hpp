@@ -341,8 +341,10 @@ class Collection {
   PeId where(const Address& address) { return directory_.where(address); }
   /// An element as bytes, with all that the library keeps of it.
   static std::vector<std::byte> pack(T& element);
-  /// Makes one of them.
+  /// Makes one of them. FormatError, and nothing is made, where they are none.
   void restore(const Address& address, std::span<const std::byte> content);
+  /// Reductions that are not over, as far as is known here.
+  std::size_t reducing() const { return reductions_.size(); }
   CallAggregator& calls() { return calls_; }
   const DistObject<Collection*>& me() const { return me_; }
 

@@ -211,12 +211,15 @@ void Collection<T>::restore(const Address& address, std::span<const std::byte> c
     ByteReader reader(content);
     object::serialize_with_rare(*element, state(*element).rare, reader);
     if (reader.remaining() != 0) throw FormatError("an element is longer than its serialize() reads");
-    enter(directory_.at(address), *element);
     if (auto& rare = state(*element).rare) {
       for (const object::Gate& gate : rare->gates) {
         if (!gate.kept.empty()) throw FormatError("an element was checkpointed while messages waited in it");
       }
+      rare->contributions.clear();  // to sections that are no more
     }
+    Entry& entry = directory_.at(address);
+    if (entry.element != nullptr) throw FormatError("two elements have the same name");
+    enter(entry, *element);
     element.release();
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <headway/object/balance.hpp>
+#include <headway/object/checkpoint.hpp>
 #include <headway/object/collection.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
