@@ -69,7 +69,7 @@ constexpr bool keeps(Result (Class::*)(Parameters...) const noexcept) {
 
 template <class F>
 consteval bool keeps_arguments() {
-  if constexpr (std::is_pointer_v<F>) return keeps(F());
+  if constexpr (std::is_pointer_v<F> || std::is_member_function_pointer_v<F>) return keeps(F());
   else if constexpr (requires { &F::operator(); }) return keeps(decltype (&F::operator())());
   else return false;  // what is made of `auto` is not known
 }
