@@ -272,10 +272,10 @@ Script script_of(std::uint64_t seed, std::size_t pes) {
   for (std::uint64_t p = random.between(1, 4); p > 0; --p) {
     Phase phase;
     phase.roots.resize(pes);
-    for (std::uint64_t m = random.size(0, 60); m > 0; --m) {
-      phase.roots[random.below(pes)].push_back({Random(++id).next(), std::uint32_t(random.below(6))});
+    for (std::uint64_t m = random.size(0, 400); m > 0; --m) {
+      phase.roots[random.below(pes)].push_back({Random(++id).next(), std::uint32_t(random.below(9))});
     }
-    for (std::uint64_t s = random.size(0, 80); s > 0; --s) phase.shouts.push_back({random.below(pes), ++id});
+    for (std::uint64_t s = random.size(0, 200); s > 0; --s) phase.shouts.push_back({random.below(pes), ++id});
     phase.gives = random.below(4);
     phase.reduces = random.below(4);
     phase.collectives = random.below(4);
