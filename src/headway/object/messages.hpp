@@ -239,7 +239,7 @@ bool names_one_of(const entry<methods...>*, std::string_view name) {
   return ((aggregate::pretty_name<MethodTag<methods>>() == name) || ...);
 }
 template <class... Entry>
-std::size_t entry_of_name_in(const Entries<Entry...>*, std::string_view name) {
+std::size_t entry_of_name_in(const Entries<Entry...>*, [[maybe_unused]] std::string_view name) {
   std::size_t found = no_entry, i = 0;
   ((found = names_one_of(static_cast<const Entry*>(nullptr), name) ? i : found, ++i), ...);
   return found;
