@@ -2,6 +2,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <headway/aggregate/calls.hpp>
 
 namespace headway {
@@ -16,6 +17,10 @@ class CallState final : public am::Extension {
   std::vector<Object> objects;  // by number
   std::vector<CallAggregator*> aggregators;
   std::unique_ptr<CallAggregator> default_calls;
+  std::array<std::uint64_t, am::scopes_max> set_aside{};  // messages that layers above have set aside, by scope
+
+  /// What they wait for may be on its way in messages of other scopes: so nobody can tell yet that it never comes.
+  bool holds_back(am::ScopeId epoch) const override { return set_aside[epoch] != 0; }
 
   static CallState& of(Pe& pe);
   static std::unique_ptr<am::Extension> make(Pe& pe) {
@@ -118,17 +123,33 @@ void CallAggregator::run(PeId source, Words words) {
   if (header.padding >= sizeof(std::uint64_t) || header.padding > bytes) throw FormatError("a call's padding is not valid");
   std::uint32_t missing = 0;
   if (aggregate::stub_at(header.stub).run(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing)) return;
-  waiting_[missing].push_back({source, set_aside(), std::vector<std::uint64_t>(words.begin(), words.end())});
+  waiting_[missing].push_back({source, make_wait(), std::vector<std::uint64_t>(words.begin(), words.end())});
 }
 
 am::ScopeId CallAggregator::set_aside() {
+  const am::ScopeId scope = make_wait();
+  ++state_->set_aside[scope];
+  return scope;
+}
+
+void CallAggregator::take_up(am::ScopeId scope, std::function<void()> run) {
+  --state_->set_aside[scope];
+  run_again(scope, std::move(run));
+}
+
+void CallAggregator::count_waiting(am::ScopeId scope, int messages) {
+  aggregator_.count_waiting(scope, messages);
+  state_->set_aside[scope] += std::uint64_t(std::int64_t(messages));
+}
+
+am::ScopeId CallAggregator::make_wait() {
   am::Engine& engine = pe_->engine();
   engine.count_handled(~std::uint64_t(0));  // not handled yet after all
   aggregator_.count_waiting(engine.scope(), 1);
   return engine.scope();
 }
 
-void CallAggregator::take_up(am::ScopeId scope, std::function<void()> run) {
+void CallAggregator::run_again(am::ScopeId scope, std::function<void()> run) {
   aggregator_.count_waiting(scope, -1);
   pe_->engine().run_later(scope, [this, run = std::move(run)] {
     pe_->engine().count_handled(1);
@@ -141,7 +162,7 @@ void CallAggregator::object_made(std::uint32_t number) {
   if (found == waiting_.end()) return;
   for (Waiting& call : found->second) {
     const am::ScopeId scope = call.scope;
-    take_up(scope, [this, call = std::move(call)] {
+    run_again(scope, [this, call = std::move(call)] {
       try {
         run(call.source, call.words);
       } catch (const FormatError& error) {

@@ -171,12 +171,12 @@ class CallAggregator {
   Pe& pe() const { return *pe_; }
 
   /// In a handler, for a layer above: the message that it handles cannot be handled yet after all. Until take_up() it
-  /// counts as one that waits for what does not exist. Returns its scope.
+  /// counts as one that waits for what does not exist, and its epoch, if it is of one, does not end. Returns its scope.
   am::ScopeId set_aside();
   /// It waits no longer here: `run` handles it, as a handler, at the next progress.
   void take_up(am::ScopeId scope, std::function<void()> run);
   /// It goes on waiting elsewhere, in another message (-1), or has come in one to wait here (1).
-  void count_waiting(am::ScopeId scope, int messages) { aggregator_.count_waiting(scope, messages); }
+  void count_waiting(am::ScopeId scope, int messages);
 
   void flush() { aggregator_.flush(); }
   AggregatorStatistics statistics() const { return aggregator_.statistics(); }
@@ -294,6 +294,8 @@ class CallAggregator {
 
   CallAggregator(Pe& pe, const AggregatorOptions& options, CallState& state);
   void run(PeId source, Words words);
+  am::ScopeId make_wait();
+  void run_again(am::ScopeId scope, std::function<void()> run);
   void object_made(std::uint32_t number);
 
   struct Waiting {

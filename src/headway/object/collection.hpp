@@ -17,6 +17,7 @@
 #include <headway/base/serialize.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
+#include <headway/collective/team.hpp>
 #include <headway/object/directory.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
@@ -144,9 +145,11 @@ class Collection {
   std::uint64_t size() const { return size_; }
   /// Of those on this PE now.
   std::size_t local_size() const { return elements_.size(); }
-  /// Calls f(T&) for each element on this PE. From the main program.
+  /// Calls f(T&) for each element on this PE, also for those that come meanwhile; those that are to leave do so
+  /// afterwards. From the main program.
   template <class F>
   void for_each_local(F f) {
+    const Staying staying(*this);
     for (std::size_t i = 0; i < elements_.size(); ++i) f(*elements_[i]);
   }
   /// nullptr: it is not on this PE.
@@ -234,12 +237,14 @@ class Collection {
     am::require_named_arguments<Given...>();
     if constexpr (object::require_entry_method<T, method, Given...>()) {
       using R = object::AnswerTo<method>;
+      static_assert(object::has_no_steps<T, method>, "headway: a method whose messages wait for their step is sent to: it answers nobody");
+      const PeId there = directory_.where(address);
       am::Hold<am::CompletionOf<R>> completion(new am::CompletionOf<R>(am::Completions::of(*pe_)));
       aggregate::PendingCalls& pending = aggregate::PendingCalls::of(*pe_);
       const object::Asker asker{std::uint32_t(pe_->id()), pending.add(*completion, aggregate::any_pe)};
       with_wires<method>(
           [&](const auto&... wires) {
-            calls_.rpc_ff(directory_.where(address), object::RunForAnswer<T, method>(), me_, address, std::uint32_t(0),
+            calls_.rpc_ff(there, object::RunForAnswer<T, method>(), me_, address, std::uint32_t(0),
                           asker, wires...);
           },
           given...);
@@ -378,6 +383,7 @@ class Collection {
     const std::size_t each = pe.engine().endpoint().pes_per_process();
     return {std::int32_t((pe.size() + each - 1) / each)};
   }
+  static Team team_of_all(Pe& pe);
   static Homes homes_of(Pe& pe, const CollectionOptions& options, const Form& form);
   static AggregatorOptions named(AggregatorOptions options, const CollectionOptions& given) {
     if (options.name.empty()) options.name = given.name;
@@ -386,8 +392,9 @@ class Collection {
 
   template <class... Args>
   void make_all(const CollectionOptions& options, const Args&... args) {
-    if (options.empty) return;
-    for_each_home([&](std::uint32_t number) { make(number, args...); });
+    if (!options.empty) for_each_home([&](std::uint32_t number) { make(number, args...); });
+    complete_ = true;
+    take_up_broadcast();
   }
   template <class F>
   void for_each_home(F f) {
@@ -425,7 +432,7 @@ class Collection {
     auto& of = state(element);
     of.place = std::uint32_t(elements_.size());
     of.broadcasts = broadcasts_;
-    set_wanted(of, object::stays);
+    set_wanted(of, of.wanted);
     elements_.push_back(&element);
     directory_.set(of.address, entry, &element);
     entry.pe = std::uint32_t(pe_->id());
@@ -515,6 +522,24 @@ class Collection {
       auto& of = state(*element);
       if (--of.coroutines == 0 && of.wanted != object::stays) self->settle_later(of.address);
     }
+  };
+
+  /// As long as one is there, elements stay where they are.
+  class Staying {
+   public:
+    explicit Staying(Collection& collection) : collection_(&collection) { ++collection.staying_; }
+    Staying(const Staying&) = delete;
+    Staying& operator=(const Staying&) = delete;
+    ~Staying() {
+      if (--collection_->staying_ != 0 || !std::exchange(collection_->held_back_, false)) return;
+      for (T* const element : collection_->elements_) {
+        const auto& of = state(*element);
+        if (of.wanted != object::stays) collection_->settle_later(of.address);
+      }
+    }
+
+   private:
+    Collection* collection_;
   };
 
   /// Does what the element wants, if nothing of it lives. The next message for it does, or a task if none comes before.
@@ -640,6 +665,7 @@ class Collection {
   /// Runs the next one, and passes it on before.
   template <class PassOn, class RunIt>
   void run_broadcast(PassOn pass_on, RunIt run_it);
+  void take_up_broadcast();
   void catch_up(T& element);
   void drop_history();
 
@@ -654,14 +680,18 @@ class Collection {
   Base absent_{typename Base::Absent()};
   object::Directory<T, Base, Address, Homes> directory_;
   std::vector<T*> elements_;  // those here
+  unsigned staying_ = 0;
+  bool held_back_ = false;  // some wanted to leave meanwhile
   std::uint64_t size_ = 0;
   bool size_known_ = Traits::dense;
+  bool complete_ = !Traits::dense;  // all elements that are there at once have been made: broadcasts may begin
   const bool measures_;
   std::uint64_t missed_ = 0;
   std::unordered_map<Address, std::vector<Early>> awaited_;  // messages for elements that are not there, or not yet
   std::uint32_t broadcasts_started_ = 0;                     // on PE 0
   std::uint32_t broadcasts_ = 0;                             // of which all elements here have seen so many
   std::map<std::uint32_t, Early> early_broadcasts_;
+  Team forgetting_;                                    // its collectives are in the order of the broadcasts
   std::deque<std::function<void(T&)>> history_;        // broadcasts that an element on its way may not have seen
   std::map<std::uint32_t, std::uint32_t> in_transit_;  // elements that have left and are not known to have arrived, by what they have seen
   CallAggregator calls_;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <headway/object/collection.hpp>
+#include <numeric>
+#include <string_view>
 
 namespace headway {
 
 namespace object {
 
 [[noreturn]] void throw_wrong_place();
+[[noreturn]] void throw_place_of_sparse();
+[[noreturn]] void throw_no_entry(std::string_view method);
 [[noreturn]] void throw_key_exists();
 [[noreturn]] void throw_late_step(std::int64_t step, std::int64_t current);
 [[noreturn]] void throw_nothing_expected(std::int64_t step);
@@ -50,6 +54,7 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
                  absent_),
       size_(Traits::dense ? form_.size() : 0),
       measures_(options.measure_load),
+      forgetting_(team_of_all(pe)),
       calls_(pe, named(options.aggregation, options)),
       aggregators_(pe,
                    [&](std::size_t entry) {
@@ -71,6 +76,18 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
     if constexpr (!std::is_same_v<std::remove_reference_t<decltype(aggregator)>, CallAggregator>)
       listen<method>(object::WiresOf<method>(), aggregator);
   });
+  for (const auto& [method, given] : options.methods) {
+    if (object::entry_of_name<T>(method) == object::no_entry) object::throw_no_entry(method);
+  }
+}
+
+/// Of its own, where broadcasts are kept for elements on their way: what programs call on all PEs comes in another order.
+template <class T>
+Team Collection<T>::team_of_all(Pe& pe) {
+  if constexpr (!Traits::moves || !object::Migratable<T>) return Team(pe);
+  std::vector<std::size_t> pes(pe.size());
+  std::iota(pes.begin(), pes.end(), std::size_t(0));
+  return Team(pe, pes);
 }
 
 template <class T>
@@ -83,6 +100,7 @@ typename Collection<T>::Homes Collection<T>::homes_of(Pe& pe, const CollectionOp
     own = *function;
   }
   if constexpr (Traits::sparse) {
+    if (options.placement.kind == Kind::block || options.placement.kind == Kind::cyclic) object::throw_place_of_sparse();
     return Homes(pe.size(), own);
   } else if constexpr (std::is_same_v<Naming, PerPe>) {
     return Homes(form.size(), pe.size(), Kind::block, {});
@@ -117,6 +135,10 @@ template <class T>
 void Collection<T>::settle(T& element) {
   auto& of = state(element);
   if (of.coroutines != 0) return;
+  if (staying_ != 0) {
+    held_back_ = true;
+    return;
+  }
   const std::uint32_t wanted = of.wanted;
   set_wanted(of, object::stays);
   if (wanted == pe_->id()) return;
@@ -179,6 +201,7 @@ void Collection<T>::arrive(PeId source, const Address& address, const object::Pa
     object::serialize_with_rare(*element, of.rare, reader);
     if (reader.remaining() != 0) throw FormatError("an element's serialize() reads less than it writes");
     Entry& entry = directory_.at(address);
+    if (entry.element != nullptr) object::throw_key_exists();
     entry.version = passport.version;
     directory_.moved();
     T& here = *element.release();
@@ -383,6 +406,11 @@ void Collection<T>::run_broadcast(PassOn pass_on, RunIt run_it) {
   if constexpr (Traits::moves && object::Migratable<T>) {
     if (broadcasts_ % object::history_kept == 0) drop_history();
   }
+  take_up_broadcast();
+}
+
+template <class T>
+void Collection<T>::take_up_broadcast() {
   const auto next = early_broadcasts_.find(broadcasts_);
   if (next == early_broadcasts_.end()) return;
   calls_.take_up(next->second.scope, std::move(next->second.run));
@@ -393,7 +421,7 @@ template <class T>
 template <auto method, class... Wires>
 void Collection<T>::take_broadcast(std::uint32_t number, const Wires&... wires) {
   std::tuple<Owned<Wires>...> owned(Owned<Wires>(object::own(wires))...);
-  if (number != broadcasts_) {
+  if (number != broadcasts_ || !complete_) {
     early_broadcasts_[number] = {calls_.set_aside(), [this, number, owned = std::move(owned)] {
                                    std::apply(
                                        [&](const auto&... mine) {
@@ -415,6 +443,7 @@ auto Collection<T>::reduce(Op, Given&&... given) {
   if constexpr (object::require_entry_method<T, method, Given...>()) {
     using R = object::AnswerTo<method>;
     static_assert(!std::is_void_v<R>, "headway: the method returns nothing that could be reduced");
+    static_assert(object::has_no_steps<T, method>, "headway: a method whose messages wait for their step is sent to: it answers nobody");
     static_assert(!object::is_coroutine<method>, "headway: a method that is a coroutine is no part of reduce(): let it contribute()");
     if constexpr (object::require_operator<Op, R>()) {
       require_size();
@@ -440,7 +469,7 @@ template <class T>
 template <auto method, class Op, class... Wires>
 void Collection<T>::take_reduce(std::uint32_t number, const object::Asker& asker, const Wires&... wires) {
   std::tuple<Owned<Wires>...> owned(Owned<Wires>(object::own(wires))...);
-  if (number != broadcasts_) {
+  if (number != broadcasts_ || !complete_) {
     early_broadcasts_[number] = {calls_.set_aside(), [this, number, asker, owned = std::move(owned)] {
                                    std::apply(
                                        [&](const auto&... mine) {
@@ -479,7 +508,7 @@ template <class T>
 void Collection<T>::drop_history() {
   std::uint32_t seen = broadcasts_;
   if (!in_transit_.empty()) seen = std::min(seen, in_transit_.begin()->first);
-  allreduce_async(*pe_, seen, [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); })
+  allreduce_async(forgetting_, seen, [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); })
       .then([this](std::uint32_t by_all) {
         while (history_.size() > broadcasts_ - by_all) history_.pop_front();
       });

@@ -4,11 +4,20 @@
 #include <headway/object/collection_parts.hpp>
 #include <headway/object/element.hpp>
 #include <string>
+#include <string_view>
 
 namespace headway::object {
 
 void throw_wrong_place() {
   throw SettingError("place<Name>() is for other names than the collection's: give it the collection's Name (Index<d>, the key)");
+}
+
+void throw_place_of_sparse() {
+  throw SettingError("elements of a sparse array have no numbers for block() or cyclic(): place them by hashed() or place<Key>()");
+}
+
+void throw_no_entry(std::string_view method) {
+  throw SettingError(fmt::format("options are set for a method that the class lists in no entry of its aggregation: {}", method));
 }
 
 void throw_key_exists() { throw UsageError("an element is inserted whose key has one already: erase() that before"); }

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <headway/aggregate/argument.hpp>
+#include <headway/aggregate/call_function.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/am/task.hpp>
@@ -233,6 +234,9 @@ using Gates = GatesOf<decltype(triggers_of<T>()), decltype(awaited_of<T>())>;
 template <class T, auto method>
 inline constexpr std::size_t gate_of = Gates<T>::template gate<method>();
 
+template <class T, auto method>
+inline constexpr bool has_no_steps = gate_of<T, method> == no_gate;
+
 /// Calls f.operator()<method>() for each of them, in their order.
 template <class F, class E, auto then, auto... methods>
 void for_each_method_of(F& f, const Trigger<E, then, methods...>*) {
@@ -296,6 +300,7 @@ constexpr bool require_entry_method() {
     if constexpr (of_class && good_parameters) {
       constexpr bool passable = Traits::template WithWires<Passable>::template with<Given...>();
       static_assert(passable, "headway: the entry method cannot be called with these arguments");
+      if constexpr (is_coroutine<method>) return passable && aggregate::require_kept_arguments<Pointer>();
       return passable;
     }
   }

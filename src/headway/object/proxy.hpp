@@ -121,13 +121,36 @@ void broadcast(Collection<T>& collection, Given&&... given) {
 
 namespace object {
 
+/// nullptr: this PE has not made it yet.
+template <class T>
+Collection<T>* find_for_result(Pe& pe, std::uint32_t collection) {
+  Collection<T>** const found = DistObject<Collection<T>*>::find(pe, collection);
+  return found == nullptr ? nullptr : *found;
+}
+/// A result that waited for its collection.
+template <class T, auto method>
+struct SendResult {
+  template <class Address, class V>
+  void operator()(Collection<T>* there, const Address& address, const V& value) const {
+    there->template send_to<method>(address, value);
+  }
+};
+template <class T, auto method>
+struct BroadcastResult {
+  template <class V>
+  void operator()(Collection<T>* there, const V& value) const {
+    there->template broadcast<method>(value);
+  }
+};
+
 template <class T, auto method>
 struct ToElement {
   std::uint32_t collection;
   typename NamingOf<typename T::ElementNaming>::Address address;
   template <class V>
   void operator()(Pe& pe, const V& value) const {
-    (*DistObject<Collection<T>*>::find(pe, collection))->template send_to<method>(address, value);
+    if (Collection<T>* const there = find_for_result<T>(pe, collection)) return there->template send_to<method>(address, value);
+    rpc_ff(pe, pe.id(), SendResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, address, value);
   }
 };
 template <class T, auto method>
@@ -135,7 +158,8 @@ struct ToAll {
   std::uint32_t collection;
   template <class V>
   void operator()(Pe& pe, const V& value) const {
-    (*DistObject<Collection<T>*>::find(pe, collection))->template broadcast<method>(value);
+    if (Collection<T>* const there = find_for_result<T>(pe, collection)) return there->template broadcast<method>(value);
+    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, value);
   }
 };
 }  // namespace object

@@ -150,6 +150,7 @@ class Sections {
   auto ask(std::uint64_t number, std::uint64_t size, Given&... given) {
     if constexpr (require_entry_method<T, method, Given&...>()) {
       using R = AnswerTo<method>;
+      static_assert(has_no_steps<T, method>, "headway: a method whose messages wait for their step is sent to: it answers nobody");
       static_assert(!std::is_void_v<R> && !is_coroutine<method>,
                     "headway: the method of a reduction returns a value, and is no coroutine");
       if constexpr (require_operator<Op, R>()) {

@@ -1,0 +1,15 @@
+// expect: headway: the entry method cannot be called with these arguments
+#include <headway/object/object.hpp>
+
+class Cell : public headway::Element<Cell, headway::Index<2>> {
+ public:
+  void recv(double force, int step);
+};
+
+void use(headway::Array<Cell>& cells) {
+#ifdef HEADWAY_BAD
+  cells[{1, 2}].send<&Cell::recv>(0.5);
+#else
+  cells[{1, 2}].send<&Cell::recv>(0.5, 3);
+#endif
+}
