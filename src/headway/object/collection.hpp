@@ -184,6 +184,13 @@ class Collection {
     else
       return aggregators_.template get<object::entry_index<T, method>>().statistics();
   }
+  /// What the buffers of a method that is alone in its entry have settled on.
+  template <auto method>
+  const AggregatorOptions& options() const
+    requires(object::entry_index<T, method> != object::no_entry)
+  {
+    return aggregators_.template get<object::entry_index<T, method>>().options();
+  }
   /// Messages that came here for an element that had left, or was still to come.
   std::uint64_t missed() const { return missed_; }
 

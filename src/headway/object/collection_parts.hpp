@@ -328,11 +328,12 @@ template <std::size_t i>
 void Collection<T>::trigger(T& element, std::int64_t step) {
   using List = std::remove_cvref_t<decltype(T::triggers.list)>;
   constexpr auto then = object::then_of(static_cast<const std::tuple_element_t<i, List>*>(nullptr));
+  using Then = std::remove_const_t<decltype(then)>;
   const Timer timer(*this, element);
-  if constexpr (object::MethodTraits<decltype(then)>::parameters == 0)
+  if constexpr (object::MethodTraits<Then>::parameters == 0)
     (element.*then)();
   else
-    (element.*then)(static_cast<object::FirstParameter<decltype(then)>>(step));
+    (element.*then)(static_cast<object::FirstParameter<Then>>(step));
   timer.stop();
 }
 

@@ -1,6 +1,7 @@
 /// Names of collections and elements that programs send messages to.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <headway/aggregate/calls.hpp>
 #include <headway/am/engine.hpp>
@@ -53,14 +54,17 @@ template <class T>
 class Proxy {
  public:
   Proxy() = default;
-  explicit Proxy(const Collection<T>& collection) : number_(collection.number()) {}
+  template <std::same_as<Collection<T>> C>  // T is not looked into where a Proxy is copied
+  explicit Proxy(const C& collection) : number_(collection.number()) {}
 
   Collection<T>& collection() const {
     Collection<T>** const found = DistObject<Collection<T>*>::find(am::Engine::here().pe(), number_);
     if (found == nullptr) object::throw_no_collection(number_);
     return **found;
   }
-  ElementRef<T> operator[](const typename object::NamingOf<typename T::ElementNaming>::Name& name) const {
+  /// T need not be complete where a class has a Proxy<T>: elements of two classes may know each other.
+  template <class U = T>
+  ElementRef<U> operator[](const typename object::NamingOf<typename U::ElementNaming>::Name& name) const {
     return collection()[name];
   }
   template <auto method, class... Given>
