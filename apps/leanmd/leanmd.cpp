@@ -1,0 +1,426 @@
+/// Lennard-Jones molecular dynamics on elements: cells have particles, computes have pairs of cells that lie near one
+/// another. In each step a cell sends its positions to its computes; one that has those of both cells sends each the
+/// forces; a cell that has all forces moves its particles. Nobody waits for all, and elements move where there is time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <support/application.hpp>
+#include <utility>
+#include <vector>
+
+#include "physics.hpp"
+
+namespace headway::leanmd {
+namespace {
+
+/// Alone, one PE computes so many pairs in seconds: what is larger is not computed again unless told so.
+inline constexpr double pairs_alone_max = 3e8;
+/// Of energy, a particle. Rounding of the time step gives 0.0007 in the first steps, and no more later.
+inline constexpr double drift_max = 0.005;
+inline constexpr std::uint32_t cells_max = 1u << 24;
+
+struct Arguments {
+  apps::Common common;
+  std::optional<Coordinates> cells;
+  std::uint64_t cells_per_pe = 16;
+  std::uint32_t particles = 27, steps = 100, exchange_every = 5;
+  std::optional<std::uint32_t> elsewhere;
+  std::int32_t away = 1;
+  std::string verify = "auto";
+};
+
+std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App app("Lennard-Jones molecular dynamics on cells and pairs of cells that can migrate; verified.", "headway-leanmd");
+  const auto number = [](const char* name, std::uint64_t min, std::uint64_t max, auto& into) {
+    return [=, &into](const std::string& text) {
+      into = static_cast<std::uint32_t>(bench::parse_count(name, text, min, max));
+    };
+  };
+  bench::add_value(
+      app, "--cells",
+      [&](const std::string& text) {
+        const std::vector<std::string> parts = bench::parse_list("--cells", text);
+        if (parts.size() != 3) {
+          throw SettingError(fmt::format("--cells: '{}' is not allowed; allowed are three numbers, such as 4,4,2", text));
+        }
+        Coordinates cells;
+        for (unsigned d = 0; d < 3; ++d) cells[d] = std::int32_t(bench::parse_count("--cells", parts[d], 2, 4096));
+        arguments.cells = cells;
+      },
+      "X,Y,Z", "cells in each dimension, at least 2 for each that --away counts [as --cells-per-pe says]");
+  bench::add_value(
+      app, "--cells-per-pe",
+      [&](const std::string& text) { arguments.cells_per_pe = bench::parse_count("--cells-per-pe", text, 1, 1 << 20); },
+      "N", "at least N cells for each PE, and no more than a box near to a cube needs [16]");
+  bench::add_value(app, "--particles", number("--particles", 1, 4096, arguments.particles), "N",
+                   "particles in a cell at first [27]");
+  bench::add_value(app, "--corner", number("--corner", 0, 4096, arguments.elsewhere), "N",
+                   "only cells in the corner, an eighth of the box, have so many; others have N [all have --particles]");
+  bench::add_value(
+      app, "--away",
+      [&](const std::string& text) { arguments.away = std::int32_t(bench::parse_count("--away", text, 1, 2)); }, "N",
+      "particles act on those in cells up to N away, 1 or 2: these are shorter [1]");
+  bench::add_value(app, "--steps", number("--steps", 1, 1'000'000, arguments.steps), "N", "steps of 0.005 [100]");
+  bench::add_value(app, "--migrate-every", number("--migrate-every", 1, 100, arguments.exchange_every), "N",
+                   "steps from which to which particles go over to other cells [5]");
+  static const std::array<std::string, 3> ways = {"auto", "serial", "invariants"};
+  bench::add_value(
+      app, "--verify", [&](const std::string& text) { arguments.verify = bench::parse_choice("--verify", text, ways); },
+      "WAY",
+      "serial: one PE computes all once more alone, and finds the same bits; invariants: energy, momentum and particles "
+      "are conserved; auto: both, the first if it is cheap [auto]");
+  apps::add_common_options(app, arguments.common);
+  return bench::parse_command_line(app, argc, argv);
+}
+
+/// SettingError for what does not fit together.
+Box make_box(const Arguments& arguments, std::size_t pes) {
+  const std::int32_t least = 2 * arguments.away;
+  Box box;
+  box.away = arguments.away;
+  box.particles = arguments.particles;
+  box.elsewhere = arguments.elsewhere.value_or(arguments.particles);
+  if (box.elsewhere > box.particles) {
+    throw SettingError(fmt::format("--corner: '{}' is not allowed; allowed is at most --particles, {}", box.elsewhere,
+                                   box.particles));
+  }
+  box.cells = arguments.cells ? *arguments.cells : shape_of(arguments.cells_per_pe * pes, least);
+  if (std::ranges::min(box.cells) < least) {
+    throw SettingError(fmt::format("--cells: '{}' is not allowed; allowed with --away {} is {} or more in each dimension",
+                                   fmt::join(box.cells, ","), arguments.away, least));
+  }
+  if (double(box.cells[0]) * box.cells[1] * box.cells[2] > cells_max) {
+    throw SettingError(fmt::format("{} cells are not allowed; allowed are {}", fmt::join(box.cells, " x "), cells_max));
+  }
+  box.fit(arguments.exchange_every);
+  return box;
+}
+
+class Cell;
+
+/// Where forces go back to: the cell, and which of its meetings it is.
+struct From {
+  std::uint32_t cell, meeting, side;
+};
+
+/// A pair of cells: {the first one, the way to the second}; way 0 is the cell with itself.
+class Compute : public Element<Compute, Index<2>> {
+ public:
+  Compute() = default;
+  Compute(const Box& box, const Proxy<Cell>& cells) : box_(box), cells_(cells) {}
+
+  void positions(std::uint32_t, const From& from, std::span<const Vector> positions) {
+    from_[from.side] = from;
+    positions_[from.side].assign(positions.begin(), positions.end());
+  }
+  /// 0: half around a box of few cells the other of the pair is the first, and this one is never asked.
+  std::size_t cells(std::uint32_t) const { return index()[1] == 0 ? 1 : 2; }
+  void evaluate(std::uint32_t step);
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(box_, cells_, from_, positions_);
+  }
+
+  static constexpr auto triggers = headway::triggers(trigger<&Compute::evaluate, &Compute::positions>(&Compute::cells));
+  static constexpr auto aggregation = entries(entry<&Compute::positions>{{.topology = grid(1)}});
+
+ private:
+  Box box_;
+  Proxy<Cell> cells_;
+  std::array<From, 2> from_{};
+  std::array<std::vector<Vector>, 2> positions_;
+};
+
+/// Number of the cell by its place in the box, as in Box.
+class Cell : public Element<Cell, Index<3>> {
+ public:
+  Cell() = default;
+  Cell(const Box& box, std::uint32_t steps, std::uint32_t exchange_every)
+      : box_(box), steps_(steps), exchange_every_(exchange_every) {
+    know_others();
+    content_ = Content(box, number(), meetings_.size());
+  }
+  void arrived() { know_others(); }
+
+  void meet(const Proxy<Compute>& computes) { computes_ = computes; }
+  /// Forces are to be evaluated for all steps before `end`; then it waits.
+  void run_until(std::uint32_t end) {
+    end_ = end;
+    send_positions();
+  }
+
+  void forces(std::uint32_t, std::uint32_t meeting, double energy, std::span<const Vector> forces) {
+    content_.take(meeting, energy, forces);
+  }
+  std::size_t meetings(std::uint32_t) const { return meetings_.size(); }
+  void advance(std::uint32_t step) {
+    content_.advance(step, steps_);
+    step_ = step + 1;
+    if (step_ <= steps_ && exchanges_before(step_, exchange_every_))
+      send_leaving();
+    else
+      send_positions();
+  }
+
+  void movers(std::uint32_t, std::span<const Particle> particles) {
+    come_.insert(come_.end(), particles.begin(), particles.end());
+  }
+  /// From its neighbours, and from itself, when it has taken out what leaves.
+  std::size_t givers(std::uint32_t) const { return neighbours_.size() + 1; }
+  void exchanged(std::uint32_t) {
+    content_.join(come_);
+    come_.clear();
+    content_.sort();
+    send_positions();
+  }
+
+  std::uint32_t step() const { return step_; }
+  Summary summary() const { return content_.summary(); }
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(box_, steps_, exchange_every_, computes_, content_, step_, end_, come_);
+  }
+
+  static constexpr auto triggers = headway::triggers(trigger<&Cell::advance, &Cell::forces>(&Cell::meetings),
+                                                     trigger<&Cell::exchanged, &Cell::movers>(&Cell::givers));
+  static constexpr auto aggregation =
+      entries(entry<&Cell::forces>{{.topology = grid(1)}}, entry<&Cell::movers>{{.topology = grid(1)}});
+
+ private:
+  std::uint32_t number() const { return box_.number(index().at); }
+  void know_others() {
+    meetings_ = box_.meetings(number());
+    neighbours_ = box_.neighbours(number());
+  }
+  void send_positions() {
+    if (step_ >= end_) return;
+    Collection<Compute>& computes = computes_.collection();
+    const std::vector<Vector> positions = content_.positions();
+    const std::uint32_t cell = number();
+    for (std::uint32_t i = 0; i < meetings_.size(); ++i) {
+      const auto& [first, way, side] = meetings_[i];
+      computes[{first, way}].send<&Compute::positions>(step_, From{cell, i, side}, positions);
+    }
+  }
+  void send_leaving() {
+    const std::uint32_t round = step_ / exchange_every_ - 1;
+    const auto leaving = content_.take_leaving(box_, number(), neighbours_);
+    for (std::size_t i = 0; i < neighbours_.size(); ++i) {
+      const Coordinates there = box_.coordinates(neighbours_[i]);
+      all()[{there[0], there[1], there[2]}].send<&Cell::movers>(round, leaving[i]);
+    }
+    all()[index()].send<&Cell::movers>(round, std::span<const Particle>());
+  }
+
+  Box box_;
+  std::uint32_t steps_ = 0, exchange_every_ = 1;
+  Proxy<Compute> computes_;
+  Content content_;
+  std::uint32_t step_ = 0, end_ = 0;  // the step that is evaluated, or is to be; before which it waits
+  std::vector<Particle> come_;
+  std::vector<Meeting> meetings_;  // follow from the box
+  std::vector<std::uint32_t> neighbours_;
+};
+
+void Compute::evaluate(std::uint32_t step) {
+  Collection<Cell>& cells = cells_.collection();
+  const auto give = [&](unsigned side, double energy, const std::vector<Vector>& forces) {
+    const Coordinates at = box_.coordinates(from_[side].cell);
+    cells[{at[0], at[1], at[2]}].send<&Cell::forces>(step, from_[side].meeting, energy, forces);
+    positions_[side].clear();
+  };
+  std::vector<Vector> first(positions_[0].size(), Vector{0, 0, 0});
+  if (index()[1] == 0) {
+    const double energy = interact(box_, positions_[0], positions_[0], first, first);
+    give(0, energy, first);
+    return;
+  }
+  std::vector<Vector> second(positions_[1].size(), Vector{0, 0, 0});
+  const double energy = interact(box_, positions_[0], positions_[1], first, second);
+  give(0, energy / 2, first);
+  give(1, energy / 2, second);
+}
+
+/// What balancing did, over all phases.
+struct Balanced {
+  std::uint64_t times = 0, moved = 0, moved_bytes = 0;
+  double seconds = 0;
+  double imbalance_before = 1, imbalance_after = 1;  // largest load over the mean, of computes: first and last measured
+  std::string table;                                 // of the first time
+
+  void add(const BalanceTable& computes, const BalanceTable& cells) {
+    const double imbalance = computes.mean_s > 0 ? computes.max_before_s / computes.mean_s : 1;
+    if (times++ == 0) {
+      imbalance_before = imbalance;
+      table = to_string(computes);
+    }
+    imbalance_after = imbalance;
+    moved += computes.moved + cells.moved;
+    moved_bytes += computes.moved_bytes + cells.moved_bytes;
+    seconds += computes.seconds + cells.seconds;
+  }
+};
+
+/// Whether the program was told how to aggregate; else classes say it.
+bool is_told(const AggregatorOptions& given) {
+  return given.topology != derived_topology || given.buffer_bytes != derived_bytes || given.threshold != derived_fraction ||
+         given.cutoff != derived_fraction || given.timeout != derived_timeout || given.delay_cost != derived_delay_cost ||
+         !given.flush_when_idle || given.ordered;
+}
+
+/// Shows how far PE 0 has come in a phase, where somebody looks on.
+void watch(Pe& pe, Array<Cell>& cells, const apps::Common& common, apps::Progress& progress, std::uint32_t end) {
+  if (!common.shows_progress || pe.id() != 0) return;
+  const Cell* one = nullptr;
+  cells.for_each_local([&](Cell& cell) { one = &cell; });
+  if (one == nullptr) return;
+  wait_until(pe, [&] {
+    progress.at(one->step());
+    return one->step() >= end;
+  });
+}
+
+/// What is wrong with the result; nothing is.
+std::string fault_of(const Summary& found, const Box& box, const Arguments& arguments, bool computes_alone) {
+  std::uint64_t particles = 0;
+  for (std::uint32_t cell = 0; cell < box.size(); ++cell) particles += box.particles_of(cell);
+  const double count = double(particles);
+  if (found.particles != particles) return fmt::format("{} particles instead of {}", found.particles, particles);
+  for (const double sum : {found.momentum.x, found.momentum.y, found.momentum.z}) {
+    if (!(std::abs(sum) <= 1e-9 * count)) return fmt::format("a momentum of {} in all, instead of 0", sum);
+  }
+  if (!(std::abs(found.energy_last - found.energy_first) <= drift_max * count)) {
+    return fmt::format("the energy was {} and is {}", found.energy_first, found.energy_last);
+  }
+  if (!computes_alone) return {};
+  const Summary alone = run_alone(box, arguments.steps, arguments.exchange_every);
+  if (alone.checksum == found.checksum) return {};
+  return fmt::format("the checksum is {:016x}, of one who computes alone {:016x}", found.checksum, alone.checksum);
+}
+
+/// Pairs of particles that are looked at in all steps, as they are at first.
+double pairs_of(const Box& box, std::uint32_t evaluations) {
+  const std::vector<Coordinates> ways = box.ways();
+  double pairs = 0;
+  for (std::uint32_t cell = 0; cell < box.size(); ++cell) {
+    for (const Coordinates& way : ways) {
+      const std::uint32_t other = box.number(box.sum(box.coordinates(cell), way));
+      pairs += double(box.particles_of(cell)) * box.particles_of(other);
+    }
+  }
+  return pairs * evaluations;
+}
+
+/// Collective. Returns the status to end with.
+int report(Pe& pe, const Arguments& arguments, const Box& box, Array<Cell>& cells, const AggregatorOptions& effective,
+           const std::array<bench::FrameCounts, 3>& counted, std::uint64_t messages, std::uint64_t payload_bytes,
+           const Balanced& balanced, double seconds) {
+  bench::FrameCounts frames = counted[0];
+  for (std::size_t i = 1; i < counted.size(); ++i) frames = bench::joined(frames, counted[i]);
+  frames = bench::sum_over_pes(pe, frames);
+  messages = bench::sum_over_pes(pe, messages);
+  payload_bytes = bench::sum_over_pes(pe, payload_bytes);
+  std::uint64_t wrong = 0;
+  if (pe.id() == 0) {
+    const Summary summary = cells.reduce<&Cell::summary>(std::plus<>()).get();
+    const bool is_cheap = pairs_of(box, arguments.steps + 1) <= pairs_alone_max;
+    const bool computes_alone = arguments.verify == "serial" || (arguments.verify == "auto" && is_cheap);
+    const std::string fault = fault_of(summary, box, arguments, computes_alone);
+    wrong = fault.empty() ? 0 : 1;
+    bench::Json record = bench::make_record(
+        bench::make_case(pe, "leanmd", effective, messages > 0 ? payload_bytes / messages : 0, messages), seconds, wrong == 0);
+    bench::add_frames(record, frames);
+    record["cells"] = box.cells;
+    record["away"] = box.away;
+    record["particles"] = summary.particles;
+    record["steps"] = arguments.steps;
+    record["migrate_every"] = arguments.exchange_every;
+    record["verified_by"] = computes_alone ? "serial" : "invariants";
+    record["checksum"] = fmt::format("{:016x}", summary.checksum);
+    record["energy_drift"] = (summary.energy_last - summary.energy_first) / std::max(double(summary.particles), 1.0);
+    if (balanced.times > 0) {
+      record["balance"] = {{"strategy", arguments.common.balance},
+                           {"times", balanced.times},
+                           {"moved", balanced.moved},
+                           {"moved_bytes", balanced.moved_bytes},
+                           {"seconds", balanced.seconds},
+                           {"imbalance_before", balanced.imbalance_before},
+                           {"imbalance_after", balanced.imbalance_after}};
+    }
+    record["options"] = bench::options_record(effective);
+    bench::report(record, arguments.common.json);
+    if (!fault.empty()) fmt::print(stderr, "leanmd: {}\n", fault);
+    if (balanced.times > 0 && arguments.common.json.empty()) {
+      fmt::print("Computes, the first of {} times:\n{}Their max/mean was {:.3f}, and before the last time {:.3f}.\n",
+                 balanced.times, balanced.table, balanced.imbalance_before, balanced.imbalance_after);
+      std::fflush(stdout);
+    }
+  }
+  wrong = bench::sum_over_pes(pe, wrong);
+  pe.quiesce();
+  return wrong == 0 ? 0 : 1;
+}
+
+int measure(Pe& pe, const Arguments& arguments) {
+  const Box box = make_box(arguments, pe.size());
+  const std::uint32_t evaluations = arguments.steps + 1;
+  const bool balances = arguments.common.balance != "none";
+  CollectionOptions options{.measure_load = balances && arguments.common.balance != "rotate", .name = "leanmd"};
+  if (is_told(arguments.common.aggregation)) options.override_all = arguments.common.aggregation;
+  Array<Cell> cells(pe, {box.cells[0], box.cells[1], box.cells[2]}, options, box, arguments.steps, arguments.exchange_every);
+  Array<Compute> computes(pe, {box.size(), box.ways().size()}, options, box, cells.proxy());
+  if (pe.id() == 0) cells.broadcast<&Cell::meet>(computes.proxy());
+  const auto counts = [&] {
+    return std::array{computes.statistics<&Compute::positions>(), cells.statistics<&Cell::forces>(),
+                      cells.statistics<&Cell::movers>()};
+  };
+  pe.quiesce();
+
+  Balanced balanced;
+  const auto before = counts();
+  const std::int64_t begin = pe.engine().now();
+  {
+    apps::Progress progress(pe, arguments.common, "leanmd: step", arguments.steps);
+    const std::uint32_t phase = balances ? std::uint32_t(arguments.common.balance_every) : evaluations;
+    for (std::uint32_t end = 0; end < evaluations;) {
+      end += std::min(phase, evaluations - end);
+      if (pe.id() == 0) cells.broadcast<&Cell::run_until>(end);
+      watch(pe, cells, arguments.common, progress, end);
+      pe.quiesce();
+      progress.at(end - 1);
+      if (!balances || end == evaluations) continue;
+      const BalanceTable of_computes = balance(computes, parse_balance(arguments.common.balance));
+      balanced.add(of_computes, balance(cells, parse_balance(arguments.common.balance)));
+    }
+  }
+  const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+  const auto after = counts();
+  std::array<bench::FrameCounts, 3> frames;
+  std::uint64_t messages = 0, payload_bytes = 0;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    frames[i] = bench::growth(before[i], after[i]);
+    messages += after[i].messages - before[i].messages;
+    payload_bytes += after[i].payload_bytes - before[i].payload_bytes;
+  }
+  return report(pe, arguments, box, cells, computes.options<&Compute::positions>(), frames, messages, payload_bytes, balanced,
+                seconds);
+}
+
+}  // namespace
+}  // namespace headway::leanmd
+
+int main(int argc, char** argv) {
+  using namespace headway::leanmd;
+  Arguments arguments;
+  if (const auto status = parse(argc, argv, arguments)) return *status;
+  return headway::run(argc, argv, [&](headway::Pe& pe) { return measure(pe, arguments); });
+}
