@@ -32,6 +32,7 @@ struct Arguments {
   std::uint64_t cells_per_pe = 16;
   std::uint32_t particles = 27, steps = 100, exchange_every = 5;
   std::optional<std::uint32_t> elsewhere;
+  std::uint32_t wander = 0;
   std::int32_t away = 1;
   std::string verify = "auto";
 };
@@ -70,6 +71,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::add_value(app, "--steps", number("--steps", 1, 1'000'000, arguments.steps), "N", "steps of 0.005 [100]");
   bench::add_value(app, "--migrate-every", number("--migrate-every", 1, 100, arguments.exchange_every), "N",
                    "steps from which to which particles go over to other cells [5]");
+  bench::add_value(app, "--wander", number("--wander", 1, 1'000'000, arguments.wander), "N",
+                   "to test: cells and computes go on to the next PE by themselves in every N-th step, under way [never]");
   static const std::array<std::string, 3> ways = {"auto", "serial", "invariants"};
   bench::add_value(
       app, "--verify", [&](const std::string& text) { arguments.verify = bench::parse_choice("--verify", text, ways); },
@@ -80,28 +83,42 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return bench::parse_command_line(app, argc, argv);
 }
 
-/// SettingError for what does not fit together.
+/// Why this run cannot be, or empty. The same on every PE.
+std::string refusal(const Arguments& arguments, const Box& box) {
+  const std::int32_t least = 2 * box.away;
+  if (box.elsewhere > box.particles) {
+    return fmt::format("--corner: '{}' is not allowed; allowed is at most --particles, {}", box.elsewhere, box.particles);
+  }
+  if (arguments.cells && std::ranges::min(box.cells) < least) {
+    return fmt::format("--cells: '{}' is not allowed; allowed with --away {} is {} or more in each dimension",
+                       fmt::join(box.cells, ","), box.away, least);
+  }
+  if (double(box.cells[0]) * box.cells[1] * box.cells[2] > cells_max) {
+    return fmt::format("{} cells are not allowed; allowed are {}", fmt::join(box.cells, " x "), cells_max);
+  }
+  return {};
+}
+
 Box make_box(const Arguments& arguments, std::size_t pes) {
-  const std::int32_t least = 2 * arguments.away;
   Box box;
   box.away = arguments.away;
   box.particles = arguments.particles;
   box.elsewhere = arguments.elsewhere.value_or(arguments.particles);
-  if (box.elsewhere > box.particles) {
-    throw SettingError(fmt::format("--corner: '{}' is not allowed; allowed is at most --particles, {}", box.elsewhere,
-                                   box.particles));
-  }
-  box.cells = arguments.cells ? *arguments.cells : shape_of(arguments.cells_per_pe * pes, least);
-  if (std::ranges::min(box.cells) < least) {
-    throw SettingError(fmt::format("--cells: '{}' is not allowed; allowed with --away {} is {} or more in each dimension",
-                                   fmt::join(box.cells, ","), arguments.away, least));
-  }
-  if (double(box.cells[0]) * box.cells[1] * box.cells[2] > cells_max) {
-    throw SettingError(fmt::format("{} cells are not allowed; allowed are {}", fmt::join(box.cells, " x "), cells_max));
-  }
-  box.fit(arguments.exchange_every);
+  box.cells = arguments.cells ? *arguments.cells : shape_of(arguments.cells_per_pe * pes, 2 * box.away);
   return box;
 }
+
+/// What all elements are told.
+struct Plan {
+  Box box;
+  std::uint32_t steps = 0, exchange_every = 1, wander = 0;
+
+  /// The element has done its part of the step.
+  template <class T>
+  void end_step(T& element, std::uint32_t step) const {
+    if (wander != 0 && (step + 1) % wander == 0) element.migrate_to((element.pe().id() + 1) % element.pe().size());
+  }
+};
 
 class Cell;
 
@@ -114,7 +131,7 @@ struct From {
 class Compute : public Element<Compute, Index<2>> {
  public:
   Compute() = default;
-  Compute(const Box& box, const Proxy<Cell>& cells) : box_(box), cells_(cells) {}
+  Compute(const Plan& plan, const Proxy<Cell>& cells) : plan_(plan), cells_(cells) {}
 
   void positions(std::uint32_t, const From& from, std::span<const Vector> positions) {
     from_[from.side] = from;
@@ -126,27 +143,26 @@ class Compute : public Element<Compute, Index<2>> {
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(box_, cells_, from_, positions_);
+    archive(plan_, cells_, from_, positions_);
   }
 
   static constexpr auto triggers = headway::triggers(trigger<&Compute::evaluate, &Compute::positions>(&Compute::cells));
   static constexpr auto aggregation = entries(entry<&Compute::positions>{{.topology = grid(1)}});
 
  private:
-  Box box_;
+  Plan plan_;
   Proxy<Cell> cells_;
   std::array<From, 2> from_{};
   std::array<std::vector<Vector>, 2> positions_;
 };
 
-/// Number of the cell by its place in the box, as in Box.
+/// Named by its place in the box.
 class Cell : public Element<Cell, Index<3>> {
  public:
   Cell() = default;
-  Cell(const Box& box, std::uint32_t steps, std::uint32_t exchange_every)
-      : box_(box), steps_(steps), exchange_every_(exchange_every) {
+  explicit Cell(const Plan& plan) : plan_(plan) {
     know_others();
-    content_ = Content(box, number(), meetings_.size());
+    content_ = Content(plan.box, number(), meetings_.size());
   }
   void arrived() { know_others(); }
 
@@ -162,12 +178,13 @@ class Cell : public Element<Cell, Index<3>> {
   }
   std::size_t meetings(std::uint32_t) const { return meetings_.size(); }
   void advance(std::uint32_t step) {
-    content_.advance(step, steps_);
+    content_.advance(step, plan_.steps);
     step_ = step + 1;
-    if (step_ <= steps_ && exchanges_before(step_, exchange_every_))
+    if (step_ <= plan_.steps && exchanges_before(step_, plan_.exchange_every))
       send_leaving();
     else
       send_positions();
+    plan_.end_step(*this, step);
   }
 
   void movers(std::uint32_t, std::span<const Particle> particles) {
@@ -187,7 +204,7 @@ class Cell : public Element<Cell, Index<3>> {
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(box_, steps_, exchange_every_, computes_, content_, step_, end_, come_);
+    archive(plan_, computes_, content_, step_, end_, come_);
   }
 
   static constexpr auto triggers = headway::triggers(trigger<&Cell::advance, &Cell::forces>(&Cell::meetings),
@@ -196,10 +213,10 @@ class Cell : public Element<Cell, Index<3>> {
       entries(entry<&Cell::forces>{{.topology = grid(1)}}, entry<&Cell::movers>{{.topology = grid(1)}});
 
  private:
-  std::uint32_t number() const { return box_.number(index().at); }
+  std::uint32_t number() const { return plan_.box.number(index().at); }
   void know_others() {
-    meetings_ = box_.meetings(number());
-    neighbours_ = box_.neighbours(number());
+    meetings_ = plan_.box.meetings(number());
+    neighbours_ = plan_.box.neighbours(number());
   }
   void send_positions() {
     if (step_ >= end_) return;
@@ -212,17 +229,16 @@ class Cell : public Element<Cell, Index<3>> {
     }
   }
   void send_leaving() {
-    const std::uint32_t round = step_ / exchange_every_ - 1;
-    const auto leaving = content_.take_leaving(box_, number(), neighbours_);
+    const std::uint32_t round = step_ / plan_.exchange_every - 1;
+    const auto leaving = content_.take_leaving(plan_.box, number(), neighbours_);
     for (std::size_t i = 0; i < neighbours_.size(); ++i) {
-      const Coordinates there = box_.coordinates(neighbours_[i]);
+      const Coordinates there = plan_.box.coordinates(neighbours_[i]);
       all()[{there[0], there[1], there[2]}].send<&Cell::movers>(round, leaving[i]);
     }
     all()[index()].send<&Cell::movers>(round, std::span<const Particle>());
   }
 
-  Box box_;
-  std::uint32_t steps_ = 0, exchange_every_ = 1;
+  Plan plan_;
   Proxy<Compute> computes_;
   Content content_;
   std::uint32_t step_ = 0, end_ = 0;  // the step that is evaluated, or is to be; before which it waits
@@ -234,20 +250,21 @@ class Cell : public Element<Cell, Index<3>> {
 void Compute::evaluate(std::uint32_t step) {
   Collection<Cell>& cells = cells_.collection();
   const auto give = [&](unsigned side, double energy, const std::vector<Vector>& forces) {
-    const Coordinates at = box_.coordinates(from_[side].cell);
+    const Coordinates at = plan_.box.coordinates(from_[side].cell);
     cells[{at[0], at[1], at[2]}].send<&Cell::forces>(step, from_[side].meeting, energy, forces);
     positions_[side].clear();
   };
   std::vector<Vector> first(positions_[0].size(), Vector{0, 0, 0});
   if (index()[1] == 0) {
-    const double energy = interact(box_, positions_[0], positions_[0], first, first);
+    const double energy = interact(plan_.box, positions_[0], positions_[0], first, first);
     give(0, energy, first);
-    return;
+  } else {
+    std::vector<Vector> second(positions_[1].size(), Vector{0, 0, 0});
+    const double energy = interact(plan_.box, positions_[0], positions_[1], first, second);
+    give(0, energy / 2, first);
+    give(1, energy / 2, second);
   }
-  std::vector<Vector> second(positions_[1].size(), Vector{0, 0, 0});
-  const double energy = interact(box_, positions_[0], positions_[1], first, second);
-  give(0, energy / 2, first);
-  give(1, energy / 2, second);
+  plan_.end_step(*this, step);
 }
 
 /// What balancing did, over all phases.
@@ -278,8 +295,8 @@ bool is_told(const AggregatorOptions& given) {
 }
 
 /// Shows how far PE 0 has come in a phase, where somebody looks on.
-void watch(Pe& pe, Array<Cell>& cells, const apps::Common& common, apps::Progress& progress, std::uint32_t end) {
-  if (!common.shows_progress || pe.id() != 0) return;
+void watch(Pe& pe, Array<Cell>& cells, const Arguments& arguments, apps::Progress& progress, std::uint32_t end) {
+  if (!arguments.common.shows_progress || arguments.wander != 0 || pe.id() != 0) return;
   const Cell* one = nullptr;
   cells.for_each_local([&](Cell& cell) { one = &cell; });
   if (one == nullptr) return;
@@ -371,13 +388,19 @@ int report(Pe& pe, const Arguments& arguments, const Box& box, Array<Cell>& cell
 }
 
 int measure(Pe& pe, const Arguments& arguments) {
-  const Box box = make_box(arguments, pe.size());
+  Box box = make_box(arguments, pe.size());
+  if (const std::string why = refusal(arguments, box); !why.empty()) {
+    if (pe.id() == 0) fmt::print(stderr, "headway-leanmd: {}\n", why);
+    return exit_status::unusable_arguments;
+  }
+  box.fit(arguments.exchange_every);
+  const Plan plan{box, arguments.steps, arguments.exchange_every, arguments.wander};
   const std::uint32_t evaluations = arguments.steps + 1;
   const bool balances = arguments.common.balance != "none";
   CollectionOptions options{.measure_load = balances && arguments.common.balance != "rotate", .name = "leanmd"};
   if (is_told(arguments.common.aggregation)) options.override_all = arguments.common.aggregation;
-  Array<Cell> cells(pe, {box.cells[0], box.cells[1], box.cells[2]}, options, box, arguments.steps, arguments.exchange_every);
-  Array<Compute> computes(pe, {box.size(), box.ways().size()}, options, box, cells.proxy());
+  Array<Cell> cells(pe, {box.cells[0], box.cells[1], box.cells[2]}, options, plan);
+  Array<Compute> computes(pe, {box.size(), box.ways().size()}, options, plan, cells.proxy());
   if (pe.id() == 0) cells.broadcast<&Cell::meet>(computes.proxy());
   const auto counts = [&] {
     return std::array{computes.statistics<&Compute::positions>(), cells.statistics<&Cell::forces>(),
@@ -394,7 +417,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     for (std::uint32_t end = 0; end < evaluations;) {
       end += std::min(phase, evaluations - end);
       if (pe.id() == 0) cells.broadcast<&Cell::run_until>(end);
-      watch(pe, cells, arguments.common, progress, end);
+      watch(pe, cells, arguments, progress, end);
       pe.quiesce();
       progress.at(end - 1);
       if (!balances || end == evaluations) continue;
