@@ -287,16 +287,9 @@ struct Balanced {
   }
 };
 
-/// Whether the program was told how to aggregate; else classes say it.
-bool is_told(const AggregatorOptions& given) {
-  return given.topology != derived_topology || given.buffer_bytes != derived_bytes || given.threshold != derived_fraction ||
-         given.cutoff != derived_fraction || given.timeout != derived_timeout || given.delay_cost != derived_delay_cost ||
-         !given.flush_when_idle || given.ordered;
-}
-
 /// Shows how far PE 0 has come in a phase, where somebody looks on.
 void watch(Pe& pe, Array<Cell>& cells, const Arguments& arguments, apps::Progress& progress, std::uint32_t end) {
-  if (!arguments.common.shows_progress || arguments.wander != 0 || pe.id() != 0) return;
+  if (!progress.shown() || arguments.wander != 0) return;  // elements that wander may leave
   const Cell* one = nullptr;
   cells.for_each_local([&](Cell& cell) { one = &cell; });
   if (one == nullptr) return;
@@ -398,7 +391,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   const std::uint32_t evaluations = arguments.steps + 1;
   const bool balances = arguments.common.balance != "none";
   CollectionOptions options{.measure_load = balances && arguments.common.balance != "rotate", .name = "leanmd"};
-  if (is_told(arguments.common.aggregation)) options.override_all = arguments.common.aggregation;
+  if (arguments.common.is_told()) options.override_all = arguments.common.aggregation;
   Array<Cell> cells(pe, {box.cells[0], box.cells[1], box.cells[2]}, options, plan);
   Array<Compute> computes(pe, {box.size(), box.ways().size()}, options, plan, cells.proxy());
   if (pe.id() == 0) cells.broadcast<&Cell::meet>(computes.proxy());
