@@ -36,7 +36,7 @@ class Block : public Element<Block, Index<2>> {
     end_ = end;
     if (edges_.empty()) {
       while (step_ < end_) make_step(step_);
-    } else {
+    } else if (step_ < end_) {
       send_edges();
     }
   }
@@ -54,10 +54,12 @@ class Block : public Element<Block, Index<2>> {
     return cells;
   }
   void make_step(std::uint32_t step) {
+    send_edges();  // neighbours may have been told to run before this one is
     relax(now_, next_);
     std::swap(now_, next_);
     step_ = step + 1;
-    if (!edges_.empty()) send_edges();
+    sent_ = false;
+    if (step_ < end_) send_edges();
   }
 
   std::uint32_t step() const { return step_; }
@@ -66,7 +68,7 @@ class Block : public Element<Block, Index<2>> {
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(plan_, now_, step_, end_);
+    archive(plan_, now_, step_, end_, sent_);
   }
 
   static constexpr auto triggers = headway::triggers(trigger<&Block::make_step, &Block::cell, &Block::edge>(&Block::awaited));
@@ -76,8 +78,9 @@ class Block : public Element<Block, Index<2>> {
  private:
   std::size_t number() const { return std::size_t(index()[0] * plan_.blocks.columns() + index()[1]); }
   void know_edges() { edges_ = plan_.blocks.edges(number()); }
+  /// Of this step, once.
   void send_edges() {
-    if (step_ >= end_) return;
+    if (std::exchange(sent_, true)) return;
     const auto columns = std::size_t(plan_.blocks.columns());
     for (const Edge& edge : edges_) {
       const ElementRef<Block> there = all()[{edge.neighbour / columns, edge.neighbour % columns}];
@@ -92,12 +95,14 @@ class Block : public Element<Block, Index<2>> {
         there.send<&Block::cell>(step_, std::uint32_t(edge.there + i * edge.stride), cells[i * edge.stride]);
       }
     }
+    if (all().local_size() == 1) all().flush();  // no other block fills these buffers; else they leave when the PE is idle
   }
 
   Plan plan_;
   Field now_, next_;
-  std::uint32_t step_ = 0, end_ = 0;
-  std::vector<Edge> edges_;  // follow from the plan
+  std::uint32_t step_ = 0, end_ = 0;  // the step that is to be made; before which it waits
+  bool sent_ = false;                 // the edges of this step
+  std::vector<Edge> edges_;           // follow from the plan
 };
 
 }  // namespace headway::stencil

@@ -156,8 +156,7 @@ Result run_on_elements(Pe& pe, const Arguments& arguments) {
   });
   result.message_bytes = plan.whole_edges ? arguments.side * sizeof(double) : 24;
   result.blocks = blocks.size();
-  result.effective =
-      plan.whole_edges ? blocks.options<&Block::edge>() : blocks.options<&Block::cell>();
+  result.effective = plan.whole_edges ? blocks.options<&Block::edge>() : blocks.options<&Block::cell>();
   pe.quiesce();
   return result;
 }
