@@ -32,15 +32,15 @@ inline constexpr double cutoff_min = 2.5;
 /// A cell in the box: its coordinates, or a difference of two, modulo the extents.
 using Coordinates = std::array<std::int32_t, 3>;
 
-/// One of the meetings of a cell with another, or with itself. Who they are is the first cell and the way to the second.
+/// A meeting of a cell with another, or with itself. It is named by the first cell and the way to the second.
 struct Meeting {
   std::uint32_t first, way;
   std::uint32_t side;  // 0: this cell is the first, 1: the second
 };
 
 /// A periodic box of cells. Each is so long that particles which act on one another are at most `away` cells apart, in
-/// each dimension, also if both have gone `margin / 2` out of theirs. There are at least 2 * away cells in each dimension:
-/// a particle then acts on one image of another.
+/// each dimension, also if both have gone `margin / 2` out of theirs. There are at least 2 * away cells in each
+/// dimension: a particle then acts on one image of another.
 struct Box {
   Coordinates cells = {3, 3, 3};
   std::int32_t away = 1;
@@ -160,8 +160,8 @@ struct Box {
   }
 };
 
-/// As near to a cube as can be, of at least `cells` cells: the fewest that can be split so, with at least `least` in each
-/// dimension; the longest comes first.
+/// As near to a cube as can be, of at least `cells` cells: the fewest that can be split so, with at least `least` in
+/// each dimension; the longest comes first.
 inline Coordinates shape_of(std::uint64_t cells, std::int32_t least) {
   for (std::int64_t count = std::max(std::int64_t(cells), std::int64_t(least) * least * least);; ++count) {
     std::optional<Coordinates> best;

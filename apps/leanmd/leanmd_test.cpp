@@ -130,7 +130,9 @@ TEST(Content, particles_that_leave_go_to_the_cell_where_they_are) {
   const Box box = make_box({3, 3, 3}, 1, 8);
   Content content(box, 0, 1);
   const double side = box.side, far = box.margin / 2;
-  std::vector<Particle> strays = {{1, {-far / 2, 1, 1}, {}}, {2, {1, side + far / 2, 1}, {}}, {3, {-far, -far, side + far}, {}}};
+  const std::vector<Particle> strays = {{1, {-far / 2, 1, 1}, {}},
+                                        {2, {1, side + far / 2, 1}, {}},
+                                        {3, {-far, -far, side + far}, {}}};
   content.join(strays);
   const std::vector<std::uint32_t> neighbours = box.neighbours(0);
   ASSERT_EQ(neighbours.size(), 26u);

@@ -37,8 +37,9 @@ inline double nearest(double difference, double length) {
   return difference;
 }
 
-/// Adds the forces that particles at `a` and `b` have from one another, in a fixed order, and returns their energy. Of the
-/// same positions, with the same forces, each pair once. One function for all, never inlined: it always computes the same.
+/// Adds the forces that particles at `a` and `b` have from one another, in a fixed order, and returns their energy. Of
+/// the same positions, with the same forces, each pair once. One function for all, never inlined: it always computes the
+/// same.
 __attribute__((noinline)) inline double interact(const Box& box, std::span<const Vector> a, std::span<const Vector> b,
                                                  std::span<Vector> forces_a, std::span<Vector> forces_b) {
   const Law law(box.cutoff);
@@ -105,8 +106,8 @@ class Content {
     energies_[meeting] = energy;
   }
 
-  /// All meetings have given their forces. They are added in their order, and not as they came, so that the sum is always
-  /// the same.
+  /// All meetings have given their forces. They are added in their order, and not as they came, so that the sum is
+  /// always the same.
   void advance(std::uint32_t step, std::uint32_t steps) {
     std::vector<Vector> sums(particles_.size(), Vector{0, 0, 0});
     double energy = 0;
@@ -189,7 +190,7 @@ class Content {
  private:
   [[noreturn]] static void throw_too_fast(std::uint64_t id) {
     throw UsageError("leanmd: particle " + std::to_string(id) +
-                     " went farther out of its cell than the cutoff allows for: particles are too fast for this time step");
+                     " went farther out of its cell than the cutoff allows for: it is too fast for this time step");
   }
   void kick(std::span<const Vector> forces, double time) {
     for (std::size_t i = 0; i < particles_.size(); ++i) {

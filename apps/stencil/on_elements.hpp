@@ -71,7 +71,8 @@ class Block : public Element<Block, Index<2>> {
     archive(plan_, now_, step_, end_, sent_);
   }
 
-  static constexpr auto triggers = headway::triggers(trigger<&Block::make_step, &Block::cell, &Block::edge>(&Block::awaited));
+  static constexpr auto triggers =
+      headway::triggers(trigger<&Block::make_step, &Block::cell, &Block::edge>(&Block::awaited));
   static constexpr auto aggregation =
       entries(entry<&Block::cell>{{.topology = grid(1)}}, entry<&Block::edge>{{.topology = grid(1)}});
 
@@ -95,7 +96,8 @@ class Block : public Element<Block, Index<2>> {
         there.send<&Block::cell>(step_, std::uint32_t(edge.there + i * edge.stride), cells[i * edge.stride]);
       }
     }
-    if (all().local_size() == 1) all().flush();  // no other block fills these buffers; else they leave when the PE is idle
+    // Where no other block fills these buffers. Else they leave when the PE has nothing else to do.
+    if (all().local_size() == 1) all().flush();
   }
 
   Plan plan_;

@@ -1,6 +1,7 @@
-/// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, which is split into blocks. In each
-/// step a block sends the cells at its edges to its neighbours, each cell a message, and goes on as soon as as many have
-/// come: neighbours wait for each other, nobody waits for all. Blocks are elements, several on each PE, or the PEs' own.
+/// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, which is split into blocks. In
+/// each step a block sends the cells at its edges to its neighbours, each cell a message, and goes on as soon as as many
+/// have come: neighbours wait for each other, nobody waits for all. Blocks are elements, several on each PE, or the
+/// PEs' own.
 #include <fmt/format.h>
 
 #include <array>
@@ -42,28 +43,29 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::add_value(
       app, "--way", [&](const std::string& text) { arguments.way = bench::parse_choice("--way", text, ways); }, "WAY",
       "elements: several blocks on each PE, which can migrate; pes: one, and messages to PEs [elements]");
-  CLI::Option* const of_elements[] = {
-      bench::add_value(
-          app, "--blocks-per-pe",
-          [&](const std::string& text) { arguments.blocks_per_pe = bench::parse_count("--blocks-per-pe", text, 1, 1 << 16); },
-          "N", "blocks, for each PE [4]"),
-      bench::add_value(
-          app, "--blocks",
-          [&](const std::string& text) {
-            const std::vector<std::string> parts = bench::parse_list("--blocks", text);
-            if (parts.size() != 2) {
-              throw SettingError(fmt::format("--blocks: '{}' is not allowed; allowed are two numbers, such as 4,3", text));
-            }
-            arguments.blocks = {bench::parse_count("--blocks", parts[0], 1, 1 << 15),
-                                bench::parse_count("--blocks", parts[1], 1, 1 << 15)};
-          },
-          "R,C", "blocks in all: R rows of C, on any number of PEs"),
-      app.add_flag("--whole-edges", arguments.whole_edges, "an edge is one message, not one for each of its cells")};
+  bench::add_value(
+      app, "--blocks-per-pe",
+      [&](const std::string& text) {
+        arguments.blocks_per_pe = bench::parse_count("--blocks-per-pe", text, 1, 1 << 16);
+      },
+      "N", "blocks, for each PE [4]");
+  bench::add_value(
+      app, "--blocks",
+      [&](const std::string& text) {
+        const std::vector<std::string> parts = bench::parse_list("--blocks", text);
+        if (parts.size() != 2) {
+          throw SettingError(fmt::format("--blocks: '{}' is not allowed; allowed are two numbers, such as 4,3", text));
+        }
+        arguments.blocks = {bench::parse_count("--blocks", parts[0], 1, 1 << 15),
+                            bench::parse_count("--blocks", parts[1], 1, 1 << 15)};
+      },
+      "R,C", "blocks in all: R rows of C, on any number of PEs");
+  app.add_flag("--whole-edges", arguments.whole_edges, "an edge is one message, not one for each of its cells");
   apps::add_common_options(app, arguments.common);
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
-  for (const CLI::Option* const option : {of_elements[0], of_elements[1], of_elements[2], app.get_option("--balance")}) {
-    if (arguments.way != "pes" || option->count() == 0) continue;
-    fmt::print(stderr, "headway-stencil: {} is not allowed with --way pes; allowed is --way elements\n", option->get_name());
+  for (const char* const name : {"--blocks-per-pe", "--blocks", "--whole-edges", "--balance"}) {
+    if (arguments.way != "pes" || app.count(name) == 0) continue;
+    fmt::print(stderr, "headway-stencil: {} is not allowed with --way pes; allowed is --way elements\n", name);
     return exit_status::unusable_arguments;
   }
   return std::nullopt;
@@ -104,8 +106,8 @@ Result run_on_pes(Pe& pe, const Arguments& arguments) {
 }
 
 /// Makes steps up to `end`; between phases blocks move. Returns how many moved.
-std::uint64_t run_phases(Pe& pe, Array<Block>& blocks, const Arguments& arguments, std::uint32_t from, std::uint32_t end,
-                         bool balances) {
+std::uint64_t run_phases(Pe& pe, Array<Block>& blocks, const Arguments& arguments, std::uint32_t from,
+                         std::uint32_t end, bool balances) {
   apps::Progress progress(pe, arguments.common, "stencil: step", end);
   const std::uint32_t phase = balances ? std::uint32_t(arguments.common.balance_every) : end - from;
   std::uint64_t moved = 0;
