@@ -1,8 +1,9 @@
-/// Jacobi's iteration for Laplace's equation on a grid of cells, and how the grid is split into one block per PE. Knows
+/// Jacobi's iteration for Laplace's equation on a grid of cells, and how the grid is split into blocks. Knows
 /// nothing of messages, so that others can do the same work, and check it.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -29,6 +30,7 @@ inline double initial(std::ptrdiff_t row, std::ptrdiff_t column) {
 ///    10 11 12 13 14
 class Field {
  public:
+  Field() = default;
   explicit Field(const Area& area) : area_(area) {
     cells_.reserve((area.rows + 2) * stride());
     for (std::ptrdiff_t row = -1; row <= area.rows; ++row) {
@@ -47,9 +49,25 @@ class Field {
   }
   double* cells() { return cells_.data(); }
   const double* cells() const { return cells_.data(); }
+  /// Of the values of all cells of the area and where they are, whatever area they were computed in.
+  std::uint64_t checksum() const {
+    std::uint64_t sum = 0;
+    for (std::ptrdiff_t row = area_.row; row < area_.row + area_.rows; ++row) {
+      for (std::ptrdiff_t column = area_.column; column < area_.column + area_.columns; ++column) {
+        const auto bits = std::bit_cast<std::uint64_t>(cells_[std::size_t(place(row, column))]);
+        sum += Random(bits ^ Random(std::uint64_t(row) << 32 ^ std::uint64_t(column)).next()).next();
+      }
+    }
+    return sum;
+  }
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(area_, cells_);
+  }
 
  private:
-  Area area_;
+  Area area_{};
   std::vector<double> cells_;
 };
 
@@ -73,35 +91,41 @@ struct Edge {
   std::ptrdiff_t cells;
 };
 
-/// A grid of `pes` blocks of side x side cells, as square as can be; block b is that of PE b, row by row.
+/// A grid of blocks of side x side cells, numbered row by row.
 class Blocks {
  public:
-  Blocks(std::size_t pes, std::size_t side) : side_(std::ptrdiff_t(side)) {
-    const auto blocks = std::ptrdiff_t(pes);
+  /// As square as can be.
+  Blocks(std::size_t count, std::size_t side) : side_(std::ptrdiff_t(side)) {
+    const auto blocks = std::ptrdiff_t(count);
     while ((rows_ + 1) * (rows_ + 1) <= blocks) ++rows_;
     while (blocks % rows_ != 0) --rows_;
     columns_ = blocks / rows_;
   }
+  Blocks(std::size_t rows, std::size_t columns, std::size_t side)
+      : side_(std::ptrdiff_t(side)), rows_(std::ptrdiff_t(rows)), columns_(std::ptrdiff_t(columns)) {}
 
+  std::ptrdiff_t rows() const { return rows_; }
+  std::ptrdiff_t columns() const { return columns_; }
+  std::ptrdiff_t side() const { return side_; }
   Area whole() const { return {0, 0, rows_ * side_, columns_ * side_}; }
-  Area block(std::size_t pe) const {
-    return {std::ptrdiff_t(pe) / columns_ * side_, std::ptrdiff_t(pe) % columns_ * side_, side_, side_};
+  Area block(std::size_t number) const {
+    return {std::ptrdiff_t(number) / columns_ * side_, std::ptrdiff_t(number) % columns_ * side_, side_, side_};
   }
 
-  /// The edges at which a PE's block has neighbours: 4, or fewer where the grid ends.
-  std::vector<Edge> edges(std::size_t pe) const {
-    const std::ptrdiff_t row = std::ptrdiff_t(pe) / columns_, column = std::ptrdiff_t(pe) % columns_;
+  /// The edges at which a block has neighbours: 4, or fewer where the grid ends.
+  std::vector<Edge> edges(std::size_t number) const {
+    const std::ptrdiff_t row = std::ptrdiff_t(number) / columns_, column = std::ptrdiff_t(number) % columns_;
     const std::ptrdiff_t stride = side_ + 2, first = stride + 1, across = side_ - 1;
     std::vector<Edge> edges;
-    if (row > 0) edges.push_back({pe - columns_, first, first + side_ * stride, 1, side_});
-    if (row + 1 < rows_) edges.push_back({pe + columns_, first + across * stride, first - stride, 1, side_});
-    if (column > 0) edges.push_back({pe - 1, first, first + side_, stride, side_});
-    if (column + 1 < columns_) edges.push_back({pe + 1, first + across, first - 1, stride, side_});
+    if (row > 0) edges.push_back({number - columns_, first, first + side_ * stride, 1, side_});
+    if (row + 1 < rows_) edges.push_back({number + columns_, first + across * stride, first - stride, 1, side_});
+    if (column > 0) edges.push_back({number - 1, first, first + side_, stride, side_});
+    if (column + 1 < columns_) edges.push_back({number + 1, first + across, first - 1, stride, side_});
     return edges;
   }
 
  private:
-  std::ptrdiff_t side_;
+  std::ptrdiff_t side_ = 1;
   std::ptrdiff_t rows_ = 1, columns_ = 1;  // of blocks
 };
 

@@ -1,126 +1,193 @@
-/// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, a block of which each PE has. In
-/// each step a PE sends the cells at the edges of its block to its neighbours, each cell a message, and goes on as soon
-/// as as many have come: neighbours wait for each other, nobody waits for all.
+/// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, which is split into blocks. In
+/// each step a block sends the cells at its edges to its neighbours, each cell a message, and goes on as soon as as many
+/// have come: neighbours wait for each other, nobody waits for all. Blocks are elements, several on each PE, or the
+/// PEs' own.
 #include <fmt/format.h>
 
+#include <array>
+#include <functional>
 #include <headway/headway.hpp>
+#include <optional>
 #include <options.hpp>
+#include <string>
+#include <support/application.hpp>
+#include <utility>
+#include <vector>
 
 #include "grid.hpp"
+#include "on_elements.hpp"
+#include "on_pes.hpp"
 
 namespace headway::stencil {
 namespace {
 
 struct Arguments {
   std::size_t side = 32, steps = 10;
-  AggregatorOptions aggregator;
-  std::string json;  // a file, "-", or empty for a line on standard output
+  std::string way = "elements";
+  std::size_t blocks_per_pe = 4;
+  std::optional<std::pair<std::size_t, std::size_t>> blocks;  // rows, columns
+  bool whole_edges = false;
+  apps::Common common;
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("The 5-point stencil on Headway, a message for each cell at an edge; verified.", "headway-stencil");
   bench::add_value(
       app, "--side", [&](const std::string& text) { arguments.side = bench::parse_count("--side", text, 1, 4096); },
-      "N", "a PE's block has N x N cells [32]");
+      "N", "a block has N x N cells [32]");
   bench::add_value(
       app, "--steps",
       [&](const std::string& text) { arguments.steps = bench::parse_count("--steps", text, 1, 1'000'000); }, "N",
       "steps of all cells [10]");
-  bench::add_aggregator_options(app, arguments.aggregator);
+  static const std::array<std::string, 2> ways = {"elements", "pes"};
   bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  return bench::parse_command_line(app, argc, argv);
+      app, "--way", [&](const std::string& text) { arguments.way = bench::parse_choice("--way", text, ways); }, "WAY",
+      "elements: several blocks on each PE, which can migrate; pes: one, and messages to PEs [elements]");
+  bench::add_value(
+      app, "--blocks-per-pe",
+      [&](const std::string& text) {
+        arguments.blocks_per_pe = bench::parse_count("--blocks-per-pe", text, 1, 1 << 16);
+      },
+      "N", "blocks, for each PE [4]");
+  bench::add_value(
+      app, "--blocks",
+      [&](const std::string& text) {
+        const std::vector<std::string> parts = bench::parse_list("--blocks", text);
+        if (parts.size() != 2) {
+          throw SettingError(fmt::format("--blocks: '{}' is not allowed; allowed are two numbers, such as 4,3", text));
+        }
+        arguments.blocks = {bench::parse_count("--blocks", parts[0], 1, 1 << 15),
+                            bench::parse_count("--blocks", parts[1], 1, 1 << 15)};
+      },
+      "R,C", "blocks in all: R rows of C, on any number of PEs");
+  app.add_flag("--whole-edges", arguments.whole_edges, "an edge is one message, not one for each of its cells");
+  apps::add_common_options(app, arguments.common);
+  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
+  for (const char* const name : {"--blocks-per-pe", "--blocks", "--whole-edges", "--balance"}) {
+    if (arguments.way != "pes" || app.count(name) == 0) continue;
+    fmt::print(stderr, "headway-stencil: {} is not allowed with --way pes; allowed is --way elements\n", name);
+    return exit_status::unusable_arguments;
+  }
+  return std::nullopt;
 }
 
-/// A message: a cell for the ring around a neighbour's block.
-struct Cell {
-  std::uint32_t place;
-  std::uint32_t half;  // that of its step
-  double value;
+/// What a run came to; counts are of this PE.
+struct Result {
+  double seconds = 0;
+  bench::FrameCounts frames;
+  std::uint64_t handled = 0, expected = 0;  // messages
+  std::uint64_t errors = 0;                 // cells that are wrong
+  std::uint64_t checksum = 0;
+  std::size_t message_bytes = sizeof(Cell);
+  std::uint64_t blocks = 1, moved = 0;  // of all PEs: blocks, and how often one was moved
+  AggregatorOptions effective;
 };
 
-/// One PE's block. A step reads one half and writes the other. A neighbour may be one step ahead, never two, since it
-/// waits for ours: its cells come to the other half's ring, which is not read before the next step.
-class Block {
- public:
-  /// Collective.
-  Block(Pe& pe, const Blocks& blocks, const AggregatorOptions& options)
-      : pe_(pe), edges_(blocks.edges(pe.id())), area_(blocks.block(pe.id())), halo_(pe, options) {
-    for (const Edge& edge : edges_) awaited_ += edge.cells;
-    halo_.on([this](const Cell& cell) {
-      halves_[cell.half].cells()[cell.place] = cell.value;
-      ++arrived_[cell.half];
-    });
-  }
-
-  /// Back to step 0. All PEs must have come back to it before one goes on.
-  void reset() { halves_[0] = halves_[1] = Field(area_); }
-
-  /// Returns the field after so many steps from step 0 on.
-  const Field& run(std::size_t steps) {
-    for (std::size_t step = 0; step < steps; ++step) {
-      const std::uint32_t half = step % 2;
-      send_edges(half);
-      wait_until(pe_, [&] { return arrived_[half] == awaited_; });
-      arrived_[half] = 0;
-      relax(halves_[half], halves_[1 - half]);
-    }
-    return halves_[steps % 2];
-  }
-
-  /// Messages that come in each step.
-  std::uint64_t awaited() const { return awaited_; }
-  const Aggregator<Cell>& halo() const { return halo_; }
-
- private:
-  void send_edges(std::uint32_t half) {
-    const double* const cells = halves_[half].cells();
-    for (const Edge& edge : edges_) {
-      for (std::ptrdiff_t i = 0; i < edge.cells; ++i) {
-        const auto there = std::uint32_t(edge.there + i * edge.stride);
-        halo_.send(edge.neighbour, {there, half, cells[edge.here + i * edge.stride]});
-      }
-    }
-    halo_.flush();  // nothing else would fill these buffers before the next step
-  }
-
-  Pe& pe_;
-  std::vector<Edge> edges_;
-  Area area_;
-  Field halves_[2] = {Field(area_), Field(area_)};
-  std::uint64_t awaited_ = 0, arrived_[2] = {0, 0};
-  Aggregator<Cell> halo_;
-};
-
-int measure(Pe& pe, const Arguments& arguments) {
+Result run_on_pes(Pe& pe, const Arguments& arguments) {
   const Blocks blocks(pe.size(), arguments.side);
-  Block block(pe, blocks, arguments.aggregator);
+  PeBlock block(pe, blocks, arguments.common.aggregation);
   block.run(arguments.steps);  // warms caches and frames
   block.reset();
   pe.quiesce();
   const AggregatorStatistics before = block.halo().statistics();
   const std::int64_t begin = pe.engine().now();
-  const Field& result = block.run(arguments.steps);
-  const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+  const Field& field = block.run(arguments.steps);
+  Result result;
+  result.seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const AggregatorStatistics after = block.halo().statistics();
+  result.frames = bench::growth(before, after);
+  result.handled = after.handled - before.handled;
+  result.expected = block.awaited() * arguments.steps;
+  result.errors = count_errors(field, blocks.whole(), std::ptrdiff_t(arguments.steps));
+  result.checksum = field.checksum();
+  result.blocks = pe.size();
+  result.effective = block.halo().options();
+  return result;
+}
 
-  const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
-  const std::uint64_t handled = bench::sum_over_pes(pe, after.handled - before.handled);
-  const std::uint64_t expected = bench::sum_over_pes(pe, block.awaited() * arguments.steps);
-  const std::uint64_t errors =
-      bench::sum_over_pes(pe, count_errors(result, blocks.whole(), std::ptrdiff_t(arguments.steps)));
+/// Makes steps up to `end`; between phases blocks move. Returns how many moved.
+std::uint64_t run_phases(Pe& pe, Array<Block>& blocks, const Arguments& arguments, std::uint32_t from,
+                         std::uint32_t end, bool balances) {
+  apps::Progress progress(pe, arguments.common, "stencil: step", end);
+  const std::uint32_t phase = balances ? std::uint32_t(arguments.common.balance_every) : end - from;
+  std::uint64_t moved = 0;
+  for (std::uint32_t at = from; at < end;) {
+    at += std::min(phase, end - at);
+    if (pe.id() == 0) blocks.broadcast<&Block::run_until>(at);
+    const Block* seen = nullptr;
+    blocks.for_each_local([&](Block& block) { seen = &block; });
+    if (progress.shown() && seen != nullptr) {
+      wait_until(pe, [&] {
+        progress.at(seen->step());
+        return seen->step() >= at;
+      });
+    }
+    pe.quiesce();
+    if (balances && at < end) moved += balance(blocks, parse_balance(arguments.common.balance)).moved;
+  }
+  return moved;
+}
+
+Result run_on_elements(Pe& pe, const Arguments& arguments) {
+  const Plan plan{arguments.blocks ? Blocks(arguments.blocks->first, arguments.blocks->second, arguments.side)
+                                   : Blocks(pe.size() * arguments.blocks_per_pe, arguments.side),
+                  arguments.whole_edges};
+  const bool balances = arguments.common.balance != "none";
+  CollectionOptions options{.measure_load = balances && arguments.common.balance != "rotate", .name = "stencil"};
+  if (arguments.common.is_told()) options.override_all = arguments.common.aggregation;
+  Array<Block> blocks(pe, {plan.blocks.rows(), plan.blocks.columns()}, options, plan);
+  const auto statistics = [&] {
+    return plan.whole_edges ? blocks.statistics<&Block::edge>() : blocks.statistics<&Block::cell>();
+  };
+  const auto steps = std::uint32_t(arguments.steps);
+  run_phases(pe, blocks, arguments, 0, steps, false);  // warms caches and frames
+  blocks.for_each_local([](Block& block) { block.reset(); });
+  pe.quiesce();
+  Result result;
+  const AggregatorStatistics before = statistics();
+  const std::int64_t begin = pe.engine().now();
+  result.moved = run_phases(pe, blocks, arguments, steps, 2 * steps, balances);
+  result.seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
+  const AggregatorStatistics after = statistics();
+  result.frames = bench::growth(before, after);
+  result.handled = after.handled - before.handled;
+  blocks.for_each_local([&](Block& block) {
+    result.expected += block.awaited() * steps;
+    result.errors += count_errors(block.field(), plan.blocks.whole(), std::ptrdiff_t(steps));
+    result.checksum += block.field().checksum();
+  });
+  result.message_bytes = plan.whole_edges ? arguments.side * sizeof(double) : 24;
+  result.blocks = blocks.size();
+  result.effective = plan.whole_edges ? blocks.options<&Block::edge>() : blocks.options<&Block::cell>();
+  pe.quiesce();
+  return result;
+}
+
+int measure(Pe& pe, const Arguments& arguments) {
+  const bool on_pes = arguments.way == "pes";
+  const Result result = on_pes ? run_on_pes(pe, arguments) : run_on_elements(pe, arguments);
+  const bench::FrameCounts frames = bench::sum_over_pes(pe, result.frames);
+  const std::uint64_t handled = bench::sum_over_pes(pe, result.handled);
+  const std::uint64_t expected = bench::sum_over_pes(pe, result.expected);
+  const std::uint64_t errors = bench::sum_over_pes(pe, result.errors);
+  const std::uint64_t checksum = bench::sum_over_pes(pe, result.checksum);
   const bool verified = errors == 0 && handled == expected;
   if (pe.id() == 0) {
-    const AggregatorOptions& effective = block.halo().options();
-    bench::Json record =
-        bench::make_record(bench::make_case(pe, "stencil", effective, sizeof(Cell), expected), seconds, verified);
+    bench::Json record = bench::make_record(
+        bench::make_case(pe, "stencil", result.effective, result.message_bytes, expected), result.seconds, verified);
     bench::add_frames(record, frames);
+    record["way"] = arguments.way;
     record["side"] = arguments.side;
+    record["blocks"] = result.blocks;
     record["steps"] = arguments.steps;
     record["errors"] = errors;
-    record["options"] = bench::options_record(effective);
-    bench::report(record, arguments.json);
+    record["checksum"] = fmt::format("{:016x}", checksum);
+    if (arguments.common.balance != "none") {
+      record["balance"] = {{"strategy", arguments.common.balance}, {"moved", result.moved}};
+    }
+    record["options"] = bench::options_record(result.effective);
+    if (!on_pes) record["options"]["whole_edges"] = arguments.whole_edges;
+    bench::report(record, arguments.common.json);
   }
   return verified ? 0 : 1;
 }

@@ -20,6 +20,14 @@ struct Common {
   std::uint64_t balance_every = 1; // steps in a phase, where elements are moved at all
   std::string json;                // a file, "-", or empty for a line on standard output
   bool shows_progress = false;
+
+  /// Whether it was told how to aggregate; else classes say it.
+  bool is_told() const {
+    const AggregatorOptions& of = aggregation;
+    return of.topology != derived_topology || of.buffer_bytes != derived_bytes || of.threshold != derived_fraction ||
+           of.cutoff != derived_fraction || of.timeout != derived_timeout || of.delay_cost != derived_delay_cost ||
+           !of.flush_when_idle || of.ordered;
+  }
 };
 
 /// Adds --mode and the other options of aggregators, --balance, --balance-every and --json. Called in main(), before run():
@@ -52,6 +60,8 @@ class Progress {
     if (printed_) print("\r\033[K");
   }
 
+  /// On this PE: somebody looks on.
+  bool shown() const { return shown_; }
   void at(std::uint64_t done) {
     if (!shown_) return;
     const std::int64_t now = engine_->now();
