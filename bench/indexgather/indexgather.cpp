@@ -90,20 +90,21 @@ class Gather {
   void run(std::span<std::uint64_t> values) {
     Sequence sequence(pe_->id(), arguments_->log2);
     const auto places = table_->places();
+    GlobalMemory& memory = *memory_;
     if (arguments_->dependent) {
       const bool local = arguments_->is_local();
       std::uint64_t word = 0;
       if (local)
         for (std::uint64_t& value : values) value = word = copy_[sequence.next(word)];
       else
-        for (std::uint64_t& value : values) value = word = memory_->read(places[sequence.next(word)]);
+        for (std::uint64_t& value : values) value = word = memory.read(places, sequence.next(word));
     } else if (arguments_->way == "read") {
-      for (std::uint64_t& value : values) value = memory_->read(places[sequence.next()]);
+      for (std::uint64_t& value : values) value = memory.read(places, sequence.next());
     } else if (arguments_->is_local()) {
       for (std::uint64_t& value : values) value = copy_[sequence.next()];
     } else {
-      for (std::uint64_t& value : values) memory_->get(places[sequence.next()], &value);
-      memory_->sync();
+      for (std::uint64_t& value : values) memory.get(places[sequence.next()], &value);
+      memory.sync();
     }
   }
 

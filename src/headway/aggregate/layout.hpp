@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <headway/transport/frame.hpp>
 
 namespace headway {
@@ -46,19 +47,26 @@ class Cyclic {
 class BlockCyclic {
  public:
   BlockCyclic(std::size_t n, std::size_t pes, std::size_t block)
-      : n_(n), pes_(pes), block_(block), shifts_(std::has_single_bit(pes) && std::has_single_bit(block)) {
+      : n_(n), pes_(pes), block_(block), in_block_(block - 1), block_bits_(unsigned(std::bit_width(block)) - 1) {
     pe_bits_ = unsigned(std::bit_width(pes)) - 1;
-    block_bits_ = unsigned(std::bit_width(block)) - 1;
+    const bool one_each = n / pes < block || (n / pes == block && n % pes == 0);
+    if (one_each)
+      form_ = std::has_single_bit(block) ? Form::one_block_by_shifts : Form::one_block;
+    else if (std::has_single_bit(pes) && std::has_single_bit(block))
+      form_ = Form::by_shifts;
   }
 
-  PeId owner(std::size_t global) const {
-    return shifts_ ? global >> block_bits_ & (pes_ - 1) : global / block_ % pes_;
+  struct Place {
+    PeId owner;
+    std::size_t local;  // the index within its owner's part, where that PE's blocks follow one another
+  };
+  Place place(std::size_t global) const {
+    if (form_ == Form::one_block_by_shifts) [[likely]]
+      return {global >> block_bits_, global & in_block_};
+    return other_place(global);
   }
-  /// The index within its owner's part, where that PE's blocks follow one another.
-  std::size_t local(std::size_t global) const {
-    if (shifts_) return (global >> pe_bits_ & ~(block_ - 1)) | (global & (block_ - 1));
-    return global / (block_ * pes_) * block_ + global % block_;
-  }
+  PeId owner(std::size_t global) const { return place(global).owner; }
+  std::size_t local(std::size_t global) const { return place(global).local; }
   std::size_t global(PeId pe, std::size_t local) const {
     return (local / block_ * pes_ + pe) * block_ + local % block_;
   }
@@ -70,9 +78,22 @@ class BlockCyclic {
   std::size_t block() const { return block_; }
 
  private:
-  std::size_t n_, pes_, block_;
-  bool shifts_;  // both are powers of two
-  unsigned pe_bits_, block_bits_;
+  /// How a place is found. Most arrays are one block for each PE, and of a power of two where that matters.
+  enum class Form : std::uint8_t { one_block_by_shifts, one_block, by_shifts, by_division };
+
+  Place other_place(std::size_t global) const {
+    if (form_ == Form::by_shifts) {
+      return {(global >> block_bits_) & (pes_ - 1), (global >> pe_bits_ & ~in_block_) | (global & in_block_)};
+    }
+    const std::size_t block = global / block_, in_block = global - block * block_;
+    if (form_ == Form::one_block) return {block, in_block};
+    const std::size_t row = block / pes_;
+    return {block - row * pes_, row * block_ + in_block};
+  }
+
+  std::size_t n_, pes_, block_, in_block_;
+  unsigned block_bits_, pe_bits_;
+  Form form_ = Form::by_division;
 };
 
 }  // namespace headway

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <headway/aggregate/layout.hpp>
 #include <headway/base/error.hpp>
+#include <headway/global/places.hpp>
 #include <headway/global/pointer.hpp>
 #include <headway/rma/pool.hpp>
 #include <limits>
@@ -39,19 +40,7 @@ class DistArray {
   const BlockCyclic& layout() const { return layout_; }
   PeId owner(std::size_t i) const { return layout_.owner(i); }
 
-  /// Where elements are, without the memory: for loops, whose compiler can keep a copy of it in registers.
-  class Places {
-   public:
-    Places(const BlockCyclic& layout, std::uint64_t begin) : layout_(layout), begin_(begin) {}
-    GlobalPtr<T> operator[](std::size_t i) const {
-      return {layout_.owner(i), begin_ + layout_.local(i) * sizeof(T)};
-    }
-
-   private:
-    BlockCyclic layout_;
-    std::uint64_t begin_;
-  };
-  Places places() const { return {layout_, begin_}; }
+  Places<T> places() const { return {layout_, begin_}; }
 
   /// Where element i is; not looked at is whether there is one.
   GlobalPtr<T> operator[](std::size_t i) const { return places()[i]; }

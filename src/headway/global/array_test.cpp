@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <headway/base/error.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/global/array.hpp>
 #include <headway/global/memory.hpp>
 #include <map>
+#include <string>
 #include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
 #include <utility>
@@ -56,6 +59,39 @@ TEST(DistArray, each_pe_finds_its_own_part_and_everybody_elses) {
         barrier(pe);
         for (std::size_t i = pe.id(); i < a.size(); i += 13) EXPECT_EQ(memory.read(a.at(i)), i * 3 + 1);
         for (std::size_t i = 0; i < b.size(); ++i) EXPECT_EQ(memory.read(b[i]), b.owner(i).value);
+        pe.quiesce();
+      });
+    }
+  }
+}
+
+TEST(DistArray, places_are_read_as_pointers_to_them_are) {
+  for (const Shape shape : shapes) {
+    for (const bool mapped : {true, false}) {
+#if defined(__SANITIZE_THREAD__)
+      if (mapped && shape.pes_per_process > 1 && shape.pes_per_process < shape.pes) continue;  // see memory_test.cpp
+#endif
+      expect_run(shape, [&](Pe& pe) {
+        GlobalMemory memory(pe, {.mapped = mapped});
+        const auto read_all = [&]<class T>(DistArray<T>& array, auto value) {
+          for (std::size_t j = 0; j < array.local().size(); ++j) array.local()[j] = value(array.layout().global(pe.id(), j));
+          barrier(pe);
+          const Places<T> places = array.places();
+          for (std::size_t i = 0; i < array.size(); ++i) {
+            EXPECT_EQ(memory.read(places, i), value(i));
+            EXPECT_EQ(places[i], array[i]);
+          }
+          barrier(pe);
+        };
+        // Of each form that a layout has, also in a pool that is used from other than its begin.
+        DistArray<std::uint64_t> one_block(pe, 7 * pe.size()), one_block_by_shifts(pe, 8 * pe.size());
+        DistArray<std::uint64_t> by_shifts(pe, 50, 4), by_division(pe, 50, 3);
+        const auto tripled = [](std::size_t i) { return std::uint64_t(3 * i + 1); };
+        for (auto* array : {&one_block, &one_block_by_shifts, &by_shifts, &by_division}) read_all(*array, tripled);
+        DistArray<std::array<double, 3>> larger(pe, 9, 2);
+        read_all(larger, [](std::size_t i) { return std::array<double, 3>{double(i), 1, -double(i)}; });
+        const std::string beyond = "PE " + std::to_string(pe.size()) + " of " + std::to_string(pe.size());
+        expect_usage_error([&] { (void)memory.read(one_block_by_shifts.places(), 8 * pe.size()); }, beyond);
         pe.quiesce();
       });
     }

@@ -42,7 +42,8 @@ std::uint64_t load_word(std::byte* at, std::size_t bytes) {
 
 GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
     : pe_(&pe),
-      bases_(pe.size(), nullptr),
+      bases_(pe.size()),
+      get_bases_(pe.size()),
       own_(rma::Pool::of(pe).memory()),
       puts_to_(pe.size()),
       puts_from_(pe.size()),
@@ -60,10 +61,9 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   // Loads and stores are not checked; who handles a message looks where it leads.
   const bool mapped = options.mapped && !pe.engine().transfer_settings().check;
   for (std::size_t p = 0; p < pe.size(); ++p) {
-    if (p == pe.id() || mapped) bases_[p] = pe.engine().endpoint().pool(p).data();
+    if (p == pe.id() || mapped) get_bases_[p] = bases_[p] = pe.engine().endpoint().pool(p).data();
   }
-  get_bases_ = bases_;
-  if (std::ranges::find(bases_, nullptr) != bases_.end()) get_bases_[pe.id()] = nullptr;
+  if (!bases_.all_mapped()) get_bases_[pe.id()] = nullptr;
   open_.resize(pe.size(), nullptr);
   wanted_.on([this](PeId source, const Wanted& wanted) {
     const std::uint32_t bytes = wanted.bytes & ~is_piece;
