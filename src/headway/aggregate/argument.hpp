@@ -96,9 +96,19 @@ struct PartsOfFields {
   }
 };
 
+/// A class that says itself what its parts are:
+///
+///     using MessageParts = PartList<Header, std::span<const std::byte>>;
+///     f(part...)                 with_message_parts(f) const
+///     void view_message(part...)  it stands for what lies there, until the handler returns; a copy of it is its own
+template <class Field>
+concept NamesParts = requires { typename Field::MessageParts; };
+
 template <class Field>
 constexpr auto parts_of_field() {
-  if constexpr (has_content<Field>)
+  if constexpr (NamesParts<Field>)
+    return typename Field::MessageParts{};
+  else if constexpr (has_content<Field>)
     return PartList<std::span<const typename Field::value_type>>{};
   else if constexpr (is_content_element<Field>)
     return PartList<Field>{};
@@ -110,7 +120,7 @@ constexpr auto parts_of_field() {
     return NoParts{};
 }
 
-/// An aggregate of plain fields and vectors or strings of such: it is sent as its fields' parts.
+/// An aggregate of plain fields and vectors or strings of such, or what names its parts: it is sent as those.
 template <class Arg>
 inline constexpr bool is_sent_in_parts = [] {
   if constexpr (has_content<Arg> || is_view<Arg> || FixedSize<Arg>)
@@ -153,6 +163,11 @@ template <class F, class First, class... Rest>
 inline __attribute__((always_inline)) decltype(auto) with_parts(F&& f, const First& first, const Rest&... rest) {
   if constexpr (!(is_sent_in_parts<First> || ... || is_sent_in_parts<Rest>)) {
     return f(only_part(first), only_part(rest)...);
+  } else if constexpr (NamesParts<First>) {
+    return first.with_message_parts(
+        [&](const auto&... parts) __attribute__((always_inline))->decltype(auto) {
+          return with_parts(f, parts..., rest...);
+        });
   } else if constexpr (is_sent_in_parts<First>) {
     return visit_fields(
         first, [&](const auto&... fields) __attribute__((always_inline))->decltype(auto) {
@@ -181,7 +196,11 @@ inline __attribute__((always_inline)) void assemble_fields(const Parts& parts, F
 
 template <std::size_t first, class Object, class Parts>
 inline __attribute__((always_inline)) void assemble(Object& object, const Parts& parts) {
-  if constexpr (is_sent_in_parts<Object>) {
+  if constexpr (NamesParts<Object>) {
+    [&]<std::size_t... i>(std::index_sequence<i...>) {
+      object.view_message(std::get<first + i>(parts)...);
+    }(std::make_index_sequence<part_count<Object>>());
+  } else if constexpr (is_sent_in_parts<Object>) {
     visit_fields(
         object, [&](auto&... fields) __attribute__((always_inline)) { assemble_fields<first>(parts, fields...); });
   } else if constexpr (has_content<Object>) {

@@ -1,11 +1,10 @@
 /// Transfers from and to memory that PEs name to one another.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
+#include <headway/aggregate/remote_source.hpp>
 #include <headway/aggregate/transfers.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/pe.hpp>
@@ -19,25 +18,6 @@
 
 namespace headway {
 
-/// Names a Source to others: an argument of messages and calls. What is short lies in it.
-template <class T>
-struct RemoteSource {
-  static constexpr std::size_t short_bytes_max = 96;
-  static constexpr std::uint32_t not_short = ~std::uint32_t(0);
-
-  std::uint32_t pe;
-  std::uint32_t short_bytes;  // or not_short
-  std::array<std::byte, short_bytes_max> content;  // all of it, or its key
-
-  std::size_t size() const { return (is_short() ? short_bytes : key().bytes) / sizeof(T); }
-  bool is_short() const { return short_bytes <= short_bytes_max; }
-  /// Of one that is not short.
-  rma::BufferKey key() const {
-    rma::BufferKey key;
-    std::memcpy(&key, content.data(), sizeof key);
-    return key;
-  }
-};
 /// Names a Destination.
 template <class T>
 struct RemoteDestination {
@@ -68,20 +48,20 @@ class Exposed {
   using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
   using Remote = std::conditional_t<as == Given::to_put, RemoteDestination<T>, RemoteSource<T>>;
 
-  /// What is short is taken over: nobody needs the memory any more, which `done` learns at the next progress.
+  /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
   template <class Done>
   Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
-      : transfers_(takes_over(memory) ? nullptr : &Transfers::of(pe)) {
+      : transfers_(takes_over(pe, memory) ? nullptr : &Transfers::of(pe)) {
     if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
     if (transfers_ == nullptr) {
       take_over(pe, memory);
       end_later(pe, std::move(done));
     } else {
-      name(pe, transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done))));
+      name(transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done))));
     }
   }
   Exposed(Exposed&& other) noexcept
-      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(other.remote_) {}
+      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(std::move(other.remote_)) {}
   Exposed& operator=(Exposed&& other) noexcept {
     std::swap(transfers_, other.transfers_);
     std::swap(number_, other.number_);
@@ -95,28 +75,21 @@ class Exposed {
   const Remote& remote() const { return remote_; }
 
  private:
-  static bool takes_over(Memory memory) {
+  static bool takes_over(Pe& pe, Memory memory) {
     if constexpr (as == Given::to_put)
       return false;
     else
-      return memory.size_bytes() <= Remote::short_bytes_max;
+      return Transfers::takes_over(pe, memory.size_bytes());
   }
   void take_over(Pe& pe, Memory memory) {
-    if constexpr (as == Given::to_get) {
-      remote_.pe = std::uint32_t(pe.id());
-      remote_.short_bytes = std::uint32_t(memory.size_bytes());
-      copy_short(remote_.content.data(), std::as_bytes(memory).data(), memory.size_bytes());
-    }
+    if constexpr (as == Given::to_get) remote_.hold(pe.id(), std::as_bytes(memory));
   }
-  void name(Pe& pe, const rma::BufferKey& key) {
+  void name(const rma::BufferKey& key) {
     number_ = key.number;
-    if constexpr (as == Given::to_get) {
-      remote_.pe = std::uint32_t(pe.id());
-      remote_.short_bytes = Remote::not_short;
-      std::memcpy(remote_.content.data(), &key, sizeof key);
-    } else {
+    if constexpr (as == Given::to_get)
+      remote_.hold(key);
+    else
       remote_.key = key;
-    }
   }
   static Promise<> promise(Pe&, Promise<> done) { return done; }
   template <class Done>
@@ -147,16 +120,18 @@ class Exposed {
 template <class T>
 bool get_short(const RemoteSource<T>& from, std::span<T> to) {
   if (!from.is_short()) return false;
-  if (to.size_bytes() < from.short_bytes) refuse_get(from.pe, from.short_bytes, to.size_bytes());
-  copy_short(std::as_writable_bytes(to).data(), from.content.data(), from.short_bytes);
+  const std::span<const std::byte> content = from.content();
+  if (to.size_bytes() < content.size()) refuse_get(from.pe(), content.size(), to.size_bytes());
+  copy_received(std::as_writable_bytes(to).data(), content.data(), content.size());
   return true;
 }
 
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it, or (up to 96 bytes) when they need it no more: at the next progress;
-/// how often those are got nobody counts. Destroyed before, it is an error that somebody gets it, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 2 KiB, up to 96 bytes with
+/// HEADWAY_CHECK=on) is copied at once and travels as what it is known by: `done` comes at the next progress, and how often it is
+/// got nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());

@@ -88,7 +88,7 @@ TEST(TransferMisuse, a_small_source_that_is_gone_or_is_changed_too_early) {
   };
   for (const char* way : {"auto", "mapped", "cma", "frames"}) {
     const Outcome gone =
-        source_of_pe_0({{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 100);
+        source_of_pe_0({{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 300);
     expect_failure(gone, "PE 1 gets from a Source of PE 0 that is gone");
     const Outcome changed = source_of_pe_0({{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}},
                                            [](auto&, auto& words) { words[77] = 1; }, get_it, 100);
@@ -213,7 +213,7 @@ TEST(TransferMisuse, a_key_that_nobody_made) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     std::vector<std::uint64_t> to(100);
     RemoteSource<std::uint64_t> source{};
-    source.short_bytes = RemoteSource<std::uint64_t>::not_short;
+    source.hold(rma::BufferKey{});
     if (pe.id() == 0) (void)get(pe, source, to);
     pe.quiesce();
   });

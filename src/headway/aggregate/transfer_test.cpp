@@ -118,9 +118,9 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
     expect_run(
         shape,
         [&](Pe& pe) {
-          const std::uint64_t first = offset_of(pe, 1000);
+          const std::uint64_t first = offset_of(pe, 3000);
           EXPECT_EQ(first != none, staged);
-          EXPECT_EQ(offset_of(pe, 97), first);  // it is used again
+          EXPECT_EQ(offset_of(pe, aggregate::Transfers::taken_bytes_max + 1), first);  // it is used again
           EXPECT_EQ(offset_of(pe, aggregate::Stages::stage_bytes), first);
           EXPECT_EQ(offset_of(pe, aggregate::Stages::stage_bytes + 1), none);
           pe.quiesce();
@@ -134,6 +134,46 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
   expect({2, 2}, "auto", false);
   expect({4, 2}, "auto", true);
   expect({1, 1}, "auto", false);
+}
+
+/// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.
+TEST(Transfer, of_what_was_kept_and_passed_on) {
+  by_every_way([](Pe& pe) {
+    using Remote = RemoteSource<std::uint64_t>;
+    Aggregator<Remote> blocks(pe);
+    std::vector<Remote> kept;
+    blocks.on([&](const Remote& remote) {
+      Remote mine = remote;
+      kept.push_back(std::move(mine));
+    });
+    const std::size_t next = (pe.id() + 1) % pe.size();
+    std::vector<std::vector<std::uint64_t>> words;
+    for (const std::size_t size : {0u, 1u, 12u, 13u, 125u, 256u, 257u, 3000u}) words.push_back(words_of(pe.id() + size, size));
+    std::vector<Source<std::uint64_t>> sources;
+    for (const auto& of_source : words) sources.emplace_back(pe, of_source, [] {});
+    for (const auto& source : sources) blocks.send(next, source.remote());
+    pe.quiesce();
+    for (const Remote& remote : std::exchange(kept, {})) blocks.send(next, remote);
+    pe.quiesce();
+    const std::size_t before = (pe.id() + 2 * pe.size() - 2) % pe.size();
+    ASSERT_EQ(kept.size(), words.size());
+    for (const Remote& remote : kept) {
+      std::vector<std::uint64_t> to(remote.size());
+      get(pe, remote, to).get();
+      EXPECT_EQ(to, words_of(before + to.size(), to.size()));
+    }
+    pe.quiesce();
+  });
+}
+
+TEST(Transfer, a_remote_source_that_is_not_as_long_as_it_says) {
+  aggregate::SourceContent content;
+  const std::vector<std::byte> bytes(64);
+  EXPECT_NO_THROW(content.view_message({0, 64}, bytes));
+  EXPECT_NO_THROW(content.view_message({0, ~0u}, bytes));
+  EXPECT_THROW(content.view_message({0, 63}, bytes), FormatError);
+  EXPECT_THROW(content.view_message({0, 65}, bytes), FormatError);
+  EXPECT_THROW(content.view_message({0, ~0u}, std::span(bytes).first(63)), FormatError);
 }
 
 TEST(Transfer, of_pooled_memory_both_ways_from_the_main_program) {

@@ -80,6 +80,8 @@ Transfers::Transfers(Pe& pe)
     : pe_(&pe),
       host_pes_(pe.size()),
       checks_(pe.engine().transfer_settings().check),
+      takes_over_(!checks_ && (pe.engine().transfer_settings().way == TransferWay::fastest ||
+                               pe.engine().transfer_settings().way == TransferWay::frames)),
       stages_(pe),
       mail_(new Mail{Aggregator<Note, std::span<const std::byte>>(pe, {.flush_when_idle = true, .name = "transfers"})}) {
   const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();

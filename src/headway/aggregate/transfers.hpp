@@ -57,6 +57,14 @@ class Transfers : public am::Extension {
 
   // --- of this PE's own memory
 
+  /// Whether a Source of so many bytes is copied into what it is known by: not (but for few) where misuse is to be found, or
+  /// HEADWAY_TRANSFER names a way that has keys.
+  static bool takes_over(Pe& pe, std::size_t bytes) {
+    if (bytes <= always_taken_bytes_max) return true;
+    return bytes <= taken_bytes_max && of(pe).takes_over_;
+  }
+  static constexpr std::size_t always_taken_bytes_max = 96, taken_bytes_max = std::size_t(2) << 10;
+
   /// `done` is set when others have been done with it `times` times.
   rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done);
   /// From now on it is an error if somebody wants it.
@@ -181,7 +189,7 @@ class Transfers : public am::Extension {
 
   Pe* pe_;
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
-  bool checks_;
+  bool checks_, takes_over_;
   Stages stages_;
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
