@@ -1,5 +1,5 @@
 /// Breadth-first search of Graph500 on an array of elements, each of which has a block of vertices: level by level, a message
-/// for each edge that leaves the level.
+/// for each edge that leaves the level, to vertices that this PE has not sent to before.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +19,7 @@ inline constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max(
 struct Arguments {
   graph::KroneckerOptions graph{.scale = 16};
   std::uint64_t roots = 4, parts = 0;  // 0: by the PEs
+  bool every_edge = false;             // is a message
   std::uint64_t spoil = 0;             // vertices whose parents are changed after a search, to see the check find them
   apps::Common common;
 };
@@ -38,9 +39,29 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   count("--roots", arguments.roots, 1, 1024, "searches, from vertices that have edges [4]");
   count("--parts", arguments.parts, 1, 1 << 20, "elements that share the vertices, a power of two [by the PEs]");
   count("--spoil", arguments.spoil, 0, 1 << 20, "parents that are changed after each search: the check must see it [0]");
+  app.add_flag("--every-edge", arguments.every_edge,
+               "a message for each edge, also to vertices that the PE has sent to before");
   apps::add_common_options(app, arguments.common);
   return bench::parse_command_line(app, argc, argv);
 }
+
+/// Which vertices this PE has sent to in a search: whoever of its parts was first has told them.
+class Sieve {
+ public:
+  explicit Sieve(std::uint64_t vertices) : words_((vertices + 63) / 64) {}
+  void reset() { std::ranges::fill(words_, 0); }
+  /// False for what was in it before.
+  bool insert(std::uint32_t vertex) {
+    std::uint64_t& word = words_[vertex / 64];
+    const std::uint64_t bit = std::uint64_t(1) << vertex % 64;
+    if ((word & bit) != 0) return false;
+    word |= bit;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
 
 /// A block of vertices: their edges, and what the search has found of them.
 class Part : public Element<Part, Index<1>> {
@@ -69,11 +90,11 @@ class Part : public Element<Part, Index<1>> {
   void reset() {
     const std::size_t vertices = std::size_t(1) << part_log2_;
     reached_.assign((vertices + 63) / 64, 0);
+    searched_.assign((vertices + 63) / 64, 0);
     parents_.assign(vertices, nobody);
     levels_.assign(vertices, nobody);
     depth_ = 0;
     frontier_.clear();
-    next_.clear();
   }
   /// Along an edge from `parent`, which is at the depth that is being searched.
   void visit(std::uint32_t vertex, std::uint32_t parent) {
@@ -82,18 +103,23 @@ class Part : public Element<Part, Index<1>> {
     if ((reached & bit) != 0) return;
     reached |= bit;
     parents_[vertex] = parent;
-    next_.push_back(vertex);
   }
   /// When all messages of a level have been handled: what they reached is searched next. Returns how many that is.
   std::size_t advance() {
-    std::swap(frontier_, next_);
-    next_.clear();
-    for (const std::uint32_t vertex : frontier_) levels_[vertex] = depth_;
+    frontier_.clear();  // in their order: so their edges are read through memory once
+    for (std::size_t i = 0; i < reached_.size(); ++i) {
+      for (std::uint64_t bits = reached_[i] & ~searched_[i]; bits != 0; bits &= bits - 1) {
+        frontier_.push_back(std::uint32_t(i * 64 + std::size_t(std::countr_zero(bits))));
+        levels_[frontier_.back()] = depth_;
+      }
+    }
+    searched_ = reached_;
     ++depth_;
     return frontier_.size();
   }
-  /// Sends along all edges of the level. Returns how many these are.
-  std::uint64_t search() {
+  /// Sends along all edges of the level that `passes(vertex)`. Returns how many edges the level has.
+  template <class Passes>
+  std::uint64_t search(Passes passes) {
     Collection<Part>& parts = all();
     const unsigned log2 = part_log2_;
     const std::uint32_t mask = (std::uint32_t(1) << log2) - 1, first = this->first();
@@ -102,7 +128,9 @@ class Part : public Element<Part, Index<1>> {
       const std::uint32_t* edge = neighbours_.data() + offsets_[vertex];
       const std::uint32_t* const end = neighbours_.data() + offsets_[vertex + 1];
       edges += std::uint64_t(end - edge);
-      for (; edge != end; ++edge) parts[std::int32_t(*edge >> log2)].send<&Part::visit>(*edge & mask, first + vertex);
+      for (; edge != end; ++edge) {
+        if (passes(*edge)) parts[std::int32_t(*edge >> log2)].send<&Part::visit>(*edge & mask, first + vertex);
+      }
     }
     return edges;
   }
@@ -158,7 +186,7 @@ class Part : public Element<Part, Index<1>> {
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(part_log2_, offsets_, neighbours_, reached_, parents_, levels_, depth_, frontier_, next_, errors_);
+    archive(part_log2_, offsets_, neighbours_, reached_, searched_, parents_, levels_, depth_, frontier_, errors_);
   }
 
   static constexpr auto aggregation =
@@ -169,16 +197,17 @@ class Part : public Element<Part, Index<1>> {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> raw_;  // until it is built
   std::vector<std::uint64_t> offsets_;                        // of each vertex's neighbours
   std::vector<std::uint32_t> neighbours_;
-  std::vector<std::uint64_t> reached_;  // a bit for each vertex: most edges lead to one that has been, and these stay in caches
+  // Bits: most edges lead to a vertex that has been reached, and these stay in caches. Searched is what was before this level.
+  std::vector<std::uint64_t> reached_, searched_;
   std::vector<std::uint32_t> parents_, levels_;
   std::uint32_t depth_ = 0;
-  std::vector<std::uint32_t> frontier_, next_;
+  std::vector<std::uint32_t> frontier_;
   std::uint64_t errors_ = 0;
 };
 
 /// Of all searches.
 struct Found {
-  std::uint64_t visited = 0, edges = 0, levels = 0, checksum = 0, errors = 0;
+  std::uint64_t visited = 0, edges = 0, messages = 0, levels = 0, checksum = 0, errors = 0;
 };
 
 class Search {
@@ -224,6 +253,7 @@ class Search {
   /// Returns the seconds that it took.
   double search(std::uint32_t root, Found& found) {
     parts_.for_each_local([](Part& part) { part.reset(); });
+    sieve_.reset();
     pe_.quiesce();
     const std::int64_t begin = pe_.engine().now();
     if (pe_.id() == 0) {
@@ -237,7 +267,12 @@ class Search {
       if (arguments_.common.balance != "none" && depth % arguments_.common.balance_every == 0) {
         moved_ += balance(parts_, parse_balance(arguments_.common.balance)).moved;
       }
-      parts_.for_each_local([&](Part& part) { found.edges += part.search(); });
+      parts_.for_each_local([&](Part& part) {
+        if (arguments_.every_edge)
+          found.edges += part.search([](std::uint32_t) { return true; });
+        else
+          found.edges += part.search([&](std::uint32_t vertex) { return sieve_.insert(vertex); });
+      });
       if (pe_.id() == 0) ++found.levels;
     }
     return bench::max_over_pes(pe_, double(pe_.engine().now() - begin) * 1e-9);
@@ -267,8 +302,8 @@ class Search {
     found.errors = 0;
     parts_.for_each_local([&](const Part& part) { found.errors += part.errors(); });
     found = allreduce(pe_, found, [](const Found& a, const Found& b) {
-      return Found{a.visited + b.visited, a.edges + b.edges, a.levels + b.levels, a.checksum + b.checksum,
-                   a.errors + b.errors};
+      return Found{a.visited + b.visited,   a.edges + b.edges,       a.messages + b.messages,
+                   a.levels + b.levels, a.checksum + b.checksum, a.errors + b.errors};
     });
     found.errors += found.edges != bench::sum_over_pes(pe_, scanned_);  // each edge of what was reached, once
     return found;
@@ -298,6 +333,7 @@ class Search {
   const Arguments& arguments_;
   unsigned parts_log2_;
   Array<Part> parts_;
+  Sieve sieve_{arguments_.every_edge ? 0 : arguments_.graph.vertices()};
   Random random_{arguments_.graph.seed ^ 0xbb67ae8584caa73b};
   std::uint64_t moved_ = 0, scanned_ = 0;
 };
@@ -316,20 +352,24 @@ int measure(Pe& pe, const Arguments& given) {
     const std::uint32_t root = search.next_root();
     const AggregatorStatistics before = search.statistics();
     seconds += search.search(root, found);
-    frames = bench::joined(frames, bench::growth(before, search.statistics()));
+    const AggregatorStatistics after = search.statistics();
+    frames = bench::joined(frames, bench::growth(before, after));
+    found.messages += after.handled - before.handled;
     search.validate(root, found);
   }
   frames = bench::sum_over_pes(pe, frames);
   found = search.sum(found);
   if (pe.id() == 0) {
     const std::size_t bytes = 2 * sizeof(std::uint32_t);
-    bench::Json record = bench::make_record(bench::make_case(pe, "bfs", search.options(), bytes, found.edges), seconds,
+    bench::Json record = bench::make_record(bench::make_case(pe, "bfs", search.options(), bytes, found.messages), seconds,
                                             found.errors == 0);
     bench::add_frames(record, frames);
     record["scale"] = arguments.graph.scale;
     record["edge_factor"] = arguments.graph.edge_factor;
     record["roots"] = arguments.roots;
     record["parts"] = search.parts();
+    record["every_edge"] = arguments.every_edge;
+    record["edges"] = found.edges;  // that were looked at, in both directions
     record["visited"] = found.visited;
     record["levels"] = found.levels;
     record["checksum"] = fmt::format("{:016x}", found.checksum);
