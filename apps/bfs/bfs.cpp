@@ -1,12 +1,11 @@
-/// Breadth-first search of Graph500 on an array of elements, each of which has a block of vertices: level by level, a message
-/// for each edge that leaves the level, to vertices that this PE has not sent to before.
+/// Breadth-first search of Graph500 on an array of elements, each of which has a block of vertices: level by level, a
+/// message for each edge that leaves the level, to vertices that this PE has not sent to before.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
-#include <graph/kronecker.hpp>
+#include <graph/search.hpp>
 #include <headway/headway.hpp>
-#include <limits>
 #include <support/application.hpp>
 #include <utility>
 #include <vector>
@@ -14,34 +13,17 @@
 namespace headway::bfs {
 namespace {
 
-inline constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+using graph::nobody;
 
-struct Arguments {
-  graph::KroneckerOptions graph{.scale = 16};
-  std::uint64_t roots = 4, parts = 0;  // 0: by the PEs
-  bool every_edge = false;             // is a message
-  std::uint64_t spoil = 0;             // vertices whose parents are changed after a search, to see the check find them
-  apps::Common common;
+struct Arguments : graph::SearchArguments {
+  bool every_edge = false;  // is a message
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("Graph500's breadth-first search on Headway's objects; validated.", "headway-bfs");
-  const auto count = [&](const char* name, auto& value, std::uint64_t min, std::uint64_t max, const char* help) {
-    bench::add_value(
-        app, name,
-        [&value, name, min, max](const std::string& text) {
-          value = std::remove_reference_t<decltype(value)>(bench::parse_count(name, text, min, max));
-        },
-        "N", help);
-  };
-  count("--scale", arguments.graph.scale, 1, 30, "2^N vertices [16]");
-  count("--edge-factor", arguments.graph.edge_factor, 1, 1024, "edges for each vertex [16]");
-  count("--roots", arguments.roots, 1, 1024, "searches, from vertices that have edges [4]");
-  count("--parts", arguments.parts, 1, 1 << 20, "elements that share the vertices, a power of two [by the PEs]");
-  count("--spoil", arguments.spoil, 0, 1 << 20, "parents that are changed after each search: the check must see it [0]");
+  graph::add_search_options(app, arguments);
   app.add_flag("--every-edge", arguments.every_edge,
                "a message for each edge, also to vertices that the PE has sent to before");
-  apps::add_common_options(app, arguments.common);
   return bench::parse_command_line(app, argc, argv);
 }
 
@@ -67,28 +49,21 @@ class Sieve {
 class Part : public Element<Part, Index<1>> {
  public:
   Part() = default;
-  explicit Part(unsigned log2) : part_log2_(log2) {}
+  explicit Part(const graph::Layout& layout) : layout_(layout) {}
 
   // --- building
 
   /// An edge, at one of its ends; the other is given by its label.
-  void add_edge(std::uint32_t vertex, std::uint32_t other) { raw_.emplace_back(vertex, other); }
-  void build() {
-    const std::size_t vertices = std::size_t(1) << part_log2_;
-    offsets_.assign(vertices + 1, 0);
-    for (const auto& [vertex, other] : raw_) ++offsets_[vertex + 1];
-    for (std::size_t i = 0; i < vertices; ++i) offsets_[i + 1] += offsets_[i];
-    neighbours_.resize(raw_.size());
-    std::vector<std::uint64_t> next(offsets_.begin(), offsets_.end() - 1);
-    for (const auto& [vertex, other] : raw_) neighbours_[next[vertex]++] = other;
-    raw_ = {};
+  void add_edge(std::uint32_t vertex, std::uint32_t other) { edges_.add(vertex, other); }
+  void build() { edges_.build(layout_.vertices()); }
+  bool leads_elsewhere(std::uint32_t vertex) const {
+    return std::ranges::any_of(edges_.of(vertex), [&](std::uint32_t other) { return other != first() + vertex; });
   }
-  std::uint64_t degree(std::uint32_t vertex) const { return offsets_[vertex + 1] - offsets_[vertex]; }
 
   // --- searching
 
   void reset() {
-    const std::size_t vertices = std::size_t(1) << part_log2_;
+    const std::size_t vertices = layout_.vertices();
     reached_.assign((vertices + 63) / 64, 0);
     searched_.assign((vertices + 63) / 64, 0);
     parents_.assign(vertices, nobody);
@@ -121,15 +96,14 @@ class Part : public Element<Part, Index<1>> {
   template <class Passes>
   std::uint64_t search(Passes passes) {
     Collection<Part>& parts = all();
-    const unsigned log2 = part_log2_;
-    const std::uint32_t mask = (std::uint32_t(1) << log2) - 1, first = this->first();
+    const graph::Layout layout = layout_;
+    const std::uint32_t first = this->first();
     std::uint64_t edges = 0;
     for (const std::uint32_t vertex : frontier_) {
-      const std::uint32_t* edge = neighbours_.data() + offsets_[vertex];
-      const std::uint32_t* const end = neighbours_.data() + offsets_[vertex + 1];
-      edges += std::uint64_t(end - edge);
-      for (; edge != end; ++edge) {
-        if (passes(*edge)) parts[std::int32_t(*edge >> log2)].send<&Part::visit>(*edge & mask, first + vertex);
+      const std::span<const std::uint32_t> others = std::as_const(edges_).of(vertex);
+      edges += others.size();
+      for (const std::uint32_t other : others) {
+        if (passes(other)) parts[layout.part(other)].send<&Part::visit>(layout.within(other), first + vertex);
       }
     }
     return edges;
@@ -149,19 +123,19 @@ class Part : public Element<Part, Index<1>> {
   }
   void check(std::uint32_t root) {
     Collection<Part>& parts = all();
-    const std::uint32_t mask = (std::uint32_t(1) << part_log2_) - 1;
-    for (std::uint32_t vertex = 0; vertex <= mask; ++vertex) {
+    const graph::Layout layout = layout_;
+    for (std::uint32_t vertex = 0; vertex < layout.vertices(); ++vertex) {
       const std::uint32_t parent = parents_[vertex], level = levels_[vertex];
       errors_ += (parent == nobody) != (level == nobody);
-      const std::span edges(neighbours_.data() + offsets_[vertex], degree(vertex));
+      const std::span edges = edges_.of(vertex);
       if (first() + vertex == root) {
         errors_ += parent != root || level != 0;
       } else if (parent != nobody) {  // levels that go down by one each lead to the root: there is no cycle
         errors_ += level == 0 || std::ranges::find(edges, parent) == edges.end();
-        parts[std::int32_t(parent >> part_log2_)].send<&Part::check_parent>(parent & mask, level);
+        parts[layout.part(parent)].send<&Part::check_parent>(layout.within(parent), level);
       }
       for (const std::uint32_t other : edges) {
-        parts[std::int32_t(other >> part_log2_)].send<&Part::check_edge>(other & mask, level);
+        parts[layout.part(other)].send<&Part::check_edge>(layout.within(other), level);
       }
     }
   }
@@ -175,29 +149,29 @@ class Part : public Element<Part, Index<1>> {
     return false;
   }
 
-  std::uint32_t first() const { return std::uint32_t(index()[0]) << part_log2_; }
+  std::uint32_t first() const { return layout_.first(index()[0]); }
   std::uint64_t errors() const { return errors_; }
   template <class F>
   void for_each_reached(F f) const {
     for (std::uint32_t vertex = 0; vertex < levels_.size(); ++vertex) {
-      if (levels_[vertex] != nobody) f(first() + vertex, levels_[vertex], degree(vertex));
+      if (levels_[vertex] != nobody) f(first() + vertex, levels_[vertex], edges_.degree(vertex));
     }
   }
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(part_log2_, offsets_, neighbours_, reached_, searched_, parents_, levels_, depth_, frontier_, errors_);
+    archive(layout_, edges_, reached_, searched_, parents_, levels_, depth_, frontier_, errors_);
   }
 
   static constexpr auto aggregation =
-      entries(entry<&Part::add_edge>{}, entry<&Part::visit>{}, entry<&Part::check_parent>{}, entry<&Part::check_edge>{});
+      entries(entry<&Part::add_edge>{}, entry<&Part::visit>{}, entry<&Part::check_parent>{},
+              entry<&Part::check_edge>{});
 
  private:
-  unsigned part_log2_ = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> raw_;  // until it is built
-  std::vector<std::uint64_t> offsets_;                        // of each vertex's neighbours
-  std::vector<std::uint32_t> neighbours_;
-  // Bits: most edges lead to a vertex that has been reached, and these stay in caches. Searched is what was before this level.
+  graph::Layout layout_;
+  graph::Edges<std::uint32_t> edges_;
+  // Bits: most edges lead to a vertex that has been reached, and these stay in caches. Searched is what was before this
+  // level.
   std::vector<std::uint64_t> reached_, searched_;
   std::vector<std::uint32_t> parents_, levels_;
   std::uint32_t depth_ = 0;
@@ -212,62 +186,32 @@ struct Found {
 
 class Search {
  public:
-  Search(Pe& pe, const Arguments& arguments)
-      : pe_(pe),
-        arguments_(arguments),
-        parts_log2_(log2_of_parts(pe, arguments)),
-        parts_(pe, {std::int32_t(1) << parts_log2_},
-               {.override_all = arguments.common.aggregation,
-                .measure_load = arguments.common.balance != "none" && arguments.common.balance != "rotate",
-                .name = "parts"},
-               arguments.graph.scale - parts_log2_) {}
-
-  void build() {
-    const std::uint64_t edges = arguments_.graph.edges(), pes = pe_.size();
-    const std::uint64_t begin = edges * pe_.id() / pes, end = edges * (pe_.id() + 1) / pes;
-    const unsigned log2 = part_log2();
-    const std::uint32_t mask = (std::uint32_t(1) << log2) - 1;
-    for (std::uint64_t i = begin; i < end; ++i) {
-      const auto [from, to] = graph::edge(arguments_.graph, i);
-      parts_[std::int32_t(from >> log2)].send<&Part::add_edge>(from & mask, to);
-      parts_[std::int32_t(to >> log2)].send<&Part::add_edge>(to & mask, from);
-    }
-    pe_.quiesce();
-    parts_.for_each_local([](Part& part) { part.build(); });
-    pe_.quiesce();
+  Search(Pe& pe, const Arguments& arguments) : pe_(pe), arguments_(arguments), parts_(pe, arguments) {
+    Array<Part>& array = parts_.array();
+    const graph::Layout layout = parts_.layout();
+    parts_.build([&](std::uint64_t, std::uint32_t vertex, std::uint32_t other) {
+      array[layout.part(vertex)].send<&Part::add_edge>(layout.within(vertex), other);
+    });
   }
 
-  /// The next vertex that has an edge, of those drawn by the seed; the same on every PE.
-  std::uint32_t next_root() {
-    for (;;) {
-      const auto vertex = std::uint32_t(random_.below(arguments_.graph.vertices()));
-      std::uint64_t degree = 0;
-      if (pe_.id() == 0) {
-        const auto part = std::int32_t(vertex >> part_log2());
-        degree = parts_[part].rpc<&Part::degree>(vertex & ((std::uint32_t(1) << part_log2()) - 1)).get();
-      }
-      if (broadcast(pe_, degree, 0).get() != 0) return vertex;
-    }
-  }
+  graph::Parts<Part>& parts() { return parts_; }
 
   /// Returns the seconds that it took.
   double search(std::uint32_t root, Found& found) {
-    parts_.for_each_local([](Part& part) { part.reset(); });
+    Array<Part>& array = parts_.array();
+    const graph::Layout layout = parts_.layout();
+    array.for_each_local([](Part& part) { part.reset(); });
     sieve_.reset();
     pe_.quiesce();
     const std::int64_t begin = pe_.engine().now();
-    if (pe_.id() == 0) {
-      parts_[std::int32_t(root >> part_log2())].send<&Part::visit>(root & ((std::uint32_t(1) << part_log2()) - 1), root);
-    }
+    if (pe_.id() == 0) array[layout.part(root)].send<&Part::visit>(layout.within(root), root);
     for (std::uint64_t depth = 0;; ++depth) {
       pe_.quiesce();
       std::uint64_t reached = 0;
-      parts_.for_each_local([&](Part& part) { reached += part.advance(); });
+      array.for_each_local([&](Part& part) { reached += part.advance(); });
       if (allreduce(pe_, reached, std::plus<>()) == 0) break;
-      if (arguments_.common.balance != "none" && depth % arguments_.common.balance_every == 0) {
-        moved_ += balance(parts_, parse_balance(arguments_.common.balance)).moved;
-      }
-      parts_.for_each_local([&](Part& part) {
+      parts_.balance_at(depth);
+      array.for_each_local([&](Part& part) {
         if (arguments_.every_edge)
           found.edges += part.search([](std::uint32_t) { return true; });
         else
@@ -282,13 +226,13 @@ class Search {
   void validate(std::uint32_t root, Found& found) {
     for (std::uint64_t i = 0; i < arguments_.spoil; ++i) {
       bool spoilt = false;
-      parts_.for_each_local([&](Part& part) { spoilt = spoilt || part.spoil(); });
+      parts_.array().for_each_local([&](Part& part) { spoilt = spoilt || part.spoil(); });
     }
     pe_.quiesce();
-    parts_.for_each_local([&](Part& part) { part.check(root); });
+    parts_.array().for_each_local([&](Part& part) { part.check(root); });
     pe_.quiesce();
     std::uint64_t degrees = 0;
-    parts_.for_each_local([&](const Part& part) {
+    parts_.array().for_each_local([&](const Part& part) {
       part.for_each_reached([&](std::uint32_t vertex, std::uint32_t level, std::uint64_t degree) {
         ++found.visited;
         degrees += degree;
@@ -300,62 +244,45 @@ class Search {
   /// Collective: this PE's part of `found` becomes everybody's.
   Found sum(Found found) {
     found.errors = 0;
-    parts_.for_each_local([&](const Part& part) { found.errors += part.errors(); });
+    parts_.array().for_each_local([&](const Part& part) { found.errors += part.errors(); });
     found = allreduce(pe_, found, [](const Found& a, const Found& b) {
-      return Found{a.visited + b.visited,   a.edges + b.edges,       a.messages + b.messages,
-                   a.levels + b.levels, a.checksum + b.checksum, a.errors + b.errors};
+      return Found{a.visited + b.visited, a.edges + b.edges,       a.messages + b.messages,
+                   a.levels + b.levels,   a.checksum + b.checksum, a.errors + b.errors};
     });
     found.errors += found.edges != bench::sum_over_pes(pe_, scanned_);  // each edge of what was reached, once
     return found;
   }
 
-  AggregatorStatistics statistics() const { return parts_.statistics<&Part::visit>(); }
-  const AggregatorOptions& options() const { return parts_.options<&Part::visit>(); }
-  std::uint64_t moved() const { return moved_; }
-  std::size_t parts() const { return std::size_t(1) << parts_log2_; }
+  AggregatorStatistics statistics() const { return parts_.array().statistics<&Part::visit>(); }
+  const AggregatorOptions& options() const { return parts_.array().options<&Part::visit>(); }
 
  private:
-  static unsigned log2_of_parts(Pe& pe, const Arguments& arguments) {
-    const std::uint64_t vertices = arguments.graph.vertices();
-    // Two for each PE, of which each is found by one multiplication; where PEs are no power of two more, so that all have
-    // about as many.
-    const std::uint64_t wanted = std::has_single_bit(pe.size()) ? 2 * pe.size() : std::bit_ceil(4 * pe.size());
-    const std::uint64_t parts = arguments.parts != 0 ? arguments.parts : std::min<std::uint64_t>(wanted, vertices);
-    if (!std::has_single_bit(parts) || parts > vertices) {
-      throw SettingError(fmt::format("--parts: '{}' is not allowed; allowed is a power of two up to the vertices, {}",
-                                     parts, vertices));
-    }
-    return unsigned(std::countr_zero(parts));
-  }
-  unsigned part_log2() const { return arguments_.graph.scale - parts_log2_; }
-
   Pe& pe_;
   const Arguments& arguments_;
-  unsigned parts_log2_;
-  Array<Part> parts_;
+  graph::Parts<Part> parts_;
   Sieve sieve_{arguments_.every_edge ? 0 : arguments_.graph.vertices()};
-  Random random_{arguments_.graph.seed ^ 0xbb67ae8584caa73b};
-  std::uint64_t moved_ = 0, scanned_ = 0;
+  std::uint64_t scanned_ = 0;
 };
 
 int measure(Pe& pe, const Arguments& given) {
   Arguments arguments = given;
   arguments.graph.seed = Settings::from_environment().seed;
   Search search(pe, arguments);
-  search.build();
   apps::Progress progress(pe, arguments.common, "bfs: root", arguments.roots);
   Found found;
   double seconds = 0;
   bench::FrameCounts frames;
-  for (std::uint64_t i = 0; i < arguments.roots; ++i) {
-    progress.at(i);
-    const std::uint32_t root = search.next_root();
+  std::uint64_t roots = 0;
+  for (; roots < arguments.roots; ++roots) {
+    progress.at(roots);
+    const auto root = search.parts().next_root();
+    if (!root) break;
     const AggregatorStatistics before = search.statistics();
-    seconds += search.search(root, found);
+    seconds += search.search(*root, found);
     const AggregatorStatistics after = search.statistics();
     frames = bench::joined(frames, bench::growth(before, after));
     found.messages += after.handled - before.handled;
-    search.validate(root, found);
+    search.validate(*root, found);
   }
   frames = bench::sum_over_pes(pe, frames);
   found = search.sum(found);
@@ -366,8 +293,8 @@ int measure(Pe& pe, const Arguments& given) {
     bench::add_frames(record, frames);
     record["scale"] = arguments.graph.scale;
     record["edge_factor"] = arguments.graph.edge_factor;
-    record["roots"] = arguments.roots;
-    record["parts"] = search.parts();
+    record["roots"] = roots;
+    record["parts"] = search.parts().array().size();
     record["every_edge"] = arguments.every_edge;
     record["edges"] = found.edges;  // that were looked at, in both directions
     record["visited"] = found.visited;
@@ -376,7 +303,7 @@ int measure(Pe& pe, const Arguments& given) {
     record["teps"] = seconds > 0 ? double(found.edges) / 2 / seconds : 0;
     record["errors"] = found.errors;
     record["balance"] = arguments.common.balance;
-    record["moved"] = search.moved();
+    record["moved"] = search.parts().moved();
     record["options"] = bench::options_record(search.options());
     bench::report(record, arguments.common.json);
   }

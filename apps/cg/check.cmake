@@ -1,8 +1,7 @@
 # cmake -D program=FILE -D sim=YES|NO -P check.cmake
 # headway-cg gives the same residuals to the bit wherever its PEs run, and by any seed; refuses what cannot be; says
 # WRONG where rounding has added up; and with the latency of a network pipelined is faster than cg, in simulated time.
-set(ENV{HEADWAY_BIND} none)
-set(ENV{HEADWAY_STALL} 30s)
+include(${CMAKE_CURRENT_LIST_DIR}/../support/expect.cmake)
 
 # run(SETTINGS ARGUMENTS): sets status, output and errors.
 macro(run settings arguments)
@@ -14,12 +13,6 @@ endmacro()
 macro(fail why)
   message(SEND_ERROR "${settings} ${program} ${arguments}: ${why}\nstatus ${status}\n${output}${errors}")
 endmacro()
-function(expect_status settings arguments expected)
-  run("${settings}" "${arguments}")
-  if(NOT status EQUAL expected OR NOT "${output}${errors}" MATCHES "${ARGN}")
-    fail("status ${expected} and '${ARGN}' were expected")
-  endif()
-endfunction()
 
 # The residuals of a verified run, all that was found, as text.
 function(residuals_of settings arguments result)

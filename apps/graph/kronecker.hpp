@@ -1,5 +1,5 @@
-/// Kronecker graphs as the Graph500 benchmark (specification 2.0, section 3) has them, by seed: the same edge of the same
-/// number whoever makes it.
+/// Kronecker graphs as the Graph500 benchmark (specification 2.0, section 3) has them, by seed: the same edge of the
+/// same number whoever makes it.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@ struct KroneckerOptions {
   unsigned scale = 10;            // 2^scale vertices
   std::uint64_t edge_factor = 16; // edges for each
   std::uint64_t seed = 1;
+  std::uint64_t zeros = 0;        // of so many edges one weighs nothing; 0: only by chance
 
   std::uint64_t vertices() const { return std::uint64_t(1) << scale; }
   std::uint64_t edges() const { return edge_factor << scale; }
@@ -40,6 +41,13 @@ inline std::pair<std::uint32_t, std::uint32_t> edge(const KroneckerOptions& grap
     to = to << 1 | std::uint32_t((draw >= 0.57 && draw < 0.57 + 0.19) || draw >= 0.57 + 0.19 + 0.19);
   }
   return {label(graph, from), label(graph, to)};
+}
+
+/// What edge i weighs, for shortest paths: as likely any multiple of 2^-24 in [0, 1) as another.
+inline float weight(const KroneckerOptions& graph, std::uint64_t i) {
+  Random random(Random(graph.seed ^ 0x3c6ef372fe94f82b).next() ^ Random(i).next());
+  const float weight = float(random.next() >> 40) * 0x1p-24f;
+  return graph.zeros != 0 && random.one_in(graph.zeros) ? 0 : weight;
 }
 
 }  // namespace headway::graph

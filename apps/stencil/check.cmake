@@ -1,17 +1,6 @@
 # cmake -D program=FILE -P check.cmake
 # headway-stencil refuses what cannot be, in one line, and goes both ways.
-set(ENV{HEADWAY_BIND} none)
-set(ENV{HEADWAY_STALL} 30s)
-
-function(expect_status settings arguments expected)
-  separate_arguments(words UNIX_COMMAND "${arguments}")
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env ${settings} ${program} ${words} TIMEOUT 60
-                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(NOT status EQUAL expected OR NOT "${output}${errors}" MATCHES "${ARGN}")
-    message(SEND_ERROR "${settings} ${program} ${arguments}: status ${expected} and '${ARGN}' were expected\n"
-                       "status ${status}\n${output}${errors}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../support/expect.cmake)
 
 expect_status("" "--way elemnts" 2 "--way: 'elemnts' is not allowed; .*did you mean 'elements'")
 expect_status("" "--blocks 4" 2 "--blocks: '4' is not allowed; allowed are two numbers, such as 4,3")
