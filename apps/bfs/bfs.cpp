@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <graph/kronecker.hpp>
+#include <graph/search.hpp>
 #include <headway/headway.hpp>
 #include <limits>
 #include <support/application.hpp>
@@ -44,24 +44,6 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   apps::add_common_options(app, arguments.common);
   return bench::parse_command_line(app, argc, argv);
 }
-
-/// Which vertices this PE has sent to in a search: whoever of its parts was first has told them.
-class Sieve {
- public:
-  explicit Sieve(std::uint64_t vertices) : words_((vertices + 63) / 64) {}
-  void reset() { std::ranges::fill(words_, 0); }
-  /// False for what was in it before.
-  bool insert(std::uint32_t vertex) {
-    std::uint64_t& word = words_[vertex / 64];
-    const std::uint64_t bit = std::uint64_t(1) << vertex % 64;
-    if ((word & bit) != 0) return false;
-    word |= bit;
-    return true;
-  }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
 
 /// A block of vertices: their edges, and what the search has found of them.
 class Part : public Element<Part, Index<1>> {
@@ -240,7 +222,7 @@ class Search {
   /// The next vertex that has an edge, of those drawn by the seed; the same on every PE.
   std::uint32_t next_root() {
     for (;;) {
-      const auto vertex = std::uint32_t(random_.below(arguments_.graph.vertices()));
+      const std::uint32_t vertex = graph::draw_root(draws_, arguments_.graph);
       std::uint64_t degree = 0;
       if (pe_.id() == 0) {
         const auto part = std::int32_t(vertex >> part_log2());
@@ -292,7 +274,7 @@ class Search {
       part.for_each_reached([&](std::uint32_t vertex, std::uint32_t level, std::uint64_t degree) {
         ++found.visited;
         degrees += degree;
-        found.checksum += Random(std::uint64_t(vertex) << 32 ^ level).next();
+        found.checksum += graph::digest(vertex, level);
       });
     });
     scanned_ += degrees;
@@ -333,8 +315,8 @@ class Search {
   const Arguments& arguments_;
   unsigned parts_log2_;
   Array<Part> parts_;
-  Sieve sieve_{arguments_.every_edge ? 0 : arguments_.graph.vertices()};
-  Random random_{arguments_.graph.seed ^ 0xbb67ae8584caa73b};
+  graph::Sieve sieve_{arguments_.every_edge ? 0 : arguments_.graph.vertices()};
+  Random draws_ = graph::root_draws(arguments_.graph);
   std::uint64_t moved_ = 0, scanned_ = 0;
 };
 
