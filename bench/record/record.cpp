@@ -20,6 +20,7 @@ void set_rates(Json& record) {
   const double rate = seconds > 0 ? record["messages"].get<double>() / seconds : 0;
   record["messages_per_second"] = rate;
   if (record["bench"] == "randomaccess") record["gups"] = rate / 1e9;
+  if (record.contains("edges")) record["teps"] = seconds > 0 ? record["edges"].get<double>() / 2 / seconds : 0;
   if (record.contains("bytes_per_second")) record["bytes_per_second"] = rate * record["message_bytes"].get<double>();
 }
 
