@@ -47,8 +47,8 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
   return record;
 }
 
-/// What is compared: messages a second, or where a latency or processor time was measured, how many fit in a second. Where
-/// the work is a graph's edges, these, as long as `by_work`: how many messages they take depends on who sends them.
+/// What is compared: messages a second, or where a latency or processor time was measured, how many fit in a second.
+/// Where the work is a graph's edges, these, as long as `by_work`: how many messages they take depends on who sends them.
 double rate_of(const Json& record, bool by_work = true) {
   for (const char* field : {"one_way_us", "latency_us", "cpu_us"}) {
     if (!record.contains(field)) continue;
@@ -73,7 +73,8 @@ void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& p
   peer.command.insert(peer.command.end(), {"--buffer-bytes", fastest->first});
 }
 
-/// Ratios of case `of` to case `to`, each of one round. Loops without Headway do no work: with them messages are compared.
+/// Ratios of case `of` to case `to`, each of one round. The loops of limit search no graph: with them messages are
+/// compared.
 Json ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
   const bool by_work = of.front().contains("teps") && to.front().contains("teps");
   std::vector<double> each;

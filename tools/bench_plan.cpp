@@ -75,7 +75,8 @@ Work work_of_application(const Request& request) {
   Work work;
   work.bytes = benchmark(request.bench).bytes;
   for (const auto& [name, text] : request.work_options) {
-    work.title += fmt::format("{}{}{}{}", work.title.empty() ? "" : ", ", name.substr(2), text.empty() ? "" : " ", text);
+    if (!work.title.empty()) work.title += ", ";
+    work.title += name.substr(2) + (text.empty() ? "" : " " + text);
     work.arguments.push_back(name);
     if (!text.empty()) work.arguments.push_back(text);
   }

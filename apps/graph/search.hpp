@@ -16,8 +16,8 @@ inline std::uint32_t draw_root(Random& draws, const KroneckerOptions& graph) {
   return std::uint32_t(draws.below(graph.vertices()));
 }
 
-/// A checksum is the sum over the vertices that were reached, in any order. Parents have no part in it: which of several
-/// a vertex gets depends on who comes first.
+/// A checksum is the sum over the vertices that were reached, in any order. Parents have no part in it: which of
+/// several a vertex gets depends on who comes first.
 inline std::uint64_t digest(std::uint32_t vertex, std::uint32_t level) {
   return Random(std::uint64_t(vertex) << 32 ^ level).next();
 }

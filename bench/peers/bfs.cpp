@@ -1,12 +1,12 @@
-/// Breadth-first search of Graph500 as its simple reference code goes about it, without buffers: vertices in blocks, one on
-/// each rank; a message for each edge that leaves a level to another rank, to vertices that this rank has not sent to
-/// before; a level ends when all are handled.
+/// Breadth-first search of Graph500 as its simple reference code goes about it, without buffers: vertices in blocks,
+/// one on each rank; a message for each edge that leaves a level to another rank, to vertices that this rank has not
+/// sent to before; a level ends when all are handled.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <graph/search.hpp>
-#include <headway/base/settings.hpp>
 #include <limits>
 #include <optional>
 #include <span>
@@ -255,8 +255,7 @@ class Part {
 }  // namespace
 
 bench::Json run_bfs(const Arguments& arguments) {
-  graph::KroneckerOptions graph = arguments.graph;
-  graph.seed = Settings::from_environment().seed;
+  const graph::KroneckerOptions& graph = arguments.graph;
   Part part(graph);
   Random draws = graph::root_draws(graph);
   DirectMessages messages(MPI_COMM_WORLD, sizeof(Visit), [&part](const std::byte* item) {

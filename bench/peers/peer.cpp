@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/settings.hpp>
 #include <iostream>
 #include <message/buffers.hpp>
 #include <message/message.hpp>
@@ -79,6 +80,7 @@ void complete(Arguments& arguments) {
     throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed for {} is {} or more", arguments.bytes,
                                    chosen.name, chosen.bytes_min));
   }
+  if (arguments.bench == "bfs") arguments.graph.seed = Settings::from_environment().seed;  // as Headway's programs
   if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
 }
 
@@ -93,7 +95,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                        std::function<void(const std::string&)> store) {
     bench::add_value(app, name, std::move(store), value, help);
   };
-  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi for pingpong and zerocopy; mpi or mpi-ireduce for reduce",
+  add("--mode", "NAME",
+      "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi for pingpong and zerocopy; mpi or mpi-ireduce for reduce",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));

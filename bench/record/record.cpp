@@ -20,7 +20,6 @@ void set_rates(Json& record) {
   const double rate = seconds > 0 ? record["messages"].get<double>() / seconds : 0;
   record["messages_per_second"] = rate;
   if (record["bench"] == "randomaccess") record["gups"] = rate / 1e9;
-  if (record.contains("edges")) record["teps"] = seconds > 0 ? record["edges"].get<double>() / 2 / seconds : 0;
   if (record.contains("bytes_per_second")) record["bytes_per_second"] = rate * record["message_bytes"].get<double>();
 }
 
@@ -121,8 +120,10 @@ Json merge_repeats(std::span<const Json> repeats) {
   if (merged.contains(tried)) {
     for (auto& [name, rate] : merged[tried].items()) rate = field_spread(repeats, tried / name).median;
   }
-  if (merged.contains("fill_mean"))
-    merged["fill_mean"] = field_spread(repeats, Json::json_pointer("/fill_mean")).median;
+  for (const char* field : {"fill_mean", "teps"}) {
+    const Json::json_pointer pointer("/" + std::string(field));
+    if (merged.contains(pointer)) merged[pointer] = field_spread(repeats, pointer).median;
+  }
   set_rates(merged);
   return merged;
 }
