@@ -135,6 +135,23 @@ def routes_over_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row
             yield at_least(what, middle(done[mode]), ratio(done[mode], done["1d"]), "x 1d's speed", 1)
 
 
+OBJECTS = {"bfs": ["--scale", "13", "--roots", "2", "--every-edge"], "sssp": ["--scale", "12", "--roots", "1"],
+           "phold": ["--processes-per-pe", "256", "--end-time", "20"]}
+
+
+def objects_between_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
+    """Applications on elements, a PE on each of two hosts."""
+    environment_of_mpich(headway.parent.parent)
+    for transport in ("openmpi", "mpich", "ucx"):
+        start = of_transport(transport, headway)
+        for name, work in OBJECTS.items():
+            program = headway.parent / f"headway-{name}"
+            if not program.exists():
+                continue
+            jobs = (Job(start, [str(program), "--mode", mode, *work]) for mode in ("1d", "direct"))
+            yield compared(f"{transport}: {name}, 1d", *jobs, "x direct", 10, rounds, results)
+
+
 def under_mpirun(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
     """Processes of one host share memory, whoever has started them."""
     starts = {"openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "-n", "2"],

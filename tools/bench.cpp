@@ -48,12 +48,14 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
 }
 
 /// What is compared: messages a second, or where a latency or processor time was measured, how many fit in a second.
-double rate_of(const Json& record) {
+/// Where the work is a graph's edges, these, as long as `by_work`: how many messages they take depends on who sends them.
+double rate_of(const Json& record, bool by_work = true) {
   for (const char* field : {"one_way_us", "latency_us", "cpu_us"}) {
     if (!record.contains(field)) continue;
     const double us = record[field]["median"].get<double>();
     return us > 0 ? 1e6 / us : 0;
   }
+  if (by_work && record.contains("teps")) return record["teps"].get<double>();
   return record["messages_per_second"].get<double>();
 }
 
@@ -71,11 +73,14 @@ void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& p
   peer.command.insert(peer.command.end(), {"--buffer-bytes", fastest->first});
 }
 
-/// Ratios of case `of` to case `to`, each of one round.
+/// Ratios of case `of` to case `to`, each of one round. The loops of limit search no graph: with them messages are
+/// compared.
 Json ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
+  const bool by_work = of.front().contains("teps") && to.front().contains("teps");
   std::vector<double> each;
   for (std::size_t round = 0; round < of.size(); ++round) {
-    if (rate_of(to[round]) > 0) each.push_back(rate_of(of[round]) / rate_of(to[round]));
+    const double rate = rate_of(to[round], by_work);
+    if (rate > 0) each.push_back(rate_of(of[round], by_work) / rate);
   }
   return bench::ratios_to_json(std::move(each));
 }

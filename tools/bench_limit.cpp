@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t limit_pes_max = 64;
 constexpr std::uint64_t limit_bytes_min = 8, limit_bytes_max = 4_MiB, trip_bytes_max = 64_MiB;
 constexpr unsigned limit_log2_max = 36;
+constexpr std::uint64_t edge_messages_max = 1 << 24;  // which take some tenths of a second
 constexpr std::uint64_t limit_buffers_min = 2, limit_buffers_max = 32;
 
 constexpr std::array<std::size_t, 5> fixed_sizes = {8, 16, 32, 104, 1000};
@@ -162,6 +163,20 @@ BenchCase limit_of_table(const Request& request, const std::string& mode, const 
                      work.bytes, "--table-log2", work.log2,   "--messages", std::to_string(each)};
   if (request.type == "bytes") arguments.emplace_back("--variable");
   return limit_mode_case(mode, arguments, settings);
+}
+
+BenchCase limit_of_edges(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
+  check(mode, settings);
+  const auto given = [&](const char* name, std::uint64_t usual, std::uint64_t most) {
+    const auto found = std::ranges::find(request.work_options, name, &Request::GivenOption::name);
+    return found == request.work_options.end() ? usual : bench::parse_count(name, found->text, 1, most);
+  };
+  const std::uint64_t edges = given("--edge-factor", 16, 1024) << given("--scale", 16, 30);
+  const std::uint64_t each = 2 * edges * given("--roots", 4, 1024) / settings.pes;
+  return limit_mode_case(mode,
+                         {"--bench", "ring", "--pattern", "both-ways", "--bytes", work.bytes, "--messages",
+                          std::to_string(std::clamp<std::uint64_t>(each, 1, edge_messages_max))},
+                         settings);
 }
 
 BenchCase limit_of_messages(const Request& request, const std::string& mode, const Work& work,

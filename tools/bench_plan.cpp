@@ -71,10 +71,24 @@ std::vector<Work> works_of_reduce(const Request& request) {
   return works;
 }
 
+Work work_of_application(const Request& request) {
+  Work work;
+  work.bytes = benchmark(request.bench).bytes;
+  for (const auto& [name, text] : request.work_options) {
+    if (!work.title.empty()) work.title += ", ";
+    work.title += name.substr(2) + (text.empty() ? "" : " " + text);
+    work.arguments.push_back(name);
+    if (!text.empty()) work.arguments.push_back(text);
+  }
+  if (work.title.empty()) work.title = "of its own size";
+  return work;
+}
+
 std::vector<Work> works_of(const Request& request) {
   std::vector<Work> works;
   const Benchmark& asked = benchmark(request.bench);
   if (asked.has_skew) return works_of_reduce(request);
+  if (asked.on_elements) return {work_of_application(request)};
   if (asked.has_gathers) {
     for (const std::string& log2 : request.log2s) {
       works.push_back({.title = fmt::format("2^{} words", log2),
@@ -118,7 +132,7 @@ std::vector<Work> works_of(const Request& request) {
   return works;
 }
 
-/// What a benchmark does in each mode: one thing, or one for each way and kind of memory.
+/// What a benchmark does in each mode: one thing, or one for each way and kind of memory, or for each way to balance.
 struct Variant {
   std::string label;  // empty: there is but one
   std::vector<std::string> arguments;
@@ -126,8 +140,9 @@ struct Variant {
 
 std::vector<Variant> variants_of(const Request& request) {
   const Benchmark& asked = benchmark(request.bench);
-  if (!asked.has_ways) return {{}};
   std::vector<Variant> variants;
+  for (const std::string& balance : request.balances) variants.push_back({balance, {"--balance", balance}});
+  if (!asked.has_ways) return variants.empty() ? std::vector<Variant>{{}} : variants;
   for (const std::string& way : request.ways) {
     if (!asked.has_buffers) variants.push_back({way, {"--way", way}});
     for (const std::string& memory : request.memories) {
@@ -163,6 +178,7 @@ std::vector<BenchCase> limits_of(const Request& request, const std::string& mode
   const Benchmark& asked = benchmark(request.bench);
   if (asked.has_buffers) return limits_of_trips(request, mode, work, settings);
   if (asked.has_table) return {limit_of_table(request, mode, work, settings)};
+  if (asked.on_elements) return {limit_of_edges(request, mode, work, settings)};
   return {limit_of_messages(request, mode, work, settings)};
 }
 

@@ -203,6 +203,28 @@ void add_reduce_options(Adder& add, Request& request) {
        [](const std::string& text) { bench::parse_count("--iterations", text, 1, bench::reduce_iterations_max); });
 }
 
+void add_application_options(Adder& add, CLI::App& app, Request& request) {
+  for (const WorkOption& option : work_options()) {
+    const std::string help = fmt::format("{}: {}", fmt::join(names_with(option.name), ", "), option.help);
+    const auto store = [&request, name = option.name](const std::string& text) {
+      request.work_options.push_back({name, text});
+    };
+    if (option.value.empty())
+      app.add_flag_callback(option.name, [store] { store(""); }, help);
+    else
+      add.option(option.name.c_str(), option.value.c_str(), help, store);
+  }
+  constexpr auto of = &Benchmark::on_elements;
+  add.own(of, "--balance", "LIST", "none, greedy, refine, rotate; side by side [none]", [&](const std::string& text) {
+    request.balances = parse_choices("--balance", text, {"none", "greedy", "refine", "rotate"});
+  });
+  add.own(of, "--balance-every", "N", "steps of a phase, after which elements are moved [1]",
+          [&](const std::string& text) {
+            bench::parse_count("--balance-every", text, 1, 1 << 30);
+            request.passed_on.insert(request.passed_on.end(), {"--balance-every", text});
+          });
+}
+
 void add_aggregator_options(Adder& add, Request& request) {
   add.of_aggregator("--mode", "LIST",
                  "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit, limit-8 "
@@ -254,6 +276,7 @@ void add_options(CLI::App& app, Request& request) {
   add_work_options(add, request);
   add_way_options(add, request);
   add_reduce_options(add, request);
+  add_application_options(add, app, request);
   add_aggregator_options(add, request);
   add_peer_options(add, request);
   add.option("--repeat", "R", "rounds; medians are reported, with minimum and maximum [5]",
@@ -274,6 +297,12 @@ void complete(Request& request, const Settings& settings) {
       throw SettingError(fmt::format("{} is an option of {}, not of {}", given.name,
                                      fmt::join(names_of(given.of), ", "), request.bench));
     }
+  }
+  for (const Request::GivenOption& given : request.work_options) {
+    const std::vector<std::string> names = names_with(given.name);
+    if (std::ranges::find(names, request.bench) != names.end()) continue;
+    throw SettingError(
+        fmt::format("{} is an option of {}, not of {}", given.name, fmt::join(names, ", "), request.bench));
   }
   if (request.sizes.empty()) request.sizes = {asked.bytes};
   if (request.modes.empty()) request.modes = asked.modes;

@@ -31,6 +31,7 @@ struct Request {
   std::vector<std::string> peers;    // as given; expand_peers() makes cases of them
   std::vector<std::string> peer_buffers = {"4K", "16K", "64K", "256K"};
   std::vector<std::string> passed_on;  // options that every Headway program gets
+  std::vector<std::string> balances;   // of applications on elements; empty: their own
   std::string updates_per_word;        // empty: by table size
   std::string messages;                // empty: by message size
   std::string type;                    // empty: fixed where the size is
@@ -46,6 +47,11 @@ struct Request {
     bool Benchmark::*of;
   };
   std::vector<OwnOption> own_options;
+  /// The same of work_options(), with its value, as texts that nobody checked.
+  struct GivenOption {
+    std::string name, text;
+  };
+  std::vector<GivenOption> work_options;
 };
 
 /// What all cases of one comparison do.

@@ -236,6 +236,68 @@ TEST(Bench, reduce_on_mpi_does_the_same_verified_where_there_is_one) {
   EXPECT_NE(crowded.errors.find("--measure cpu"), std::string::npos) << crowded.errors;
 }
 
+TEST(Bench, every_application_on_elements_runs_verified_beside_itself) {
+  const std::vector<std::vector<std::string>> lines = {
+      {"bfs", "--scale", "8", "--roots", "2", "--every-edge"},
+      {"sssp", "--scale", "8", "--roots", "1"},
+      {"phold", "--processes-per-pe", "8", "--events", "3", "--end-time", "5"},
+      {"leanmd", "--cells", "2,2,3", "--particles", "8", "--steps", "6", "--corner"},
+      {"stencil", "--side", "4", "--steps", "3"}};
+  for (std::vector<std::string> line : lines) {
+    const std::string name = line.front();
+    line.insert(line.begin(), "bench");
+    line.insert(line.end(), {"--mode", "direct,1d", "--balance", "none,rotate", "--balance-every", "2", "--pes", "2",
+                             "--repeat", "2", "--json", "-"});
+    const ChildResult result = headway(line);
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const auto records = bench::Json::parse(result.output)["records"];
+    ASSERT_EQ(records.size(), 4u);
+    const std::vector<std::string> labels = {"none direct", "rotate direct", "none 1d", "rotate 1d"};
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const auto& record = records[i];
+      EXPECT_EQ(record["bench"], name);
+      EXPECT_EQ(record["label"], labels[i]);
+      EXPECT_EQ(record["mode"], i < 2 ? "direct" : "1d");
+      EXPECT_EQ(record["verified"], true) << record;
+      EXPECT_EQ(record["checksum"], records[0]["checksum"]);
+      if (name != "sssp") {
+        EXPECT_EQ(record["messages"], records[0]["messages"]);
+      }
+      EXPECT_GT(record["messages"], 0);
+      EXPECT_EQ(record["in_pairs"]["to"], labels[0]);
+      EXPECT_EQ(record["in_pairs"]["pairs"], 2);
+    }
+  }
+}
+
+TEST(Bench, a_search_finds_the_same_on_mpi_and_is_given_as_a_fraction_of_the_limit) {
+  const ChildResult result =
+      headway({"bench", "bfs", "--scale", "9", "--roots", "2", "--mode", "1d,limit", "--pes", "2", "--seed", "5",
+               "--repeat", "1", "--peer", "available", "--json", "-"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const auto records = bench::Json::parse(result.output)["records"];
+  ASSERT_GE(records.size(), 2u);
+  const auto &own = records[0], &limit = records[1];
+  EXPECT_EQ(limit["mode"], "limit");
+  EXPECT_EQ(limit["message_bytes"], 16);
+  EXPECT_EQ(limit["messages"], 2 * (16 << 9) * 2);
+  const double rate = own["messages_per_second"], limit_rate = limit["messages_per_second"];
+  EXPECT_DOUBLE_EQ(own["of_limit"]["median"].get<double>(), rate / limit_rate);
+  const bool some_mpi = headway({"bench", "--list"}).output.find("mpi-direct:") != std::string::npos;
+  ASSERT_EQ(records.size(), some_mpi ? 3 : 2);
+  if (some_mpi) {
+    const double edges = own["teps"], of_mpi = records[2]["teps"];
+    EXPECT_DOUBLE_EQ(own["ratio_to"]["mpi-direct"].get<double>(), edges / of_mpi);
+  }
+  for (const auto& record : records) {
+    EXPECT_EQ(record["verified"], true) << record;
+    if (record["mode"] == "limit") continue;
+    for (const char* field : {"edges", "visited", "levels", "checksum", "message_bytes"}) {
+      EXPECT_EQ(record[field], own[field]) << field;
+    }
+  }
+}
+
 TEST(Bench, osu_prints_two_columns_a_mode) {
   const ChildResult result = headway({"bench", "stream", "--mode", "direct,1d", "--bytes", "8,1K", "--messages", "500",
                                       "--pes", "2", "--repeat", "1", "--osu"});

@@ -6,6 +6,27 @@
 
 namespace headway::tools {
 
+const std::vector<WorkOption>& work_options() {
+  static const std::vector<WorkOption> all = {
+      {"--scale", "N", "2^N vertices [16]"},
+      {"--edge-factor", "N", "edges for each vertex [16]"},
+      {"--roots", "N", "searches, from vertices that have edges [4]"},
+      {"--every-edge", "", "a message for each edge, also to vertices that the PE has sent to before"},
+      {"--processes-per-pe", "N", "simulated processes for each PE [256]"},
+      {"--events", "N", "events of each process at first [100]"},
+      {"--words", "N", "of 8 bytes, mean content of an event [8]"},
+      {"--end-time", "T", "events from then on are not handled [40]"},
+      {"--cells", "X,Y,Z", "cells in all [16 for each PE, or somewhat more]"},
+      {"--particles", "N", "of a cell [27]"},
+      {"--corner", "", "cells outside of one corner have a sixteenth of the particles"},
+      {"--side", "N", "a block has N x N cells [32]"},
+      {"--blocks-per-pe", "N", "blocks, for each PE [4]"},
+      {"--steps", "N", "of time [leanmd: 100, stencil: 10]"},
+      {"--no-serial", "", "verify without the same on one processor"},
+  };
+  return all;
+}
+
 const std::vector<Benchmark>& benchmarks() {
   static const std::vector<std::string> on_mpi = {"mpi-direct", "mpi-alltoallv"};
   static const std::vector<Benchmark> all = {
@@ -77,6 +98,37 @@ const std::vector<Benchmark>& benchmarks() {
        .has_skew = true,
        .has_count = false,
        .has_aggregator = false},
+      {.name = "bfs",
+       .help = "Graph500's breadth-first search, a message for each edge",
+       .peers = {"mpi-direct"},
+       .options = {"--scale", "--edge-factor", "--roots", "--every-edge"},
+       .on_elements = true,
+       .bytes = "16",
+       .has_count = false},
+      {.name = "sssp",
+       .help = "Graph500's shortest paths, a message for each edge that is looked along",
+       .options = {"--scale", "--edge-factor", "--roots", "--no-serial"},
+       .has_limit = false,
+       .on_elements = true,
+       .has_count = false},
+      {.name = "phold",
+       .help = "discrete-event simulation, a message for each event",
+       .options = {"--processes-per-pe", "--events", "--words", "--end-time", "--no-serial"},
+       .has_limit = false,
+       .on_elements = true,
+       .has_count = false},
+      {.name = "leanmd",
+       .help = "molecular dynamics, a message for each cell's particles to each couple that computes with them",
+       .options = {"--cells", "--particles", "--corner", "--steps", "--no-serial"},
+       .has_limit = false,
+       .on_elements = true,
+       .has_count = false},
+      {.name = "stencil",
+       .help = "5-point stencil on blocks, a message for each cell at an edge",
+       .options = {"--side", "--blocks-per-pe", "--steps"},
+       .has_limit = false,
+       .on_elements = true,
+       .has_count = false},
       {.name = limit_mode,
        .help = "what this machine allows, by hand-written loops without Headway: updates, messages, latency, copies",
        .has_modes = false,
@@ -91,6 +143,14 @@ std::vector<std::string> names_of(bool Benchmark::*has) {
   std::vector<std::string> names;
   for (const Benchmark& one : benchmarks()) {
     if (one.*has) names.push_back(one.name);
+  }
+  return names;
+}
+
+std::vector<std::string> names_with(const std::string& option) {
+  std::vector<std::string> names;
+  for (const Benchmark& one : benchmarks()) {
+    if (std::ranges::find(one.options, option) != one.options.end()) names.push_back(one.name);
   }
   return names;
 }

@@ -16,12 +16,19 @@ inline constexpr const char* limit_of_buffers = "limit-";
 inline const std::vector<std::string> trip_limits = {"limit-mapped", "limit-pieces", "limit-cma"};
 inline bool is_limit(std::string_view mode) { return mode == limit_mode || mode.starts_with(limit_of_buffers); }
 
+/// An option of applications. Their programs and their peers get it as it is, and say what is allowed.
+struct WorkOption {
+  std::string name, value, help;  // no value: a flag
+};
+const std::vector<WorkOption>& work_options();
+
 struct Benchmark {
   std::string name;  // its program is headway-NAME
   std::string help;
   std::vector<std::string> peers = {};  // what does the same work without Headway
   std::vector<std::string> modes = {"direct", "1d"};  // those where --mode says nothing
   std::vector<std::string> ways = {};   // of --way, all of them cases where it says nothing
+  std::vector<std::string> options = {};  // those of work_options() that it takes
   bool has_table = false;               // takes --log2
   bool has_updates = false;             // takes --updates-per-word
   bool has_gathers = false;             // takes --gathers and --messages-only
@@ -33,6 +40,7 @@ struct Benchmark {
   bool sends_ranges = false;            // takes --one-by-one
   bool has_messages = false;            // takes --osu; needs two PEs
   bool has_skew = false;                // takes --measure, --call, --elements, --skew-us and so on
+  bool on_elements = false;             // takes --balance and --balance-every
   bool pairs = false;                   // needs an even number of PEs
   std::string bytes = "8";              // the size of a message where --bytes says nothing
   std::uint64_t bytes_min = 0;
@@ -49,6 +57,8 @@ const Benchmark& benchmark(std::string_view name);
 
 /// The names of those for which `has` is true.
 std::vector<std::string> names_of(bool Benchmark::*has);
+/// The names of those that take one of work_options().
+std::vector<std::string> names_with(const std::string& option);
 std::vector<std::string> all_names();
 
 }  // namespace headway::tools

@@ -27,24 +27,6 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return bench::parse_command_line(app, argc, argv);
 }
 
-/// Which vertices this PE has sent to in a search: whoever of its parts was first has told them.
-class Sieve {
- public:
-  explicit Sieve(std::uint64_t vertices) : words_((vertices + 63) / 64) {}
-  void reset() { std::ranges::fill(words_, 0); }
-  /// False for what was in it before.
-  bool insert(std::uint32_t vertex) {
-    std::uint64_t& word = words_[vertex / 64];
-    const std::uint64_t bit = std::uint64_t(1) << vertex % 64;
-    if ((word & bit) != 0) return false;
-    word |= bit;
-    return true;
-  }
-
- private:
-  std::vector<std::uint64_t> words_;
-};
-
 /// A block of vertices: their edges, and what the search has found of them.
 class Part : public Element<Part, Index<1>> {
  public:
@@ -204,7 +186,7 @@ class Search {
     sieve_.reset();
     pe_.quiesce();
     const std::int64_t begin = pe_.engine().now();
-    if (pe_.id() == 0) array[layout.part(root)].send<&Part::visit>(layout.within(root), root);
+    if (Part* const part = array.find_local(layout.part(root))) part->visit(layout.within(root), root);
     for (std::uint64_t depth = 0;; ++depth) {
       pe_.quiesce();
       std::uint64_t reached = 0;
@@ -236,7 +218,7 @@ class Search {
       part.for_each_reached([&](std::uint32_t vertex, std::uint32_t level, std::uint64_t degree) {
         ++found.visited;
         degrees += degree;
-        found.checksum += Random(std::uint64_t(vertex) << 32 ^ level).next();
+        found.checksum += graph::digest(vertex, level);
       });
     });
     scanned_ += degrees;
@@ -260,7 +242,7 @@ class Search {
   Pe& pe_;
   const Arguments& arguments_;
   graph::Parts<Part> parts_;
-  Sieve sieve_{arguments_.every_edge ? 0 : arguments_.graph.vertices()};
+  graph::Sieve sieve_{arguments_.every_edge ? 0 : arguments_.graph.vertices()};
   std::uint64_t scanned_ = 0;
 };
 

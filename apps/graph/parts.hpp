@@ -1,8 +1,11 @@
-/// How a graph's vertices and edges lie in parts, and which vertices are searched from.
+/// How a graph's vertices and edges lie in parts, which vertices are searched from, and what a search keeps, whoever makes
+/// it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <headway/base/random.hpp>
 #include <limits>
 #include <optional>
 #include <span>
@@ -71,5 +74,29 @@ class Candidates {
   KroneckerOptions graph_;
   std::uint64_t next_ = 0;
 };
+
+/// Which vertices this PE has sent to in a search: whoever of its parts was first has told them.
+class Sieve {
+ public:
+  explicit Sieve(std::uint64_t vertices) : words_((vertices + 63) / 64) {}
+  void reset() { std::ranges::fill(words_, 0); }
+  /// False for what was in it before.
+  bool insert(std::uint32_t vertex) {
+    std::uint64_t& word = words_[vertex / 64];
+    const std::uint64_t bit = std::uint64_t(1) << vertex % 64;
+    if ((word & bit) != 0) return false;
+    word |= bit;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// A checksum is the sum over the vertices that were reached, in any order. Parents have no part in it: which of
+/// several a vertex gets depends on who comes first.
+inline std::uint64_t digest(std::uint32_t vertex, std::uint32_t level) {
+  return Random(std::uint64_t(vertex) << 32 ^ level).next();
+}
 
 }  // namespace headway::graph

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/settings.hpp>
 #include <iostream>
 #include <message/buffers.hpp>
 #include <message/message.hpp>
@@ -58,7 +59,8 @@ const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, 
                                     {"reduce", {"mpi", "mpi-ireduce"}, false, 1, 8, 1, run_reduce},
                                     {"stream", exchanges, true, 2, 8, 1, run_messages},
                                     {"staggered", exchanges, true, 2, 8, 1, run_messages},
-                                    {"synthetic", exchanges, false, 2, 100, 1, run_messages}};
+                                    {"synthetic", exchanges, false, 2, 100, 1, run_messages},
+                                    {"bfs", {"mpi-direct"}, false, 1, 8, 1, run_bfs}};
 
 const Bench& bench_of(const Arguments& arguments) { return *std::ranges::find(benches, arguments.bench, &Bench::name); }
 
@@ -78,6 +80,7 @@ void complete(Arguments& arguments) {
     throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed for {} is {} or more", arguments.bytes,
                                    chosen.name, chosen.bytes_min));
   }
+  if (arguments.bench == "bfs") arguments.graph.seed = Settings::from_environment().seed;  // as Headway's programs
   if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
 }
 
@@ -92,7 +95,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                        std::function<void(const std::string&)> store) {
     bench::add_value(app, name, std::move(store), value, help);
   };
-  add("--mode", "NAME", "mpi-alltoallv or mpi-direct; mpi for pingpong and zerocopy; mpi or mpi-ireduce for reduce",
+  add("--mode", "NAME",
+      "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi for pingpong and zerocopy; mpi or mpi-ireduce for reduce",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
@@ -113,6 +117,14 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       [&](const std::string& t) { arguments.buffers = bench::parse_choice("--buffers", t, bench::buffer_kinds); });
   app.add_flag("--touch", arguments.touch, "zerocopy: the receiver adds up the words of each message");
   bench::add_reduce_options(app, arguments.reduce, "reduce: ");
+  add("--scale", "N", "bfs: 2^N vertices [16]",
+      [&](const std::string& t) { arguments.graph.scale = unsigned(bench::parse_count("--scale", t, 1, 30)); });
+  add("--edge-factor", "N", "bfs: edges for each vertex [16]",
+      [&](const std::string& t) { arguments.graph.edge_factor = bench::parse_count("--edge-factor", t, 1, 1024); });
+  add("--roots", "N", "bfs: searches, from vertices that have edges [4]",
+      [&](const std::string& t) { arguments.roots = bench::parse_count("--roots", t, 1, 1024); });
+  app.add_flag("--every-edge", arguments.every_edge,
+               "bfs: a message for each edge, also to vertices that the rank has sent to before");
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;

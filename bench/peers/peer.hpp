@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <graph/kronecker.hpp>
 #include <record/record.hpp>
 #include <reduce/work.hpp>
 #include <string>
@@ -22,6 +23,9 @@ struct Arguments {
   std::string buffers = "reused";  // of zerocopy, as is the next
   bool touch = false;
   bench::ReduceWork reduce;  // of reduce
+  graph::KroneckerOptions graph{.scale = 16};  // of bfs, as are the next two
+  std::uint64_t roots = 4;
+  bool every_edge = false;
   std::string json;  // a file, "-", or empty for a line on standard output
 };
 
@@ -30,6 +34,7 @@ bench::Json run_randomaccess(const Arguments& arguments);
 bench::Json run_pingpong(const Arguments& arguments);
 bench::Json run_zerocopy(const Arguments& arguments);
 bench::Json run_reduce(const Arguments& arguments);
+bench::Json run_bfs(const Arguments& arguments);
 /// stream, staggered, synthetic.
 bench::Json run_messages(const Arguments& arguments);
 

@@ -120,8 +120,10 @@ Json merge_repeats(std::span<const Json> repeats) {
   if (merged.contains(tried)) {
     for (auto& [name, rate] : merged[tried].items()) rate = field_spread(repeats, tried / name).median;
   }
-  if (merged.contains("fill_mean"))
-    merged["fill_mean"] = field_spread(repeats, Json::json_pointer("/fill_mean")).median;
+  for (const char* field : {"fill_mean", "teps"}) {
+    const Json::json_pointer pointer("/" + std::string(field));
+    if (merged.contains(pointer)) merged[pointer] = field_spread(repeats, pointer).median;
+  }
   set_rates(merged);
   return merged;
 }
