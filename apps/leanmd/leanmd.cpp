@@ -275,7 +275,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   apps::Progress progress(pe, common, "leanmd: step", std::uint64_t(options.steps));
   if (pe.id() == 0 && common.shows_progress) progress_of_pe_0 = &progress;
   std::uint64_t moved = 0;
-  double imbalance_first = 0, imbalance = 0;  // of couples, before they were first and last balanced: 1 is none
+  double imbalance_first = 0, imbalance = 0;  // before they were first and last balanced: 1 is none
   const auto phase = std::int32_t(balances ? std::min<std::uint64_t>(common.balance_every, std::uint64_t(options.steps))
                                            : std::uint64_t(options.steps));
   const std::int64_t begin = pe.engine().now();
@@ -284,9 +284,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     if (pe.id() == 0) cells.broadcast<&Cell::run>(pairs.proxy(), step);
     pe.quiesce();
     if (balances && step < options.steps) {
-      const BalanceStrategy strategy = parse_balance(common.balance);
-      moved += balance(cells, strategy).moved;
-      const BalanceTable table = balance(pairs, strategy);
+      const BalanceTable table = balance(parse_balance(common.balance), cells, pairs);
       moved += table.moved;
       if (table.mean_s > 0) imbalance = table.max_before_s / table.mean_s;
       if (step == phase) imbalance_first = imbalance;

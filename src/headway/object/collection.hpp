@@ -341,6 +341,16 @@ class Collection {
     set_wanted(state(element), std::uint32_t(pe));
     settle(element);
   }
+  /// nullptr: it is not here, or leaves now.
+  T* find_here(const Address& address) {
+    Entry* const entry = directory_.find(address);
+    if (entry == nullptr || entry->element == nullptr) return nullptr;
+    if (state(*entry->element).wanted != object::stays) settle(*entry->element);
+    return entry->element;
+  }
+  /// Elements that have left this PE, and what they were as bytes.
+  std::uint64_t departed() const { return departed_; }
+  std::uint64_t departed_bytes() const { return departed_bytes_; }
   PeId home_of(const Address& address) const { return directory_.home(address); }
   /// Where it is, as far as is known here.
   PeId where(const Address& address) { return directory_.where(address); }
@@ -477,13 +487,6 @@ class Collection {
       run<method>(*element, wires...);
     else
       miss(source, address, version, object::Forward<T, method>(), wires...);
-  }
-  /// nullptr: it is not here, or leaves now.
-  T* find_here(const Address& address) {
-    Entry* const entry = directory_.find(address);
-    if (entry == nullptr || entry->element == nullptr) return nullptr;
-    if (state(*entry->element).wanted != object::stays) settle(*entry->element);
-    return entry->element;
   }
   template <auto method, class... Wires>
   void run(T& element, const Wires&... wires) {
@@ -686,7 +689,7 @@ class Collection {
   bool size_known_ = Traits::dense;
   bool complete_ = !Traits::dense;  // all elements that are there at once have been made: broadcasts may begin
   const bool measures_;
-  std::uint64_t missed_ = 0;
+  std::uint64_t missed_ = 0, departed_ = 0, departed_bytes_ = 0;
   std::unordered_map<Address, std::vector<Early>> awaited_;  // messages for elements that are not there, or not yet
   std::uint32_t broadcasts_started_ = 0;                     // on PE 0
   std::uint32_t broadcasts_ = 0;                             // of which all elements here have seen so many

@@ -186,6 +186,8 @@ void Collection<T>::depart(T& element, std::size_t pe) {
   destroy(&element);
   directory_.learn(address, pe, passport.version);
   ++in_transit_[passport.broadcasts];
+  ++departed_;
+  departed_bytes_ += content.size();
   calls_.rpc_ff(pe, object::Arrive<T>(), me_, address, passport, std::span<const std::byte>(content));
 }
 
