@@ -49,13 +49,14 @@ Pe& require_same_pe(std::initializer_list<Pe*> pes, std::span<const std::uint32_
   Pe& first = **pes.begin();
   for (Pe* const pe : pes) {
     if (pe != &first) {
-      throw UsageError(fmt::format("balancing collections of PE {} and of PE {}: each PE gives its own", first.id(), pe->id()));
+      throw UsageError(fmt::format("balancing collections of PE {} and of PE {}: each PE gives its own", first.id(),
+                                   pe->id()));
     }
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (std::ranges::count(numbers, numbers[i]) == 1) continue;
-    throw UsageError(fmt::format("balancing {} collections: number {} is there twice, allowed is once each", numbers.size(),
-                                 std::ranges::find(numbers, numbers[i]) - numbers.begin()));
+    throw UsageError(fmt::format("balancing {} collections: the one of number {} is there twice, allowed is once each",
+                                 numbers.size(), numbers[i]));
   }
   return first;
 }
@@ -86,7 +87,10 @@ void Balancer::take_ask(PeId source, RequestId request, std::string_view key) {
   if (turns_.size() == 1) grant();
 }
 
-void Balancer::grant() { rpc_ff(*pe_, turns_.front().askers.front().pe, BeginTurn(), turns_.front().askers.front().request); }
+void Balancer::grant() {
+  const Asker& first = turns_.front().askers.front();
+  rpc_ff(*pe_, first.pe, BeginTurn(), first.request);
+}
 
 void Balancer::begin_turn(RequestId request) {
   const Request& mine = requests_.at(request);
@@ -165,7 +169,8 @@ void Balancer::decide() {
   for (std::size_t pe = 0; pe < pes; ++pe) {
     const std::size_t end = begin + loads[pe].loads_s.size();
     for (std::size_t i = begin; i < end; ++i) {
-      if (picture.elements[i].pe != pe) moves[pe].push_back({std::uint32_t(i - begin), std::uint32_t(picture.elements[i].pe)});
+      const PeId to = picture.elements[i].pe;
+      if (to != pe) moves[pe].push_back({std::uint32_t(i - begin), std::uint32_t(to)});
     }
     begin = end;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <headway/base/error.hpp>
 #include <headway/object/strategy.hpp>
+#include <numeric>
 #include <queue>
 
 namespace headway {
@@ -16,8 +17,9 @@ std::vector<double> sums_of(std::span<const ElementLoad> elements, std::size_t p
   return sums;
 }
 
-std::vector<std::size_t> heaviest_first(std::span<const ElementLoad> elements) {
-  std::vector<std::size_t> order(elements.size());
+using Order = std::vector<std::size_t>;
+Order heaviest_first(std::span<const ElementLoad> elements) {
+  Order order(elements.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return elements[a].load_s > elements[b].load_s; });
   return order;
@@ -46,31 +48,34 @@ class Least {
   std::priority_queue<Sum, std::vector<Sum>, std::greater<>> queue_;
 };
 
-/// Heaviest first: those stay that fit where they are without making it more than `limit`; then the others go to the
-/// least loaded PE each.
-void spread(std::span<ElementLoad> elements, std::size_t pes, double limit) {
+enum class Others { at_once, last };
+
+/// Heaviest first: those stay that fit where they are without making it more than `limit`; the others go to the least
+/// loaded PE each, in their turn or when all that stay have been counted.
+void spread(std::span<ElementLoad> elements, const Order& order, std::size_t pes, double limit, Others when) {
   Least least((std::vector<double>(pes)));
   std::vector<std::size_t> others;
-  for (const std::size_t i : heaviest_first(elements)) {
-    const ElementLoad& element = elements[i];
-    if (least.sum(element.pe) + element.load_s <= limit)
-      least.add(element.pe, element.load_s);
-    else
-      others.push_back(i);
-  }
-  for (const std::size_t i : others) {
-    ElementLoad& element = elements[i];
+  const auto place = [&](ElementLoad& element) {
     const PeId to = least.pe();
     if (least.sum(element.pe) > least.sum(to)) element.pe = to;
     least.add(element.pe, element.load_s);
+  };
+  for (const std::size_t i : order) {
+    if (least.sum(elements[i].pe) + elements[i].load_s <= limit)
+      least.add(elements[i].pe, elements[i].load_s);
+    else if (when == Others::at_once)
+      place(elements[i]);
+    else
+      others.push_back(i);
   }
+  for (const std::size_t i : others) place(elements[i]);
 }
 
 /// From PEs that have more than `allowed`, most loaded first, heaviest elements first, to the least loaded each.
-void relieve(std::span<ElementLoad> elements, std::size_t pes, double allowed) {
+void relieve(std::span<ElementLoad> elements, const Order& order, std::size_t pes, double allowed) {
   Least least(sums_of(elements, pes));
   std::vector<std::vector<std::size_t>> of(pes);
-  for (const std::size_t i : heaviest_first(elements)) of[elements[i].pe].push_back(i);
+  for (const std::size_t i : order) of[elements[i].pe].push_back(i);
   std::vector<PeId> loaded;
   for (std::size_t pe = 0; pe < pes; ++pe) {
     if (least.sum(PeId(pe)) > allowed) loaded.push_back(PeId(pe));
@@ -91,7 +96,7 @@ void relieve(std::span<ElementLoad> elements, std::size_t pes, double allowed) {
 
 /// A way to place elements, and what it costs.
 struct Way {
-  std::vector<ElementLoad> elements;
+  std::vector<PeId> targets;
   double max_s = 0;
   std::size_t moves = 0;
 };
@@ -99,33 +104,37 @@ struct Way {
 /// Of several ways the one that moves fewest, of those that come close to the best.
 void even_out(std::span<ElementLoad> elements, std::size_t pes) {
   constexpr double close = 1.02, gain_least = 1.03;
-  const auto max_of = [&](std::span<const ElementLoad> all) { return std::ranges::max(sums_of(all, pes)); };
-  const auto way = [&](auto place) {
-    Way made{{elements.begin(), elements.end()}};
-    place(std::span(made.elements));
-    made.max_s = max_of(made.elements);
-    for (std::size_t i = 0; i < elements.size(); ++i) made.moves += made.elements[i].pe != elements[i].pe;
-    return made;
-  };
-  double total = 0;
-  for (const ElementLoad& element : elements) total += element.load_s;
-  const double mean = total / double(pes), before = max_of(elements);
+  const std::vector<double> sums = sums_of(elements, pes);
+  const double before = std::ranges::max(sums), mean = std::accumulate(sums.begin(), sums.end(), 0.0) / double(pes);
   if (before <= mean * gain_least) return;
+  const Order order = heaviest_first(elements);
   std::vector<Way> ways;
-  ways.push_back(way([&](std::span<ElementLoad> all) { spread(all, pes, -1); }));
+  std::vector<ElementLoad> placed;
+  const auto add_way = [&](auto place, auto... how) {
+    placed.assign(elements.begin(), elements.end());
+    place(placed, order, pes, how...);
+    Way way{{}, std::ranges::max(sums_of(placed, pes))};
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      way.targets.push_back(placed[i].pe);
+      way.moves += placed[i].pe != elements[i].pe;
+    }
+    ways.push_back(std::move(way));
+  };
+  add_way(spread, -1.0, Others::at_once);
   const double possible = ways[0].max_s;
   if (before <= possible * gain_least) return;
-  for (const double limit : {possible, possible * close, mean, (mean + possible) / 2}) {
+  for (const double limit : {mean, (mean + possible) / 2, possible, possible * (1 + close) / 2, possible * close}) {
     const double rounded = limit * (1 + 1e-9);
-    ways.push_back(way([&](std::span<ElementLoad> all) { relieve(all, pes, rounded); }));
-    ways.push_back(way([&](std::span<ElementLoad> all) { spread(all, pes, rounded); }));
+    add_way(relieve, rounded);
+    add_way(spread, rounded, Others::at_once);
+    add_way(spread, rounded, Others::last);
   }
   const double best = std::ranges::min(ways, {}, &Way::max_s).max_s;
   const Way* chosen = nullptr;
-  for (const Way& one : ways) {
-    if (one.max_s <= best * close && (chosen == nullptr || one.moves < chosen->moves)) chosen = &one;
+  for (const Way& way : ways) {
+    if (way.max_s <= best * close && (chosen == nullptr || way.moves < chosen->moves)) chosen = &way;
   }
-  if (before > chosen->max_s * gain_least) std::ranges::copy(chosen->elements, elements.begin());
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i].pe = chosen->targets[i];
 }
 
 }  // namespace
@@ -157,9 +166,9 @@ BalanceStrategy refine(double tolerance) {
     throw SettingError(fmt::format("refine({}): the tolerance is a number from 0 on", tolerance));
   }
   const auto place = [tolerance](std::span<ElementLoad> elements, std::size_t pes) {
-    double total = 0;
-    for (const ElementLoad& element : elements) total += element.load_s;
-    relieve(elements, pes, total / double(pes) * (1 + tolerance));
+    const std::vector<double> sums = sums_of(elements, pes);
+    const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / double(pes);
+    relieve(elements, heaviest_first(elements), pes, mean * (1 + tolerance));
   };
   return BalanceStrategy::known(tolerance == 0.05 ? "refine" : fmt::format("refine({})", tolerance), place);
 }
