@@ -54,6 +54,7 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
                  absent_),
       size_(Traits::dense ? form_.size() : 0),
       measures_(options.measure_load),
+      load_clock_(pe.engine(), options.measure_load),
       forgetting_(team_of_all(pe)),
       calls_(pe, named(options.aggregation, options)),
       aggregators_(pe,
