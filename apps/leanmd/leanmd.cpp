@@ -257,16 +257,26 @@ Outcome beginning(const World& world) {
   return outcome;
 }
 
+/// Messages of crowded cells are worth a frame: that they wait for others to fill a buffer would hold up the next step.
+AggregatorOptions aggregation_of(const apps::Common& common, const Options& options) {
+  constexpr std::size_t crowded_bytes = 4096;
+  AggregatorOptions aggregation = common.aggregation;
+  const bool told = aggregation.cutoff != derived_fraction || aggregation.threshold != derived_fraction;
+  if (!told && options.particles * sizeof(Vector) >= crowded_bytes) aggregation.cutoff = 0.02;
+  return aggregation;
+}
+
 int measure(Pe& pe, const Arguments& arguments) {
   const World world(simulation_of(arguments, pe.size()));
   const Options& options = world.options;
   const apps::Common& common = arguments.common;
+  const AggregatorOptions aggregation = aggregation_of(common, options);
   const bool balances = common.balance != "none";
   const bool measures = balances && common.balance != "rotate";
   Array<Cell> cells(pe, {options.cells[0], options.cells[1], options.cells[2]},
-                    {.override_all = common.aggregation, .measure_load = measures, .name = "cells"}, world);
+                    {.override_all = aggregation, .measure_load = measures, .name = "cells"}, world);
   Array<Pair> pairs(pe, {std::int32_t(world.couples.all.size())},
-                    {.override_all = common.aggregation, .measure_load = measures, .name = "pairs"}, world,
+                    {.override_all = aggregation, .measure_load = measures, .name = "pairs"}, world,
                     cells.proxy());
   pe.quiesce();
   const AggregatorStatistics positions_before = pairs.statistics<&Pair::take_positions>();
