@@ -12,10 +12,10 @@
 
 namespace headway {
 
-/// Moves elements as the strategy says, by the loads that were measured (CollectionOptions::measure_load) since the last
-/// time; without any, each counts as 1. What counts is a PE's load by the elements of all the collections. Collective,
-/// from the main program, the collections in the same order; quiesces before and after. Linear in the elements on PE 0,
-/// on each other PE in its own.
+/// Moves elements as the strategy says, by the loads that were measured (CollectionOptions::measure_load) since the
+/// last time; without any, each counts as 1. A PE's load is the sum over the elements of all these collections.
+/// Collective, from the main program, the collections in the same order; quiesces before and after. Linear in all
+/// elements on PE 0, in its own on each other.
 template <class... T>
 BalanceTable balance(const BalanceStrategy& strategy, Collection<T>&... collections) {
   if constexpr (object::require_balanced<T...>()) {
@@ -37,9 +37,9 @@ BalanceTable balance(Collection<T>& collection, const BalanceStrategy& strategy 
 }
 
 /// Asks for the same in the middle of a run: from any PE, in an element's method too, without the others and without a
-/// phase. Returns at once. The PE that asks runs the strategy, by loads that each PE gives when it hears of it; elements
-/// move when the methods have returned that run in them, and none of their coroutines lives. Those that are on their way
-/// meanwhile are left out. The table is there when every PE has been told what to move. quiesce() waits for it.
+/// phase. Returns at once. The PE that asks runs the strategy, by loads that each PE gives when it hears of it.
+/// Elements move when the methods have returned that run in them, and none of their coroutines lives; those that are on their
+/// way meanwhile may be left out. The table is there when every PE has been told what to move. quiesce() waits for it.
 ///
 /// One request is served at a time, in the order in which they reach PE 0. One by a strategy of this library that finds
 /// another by the same strategy and of the same collections, waiting or under way, joins it: both get its table.

@@ -15,11 +15,14 @@
 #include <headway/am/future.hpp>
 #include <headway/object/collection.hpp>
 #include <headway/object/strategy.hpp>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace headway::object {

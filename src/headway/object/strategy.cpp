@@ -21,7 +21,7 @@ using Order = std::vector<std::size_t>;
 Order heaviest_first(std::span<const ElementLoad> elements) {
   Order order(elements.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return elements[a].load_s > elements[b].load_s; });
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return elements[i].load_s; });
   return order;
 }
 
@@ -148,8 +148,8 @@ void BalanceStrategy::operator()(std::span<ElementLoad> elements, std::size_t pe
   function_(elements, pes);
   for (const ElementLoad& element : elements) {
     if (element.pe < pes) continue;
-    throw UsageError(fmt::format("balancing by \"{}\": element {} is to go to PE {}: PEs are 0 to {}", name_, element.element,
-                                 element.pe, pes - 1));
+    throw UsageError(fmt::format("balancing by \"{}\": element {} is to go to PE {}: PEs are 0 to {}", name_,
+                                 element.element, element.pe, pes - 1));
   }
 }
 
@@ -199,8 +199,8 @@ std::string to_string(const BalanceTable& table) {
   text += fmt::format("{:>6} {:>10} {:>10} {:>14} {:>14}\n", "PE", "elements", "now", "load", "predicted");
   for (std::size_t pe = 0; pe < table.rows.size(); ++pe) {
     const BalanceTable::Row& row = table.rows[pe];
-    text += fmt::format("{:>6} {:>10} {:>10} {:>12.6f}{:2} {:>12.6f}{:2}\n", pe, row.elements_before, row.elements_after,
-                        row.before_s, unit, row.after_s, unit);
+    text += fmt::format("{:>6} {:>10} {:>10} {:>12.6f}{:2} {:>12.6f}{:2}\n", pe, row.elements_before,
+                        row.elements_after, row.before_s, unit, row.after_s, unit);
   }
   text += fmt::format("max/mean {:.3f}, predicted {:.3f}\n", table.max_before_s / mean, table.max_after_s / mean);
   return text;

@@ -45,11 +45,11 @@ class BalanceStrategy {
   bool known_by_name_ = false;
 };
 
-/// Makes the largest load about as small as it is where the heaviest go first, each to the least loaded PE, and moves few:
-/// of several ways to within 2 percent of that, the one that moves fewest; nothing, where that is no gain.
+/// Makes the largest load about as small as it is where the heaviest go first, each to the least loaded PE: of several
+/// ways to within 2 percent of that, the one that moves fewest; nothing moves where that gains less than 3 percent.
 BalanceStrategy greedy();
-/// Moves as few as will do to bring every PE below mean * (1 + tolerance), heaviest first, from the most loaded PE to the
-/// least loaded, while that helps. SettingError for a tolerance that is negative or no number.
+/// Moves as few as will do to bring every PE below mean * (1 + tolerance), heaviest first, from the most loaded PE to
+/// the least loaded, while that helps. SettingError for a tolerance that is negative or no number.
 BalanceStrategy refine(double tolerance = 0.05);
 /// Everything to the next PE, to test.
 BalanceStrategy rotate();
