@@ -39,8 +39,8 @@ BalanceTable balance(Collection<T>& collection, const BalanceStrategy& strategy 
 /// Asks for the same in the middle of a run: from any PE, in an element's method too, without the others and without a
 /// phase. Returns at once. The PE that asks runs the strategy, by loads that each PE gives when it hears of it.
 /// Elements move when the methods have returned that run in them, and none of their coroutines lives; those that are on
-/// their way meanwhile may be left out. The table is there when every PE has been told what to move. quiesce() waits for
-/// it.
+/// their way meanwhile may be left out. The table is there when every PE has been told what to move; quiesce() waits
+/// for it.
 ///
 /// One request is served at a time, in the order in which they reach PE 0. One by a strategy of this library that finds
 /// another by the same strategy and of the same collections, waiting or under way, joins it: both get its table.
