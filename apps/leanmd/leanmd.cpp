@@ -257,16 +257,26 @@ Outcome beginning(const World& world) {
   return outcome;
 }
 
+/// Messages of crowded cells are worth a frame: that they wait for others to fill a buffer would hold up the next step.
+AggregatorOptions aggregation_of(const apps::Common& common, const Options& options) {
+  constexpr std::size_t crowded_bytes = 4096;
+  AggregatorOptions aggregation = common.aggregation;
+  const bool told = aggregation.cutoff != derived_fraction || aggregation.threshold != derived_fraction;
+  if (!told && options.particles * sizeof(Vector) >= crowded_bytes) aggregation.cutoff = 0.02;
+  return aggregation;
+}
+
 int measure(Pe& pe, const Arguments& arguments) {
   const World world(simulation_of(arguments, pe.size()));
   const Options& options = world.options;
   const apps::Common& common = arguments.common;
+  const AggregatorOptions aggregation = aggregation_of(common, options);
   const bool balances = common.balance != "none";
   const bool measures = balances && common.balance != "rotate";
   Array<Cell> cells(pe, {options.cells[0], options.cells[1], options.cells[2]},
-                    {.override_all = common.aggregation, .measure_load = measures, .name = "cells"}, world);
+                    {.override_all = aggregation, .measure_load = measures, .name = "cells"}, world);
   Array<Pair> pairs(pe, {std::int32_t(world.couples.all.size())},
-                    {.override_all = common.aggregation, .measure_load = measures, .name = "pairs"}, world,
+                    {.override_all = aggregation, .measure_load = measures, .name = "pairs"}, world,
                     cells.proxy());
   pe.quiesce();
   const AggregatorStatistics positions_before = pairs.statistics<&Pair::take_positions>();
@@ -275,7 +285,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   apps::Progress progress(pe, common, "leanmd: step", std::uint64_t(options.steps));
   if (pe.id() == 0 && common.shows_progress) progress_of_pe_0 = &progress;
   std::uint64_t moved = 0;
-  double imbalance_first = 0, imbalance = 0;  // of couples, before they were first and last balanced: 1 is none
+  double imbalance_first = 0, imbalance = 0;  // before they were first and last balanced: 1 is none
   const auto phase = std::int32_t(balances ? std::min<std::uint64_t>(common.balance_every, std::uint64_t(options.steps))
                                            : std::uint64_t(options.steps));
   const std::int64_t begin = pe.engine().now();
@@ -284,9 +294,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     if (pe.id() == 0) cells.broadcast<&Cell::run>(pairs.proxy(), step);
     pe.quiesce();
     if (balances && step < options.steps) {
-      const BalanceStrategy strategy = parse_balance(common.balance);
-      moved += balance(cells, strategy).moved;
-      const BalanceTable table = balance(pairs, strategy);
+      const BalanceTable table = balance(parse_balance(common.balance), cells, pairs);
       moved += table.moved;
       if (table.mean_s > 0) imbalance = table.max_before_s / table.mean_s;
       if (step == phase) imbalance_first = imbalance;

@@ -22,6 +22,7 @@
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
 #include <headway/object/index.hpp>
+#include <headway/object/load_clock.hpp>
 #include <headway/object/messages.hpp>
 #include <headway/object/options.hpp>
 #include <headway/object/reduction.hpp>
@@ -341,6 +342,16 @@ class Collection {
     set_wanted(state(element), std::uint32_t(pe));
     settle(element);
   }
+  /// nullptr: it is not here, or leaves now.
+  T* find_here(const Address& address) {
+    Entry* const entry = directory_.find(address);
+    if (entry == nullptr || entry->element == nullptr) return nullptr;
+    if (state(*entry->element).wanted != object::stays) settle(*entry->element);
+    return entry->element;
+  }
+  /// Elements that have left this PE, and what they were as bytes.
+  std::uint64_t departed() const { return departed_; }
+  std::uint64_t departed_bytes() const { return departed_bytes_; }
   PeId home_of(const Address& address) const { return directory_.home(address); }
   /// Where it is, as far as is known here.
   PeId where(const Address& address) { return directory_.where(address); }
@@ -456,19 +467,19 @@ class Collection {
   class Timer {
    public:
     Timer(Collection& collection, T& element)
-        : element_(collection.measures_ ? &element : nullptr), engine_(&collection.pe_->engine()) {
+        : element_(collection.measures_ ? &element : nullptr), clock_(&collection.load_clock_) {
       if (element_ != nullptr) [[unlikely]]
-        begin_ = engine_->now();
+        begin_ = clock_->read();
     }
     void stop() const {
       if (element_ != nullptr) [[unlikely]]
-        state(*element_).load_s += double(engine_->now() - begin_) * 1e-9;
+        state(*element_).load_s += clock_->seconds(begin_, clock_->read());
     }
 
    private:
     T* element_;
-    am::Engine* engine_;
-    std::int64_t begin_ = 0;
+    const object::LoadClock* clock_;
+    std::uint64_t begin_ = 0;
   };
 
   template <auto method, class... Wires>
@@ -477,13 +488,6 @@ class Collection {
       run<method>(*element, wires...);
     else
       miss(source, address, version, object::Forward<T, method>(), wires...);
-  }
-  /// nullptr: it is not here, or leaves now.
-  T* find_here(const Address& address) {
-    Entry* const entry = directory_.find(address);
-    if (entry == nullptr || entry->element == nullptr) return nullptr;
-    if (state(*entry->element).wanted != object::stays) settle(*entry->element);
-    return entry->element;
   }
   template <auto method, class... Wires>
   void run(T& element, const Wires&... wires) {
@@ -686,7 +690,8 @@ class Collection {
   bool size_known_ = Traits::dense;
   bool complete_ = !Traits::dense;  // all elements that are there at once have been made: broadcasts may begin
   const bool measures_;
-  std::uint64_t missed_ = 0;
+  const object::LoadClock load_clock_;
+  std::uint64_t missed_ = 0, departed_ = 0, departed_bytes_ = 0;
   std::unordered_map<Address, std::vector<Early>> awaited_;  // messages for elements that are not there, or not yet
   std::uint32_t broadcasts_started_ = 0;                     // on PE 0
   std::uint32_t broadcasts_ = 0;                             // of which all elements here have seen so many

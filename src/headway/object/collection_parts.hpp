@@ -54,6 +54,7 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
                  absent_),
       size_(Traits::dense ? form_.size() : 0),
       measures_(options.measure_load),
+      load_clock_(pe.engine(), options.measure_load),
       forgetting_(team_of_all(pe)),
       calls_(pe, named(options.aggregation, options)),
       aggregators_(pe,
@@ -186,6 +187,8 @@ void Collection<T>::depart(T& element, std::size_t pe) {
   destroy(&element);
   directory_.learn(address, pe, passport.version);
   ++in_transit_[passport.broadcasts];
+  ++departed_;
+  departed_bytes_ += content.size();
   calls_.rpc_ff(pe, object::Arrive<T>(), me_, address, passport, std::span<const std::byte>(content));
 }
 
