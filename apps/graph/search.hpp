@@ -9,7 +9,6 @@
 #include <headway/headway.hpp>
 #include <optional>
 #include <support/application.hpp>
-#include <type_traits>
 
 #include "kronecker.hpp"
 #include "parts.hpp"
@@ -23,23 +22,14 @@ struct SearchArguments {
   apps::Common common;
 };
 
-/// Adds an option that is a whole number from `min` to `max`.
-template <class T>
-void add_count(CLI::App& app, const char* name, T& value, std::uint64_t min, std::uint64_t max, const char* help) {
-  bench::add_value(
-      app, name,
-      [&value, name, min, max](const std::string& text) { value = T(bench::parse_count(name, text, min, max)); }, "N",
-      help);
-}
-
 inline void add_search_options(CLI::App& app, SearchArguments& arguments) {
-  add_count(app, "--scale", arguments.graph.scale, 1, 30, "2^N vertices [16]");
-  add_count(app, "--edge-factor", arguments.graph.edge_factor, 1, 1024, "edges for each vertex [16]");
-  add_count(app, "--roots", arguments.roots, 1, 1024, "searches, each from another vertex that has edges [4]");
-  add_count(app, "--parts", arguments.parts, 1, 1 << 20,
-            "elements that share the vertices, a power of two [by the PEs]");
-  add_count(app, "--spoil", arguments.spoil, 0, 1 << 20,
-            "vertices that are changed on each PE after each search: the check must see it [0]");
+  apps::add_count(app, "--scale", arguments.graph.scale, 1, 30, "2^N vertices [16]");
+  apps::add_count(app, "--edge-factor", arguments.graph.edge_factor, 1, 1024, "edges for each vertex [16]");
+  apps::add_count(app, "--roots", arguments.roots, 1, 1024, "searches, each from another vertex that has edges [4]");
+  apps::add_count(app, "--parts", arguments.parts, 1, 1 << 20,
+                  "elements that share the vertices, a power of two [by the PEs]");
+  apps::add_count(app, "--spoil", arguments.spoil, 0, 1 << 20,
+                  "vertices that are changed on each PE after each search: the check must see it [0]");
   apps::add_common_options(app, arguments.common);
 }
 

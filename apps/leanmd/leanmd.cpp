@@ -39,14 +39,6 @@ Place parse_cells(const std::string& text) {
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("Lennard-Jones molecular dynamics on Headway's objects; verified.", "headway-leanmd");
   Options& simulation = arguments.simulation;
-  const auto count = [&](const char* name, auto& value, std::uint64_t min, std::uint64_t max, const char* help) {
-    bench::add_value(
-        app, name,
-        [&value, name, min, max](const std::string& text) {
-          value = std::remove_reference_t<decltype(value)>(bench::parse_count(name, text, min, max));
-        },
-        "N", help);
-  };
   bench::add_value(
       app, "--cells",
       [&](const std::string& text) {
@@ -54,12 +46,13 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
         arguments.has_cells = true;
       },
       "X,Y,Z", "cells in all, each extent at least twice --away [16 for each PE, or somewhat more]");
-  count("--away", simulation.away, 1, 2, "a cell interacts with those up to so many further: 1 or 2 [1]");
-  count("--particles", simulation.particles, 1, 100'000, "of a cell [27]");
+  apps::add_count(app, "--away", simulation.away, 1, 2,
+                  "a cell interacts with those up to so many further: 1 or 2 [1]");
+  apps::add_count(app, "--particles", simulation.particles, 1, 100'000, "of a cell [27]");
   app.add_flag("--corner", simulation.corner, "cells outside of one corner have a sixteenth of the particles");
-  count("--steps", simulation.steps, 1, 1 << 30, "of time [100]");
-  count("--migrate-every", simulation.migrate_every, 1, 1'000,
-        "steps, particles that have left a cell go to the next [5]");
+  apps::add_count(app, "--steps", simulation.steps, 1, 1 << 30, "of time [100]");
+  apps::add_count(app, "--migrate-every", simulation.migrate_every, 1, 1'000,
+                  "steps, particles that have left a cell go to the next [5]");
   bench::add_value(
       app, "--time-step",
       [&](const std::string& text) { simulation.time_step = bench::parse_number("--time-step", text, 1e-6, 0.02); },

@@ -23,24 +23,16 @@ struct Arguments {
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("PHOLD, a discrete-event simulation, on Headway's objects; verified.", "headway-phold");
   Options& simulation = arguments.simulation;
-  const auto count = [&](const char* name, auto& value, std::uint64_t min, std::uint64_t max, const char* help) {
-    bench::add_value(
-        app, name,
-        [&value, name, min, max](const std::string& text) {
-          value = std::remove_reference_t<decltype(value)>(bench::parse_count(name, text, min, max));
-        },
-        "N", help);
-  };
   const auto number = [&](const char* name, double& value, double min, double max, const char* help) {
     bench::add_value(
         app, name,
         [&value, name, min, max](const std::string& text) { value = bench::parse_number(name, text, min, max); }, "T",
         help);
   };
-  count("--processes-per-pe", arguments.each, 1, 1 << 20, "simulated processes for each PE [256]");
-  count("--processes", arguments.processes, 1, 1 << 30, "simulated processes in all, instead");
-  count("--events", simulation.events, 1, 100'000, "events of each process at first [100]");
-  count("--words", simulation.words, 0, 100'000, "of 8 bytes, mean content of an event [8]");
+  apps::add_count(app, "--processes-per-pe", arguments.each, 1, 1 << 20, "simulated processes for each PE [256]");
+  apps::add_count(app, "--processes", arguments.processes, 1, 1 << 30, "simulated processes in all, instead");
+  apps::add_count(app, "--events", simulation.events, 1, 100'000, "events of each process at first [100]");
+  apps::add_count(app, "--words", simulation.words, 0, 100'000, "of 8 bytes, mean content of an event [8]");
   number("--lookahead", simulation.lookahead, 1e-3, 1e6, "an event is at least so much later than what makes it [1]");
   number("--mean", simulation.mean, 0, 1e6, "and on average so much later than that [1]");
   number("--end-time", simulation.end_time, 0, 1e9, "events from then on are not handled [40]");

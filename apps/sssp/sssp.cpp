@@ -44,8 +44,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   number("--delta", arguments.delta, 1e-4, 1e3, "D", "width of a bucket of distances [0.2 over the edge factor]");
   number("--bucketed", arguments.bucketed, 0, 1, "FRACTION",
          "when so much of all vertices has been taken out of buckets, all others are at once [0.1]");
-  graph::add_count(app, "--zeros", arguments.graph.zeros, 0, 1 << 30,
-                   "of N edges one weighs nothing [0: by chance alone]");
+  apps::add_count(app, "--zeros", arguments.graph.zeros, 0, 1 << 30,
+                  "of N edges one weighs nothing [0: by chance alone]");
   app.add_flag_callback(
       "--no-serial", [&] { arguments.alone = false; }, "do not compare with one processor, as is done up to scale 14");
   return bench::parse_command_line(app, argc, argv);

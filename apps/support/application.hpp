@@ -30,6 +30,15 @@ struct Common {
   }
 };
 
+/// Adds an option that is a whole number from `min` to `max`.
+template <class T>
+void add_count(CLI::App& app, const char* name, T& value, std::uint64_t min, std::uint64_t max, const char* help) {
+  bench::add_value(
+      app, name,
+      [&value, name, min, max](const std::string& text) { value = T(bench::parse_count(name, text, min, max)); }, "N",
+      help);
+}
+
 /// Adds --mode and the other options of aggregators, --balance, --balance-every and --json. Called in main(), before run():
 /// a PE cannot tell whether what it prints goes to a terminal.
 inline void add_common_options(CLI::App& app, Common& common) {

@@ -6,6 +6,7 @@
 #include <headway/aggregate/argument.hpp>
 #include <headway/aggregate/call_function.hpp>
 #include <headway/aggregate/options.hpp>
+#include <headway/aggregate/rpc.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/am/task.hpp>
 #include <tuple>
@@ -126,16 +127,8 @@ using ResultOf = typename MethodTraits<decltype(method)>::Result;
 template <auto method>
 inline constexpr bool is_coroutine = am::is_task<std::remove_cvref_t<ResultOf<method>>>;
 /// What the sender of a message with an answer gets.
-template <class Result>
-struct AnswerOf {
-  using Type = std::remove_cvref_t<Result>;
-};
-template <class T>
-struct AnswerOf<Task<T>> {
-  using Type = T;
-};
 template <auto method>
-using AnswerTo = typename AnswerOf<std::remove_cvref_t<ResultOf<method>>>::Type;
+using AnswerTo = aggregate::Answer<ResultOf<method>>;
 
 // --- what a class declares
 
