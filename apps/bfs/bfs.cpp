@@ -273,19 +273,12 @@ int measure(Pe& pe, const Arguments& given) {
     bench::Json record = bench::make_record(bench::make_case(pe, "bfs", search.options(), bytes, found.messages), seconds,
                                             found.errors == 0);
     bench::add_frames(record, frames);
-    record["scale"] = arguments.graph.scale;
-    record["edge_factor"] = arguments.graph.edge_factor;
-    record["roots"] = roots;
-    record["parts"] = search.parts().array().size();
+    graph::add_search(record, arguments, search.parts(), roots, found.edges, seconds, found.checksum);
     record["every_edge"] = arguments.every_edge;
     record["edges"] = found.edges;  // that were looked at, in both directions
     record["visited"] = found.visited;
     record["levels"] = found.levels;
-    record["checksum"] = fmt::format("{:016x}", found.checksum);
-    record["teps"] = seconds > 0 ? double(found.edges) / 2 / seconds : 0;
     record["errors"] = found.errors;
-    record["balance"] = arguments.common.balance;
-    record["moved"] = search.parts().moved();
     record["options"] = bench::options_record(search.options());
     bench::report(record, arguments.common.json);
   }

@@ -122,4 +122,18 @@ class Parts {
   std::uint64_t moved_ = 0;
 };
 
+/// What records of searches have in common. `edges` were looked at, in both directions.
+template <class Part>
+void add_search(bench::Json& record, const SearchArguments& arguments, const Parts<Part>& parts, std::uint64_t roots,
+                std::uint64_t edges, double seconds, std::uint64_t checksum) {
+  record["scale"] = arguments.graph.scale;
+  record["edge_factor"] = arguments.graph.edge_factor;
+  record["roots"] = roots;
+  record["parts"] = parts.array().size();
+  record["teps"] = seconds > 0 ? double(edges) / 2 / seconds : 0;
+  record["checksum"] = fmt::format("{:016x}", checksum);
+  record["balance"] = arguments.common.balance;
+  record["moved"] = parts.moved();
+}
+
 }  // namespace headway::graph

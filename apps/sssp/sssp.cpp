@@ -219,19 +219,12 @@ int measure(Pe& pe, const Arguments& given) {
     bench::Json record = bench::make_record(bench::make_case(pe, "sssp", search.options(), bytes, found.relaxed),
                                             seconds, found.errors == 0);
     bench::add_frames(record, frames);
-    record["scale"] = arguments.graph.scale;
-    record["edge_factor"] = arguments.graph.edge_factor;
-    record["roots"] = roots.size();
-    record["parts"] = search.parts().array().size();
+    graph::add_search(record, arguments, search.parts(), roots.size(), found.edges, seconds, found.checksum);
     record["delta"] = arguments.delta;
     record["bucketed"] = arguments.bucketed;
     record["rounds"] = found.rounds;
     record["reached"] = found.reached;
-    record["checksum"] = fmt::format("{:016x}", found.checksum);
-    record["teps"] = seconds > 0 ? double(found.edges) / 2 / seconds : 0;
     record["errors"] = found.errors;
-    record["balance"] = arguments.common.balance;
-    record["moved"] = search.parts().moved();
     record["options"] = bench::options_record(search.options());
     record["options"]["beside_one_processor"] = arguments.alone;
     bench::report(record, arguments.common.json);

@@ -114,7 +114,8 @@ TEST(Balance, greedy_comes_close_to_placing_all_anew_with_fewer_moves) {
   }
 }
 
-class Cell : public Element<Cell, Index<1>> {
+template <class Naming>
+class Sum : public Element<Sum<Naming>, Naming> {
  public:
   void add(std::int64_t value) { sum_ += value; }
   std::int64_t sum() const { return sum_; }
@@ -126,6 +127,7 @@ class Cell : public Element<Cell, Index<1>> {
  private:
   std::int64_t sum_ = 0;
 };
+using Cell = Sum<Index<1>>;
 
 TEST(Balance, everything_moves_in_rotation_and_no_message_is_lost) {
   for (const Shape shape : shapes) {
@@ -194,19 +196,8 @@ TEST(Balance, elements_move_by_the_time_that_their_methods_took) {
   }
 }
 
-/// Two classes whose elements have loads that the strategy is told by their collection.
-class Light : public Element<Light, Sparse<std::uint64_t>> {
- public:
-  void add(std::int64_t value) { sum_ += value; }
-  std::int64_t sum() const { return sum_; }
-  template <class A>
-  void serialize(A& archive) {
-    archive(sum_);
-  }
-
- private:
-  std::int64_t sum_ = 0;
-};
+/// Beside cells: the strategy is told the loads of both by their collection.
+using Light = Sum<Sparse<std::uint64_t>>;
 
 TEST(Balance, several_collections_are_one_picture) {
   for (const Shape shape : shapes) {
