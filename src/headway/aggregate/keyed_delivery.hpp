@@ -48,7 +48,7 @@ struct KeyedDelivery {
       message.content = message.memory.at();
     }
     self.count_copies(1, key.bytes);
-    if (transfers.fetch_now(key, message.content)) {
+    if (transfers.fetch_now(key, message.content, posts)) {
       take(self, message, source);
       return Core::Result::done;
     }

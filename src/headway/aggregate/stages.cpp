@@ -10,8 +10,8 @@ const std::byte* Stages::put(std::span<const std::byte> content) {
   if (content.size() > stage_bytes) return nullptr;
   if (!begun_) begin();
   if (free_.empty()) return nullptr;
-  std::byte* const stage = memory_ + free_.back() * stage_bytes;
-  free_.pop_back();
+  std::byte* const stage = memory_ + free_.front() * stage_bytes;
+  free_.pop_front();
   copy_bytes(stage, content.data(), content.size());
   return stage;
 }
@@ -26,7 +26,7 @@ void Stages::begin() {
   } catch (const UsageError&) {
     return;
   }
-  for (std::uint32_t stage = count; stage != 0; --stage) free_.push_back(stage - 1);
+  for (std::uint32_t stage = 0; stage != count; ++stage) free_.push_back(stage);
 }
 
 }  // namespace headway::aggregate

@@ -3,19 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <headway/am/pe.hpp>
 #include <headway/base/bytes.hpp>
 #include <span>
-#include <vector>
 
 namespace headway::aggregate {
 
 /// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
-/// less.
-/// At most 1 MiB, of which what is used is there; taken from the PE's Pool with the first use.
+/// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
+/// At most 2 MiB, of which what is used is there; taken from the PE's Pool with the first use.
 class Stages {
  public:
-  static constexpr std::size_t stage_bytes = 8_KiB, count = 128;
+  static constexpr std::size_t stage_bytes = 16_KiB, count = 128;
 
   explicit Stages(Pe& pe) : pe_(&pe) {}
 
@@ -30,7 +30,7 @@ class Stages {
   Pe* pe_;
   bool begun_ = false;
   std::byte* memory_ = nullptr;
-  std::vector<std::uint32_t> free_;  // the one that was used last is the last
+  std::deque<std::uint32_t> free_;  // the one that was used last is the last
 };
 
 }  // namespace headway::aggregate

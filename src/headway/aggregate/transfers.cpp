@@ -22,12 +22,12 @@ const std::size_t extension = [] {
 
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 800;
-/// From here on a receiver that copies content gets it sooner by attaching than out of a frame.
-constexpr std::size_t attached_bytes_min = 64_KiB;
+/// From here on a receiver that copies content has it sooner in pieces, or by attaching, than out of one frame.
+constexpr std::size_t posted_by_key_bytes_min = 32_KiB;
 constexpr std::size_t network_bytes_max = 256_MiB;
 
 enum SendWay : std::size_t { with_message, by_key };
-enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_frames };
+enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_pieces };
 
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
@@ -52,6 +52,7 @@ const char* name_of(Given as) {
 enum class Word : std::uint64_t {
   want,      // number: a Source or content; offset, bytes: of it; asker: number of the pull
   piece,     // number: of the pull; offset
+  pipelined,  // number: of the pull; offset, bytes: of the content; asker: where it comes to lie, in its owner's pool
   put,       // number: a Destination; offset, bytes: of the whole; asker: number of the push
   in_place,  // number: of the push; bytes; offset: 1 if the network refuses to move it
   open,      // number: a Source; bytes: of it; asker: number of the pull
@@ -69,7 +70,9 @@ struct Transfers::Note {
 };
 
 struct Transfers::Mail {
-  Aggregator<Note, std::span<const std::byte>> notes;
+  using Notes = Aggregator<Note, std::span<const std::byte>>;
+  Notes notes;
+  Notes pieces;  // within the host, and what asks for them: each leaves at once
 };
 
 Transfers& Transfers::of(Pe& pe) { return static_cast<Transfers&>(pe.engine().extension(extension)); }
@@ -83,15 +86,19 @@ Transfers::Transfers(Pe& pe)
       takes_over_(!checks_ && (pe.engine().transfer_settings().way == TransferWay::fastest ||
                                pe.engine().transfer_settings().way == TransferWay::frames)),
       stages_(pe),
-      mail_(new Mail{Aggregator<Note, std::span<const std::byte>>(pe, {.flush_when_idle = true, .name = "transfers"})}) {
+      pipeline_(pe),
+      mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
+                     Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
   const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
   for (std::size_t host = 0; host < hosts.size() && hosts[host] <= pe.id(); ++host) {
     host_first_ = hosts[host];
     host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
   }
-  mail_->notes.on([this](PeId source, const Note& note, std::span<const std::byte> content) {
+  const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
-  });
+  };
+  mail_->notes.on(take);
+  mail_->pieces.on(take);
 }
 
 Transfers::~Transfers() = default;
@@ -107,10 +114,16 @@ void Transfers::send_note(std::size_t to, const Note& note, std::span<const std:
   mail_->notes.send(to, note, content);
 }
 
+/// What others wait for within a host does not gather. Between hosts a frame costs more than the wait.
+void Transfers::send_piece(std::size_t to, const Note& note, std::span<const std::byte> content) {
+  (is_on_host(to) ? mail_->pieces : mail_->notes).send(to, note, content);
+}
+
 void Transfers::take_note(PeId source, const Note& note, std::span<const std::byte> content) {
   switch (note.word) {
     case Word::want: return send_pieces(source, note);
     case Word::piece: return take_piece(source, note, content);
+    case Word::pipelined: return begin_reading(source, note);
     case Word::put: return take_put(source, note, content);
     case Word::put_all: return take_small_put(source, note, content);
     case Word::in_place: return note_in_place(source, note);
@@ -205,8 +218,8 @@ bool Transfers::goes_by_key(std::size_t destination, std::span<const std::byte> 
   if (content.size() < keyed_bytes_min) return false;
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (!is_mapped_by(destination, content)) {
-    const bool attaches = way == TransferWay::cma || (posts && content.size() >= attached_bytes_min);
-    return attaches && rma::Reach::of(*pe_).may_attach_to_this(destination);
+    if (way == TransferWay::cma) return rma::Reach::of(*pe_).may_attach_to_this(destination);
+    return way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination);
   }
   return way != TransferWay::fastest || mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key) == by_key;
 }
@@ -248,16 +261,16 @@ bool Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull)
   } else {
     if (!reach.may_attach(key)) return false;
     const bool chosen = !may_pull || pe_->engine().transfer_settings().way == TransferWay::cma;
-    way = chosen ? std::size_t(by_attach) : gets_.pick(key.bytes, 1u << by_attach | 1u << by_frames);
-    if (way == by_frames || !reach.copy_from(key, 0, to, key.bytes)) return false;
+    way = chosen ? std::size_t(by_attach) : gets_.pick(key.bytes, 1u << by_attach | 1u << by_pieces);
+    if (way == by_pieces || !reach.copy_from(key, 0, to, key.bytes)) return false;
   }
   gets_.learn(way, key.bytes, now() - begin);
   return true;
 }
 
-bool Transfers::fetch_now(const rma::BufferKey& key, std::byte* to) {
+bool Transfers::fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull) {
   const std::int64_t begin = now();
-  if (!copy_in(key, to, false)) return false;
+  if (!copy_in(key, to, may_pull)) return false;
   tell_taken(key, now() - begin);
   return true;
 }
@@ -273,8 +286,8 @@ void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, 
 void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done) {
   if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
   if (copy_in(from, to.data(), true)) {
-    tell_used(from, Given::to_get, 0);
-    return done.set();
+    done.set();  // first: who waits for it may have an answer to send
+    return tell_used(from, Given::to_get, 0);
   }
   pull({.key = from,
         .scope = pe_->engine().scope(),
@@ -348,7 +361,7 @@ void Transfers::want_more() {
     if (pull.by_network)
       send_note(pull.key.pe, {Word::open, pull.key.number, 0, pull.key.bytes, number});
     else
-      send_note(pull.key.pe, {Word::want, pull.key.number, from, n, number});
+      send_piece(pull.key.pe, {Word::want, pull.key.number, from, n, number});
     if (last) end_waiting(scope);
   }
 }
@@ -358,33 +371,74 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
+  if (PipelinedContent* const content = is_on_host(source) ? pipeline_.begin(note.bytes) : nullptr) {
+    send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_.offset(*content)});
+    return Pipeline::write(*content, memory.subspan(note.offset, note.bytes));
+  }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
-    send_note(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
+    send_piece(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
     done += n;
   }
 }
 
-void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
+/// Where so many bytes of a pull, that come from there, belong.
+std::byte* Transfers::wanted(PeId source, const Note& note, std::uint64_t bytes) {
   Pull* const pull = pulls_.find(note.number);
   if (pull == nullptr || pull->by_network || pull->key.pe != source || note.offset > pull->wanted ||
-      content.size() > pull->wanted - note.offset || content.size() > pull->wanted - pull->received) {
+      bytes > pull->wanted - note.offset || bytes > pull->wanted - pull->received) {
     throw FormatError("a piece comes that nobody wants");
   }
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
-  copy_bytes(pull->to + note.offset, content.data(), content.size());
-  pull->received += content.size();
-  pulls_to_ask_.end(source, content.size());
-  if (pull->received == pull->key.bytes) end_pull(note.number);
+  return pull->to + note.offset;
+}
+
+void Transfers::received(std::uint64_t number, std::uint64_t bytes) {
+  Pull& pull = *pulls_.find(number);
+  pull.received += bytes;
+  pulls_to_ask_.end(pull.key.pe, bytes);
+  if (pull.received == pull.key.bytes) end_pull(number);
   want_more();
+}
+
+void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
+  copy_bytes(wanted(source, note, content.size()), content.data(), content.size());
+  received(note.number, content.size());
+}
+
+void Transfers::begin_reading(PeId source, const Note& note) {
+  std::byte* const to = wanted(source, note, note.bytes);
+  const std::span<std::byte> pool = pe_->engine().endpoint().pool(source);
+  constexpr std::size_t before = sizeof(PipelinedContent);
+  if (note.asker % alignof(PipelinedContent) != 0 || pool.size() < before || note.asker > pool.size() - before ||
+      note.bytes > pool.size() - before - note.asker) {
+    throw FormatError("content is said to come where it cannot be");
+  }
+  auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + note.asker);
+  go_on_reading(note.number, note.bytes, PipelinedRead(content, note.bytes, to));
+}
+
+/// Its owner is writing: who has a core of its own waits a little for each step, in this handler; then, and else, it looks again
+/// with each progress.
+void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
+  am::Engine& engine = pe_->engine();
+  constexpr unsigned looks_max = 1000;
+  if (read.read(engine.idle() == am::Idle::spin ? looks_max : 0)) return received(number, bytes);
+  const am::ScopeId scope = engine.scope();
+  begin_waiting(scope);
+  engine.run_later(scope, [this, scope, number, bytes, read] {
+    end_waiting(scope);
+    go_on_reading(number, bytes, read);
+  });
 }
 
 void Transfers::end_pull(std::uint64_t number) {
   const Pull ended = pulls_.take(number);
   const std::int64_t ns = now() - ended.begin_ns;
-  if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_frames, ended.key.bytes, ns);
-  tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, ended.for_message);
-  ended.finished();
+  if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_pieces, ended.key.bytes, ns);
+  ended.finished();  // first, as in get()
+  const bool refused = ended.for_message && !rma::Reach::of(*pe_).may_attach(ended.key);
+  tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
 }
 
 // --- by the network
@@ -507,7 +561,7 @@ void Transfers::push_more() {
     if (by_network)
       send_note(push.key.pe, {Word::take, push.key.number, 0, push.key.bytes, number}, network_key);
     else
-      send_note(push.key.pe, {Word::put, push.key.number, from, 0, number}, {push.from + from, n});
+      send_piece(push.key.pe, {Word::put, push.key.number, from, 0, number}, {push.from + from, n});
     if (last) end_waiting(scope);
   }
 }
@@ -518,7 +572,7 @@ void Transfers::take_put(PeId source, const Note& note, std::span<const std::byt
     throw FormatError("a put goes beyond its Destination");
   }
   copy_bytes(const_cast<std::byte*>(memory.data()) + note.offset, content.data(), content.size());
-  send_note(source, {Word::in_place, note.asker, 0, content.size(), 0});
+  send_piece(source, {Word::in_place, note.asker, 0, content.size(), 0});
 }
 
 void Transfers::take_small_put(PeId source, const Note& note, std::span<const std::byte> content) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
+#include <headway/aggregate/pipeline.hpp>
 #include <headway/aggregate/stages.hpp>
 #include <headway/aggregate/turns.hpp>
 #include <headway/am/engine.hpp>
@@ -91,8 +92,8 @@ class Transfers : public am::Extension {
   virtual const std::byte* mapped(const rma::BufferKey& key);
   /// FormatError for a key that is none.
   virtual void check(const rma::BufferKey& key);
-  /// Copies it there and tells its owner. False where that cannot be now.
-  virtual bool fetch_now(const rma::BufferKey& key, std::byte* to);
+  /// Copies it there and tells its owner. False where that cannot be now, or (with `may_pull`) where pieces have been faster.
+  virtual bool fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull);
   /// The same in pieces, to where begin() says when the first is asked for; then calls finished(). UsageError if `owner`,
   /// who wants it, is gone before.
   virtual void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
@@ -143,21 +144,27 @@ class Transfers : public am::Extension {
   struct Mail;
 
   /// Within a host who takes a piece copies it while the next one is made: pieces that stay in a core's cache, each just
-  /// below a frame of 16 KiB. Over a network frames are what costs.
-  static constexpr std::size_t piece_bytes_within_host = (std::size_t(16) << 10) - 512;
+  /// below a frame of 32 KiB. Over a network frames are what costs.
+  static constexpr std::size_t piece_bytes_within_host = (std::size_t(32) << 10) - 512;
   static constexpr std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
   static constexpr std::size_t window_bytes = std::size_t(1) << 20;
   static constexpr std::size_t ask_bytes = window_bytes / 4;  // at once
   static constexpr std::size_t small_put_bytes_max = std::size_t(4) << 10;
 
   std::uint64_t piece_bytes(std::size_t other) const {
-    return other - host_first_ < host_pes_ ? piece_bytes_within_host : piece_bytes_between_hosts;
+    return is_on_host(other) ? piece_bytes_within_host : piece_bytes_between_hosts;
   }
   void take_note(PeId source, const Note& note, std::span<const std::byte> content);
   void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
+  void send_piece(std::size_t to, const Note& note, std::span<const std::byte> content = {});
+  bool is_on_host(std::size_t other) const { return other - host_first_ < host_pes_; }
   Exposure& exposure(PeId source, const Note& note, Given as);
   void send_pieces(PeId source, const Note& note);
+  std::byte* wanted(PeId source, const Note& note, std::uint64_t bytes);
+  void received(std::uint64_t number, std::uint64_t bytes);
   void take_piece(PeId source, const Note& note, std::span<const std::byte> content);
+  void begin_reading(PeId source, const Note& note);
+  void go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read);
   void take_put(PeId source, const Note& note, std::span<const std::byte> content);
   void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
   void note_in_place(PeId source, const Note& note);
@@ -191,6 +198,7 @@ class Transfers : public am::Extension {
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   bool checks_, takes_over_;
   Stages stages_;
+  Pipeline pipeline_;
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;

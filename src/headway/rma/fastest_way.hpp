@@ -1,6 +1,7 @@
 /// Which of a few ways is the fastest for transfers of a size, learned from those before.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -8,9 +9,10 @@
 
 namespace headway::rma {
 
-/// Sizes count as the power of two that they reach. Each way is tried three times; then the fastest is taken, and now and then
-/// another, for what was fastest may not stay so. A way's time is the shortest of late: what an
-/// interruption added is forgotten at the next use.
+/// Sizes count as the power of two that they reach. Each way is tried three times, and short ones until they have moved
+/// 4 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the price.
+/// Then the fastest is taken, and now and then another, for what was fastest may not stay so. A way's time is the
+/// shortest of late: what an interruption added is forgotten at the next use.
 template <std::size_t ways>
 class FastestWay {
  public:
@@ -22,7 +24,7 @@ class FastestWay {
       if ((possible >> way & 1) == 0) continue;
       if (first == ways) first = way;
       // Counted as they begin: of many that are under way at a time no more than these try something.
-      if (size.tried[way] < tries) {
+      if (size.tried[way] < tries(bytes)) {
         ++size.tried[way];
         return way;
       }
@@ -49,7 +51,10 @@ class FastestWay {
   }
 
  private:
-  static constexpr std::uint8_t tries = 3;
+  static std::uint8_t tries(std::uint64_t bytes) {
+    constexpr std::uint64_t moved = std::uint64_t(4) << 20;
+    return std::uint8_t(std::clamp<std::uint64_t>(moved / std::max<std::uint64_t>(bytes, 1), 3, 64));
+  }
   static constexpr std::uint32_t picks_per_look = 64;
 
   struct Size {

@@ -22,12 +22,18 @@ inline constexpr TransportCosts costs = {.overhead_ns = 80, .gap_per_byte_ns = 0
 /// PEs of one process are given the same `shared`, which outlives them.
 std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
-/// Whether the block of a frame that has come back rests before it is used again: if it was written in small pieces, or is
-/// one of many that follow one another and are read to be copied (parts complete no message, but for the last ones).
-inline bool rests(const FrameHeader& header) { return header.count != 1; }
+/// Whether the block of a frame that has come back rests before it is used again: if it was written in small pieces, or held
+/// so much that who reads it gains more than who writes it loses.
+inline bool rests(const FrameHeader& header) {
+  constexpr std::uint32_t alone_bytes_min = 4096;
+  return header.count != 1 || header.payload_bytes >= alone_bytes_min;
+}
 
 /// Of a frame that comes back and that no other processor has read: its block need not rest.
-inline void spare_rest(FrameHeader& header) { header.count = 1; }
+inline void spare_rest(FrameHeader& header) {
+  header.count = 1;
+  header.payload_bytes = 0;
+}
 
 /// Brings a PE's part of the segment back to its first state. Only while nobody sends.
 void reset(Segment& segment, std::size_t pe);

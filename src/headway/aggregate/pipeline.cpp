@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <headway/aggregate/pipeline.hpp>
+#include <headway/base/copy_large.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <headway/base/machine.hpp>
+#include <headway/rma/pool.hpp>
+#include <headway/rma/reach.hpp>
+#include <new>
+
+namespace headway::aggregate {
+namespace {
+
+/// Written before the reader learns of it.
+constexpr std::size_t step_bytes = 16_KiB;
+
+}  // namespace
+
+void Pipeline::begin_ring() {
+  begun_ = true;
+  if (!rma::Reach::of(*pe_).others_map_pool()) return;
+  const std::size_t bytes = std::clamp<std::size_t>(2 * cache_sizes().own, 1_MiB, 4_MiB);
+  rma::Pool& pool = rma::Pool::of(*pe_);
+  try {
+    ring_ = pool.memory().subspan(pool.allocate(bytes), bytes);
+  } catch (const UsageError&) {  // without shared memory, which limits of the process may forbid
+  }
+}
+
+PipelinedContent* Pipeline::begin(std::size_t bytes) {
+  if (!begun_) begin_ring();
+  const auto at = [this](const Chunk& chunk) { return reinterpret_cast<PipelinedContent*>(ring_.data() + chunk.at); };
+  while (!chunks_.empty() && at(chunks_.front())->taken.load(std::memory_order_acquire) != 0) chunks_.pop_front();
+
+  const std::size_t needed = align_up(sizeof(PipelinedContent) + bytes, alignof(PipelinedContent));
+  // Free is what lies behind the newest chunk up to the ring's end, and before the oldest.
+  const std::size_t oldest = chunks_.empty() ? ring_.size() : chunks_.front().at;
+  const bool wrapped = !chunks_.empty() && next_ <= oldest;
+  Chunk chunk{next_, needed};
+  std::size_t end = wrapped ? oldest : ring_.size();
+  if (!wrapped && needed > end - chunk.at) {
+    chunk.at = 0;
+    end = oldest;
+  }
+  if (needed > end - chunk.at) return nullptr;
+
+  next_ = chunk.at + needed;
+  chunks_.push_back(chunk);
+  auto* const content = new (ring_.data() + chunk.at) PipelinedContent;
+  content->written.store(0, std::memory_order_relaxed);
+  content->taken.store(0, std::memory_order_relaxed);
+  return content;
+}
+
+std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
+  return std::uint64_t(reinterpret_cast<const std::byte*>(&content) - rma::Pool::of(*pe_).memory_in_use().data());
+}
+
+void Pipeline::write(PipelinedContent& content, std::span<const std::byte> from) {
+  for (std::size_t done = 0; done < from.size();) {
+    const std::size_t n = std::min(step_bytes, from.size() - done);
+    copy_bytes(content.bytes() + done, from.data() + done, n);
+    done += n;
+    content.written.store(done, std::memory_order_release);
+  }
+}
+
+bool PipelinedRead::read(unsigned looks) {
+  for (unsigned in_vain = 0; done_ < bytes_;) {
+    const std::uint64_t written = content_->written.load(std::memory_order_acquire);
+    if (written > bytes_ || written < done_) throw FormatError("more is said to be written than was wanted");
+    if (written == done_) {
+      if (in_vain++ == looks) return false;
+      continue;
+    }
+    copy_bytes(to_ + done_, content_->bytes() + done_, written - done_);
+    done_ = written;
+    in_vain = 0;
+  }
+  content_->taken.store(1, std::memory_order_release);
+  return true;
+}
+
+}  // namespace headway::aggregate
