@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <headway/headway.hpp>
+#include <list>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,8 +25,10 @@ class Direct {
     });
   }
   void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
-    sources_.emplace_back(*pe_, data, [this] { sources_.pop_front(); });
-    offers_.send(partner, index, sources_.back().remote());
+    if (spare_.empty()) spare_.emplace_back();
+    sources_.splice(sources_.end(), spare_, spare_.begin());
+    auto& source = sources_.back().emplace(*pe_, data, [this] { end_oldest(); });
+    offers_.send(partner, index, source.remote());
   }
   template <class Done>
   void wait_until(Done done) {
@@ -36,10 +39,15 @@ class Direct {
   const AggregatorOptions& options() const { return offers_.options(); }
 
  private:
+  void end_oldest() {
+    sources_.front().reset();
+    spare_.splice(spare_.begin(), sources_, sources_.begin());
+  }
+
   Pe* pe_;
   Aggregator<std::uint64_t, RemoteSource<std::uint64_t>> offers_;
   std::vector<std::uint64_t> memory_;
-  std::deque<Source<std::uint64_t>> sources_;  // the oldest is the next to be done
+  std::list<std::optional<Source<std::uint64_t>>> sources_, spare_;  // the oldest is the next to be done
 };
 
 }  // namespace headway::bench

@@ -486,8 +486,8 @@ AggregatorStatistics Core::statistics() const {
   result.frames_between_hosts = frames_between_hosts_;
   result.wire_bytes = wire_bytes_ + by_value_ * sizeof(FrameHeader) + by_value_bytes_;
   result.alone = alone_ + by_value_;
-  result.copies = result.messages + forwarded_ + further_copies_;
-  result.copied_bytes = result.payload_bytes + forwarded_bytes_ + further_copied_bytes_;
+  result.copies = result.messages + forwarded_ + further_copies_.messages;
+  result.copied_bytes = result.payload_bytes + forwarded_bytes_ + further_copies_.bytes;
   result.flush_full = flushes_[std::size_t(am::FlushReason::full)] + by_value_;
   result.flush_timeout = flushes_[std::size_t(am::FlushReason::timeout)];
   result.flush_idle = flushes_[std::size_t(am::FlushReason::idle)];

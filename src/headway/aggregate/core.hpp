@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/aggregate/copy_counts.hpp>
 #include <headway/aggregate/keyed_message.hpp>
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
@@ -298,10 +299,8 @@ class Core : public am::FrameHandler {
   [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
 
   /// Of messages that are packed or repacked already.
-  void count_copies(std::uint64_t messages, std::size_t bytes) {
-    further_copies_ += messages;
-    further_copied_bytes_ += bytes;
-  }
+  void count_copies(std::uint64_t messages, std::size_t bytes) { further_copies_.add(messages, bytes); }
+  CopyCounts& further_copies() { return further_copies_; }
   /// Memory for the content of one message, which is kept for the next one.
   Mapping take_content_memory(std::size_t bytes);
   /// Of a frame_of_key. FormatError for one that cannot be.
@@ -443,7 +442,7 @@ class Core : public am::FrameHandler {
   std::uint64_t buffered_frames_ = 0, peak_target_bytes_ = 0;
   double fills_ = 0;  // of buffered frames, added up
   std::uint64_t handled_ = 0, forwarded_ = 0, forwarded_bytes_ = 0;
-  std::uint64_t further_copies_ = 0, further_copied_bytes_ = 0;
+  CopyCounts further_copies_;
 };
 
 }  // namespace headway::aggregate

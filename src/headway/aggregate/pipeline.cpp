@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <headway/aggregate/pipeline.hpp>
-#include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
@@ -56,10 +55,10 @@ std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
   return std::uint64_t(reinterpret_cast<const std::byte*>(&content) - rma::Pool::of(*pe_).memory_in_use().data());
 }
 
-void Pipeline::write(PipelinedContent& content, std::span<const std::byte> from) {
+void Pipeline::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy) {
   for (std::size_t done = 0; done < from.size();) {
     const std::size_t n = std::min(step_bytes, from.size() - done);
-    copy_bytes(content.bytes() + done, from.data() + done, n);
+    copy(content.bytes() + done, from.data() + done, n);
     done += n;
     content.written.store(done, std::memory_order_release);
   }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <headway/am/pe.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/copy_large.hpp>
 #include <span>
 
 namespace headway::aggregate {
@@ -36,7 +37,7 @@ class Pipeline {
   /// Where that is in the pool.
   std::uint64_t offset(const PipelinedContent& content) const;
   /// All of it. Never waits.
-  static void write(PipelinedContent& content, std::span<const std::byte> from);
+  static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy);
 
  private:
   struct Chunk {

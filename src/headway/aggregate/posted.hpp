@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <headway/aggregate/argument.hpp>
+#include <headway/aggregate/copy_counts.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/am/pe.hpp>
-#include <headway/base/copy_large.hpp>
+#include <headway/base/copy.hpp>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -52,8 +52,9 @@ class Posted {
   using Parameter = std::conditional_t<is_view<Arg>, Arg, const Arg&>;
 
  public:
-  Posted(Post post, Handler handler, std::function<void(std::size_t bytes)> count_copy)
-      : post_(std::move(post)), handler_(std::move(handler)), count_copy_(std::move(count_copy)) {}
+  /// `copies` outlives it.
+  Posted(Post post, Handler handler, CopyCounts& copies)
+      : post_(std::move(post)), handler_(std::move(handler)), copies_(&copies) {}
 
   /// One line of compile error for what cannot be.
   static constexpr bool check() {
@@ -100,11 +101,9 @@ class Posted {
     };
     (find(args), ...);
     const std::span<Element> to = destination(pe, source, content.size(), args...);
-    if (!content.empty()) {
-      copy_bytes(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(content.data()),
-                 content.size_bytes());
-    }
-    count_copy_(content.size_bytes());
+    copy_received(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(content.data()),
+                  content.size_bytes());
+    copies_->add(1, content.size_bytes());
     const auto moved = [&to]<class Arg>(const Arg& arg) -> decltype(auto) {
       if constexpr (is_view<Arg>)
         return Arg(to);
@@ -117,7 +116,7 @@ class Posted {
  private:
   Post post_;
   Handler handler_;
-  std::function<void(std::size_t bytes)> count_copy_;
+  CopyCounts* copies_;
 };
 
 /// Whether a handler is one of those.

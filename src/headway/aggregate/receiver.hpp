@@ -67,8 +67,7 @@ class Receiver : public Core {
       using HandlerCall = Call<Handler, Args...>;
       if constexpr (Posted<Post, Handler, Args...>::check() && HandlerCall::check()) {
         posts_ = true;
-        on(Posted<Post, Handler, Args...>(std::move(post), std::move(handler),
-                                          [this](std::size_t bytes) { count_copies(1, bytes); }));
+        on(Posted<Post, Handler, Args...>(std::move(post), std::move(handler), further_copies()));
       }
     }
   }

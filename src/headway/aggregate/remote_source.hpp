@@ -20,6 +20,8 @@ namespace aggregate {
 /// A PE and bytes, which are all that a Source holds, or its key. They are its own, or lie in a message.
 class SourceContent {
  public:
+  static constexpr std::size_t inside_bytes_max = 96;
+
   struct Header {
     std::uint32_t pe;
     std::uint32_t bytes;  // of what it holds, or is_key
@@ -48,6 +50,12 @@ class SourceContent {
     header_ = {std::uint32_t(pe.value), std::uint32_t(content.size())};
     keep(content);
   }
+  /// The same, where content stays as it is until own().
+  void refer_to(PeId pe, Bytes content) {
+    header_ = {std::uint32_t(pe.value), std::uint32_t(content.size())};
+    at_ = content.data();
+  }
+  void own() { keep(held()); }
   void hold(const rma::BufferKey& key) {
     header_ = {key.pe, is_key};
     keep(std::as_bytes(std::span(&key, 1)));
@@ -85,7 +93,6 @@ class SourceContent {
 
  private:
   static constexpr std::uint32_t is_key = ~std::uint32_t(0);
-  static constexpr std::size_t inside_bytes_max = 96;
 
   [[noreturn]] static void refuse() { throw FormatError("a RemoteSource is shorter or longer than it says"); }
 

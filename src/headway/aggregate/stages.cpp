@@ -1,18 +1,17 @@
+#include <algorithm>
 #include <headway/aggregate/stages.hpp>
-#include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/rma/pool.hpp>
 #include <headway/rma/reach.hpp>
 
 namespace headway::aggregate {
 
-const std::byte* Stages::put(std::span<const std::byte> content) {
-  if (content.size() > stage_bytes) return nullptr;
+const std::byte* Stages::put(std::span<const std::byte> content, LargeCopy copy) {
   if (!begun_) begin();
   if (free_.empty()) return nullptr;
   std::byte* const stage = memory_ + free_.front() * stage_bytes;
   free_.pop_front();
-  copy_bytes(stage, content.data(), content.size());
+  copy(stage, content.data(), std::min(content.size(), stage_bytes));
   return stage;
 }
 

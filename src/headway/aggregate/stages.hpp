@@ -1,27 +1,28 @@
-/// Room that other processes of the host have mapped, for content that is small and lies elsewhere.
+/// Room that other processes of the host have mapped, for content that lies elsewhere, or its begin.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <headway/am/pe.hpp>
-#include <headway/base/bytes.hpp>
+#include <headway/base/copy_large.hpp>
+#include <headway/rma/buffer_key.hpp>
 #include <span>
 
 namespace headway::aggregate {
 
 /// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
-/// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
+/// less, and who has the begin of something long asks for the rest meanwhile. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
 /// At most 2 MiB, of which what is used is there; taken from the PE's Pool with the first use.
 class Stages {
  public:
-  static constexpr std::size_t stage_bytes = 16_KiB, count = 128;
+  static constexpr std::size_t stage_bytes = rma::BufferKey::head_bytes, count = 128;
 
   explicit Stages(Pe& pe) : pe_(&pe) {}
 
-  /// Where a copy of `content` lies until free(). nullptr where nobody could read it there, where it is too large or
+  /// Where a copy of `content`, or of its first `stage_bytes`, lies until free(). nullptr where nobody could read it there, or
   /// where all stages are taken.
-  const std::byte* put(std::span<const std::byte> content);
+  const std::byte* put(std::span<const std::byte> content, LargeCopy copy);
   void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stage_bytes)); }
 
  private:

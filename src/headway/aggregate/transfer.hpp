@@ -54,22 +54,26 @@ class Exposed {
       : transfers_(takes_over(pe, memory) ? nullptr : &Transfers::of(pe)) {
     if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
     if (transfers_ == nullptr) {
-      take_over(pe, memory);
-      end_later(pe, std::move(done));
+      take_over(pe, memory, std::move(done));
     } else {
       name(transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done))));
     }
   }
   Exposed(Exposed&& other) noexcept
-      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(std::move(other.remote_)) {}
+      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(std::move(other.remote_)) {
+    Transfers::leave(other.late_);  // a copy of what is short has its content
+  }
   Exposed& operator=(Exposed&& other) noexcept {
-    std::swap(transfers_, other.transfers_);
-    std::swap(number_, other.number_);
-    std::swap(remote_, other.remote_);
+    Exposed taken(std::move(other));
+    Transfers::leave(late_);
+    std::swap(transfers_, taken.transfers_);
+    std::swap(number_, taken.number_);
+    std::swap(remote_, taken.remote_);
     return *this;
   }
   ~Exposed() {
     if (transfers_ != nullptr) transfers_->withdraw(number_);
+    if constexpr (as == Given::to_get) Transfers::leave(late_);
   }
 
   const Remote& remote() const { return remote_; }
@@ -81,8 +85,20 @@ class Exposed {
     else
       return Transfers::takes_over(pe, memory.size_bytes());
   }
-  void take_over(Pe& pe, Memory memory) {
-    if constexpr (as == Given::to_get) remote_.hold(pe.id(), std::as_bytes(memory));
+  /// What does not fit inside is copied when others have been served: most Sources are gone by then.
+  template <class Done>
+  void take_over(Pe& pe, Memory memory, Done done) {
+    if constexpr (as == Given::to_get) {
+      const std::span<const std::byte> content = std::as_bytes(memory);
+      if constexpr (!std::is_same_v<Done, Promise<>> && std::is_copy_constructible_v<Done>) {
+        if (content.size() > SourceContent::inside_bytes_max) {
+          remote_.refer_to(pe.id(), content);
+          return Transfers::of(pe).copy_late(remote_, late_, std::move(done));
+        }
+      }
+      remote_.hold(pe.id(), content);
+      end_later(pe, std::move(done));
+    }
   }
   void name(const rma::BufferKey& key) {
     number_ = key.number;
@@ -110,6 +126,7 @@ class Exposed {
 
   Transfers* transfers_;
   std::uint64_t number_ = 0;
+  Transfers::Late* late_ = nullptr;
   Remote remote_{};
 };
 

@@ -118,11 +118,14 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
     expect_run(
         shape,
         [&](Pe& pe) {
+          constexpr std::size_t room = aggregate::Stages::stage_bytes, count = aggregate::Stages::count;
           const std::uint64_t first = offset_of(pe, 3000);
           EXPECT_EQ(first != none, staged);
-          EXPECT_EQ(offset_of(pe, aggregate::Transfers::taken_bytes_max + 1), first);  // it is used again
-          EXPECT_EQ(offset_of(pe, aggregate::Stages::stage_bytes), first);
-          EXPECT_EQ(offset_of(pe, aggregate::Stages::stage_bytes + 1), none);
+          EXPECT_EQ(offset_of(pe, aggregate::Transfers::taken_bytes_max + 1), staged ? first + room : none);  // in turn
+          EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * room : none);
+          EXPECT_EQ(offset_of(pe, room + 1), staged ? (first + 3 * room) | rma::BufferKey::head_only : none);
+          for (std::size_t i = 4; i < count; ++i) (void)offset_of(pe, 3000);
+          EXPECT_EQ(offset_of(pe, 3000), first);
           pe.quiesce();
         },
         {{"HEADWAY_TRANSFER", way}});

@@ -27,6 +27,7 @@ constexpr std::size_t posted_by_key_bytes_min = 32_KiB;
 constexpr std::size_t network_bytes_max = 256_MiB;
 
 enum SendWay : std::size_t { with_message, by_key };
+constexpr LargeCopy write_ways[] = {copy_bytes, copy_past_caches};
 enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_pieces };
 
 std::uint64_t checksum(std::span<const std::byte> content) {
@@ -137,18 +138,45 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 
 // --- of this PE's own memory
 
+void Transfers::copy_late(SourceContent& source, Late*& known_as, std::function<void()> done) {
+  if (free_lates_.empty()) free_lates_.push_back(&lates_.emplace_back());
+  Late* const late = free_lates_.back();
+  free_lates_.pop_back();
+  *late = {&source, &known_as, std::move(done)};
+  known_as = late;
+  const am::ScopeId scope = pe_->engine().scope();
+  begin_waiting(scope);
+  pe_->engine().run_later(scope, [this, late] {
+    end_waiting(pe_->engine().scope());
+    if (late->source != nullptr) {
+      late->source->own();
+      leave(*late->known_as);
+    }
+    const std::function<void()> call = std::move(late->done);
+    free_lates_.push_back(late);
+    call();
+  });
+}
+
 rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   Exposure exposure{as, memory, times, sum, std::move(done), nullptr};
   if (as == Given::to_get && !rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) {
-    exposure.stage = stages_.put(memory);
+    exposure.writes = writes_.pick(memory.size(), 0b11);
+    const std::int64_t begin = now();
+    exposure.stage = stages_.put(memory, write_ways[exposure.writes]);
+    exposure.stage_ns = now() - begin;
+    exposure.was_written = exposure.stage != nullptr;
   }
   return add(std::move(exposure));
 }
 
 rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
                                        Promise<> done) {
-  return add({Given::sent, content, 1, sum, std::move(done), is_mapped_by(destination, content) ? &mapped_sends_ : nullptr});
+  const bool mapped = is_mapped_by(destination, content);
+  Exposure exposure{Given::sent, content, 1, sum, std::move(done), mapped ? &mapped_sends_ : nullptr};
+  if (!mapped) exposure.writes = writes_.pick(content.size(), 0b11);
+  return add(std::move(exposure));
 }
 
 rma::BufferKey Transfers::add(Exposure exposure) {
@@ -194,9 +222,11 @@ void Transfers::end_use(PeId source, const Note& note) {
     throw FormatError("a transfer names memory that was given for another");
   }
   constexpr std::uint64_t ns_max = 1'000'000'000'000;
-  if (found->sends != nullptr) {
-    found->sends->learn(by_key, found->memory.size(), std::int64_t(std::min(note.bytes, ns_max)) + key_ns);
-  }
+  const auto ns = std::int64_t(std::min(note.bytes, ns_max));
+  if (found->sends != nullptr)
+    found->sends->learn(by_key, found->memory.size(), ns + key_ns);
+  else if (found->was_written)
+    writes_.learn(found->writes, found->memory.size(), found->stage_ns + ns);
   if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
     throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it", name_of(found->as),
@@ -285,16 +315,26 @@ void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, 
 
 void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done) {
   if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
+  const std::int64_t begin = now();
   if (copy_in(from, to.data(), true)) {
+    const std::int64_t ns = now() - begin;
     done.set();  // first: who waits for it may have an answer to send
-    return tell_used(from, Given::to_get, 0);
+    return tell_used(from, Given::to_get, ns);
   }
-  pull({.key = from,
-        .scope = pe_->engine().scope(),
-        .for_message = false,
-        .owner = {},
-        .begin = [to] { return to.data(); },
-        .finished = [promise = std::make_shared<Promise<>>(std::move(done))] { promise->set(); }});
+  const std::byte* const head = rma::Reach::of(*pe_).head(from);
+  const std::uint64_t number =
+      pull({.key = from,
+            .scope = pe_->engine().scope(),
+            .for_message = false,
+            .owner = {},
+            .begin = [to] { return to.data(); },
+            .finished = [promise = std::make_shared<Promise<>>(std::move(done))] { promise->set(); },
+            .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes});
+  if (head == nullptr) return;
+  copy_bytes(to.data(), head, rma::BufferKey::head_bytes);  // while the owner sends the rest
+  Pull& pull = *pulls_.find(number);
+  pull.received += rma::BufferKey::head_bytes;
+  if (pull.received == from.bytes) end_pull(number);
 }
 
 void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
@@ -331,11 +371,13 @@ void Transfers::refuse_late_content(const Pull& pull) {
                                  pull.key.pe));
 }
 
-void Transfers::pull(Pull pull) {
+std::uint64_t Transfers::pull(Pull pull) {
   begin_waiting(pull.scope);
   const std::size_t owner = pull.key.pe;
-  pulls_to_ask_.add(pulls_.add(std::move(pull)), owner);
+  const std::uint64_t number = pulls_.add(std::move(pull));
+  pulls_to_ask_.add(number, owner);
   want_more();
+  return number;
 }
 
 /// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
@@ -348,7 +390,7 @@ void Transfers::want_more() {
     const std::uint64_t number = *first, n = next_bytes(number);
     Pull& pull = *pulls_.find(number);
     if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
-    if (pull.wanted == 0) {
+    if (!std::exchange(pull.begun, true)) {
       if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
       pull.to = pull.begin();
       pull.begin_ns = now();
@@ -367,13 +409,15 @@ void Transfers::want_more() {
 }
 
 void Transfers::send_pieces(PeId source, const Note& note) {
-  const std::span<const std::byte> memory = exposure(source, note, Given::to_get).memory;
+  Exposure& given = exposure(source, note, Given::to_get);
+  const std::span<const std::byte> memory = given.memory;
   if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
   if (PipelinedContent* const content = is_on_host(source) ? pipeline_.begin(note.bytes) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_.offset(*content)});
-    return Pipeline::write(*content, memory.subspan(note.offset, note.bytes));
+    given.was_written = true;
+    return Pipeline::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.writes]);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);

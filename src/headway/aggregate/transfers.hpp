@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
 #include <headway/aggregate/pipeline.hpp>
+#include <headway/aggregate/remote_source.hpp>
 #include <headway/aggregate/stages.hpp>
 #include <headway/aggregate/turns.hpp>
 #include <headway/am/engine.hpp>
@@ -64,7 +66,24 @@ class Transfers : public am::Extension {
     if (bytes <= always_taken_bytes_max) return true;
     return bytes <= taken_bytes_max && of(pe).takes_over_;
   }
-  static constexpr std::size_t always_taken_bytes_max = 96, taken_bytes_max = std::size_t(2) << 10;
+  static constexpr std::size_t always_taken_bytes_max = SourceContent::inside_bytes_max,
+                               taken_bytes_max = std::size_t(2) << 10;
+
+  /// A short Source whose content is where it was until the next progress, which copies it if the Source is still there, and
+  /// calls `done`.
+  struct Late {
+    SourceContent* source;
+    Late** known_as;  // by the Source; nullptr there when this has ended
+    std::function<void()> done;
+  };
+  /// `known_as` is set to what names it, until it has ended or was left.
+  void copy_late(SourceContent& source, Late*& known_as, std::function<void()> done);
+  static void leave(Late*& late) {
+    if (late == nullptr) return;
+    late->source = nullptr;
+    late->known_as = nullptr;
+    late = nullptr;
+  }
 
   /// `done` is set when others have been done with it `times` times.
   rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done);
@@ -118,7 +137,10 @@ class Transfers : public am::Extension {
     rma::FastestWay<2>* sends;  // that learn from it, or nullptr
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
-    const std::byte* stage = nullptr;  // where a copy of it lies, for those who have that mapped
+    const std::byte* stage = nullptr;  // where a copy of it, or of its begin, lies for those who have that mapped
+    std::size_t writes = 0;  // how this PE writes what others then copy
+    bool was_written = false;
+    std::int64_t stage_ns = 0;
   };
   struct Pull {
     rma::BufferKey key;
@@ -127,10 +149,10 @@ class Transfers : public am::Extension {
     std::weak_ptr<void> owner;
     std::function<std::byte*()> begin;
     std::function<void()> finished;
-    std::byte* to = nullptr;
     std::uint64_t wanted = 0, received = 0;
+    std::byte* to = nullptr;
     std::int64_t begin_ns = 0;
-    bool by_network = false;
+    bool begun = false, by_network = false;
   };
   struct Push {
     rma::BufferKey key;
@@ -169,7 +191,7 @@ class Transfers : public am::Extension {
   void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
   void note_in_place(PeId source, const Note& note);
   void end_use(PeId source, const Note& note);
-  void pull(Pull pull);
+  std::uint64_t pull(Pull pull);
   void want_more();
   void push_more();
   bool goes_by_network(std::size_t other, std::uint64_t bytes) const;
@@ -197,6 +219,8 @@ class Transfers : public am::Extension {
   Pe* pe_;
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   bool checks_, takes_over_;
+  std::deque<Late> lates_;
+  std::vector<Late*> free_lates_;
   Stages stages_;
   Pipeline pipeline_;
   NumberedTable<Exposure> exposures_;
@@ -207,6 +231,7 @@ class Transfers : public am::Extension {
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
+  rma::FastestWay<2> writes_;  // of what others copy: in caches, past them
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

@@ -247,11 +247,13 @@ class Engine {
   /// What a header says of the current scope.
   std::uint8_t scope_tag() const { return scopes_.tag(scope_); }
   /// Runs `task` at the next progress, as a handler, in a scope that cannot be done before.
-  void run_later(ScopeId scope, std::function<void()> task) {
-    tasks_[next_tasks_].push_back({scope, false, std::move(task)});
+  template <class F>
+  void run_later(ScopeId scope, F&& task) {
+    tasks_[next_tasks_].emplace_back(scope, false, std::forward<F>(task));
   }
-  void run_continuation_later(ScopeId scope, std::function<void()> task) {
-    tasks_[next_tasks_].push_back({scope, true, std::move(task)});
+  template <class F>
+  void run_continuation_later(ScopeId scope, F&& task) {
+    tasks_[next_tasks_].emplace_back(scope, true, std::forward<F>(task));
   }
   void count_created(std::uint64_t messages, ScopeId scope) { scopes_[scope].created += messages; }
   void count_created(std::uint64_t messages) { count_created(messages, scope_); }
@@ -329,6 +331,9 @@ class Engine {
 
   /// Runs, as a handler, in its scope.
   struct Task {
+    template <class F>
+    Task(ScopeId s, bool is_continuation, F&& f) : scope(s), continuation(is_continuation), run(std::forward<F>(f)) {}
+
     ScopeId scope;
     bool continuation;
     std::function<void()> run;

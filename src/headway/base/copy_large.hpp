@@ -17,4 +17,7 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes);
 /// memcpy() where that is best, else copy_large().
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 
+/// One of these.
+using LargeCopy = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
+
 }  // namespace headway

@@ -12,16 +12,20 @@ namespace headway::rma {
 /// PE's table it was given. Travels as its bytes.
 struct BufferKey {
   static constexpr std::uint64_t no_offset = ~std::uint64_t(0);
+  static constexpr std::uint64_t head_only = std::uint64_t(1) << 63;  // with an offset: so many bytes lie there, and no more
+  static constexpr std::uint64_t head_bytes = std::uint64_t(16) << 10;
 
   std::uint64_t address;        // in the process of its PE
   std::uint64_t bytes;
-  std::uint64_t offset;         // into the PE's pool, or no_offset
+  std::uint64_t offset;         // of it, or of a copy, in the PE's pool; no_offset; or with head_only, of a copy of its begin
   std::uint64_t number;         // in the PE's table of what it has given to others
   std::uint64_t token;          // a word that no other process has ...
   std::uint64_t token_address;  // ... there
   std::uint32_t pe;
   std::uint32_t process;        // the system's number of it
   std::uint64_t check;          // of all of these: bytes that are a key by chance do not hold it
+
+  bool has_head() const { return offset != no_offset && (offset & head_only) != 0; }
 
   std::uint64_t expected_check() const {
     std::uint64_t hash = 0x9e3779b97f4a7c15;

@@ -52,7 +52,10 @@ BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t num
     token_ = random.next() | 1;
     process_ = std::uint32_t(getpid());
   }
-  BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset_in_pool(copy != nullptr ? copy : data, bytes), number, token_,
+  const bool head_only = copy != nullptr && bytes > BufferKey::head_bytes;
+  std::uint64_t offset = offset_in_pool(copy != nullptr ? copy : data, head_only ? BufferKey::head_bytes : bytes);
+  if (head_only) offset |= BufferKey::head_only;
+  BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset, number, token_,
                 reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
   key.check = key.expected_check();
   return key;
@@ -74,13 +77,22 @@ std::byte* Reach::mapped(const BufferKey& key) {
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (way != TransferWay::fastest && way != TransferWay::mapped) return nullptr;
   if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
-  if (key.offset == BufferKey::no_offset) return nullptr;
-  const std::span<std::byte> pool = pe_->engine().endpoint().pool(key.pe);
+  if (key.offset == BufferKey::no_offset || key.has_head()) return nullptr;
+  return in_pool(key.pe, key.offset, key.bytes);
+}
+
+const std::byte* Reach::head(const BufferKey& key) {
+  if (!key.has_head()) return nullptr;
+  return in_pool(key.pe, key.offset & ~BufferKey::head_only, BufferKey::head_bytes);
+}
+
+std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes) {
+  const std::span<std::byte> pool = pe_->engine().endpoint().pool(pe);
   if (pool.empty()) return nullptr;
-  if (key.offset > pool.size() || key.bytes > pool.size() - key.offset) {
-    throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", key.bytes, key.offset, key.pe));
+  if (offset > pool.size() || bytes > pool.size() - offset) {
+    throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", bytes, offset, pe));
   }
-  return pool.data() + key.offset;
+  return pool.data() + offset;
 }
 
 bool Reach::may_attach(const BufferKey& key) const {

@@ -19,8 +19,8 @@ class Reach final : public am::Extension {
  public:
   static Reach& of(Pe& pe);
 
-  /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies for those who have
-  /// that mapped, and not the memory.
+  /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies, or the first
+  /// BufferKey::head_bytes of it, for those who have that mapped, and not the memory.
   BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy = nullptr);
 
   /// FormatError unless a PE of this run has made this key.
@@ -28,6 +28,10 @@ class Reach final : public am::Extension {
 
   /// Where the memory lies in this process, or nullptr. FormatError for what lies beyond the owner's pool.
   std::byte* mapped(const BufferKey& key);
+  /// Where its first BufferKey::head_bytes lie in this process, of memory that is longer; else nullptr. FormatError as mapped().
+  const std::byte* head(const BufferKey& key);
+  /// Memory of a PE's pool as this process has it, or nullptr. FormatError for what lies beyond it.
+  std::byte* in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes);
 
   /// Whether copy_from() and copy_to() may work, as far as is known.
   bool may_attach(const BufferKey& key) const;

@@ -1,0 +1,18 @@
+/// How often, and how much, the library copies messages that are packed already.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headway::aggregate {
+
+struct CopyCounts {
+  std::uint64_t messages = 0, bytes = 0;
+
+  void add(std::uint64_t more_messages, std::size_t more_bytes) {
+    messages += more_messages;
+    bytes += more_bytes;
+  }
+};
+
+}  // namespace headway::aggregate
