@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <headway/aggregate/pipeline.hpp>
+#include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
@@ -21,22 +22,26 @@ void Pipeline::begin_ring() {
   const std::size_t bytes = std::clamp<std::size_t>(2 * cache_sizes().own, 1_MiB, 4_MiB);
   rma::Pool& pool = rma::Pool::of(*pe_);
   try {
-    ring_ = pool.memory().subspan(pool.allocate(bytes), bytes);
+    ring_.emplace(pool.memory().subspan(pool.allocate(bytes), bytes));
   } catch (const UsageError&) {  // without shared memory, which limits of the process may forbid
   }
 }
 
 PipelinedContent* Pipeline::begin(std::size_t bytes) {
   if (!begun_) begin_ring();
-  const auto at = [this](const Chunk& chunk) { return reinterpret_cast<PipelinedContent*>(ring_.data() + chunk.at); };
+  return ring_ ? ring_->begin(bytes) : nullptr;
+}
+
+PipelinedContent* PipelineRing::begin(std::size_t bytes) {
+  const auto at = [this](const Chunk& chunk) { return reinterpret_cast<PipelinedContent*>(memory_.data() + chunk.at); };
   while (!chunks_.empty() && at(chunks_.front())->taken.load(std::memory_order_acquire) != 0) chunks_.pop_front();
 
   const std::size_t needed = align_up(sizeof(PipelinedContent) + bytes, alignof(PipelinedContent));
   // Free is what lies behind the newest chunk up to the ring's end, and before the oldest.
-  const std::size_t oldest = chunks_.empty() ? ring_.size() : chunks_.front().at;
+  const std::size_t oldest = chunks_.empty() ? memory_.size() : chunks_.front().at;
   const bool wrapped = !chunks_.empty() && next_ <= oldest;
   Chunk chunk{next_, needed};
-  std::size_t end = wrapped ? oldest : ring_.size();
+  std::size_t end = wrapped ? oldest : memory_.size();
   if (!wrapped && needed > end - chunk.at) {
     chunk.at = 0;
     end = oldest;
@@ -45,7 +50,7 @@ PipelinedContent* Pipeline::begin(std::size_t bytes) {
 
   next_ = chunk.at + needed;
   chunks_.push_back(chunk);
-  auto* const content = new (ring_.data() + chunk.at) PipelinedContent;
+  auto* const content = new (memory_.data() + chunk.at) PipelinedContent;
   content->written.store(0, std::memory_order_relaxed);
   content->taken.store(0, std::memory_order_relaxed);
   return content;
@@ -55,7 +60,7 @@ std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
   return std::uint64_t(reinterpret_cast<const std::byte*>(&content) - rma::Pool::of(*pe_).memory_in_use().data());
 }
 
-void Pipeline::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy) {
+void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy) {
   for (std::size_t done = 0; done < from.size();) {
     const std::size_t n = std::min(step_bytes, from.size() - done);
     copy(content.bytes() + done, from.data() + done, n);

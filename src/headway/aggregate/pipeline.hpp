@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <deque>
 #include <headway/am/pe.hpp>
-#include <headway/base/bytes.hpp>
 #include <headway/base/copy_large.hpp>
+#include <optional>
 #include <span>
 
 namespace headway::aggregate {
@@ -25,18 +25,19 @@ struct PipelinedContent {
 };
 static_assert(sizeof(PipelinedContent) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The owner's side, of one PE: a ring in its pool, as large as what has left a core's own cache by the time that it is
-/// used again (docs/decisions/0023), taken with the first use. 1 to 4 MiB.
-class Pipeline {
+/// The owner's side: content one after the other in a ring of memory, which has room for more when what is oldest has been
+/// taken.
+///
+///     begin() -- write() ----------> written = all --> taken = 1, its room is free
+///                reader: read() ... as far as is written
+class PipelineRing {
  public:
-  explicit Pipeline(Pe& pe) : pe_(&pe) {}
+  /// `memory` begins a line, and outlives this and its readers.
+  explicit PipelineRing(std::span<std::byte> memory) : memory_(memory) {}
 
-  /// Room for so much, of which nothing is written. nullptr where no other process could read it, or where those
-  /// before it have not been taken: nothing has changed then.
+  /// Room for so much, of which nothing is written. nullptr while there is not as much: nothing has changed then.
   PipelinedContent* begin(std::size_t bytes);
-  /// Where that is in the pool.
-  std::uint64_t offset(const PipelinedContent& content) const;
-  /// All of it. Never waits.
+  /// All of it, by `copy`. Never waits.
   static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy);
 
  private:
@@ -44,13 +45,28 @@ class Pipeline {
     std::size_t at, bytes;
   };
 
+  std::span<std::byte> memory_;
+  std::size_t next_ = 0;
+  std::deque<Chunk> chunks_;  // that are being read, in the order of the ring
+};
+
+/// That of one PE, in its pool: as large as what has left a core's own cache by the time that it is used again
+/// (docs/decisions/0023), 1 to 4 MiB, taken with the first use.
+class Pipeline {
+ public:
+  explicit Pipeline(Pe& pe) : pe_(&pe) {}
+
+  /// nullptr also where no other process could read it.
+  PipelinedContent* begin(std::size_t bytes);
+  /// Where that is in the pool.
+  std::uint64_t offset(const PipelinedContent& content) const;
+
+ private:
   void begin_ring();
 
   Pe* pe_;
   bool begun_ = false;
-  std::span<std::byte> ring_;
-  std::size_t next_ = 0;
-  std::deque<Chunk> chunks_;  // that are being read, in the order of the ring
+  std::optional<PipelineRing> ring_;
 };
 
 /// The reader's side of one.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/pipeline.hpp>
 #include <headway/aggregate/transfer.hpp>
 #include <headway/aggregate/transfers.hpp>
 #include <headway/base/copy_large.hpp>
@@ -53,7 +54,6 @@ const char* name_of(Given as) {
 enum class Word : std::uint64_t {
   want,      // number: a Source or content; offset, bytes: of it; asker: number of the pull
   piece,     // number: of the pull; offset
-  pipelined,  // number: of the pull; offset, bytes: of the content; asker: where it comes to lie, in its owner's pool
   put,       // number: a Destination; offset, bytes: of the whole; asker: number of the push
   in_place,  // number: of the push; bytes; offset: 1 if the network refuses to move it
   open,      // number: a Source; bytes: of it; asker: number of the pull
@@ -61,6 +61,7 @@ enum class Word : std::uint64_t {
   put_all,   // number: a Destination; content: all of a put
   take,      // number: a Destination; bytes; asker: number of the push; content: the network's key
   used,      // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; asker: as what it was given
+  pipelined,  // number: of the pull; offset, bytes: of the content; asker: where it is being written, in its owner's pool
 };
 
 }  // namespace
@@ -87,7 +88,7 @@ Transfers::Transfers(Pe& pe)
       takes_over_(!checks_ && (pe.engine().transfer_settings().way == TransferWay::fastest ||
                                pe.engine().transfer_settings().way == TransferWay::frames)),
       stages_(pe),
-      pipeline_(pe),
+      pipeline_(new Pipeline(pe)),
       mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
                      Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
   const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
@@ -106,6 +107,7 @@ Transfers::~Transfers() = default;
 
 void Transfers::end() noexcept {
   mail_.reset();
+  for (Late& late : lates_) late.done = nullptr;
   exposures_ = {};
   pulls_ = {};
   pushes_ = {};
@@ -414,10 +416,10 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
-  if (PipelinedContent* const content = is_on_host(source) ? pipeline_.begin(note.bytes) : nullptr) {
-    send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_.offset(*content)});
+  if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
+    send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
     given.was_written = true;
-    return Pipeline::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.writes]);
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.writes]);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);

@@ -8,7 +8,6 @@
 #include <deque>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
-#include <headway/aggregate/pipeline.hpp>
 #include <headway/aggregate/remote_source.hpp>
 #include <headway/aggregate/stages.hpp>
 #include <headway/aggregate/turns.hpp>
@@ -24,6 +23,9 @@
 
 namespace headway::aggregate {
 
+class Pipeline;
+class PipelinedRead;
+
 /// What a PE has given to others, until they have said that they are done with it as often as was agreed.
 enum class Given : std::uint8_t {
   sent,  // content of a message
@@ -34,14 +36,15 @@ enum class Given : std::uint8_t {
 /// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for them.
 ///
 ///     small Source     owner: a copy in the pool, that others have mapped; else as below
-///     get by frames    getter: "want n bytes from here on" -> owner: pieces -> getter: ... "used"
+///     get in pieces    getter: "want n bytes from here on" -> owner: "there", and writes them (Pipeline), as getter reads; ... "used"
+///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
 ///     small put        putter: its content, in one note -> owner
 ///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
 ///     get by network   getter: "open it" -> owner: its key -> getter reads it; "used"
 ///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
 ///     otherwise        a copy by who gets or puts; then "used"
 ///
-/// Of all that a PE gets by frames at most 1 MiB is on its way, and half of that of one PE; as much of all that it puts:
+/// Of all that a PE gets in pieces at most 1 MiB is on its way, and half of that of one PE; as much of all that it puts:
 /// one after the other, so no PE spills more than that half for each that it serves. What goes by network counts as
 /// 256 KiB.
 ///
@@ -222,7 +225,7 @@ class Transfers : public am::Extension {
   std::deque<Late> lates_;
   std::vector<Late*> free_lates_;
   Stages stages_;
-  Pipeline pipeline_;
+  std::unique_ptr<Pipeline> pipeline_;
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;
