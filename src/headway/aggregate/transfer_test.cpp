@@ -139,6 +139,38 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
   expect({1, 1}, "auto", false);
 }
 
+/// Content that does not fit into what it is known by is copied at the next progress, before its owner learns.
+TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
+  expect_run({2, 1}, [](Pe& pe) {
+    using Words = std::vector<std::uint64_t>;
+    constexpr std::size_t size = 100;
+    const Words expected = words_of(pe.id(), size);
+    Words of_stays = expected, of_moved = expected, of_assigned = expected, of_gone = expected;
+    int done = 0;
+    const auto count = [&done] { ++done; };
+    const Source<std::uint64_t> stays(pe, of_stays, count);
+    Source<std::uint64_t> before(pe, of_moved, count), assigned(pe, of_assigned, count);
+    const Source<std::uint64_t> moved(std::move(before));
+    const RemoteSource<std::uint64_t> copied = moved.remote();
+    assigned = Source<std::uint64_t>(pe, of_assigned, count);
+    std::optional<Source<std::uint64_t>> gone(std::in_place, pe, of_gone, count);
+    const RemoteSource<std::uint64_t> of_one_that_is_gone = gone->remote();
+    gone.reset();
+    EXPECT_EQ(done, 0);
+    pe.quiesce();
+    EXPECT_EQ(done, 5);
+    for (Words* const words : {&of_stays, &of_moved, &of_assigned, &of_gone}) std::ranges::fill(*words, 0);
+    for (const RemoteSource<std::uint64_t>& remote :
+         {stays.remote(), moved.remote(), copied, assigned.remote(), of_one_that_is_gone}) {
+      EXPECT_TRUE(remote.is_short());
+      Words to(size);
+      get(pe, remote, to).get();
+      EXPECT_EQ(to, expected);
+    }
+    pe.quiesce();
+  });
+}
+
 /// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.
 TEST(Transfer, of_what_was_kept_and_passed_on) {
   by_every_way([](Pe& pe) {
