@@ -48,7 +48,7 @@ class Exposed {
   using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
   using Remote = std::conditional_t<as == Given::to_put, RemoteDestination<T>, RemoteSource<T>>;
 
-  /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
+  /// What is short is copied, at the next progress at the latest: then nobody needs the memory any more, which `done` learns.
   template <class Done>
   Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
       : transfers_(takes_over(pe, memory) ? nullptr : &Transfers::of(pe)) {
@@ -147,7 +147,7 @@ bool get_short(const RemoteSource<T>& from, std::span<T> to) {
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
 /// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 2 KiB, up to 96 bytes with
-/// HEADWAY_CHECK=on) is copied at once and travels as what it is known by: `done` comes at the next progress, and how often it is
+/// HEADWAY_CHECK=on) travels as what it is known by: it is copied, and `done` comes, at the next progress, and how often it is
 /// got nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
