@@ -289,14 +289,14 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if (!is_ordered() && transfers.goes_by_key(destination, content, copies_content())) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
-        const auto promise = [&] {
-          std::optional<Promise<>> done;
+        const auto when_done = [&] {
+          std::optional<aggregate::WhenDone> done;
           with_buffers([&](bool is_largest, auto& buffer) {
-            if (is_largest) done.emplace(buffer.promise(pe));
+            if (is_largest) done.emplace(std::move(buffer.done));
           });
           return std::move(*done);
         };
-        send_by_key(destination, content, largest, promise, bytes, packed_as<Args>(i == largest, given)...);
+        send_by_key(destination, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
         return with_buffers([](bool is_largest, auto& buffer) {
           if (!is_largest) buffer.finish();
         });
@@ -309,8 +309,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     with_buffers([](bool, auto& buffer) { buffer.finish(); });
   }
 
-  template <class MakePromise>
-  void send_by_key(std::size_t destination, std::span<const std::byte> content, std::size_t argument, MakePromise promise,
+  template <class TakeDone>
+  void send_by_key(std::size_t destination, std::span<const std::byte> content, std::size_t argument, TakeDone when_done,
                    std::size_t bytes, const Args&... args) {
     aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
     const am::OpenFrame frame = claim_alone(destination, bytes, Wait::yes);
@@ -321,7 +321,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       throw;
     }
     const std::uint64_t checksum = transfers.checksum_of(content);
-    const aggregate::KeyHeader header{transfers.give_content(destination, content, checksum, promise()), argument,
+    const aggregate::KeyHeader header{transfers.give_content(destination, content, checksum, when_done()), argument,
                                       checksum};
     std::memcpy(message_of(frame), &header, sizeof header);
     post_alone(destination, frame, bytes, aggregate::frame_of_key);

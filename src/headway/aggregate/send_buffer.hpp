@@ -27,15 +27,6 @@ struct SendBuffer {
     else
       done();
   }
-  Promise<> promise(Pe& pe) {
-    if constexpr (std::is_same_v<Done, Promise<>>) {
-      return std::move(done);
-    } else {
-      Promise<> promise(pe);
-      promise.future().then(std::move(done));
-      return promise;
-    }
-  }
 };
 
 template <class Given>

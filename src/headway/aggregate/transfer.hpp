@@ -12,6 +12,7 @@
 #include <headway/base/sendable.hpp>
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/pooled_array.hpp>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -56,7 +57,7 @@ class Exposed {
     if (transfers_ == nullptr) {
       take_over(pe, memory, std::move(done));
     } else {
-      name(transfers_->give(as, std::as_bytes(memory), times, promise(pe, std::move(done))));
+      name(transfers_->give(as, std::as_bytes(memory), times, std::move(done)));
     }
   }
   Exposed(Exposed&& other) noexcept
@@ -107,21 +108,13 @@ class Exposed {
     else
       remote_.key = key;
   }
-  static Promise<> promise(Pe&, Promise<> done) { return done; }
-  template <class Done>
-  static Promise<> promise(Pe& pe, Done done) {
-    Promise<> promise(pe);
-    promise.future().then(std::move(done), [](std::exception_ptr) {});  // nobody waits for one that was destroyed
-    return promise;
-  }
-
   static void end_later(Pe&, Promise<> done) { done.set_later(); }
   template <class Done>
   static void end_later(Pe& pe, Done done) {
     if constexpr (std::is_copy_constructible_v<Done>)
-      call_later(pe.engine(), std::move(done));  // without the memory that a promise takes
+      call_later(pe.engine(), std::move(done));
     else
-      promise(pe, std::move(done)).set_later();
+      call_later(pe.engine(), [done = std::make_shared<Done>(std::move(done))] { (*done)(); });
   }
 
   Transfers* transfers_;
@@ -198,7 +191,7 @@ void get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>>
   if (aggregate::get_short(from, to))
     done();
   else
-    get(pe, from, to).then(std::move(done));
+    aggregate::Transfers::of(pe).get(from.key(), std::as_writable_bytes(to), std::move(done));
 }
 
 /// Copies `from` to the begin of a Destination; the future comes when `from` may be changed. UsageError where it does
@@ -212,7 +205,7 @@ Future<> put(Pe& pe, std::type_identity_t<std::span<const T>> from, const Remote
 }
 template <class T, class Done>
 void put(Pe& pe, std::type_identity_t<std::span<const T>> from, const RemoteDestination<T>& to, Done done) {
-  put(pe, from, to).then(std::move(done));
+  aggregate::Transfers::of(pe).put(std::as_bytes(from), to.key, std::move(done));
 }
 
 }  // namespace headway

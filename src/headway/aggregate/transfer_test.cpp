@@ -139,6 +139,28 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
   expect({1, 1}, "auto", false);
 }
 
+TEST(Transfer, who_learns_may_be_what_cannot_be_copied) {
+  by_every_way([](Pe& pe) {
+    Aggregator<RemoteSource<std::uint64_t>, RemoteDestination<std::uint64_t>> offers(pe);
+    std::size_t told = 0;
+    const auto teller = [&told] { return [&told, once = std::make_unique<int>(1)] { told += std::size_t(*once); }; };
+    std::vector<std::uint64_t> received(40'000);
+    offers.on([&](const RemoteSource<std::uint64_t>& from, const RemoteDestination<std::uint64_t>& to) {
+      get(pe, from, received, teller());
+      put(pe, received, to, teller());
+    });
+    for (const std::size_t size : {10u, 100u, 1000u, 40'000u}) {
+      const auto words = words_of(pe.id(), size);
+      std::vector<std::uint64_t> put_here(received.size());
+      const Source<std::uint64_t> source(pe, words, teller());
+      const Destination<std::uint64_t> destination(pe, put_here, teller());
+      offers.send((pe.id() + 1) % pe.size(), source.remote(), destination.remote());
+      pe.quiesce();
+      EXPECT_EQ(std::exchange(told, 0), 4u) << size;
+    }
+  });
+}
+
 /// Content that does not fit into what it is known by is copied at the next progress, before its owner learns.
 TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
   expect_run({2, 1}, [](Pe& pe) {

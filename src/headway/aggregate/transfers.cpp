@@ -160,7 +160,7 @@ void Transfers::copy_late(SourceContent& source, Late*& known_as, std::function<
   });
 }
 
-rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done) {
+rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   Exposure exposure{as, memory, times, sum, std::move(done), nullptr};
   if (as == Given::to_get && !rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) {
@@ -174,7 +174,7 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
 }
 
 rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
-                                       Promise<> done) {
+                                       WhenDone done) {
   const bool mapped = is_mapped_by(destination, content);
   Exposure exposure{Given::sent, content, 1, sum, std::move(done), mapped ? &mapped_sends_ : nullptr};
   if (!mapped) exposure.writes = writes_.pick(content.size(), 0b11);
@@ -235,7 +235,7 @@ void Transfers::end_use(PeId source, const Note& note) {
                                  found->memory.size(), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
-  take(note.number).done.set();
+  take(note.number).done();
 }
 
 // --- content of messages
@@ -315,12 +315,12 @@ void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, 
 
 // --- gets
 
-void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done) {
+void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, WhenDone done) {
   if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
   const std::int64_t begin = now();
   if (copy_in(from, to.data(), true)) {
     const std::int64_t ns = now() - begin;
-    done.set();  // first: who waits for it may have an answer to send
+    done();  // first: who waits for it may have an answer to send
     return tell_used(from, Given::to_get, ns);
   }
   const std::byte* const head = rma::Reach::of(*pe_).head(from);
@@ -330,7 +330,7 @@ void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, Promise
             .for_message = false,
             .owner = {},
             .begin = [to] { return to.data(); },
-            .finished = [promise = std::make_shared<Promise<>>(std::move(done))] { promise->set(); },
+            .finished = std::move(done),
             .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes});
   if (head == nullptr) return;
   copy_bytes(to.data(), head, rma::BufferKey::head_bytes);  // while the owner sends the rest
@@ -479,12 +479,24 @@ void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, Pipelin
 }
 
 void Transfers::end_pull(std::uint64_t number) {
-  const Pull ended = pulls_.take(number);
+  Pull ended = pulls_.take(number);
   const std::int64_t ns = now() - ended.begin_ns;
   if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_pieces, ended.key.bytes, ns);
-  ended.finished();  // first, as in get()
+  tell(std::move(ended.finished));  // first, as in get()
   const bool refused = ended.for_message && !rma::Reach::of(*pe_).may_attach(ended.key);
   tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
+}
+
+/// At once in a handler, as most transfers end; else as one, at the next progress.
+void Transfers::tell(WhenDone done) {
+  am::Engine& engine = pe_->engine();
+  if (engine.in_handler()) return done();
+  const am::ScopeId scope = engine.scope();
+  begin_waiting(scope);
+  engine.run_later(scope, [this, scope, done = std::make_shared<WhenDone>(std::move(done))] {
+    end_waiting(scope);
+    (*done)();
+  });
 }
 
 // --- by the network
@@ -557,7 +569,7 @@ bool Transfers::read_over_network(PeId source, std::span<const std::byte> key, s
 
 // --- puts
 
-void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, Promise<> done) {
+void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, WhenDone done) {
   rma::Reach& reach = rma::Reach::of(*pe_);
   reach.check(to);
   if (from.size() > to.bytes) {
@@ -570,7 +582,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
   }
   if (!is_there && from.size() <= small_put_bytes_max && pe_->engine().transfer_settings().way != TransferWay::cma) {
     send_note(to.pe, {Word::put_all, to.number, 0, 0, 0}, from);
-    return done.set();
+    return done();
   }
   if (!is_there && !(reach.may_attach(to) && reach.copy_to(to, 0, from.data(), from.size()))) {
     rma::BufferKey key = to;
@@ -582,7 +594,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, P
     return push_more();
   }
   tell_used(to, Given::to_put, 0);
-  done.set();
+  done();
 }
 
 void Transfers::push_more() {
@@ -649,7 +661,7 @@ void Transfers::note_in_place(PeId source, const Note& note) {
     Push ended = pushes_.take(note.number);
     close(ended.exposed);
     tell_used(ended.key, Given::to_put, 0);
-    ended.done.set();
+    ended.done();
   }
   push_more();
 }

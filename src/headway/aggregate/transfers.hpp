@@ -11,8 +11,8 @@
 #include <headway/aggregate/remote_source.hpp>
 #include <headway/aggregate/stages.hpp>
 #include <headway/aggregate/turns.hpp>
+#include <headway/aggregate/when_done.hpp>
 #include <headway/am/engine.hpp>
-#include <headway/am/future.hpp>
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/fastest_way.hpp>
 #include <headway/rma/reach.hpp>
@@ -88,8 +88,8 @@ class Transfers : public am::Extension {
     late = nullptr;
   }
 
-  /// `done` is set when others have been done with it `times` times.
-  rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, Promise<> done);
+  /// `done` is told when others have been done with it `times` times.
+  rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done);
   /// From now on it is an error if somebody wants it.
   void withdraw(std::uint64_t number);
 
@@ -103,7 +103,7 @@ class Transfers : public am::Extension {
   void learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns);
   /// give() of content that goes by key.
   rma::BufferKey give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t checksum,
-                              Promise<> done);
+                              WhenDone done);
   /// Of content that is about to be sent, for require_unchanged(); 0 where nobody checks.
   std::uint64_t checksum_of(std::span<const std::byte> content) const;
   /// UsageError if the content that has come is not that of this checksum.
@@ -125,8 +125,8 @@ class Transfers : public am::Extension {
 
   // --- between memory
 
-  void get(const rma::BufferKey& from, std::span<std::byte> to, Promise<> done);
-  void put(std::span<const std::byte> from, const rma::BufferKey& to, Promise<> done);
+  void get(const rma::BufferKey& from, std::span<std::byte> to, WhenDone done);
+  void put(std::span<const std::byte> from, const rma::BufferKey& to, WhenDone done);
 
   std::int64_t now() const { return pe_->engine().now(); }
 
@@ -136,7 +136,7 @@ class Transfers : public am::Extension {
     std::span<const std::byte> memory;
     std::uint64_t left;
     std::uint64_t checksum;
-    Promise<> done;
+    WhenDone done;
     rma::FastestWay<2>* sends;  // that learn from it, or nullptr
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
@@ -151,7 +151,7 @@ class Transfers : public am::Extension {
     bool for_message;  // whose content it is
     std::weak_ptr<void> owner;
     std::function<std::byte*()> begin;
-    std::function<void()> finished;
+    WhenDone finished;
     std::uint64_t wanted = 0, received = 0;
     std::byte* to = nullptr;
     std::int64_t begin_ns = 0;
@@ -162,7 +162,7 @@ class Transfers : public am::Extension {
     am::ScopeId scope;
     const std::byte* from;
     std::uint64_t sent = 0, in_place = 0;
-    Promise<> done;
+    WhenDone done;
     ExposedMemory* exposed = nullptr;  // to the network, which then moves it
   };
   struct Note;
@@ -204,6 +204,7 @@ class Transfers : public am::Extension {
   bool read_over_network(PeId source, std::span<const std::byte> key, std::span<std::byte> to,
                          std::function<void()> then);
   void end_pull(std::uint64_t number);
+  void tell(WhenDone done);
   void close(ExposedMemory*& exposed);
   /// As what it counts while the network moves it.
   static std::uint64_t counted(const rma::BufferKey& key) {

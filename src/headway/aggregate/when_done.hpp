@@ -1,0 +1,41 @@
+/// Who learns that a transfer has ended.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <headway/am/future.hpp>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace headway::aggregate {
+
+/// A promise, or a callable that is called then: without the memory that a completion and a coroutine which waits for it would
+/// take. Destroyed before, it calls nothing, and its promise is broken.
+class WhenDone {
+ public:
+  WhenDone(Promise<> promise) : promise_(std::move(promise)) {}
+  template <class Done>
+    requires(std::invocable<Done&> && !std::is_same_v<Done, WhenDone>)
+  WhenDone(Done done) {
+    if constexpr (std::is_copy_constructible_v<Done>)
+      call_ = std::move(done);
+    else
+      call_ = [done = std::make_shared<Done>(std::move(done))] { (*done)(); };
+  }
+
+  /// Once. A callable is called at once.
+  void operator()() {
+    if (call_)
+      call_();
+    else
+      promise_->set();
+  }
+
+ private:
+  std::optional<Promise<>> promise_;
+  std::function<void()> call_;
+};
+
+}  // namespace headway::aggregate
