@@ -77,7 +77,7 @@ bool PipelinedRead::read(unsigned looks) {
       if (in_vain++ == looks) return false;
       continue;
     }
-    copy_bytes(to_ + done_, content_->bytes() + done_, written - done_);
+    copy_(to_ + done_, content_->bytes() + done_, written - done_);
     done_ = written;
     in_vain = 0;
   }

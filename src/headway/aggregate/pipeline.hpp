@@ -72,8 +72,8 @@ class Pipeline {
 /// The reader's side of one.
 class PipelinedRead {
  public:
-  PipelinedRead(PipelinedContent& content, std::size_t bytes, std::byte* to)
-      : content_(&content), bytes_(bytes), to_(to) {}
+  PipelinedRead(PipelinedContent& content, std::size_t bytes, std::byte* to, LargeCopy copy)
+      : content_(&content), bytes_(bytes), to_(to), copy_(copy) {}
 
   /// Copies what is there. Looks `looks` times in vain before it returns false, else true: all has been copied, and the
   /// memory is the owner's again. FormatError where more is said to be written than it holds.
@@ -83,6 +83,7 @@ class PipelinedRead {
   PipelinedContent* content_;
   std::size_t bytes_, done_ = 0;
   std::byte* to_;
+  LargeCopy copy_;
 };
 
 }  // namespace headway::aggregate

@@ -68,7 +68,7 @@ TEST(Pipeline, is_read_as_far_as_it_is_written) {
   const std::vector<std::byte> sent = content_of(1, 40'000);
   std::vector<std::byte> received(sent.size());
   PipelinedContent& content = *ring.begin(sent.size());
-  PipelinedRead read(content, sent.size(), received.data());
+  PipelinedRead read(content, sent.size(), received.data(), copy_bytes);
   EXPECT_FALSE(read.read(0));
   std::memcpy(content.bytes(), sent.data(), 1000);
   content.written = 1000;
@@ -86,7 +86,7 @@ TEST(Pipeline, more_or_less_than_can_be_written_is_refused) {
   PipelineRing ring(memory.all());
   std::vector<std::byte> received(1000);
   PipelinedContent& content = *ring.begin(received.size());
-  PipelinedRead read(content, received.size(), received.data());
+  PipelinedRead read(content, received.size(), received.data(), copy_bytes);
   content.written = 1001;
   EXPECT_THROW((void)read.read(0), FormatError);
   content.written = 10;
@@ -135,7 +135,7 @@ TEST(Pipeline, of_two_threads_delivers_all) {
       continue;
     }
     std::vector<std::byte> received(offer.bytes);
-    PipelinedRead read(*offer.content, offer.bytes, received.data());
+    PipelinedRead read(*offer.content, offer.bytes, received.data(), copy_bytes);
     while (!read.read(100)) std::this_thread::yield();
     wrong += received != content_of(number, offer.bytes);
     ++number;

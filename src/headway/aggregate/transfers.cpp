@@ -10,6 +10,7 @@
 #include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/base/machine.hpp>
 #include <optional>
 #include <utility>
 
@@ -30,6 +31,12 @@ constexpr std::size_t network_bytes_max = 256_MiB;
 enum SendWay : std::size_t { with_message, by_key };
 constexpr LargeCopy write_ways[] = {copy_bytes, copy_past_caches};
 enum GetWay : std::size_t { by_loads, past_caches, by_attach, by_pieces };
+
+/// Whether who uses content of so many bytes after it has come may find any of it in a core's caches.
+bool stays_in_caches(std::uint64_t bytes) {
+  static const std::size_t share = cache_sizes().share;
+  return share == 0 || bytes <= share;
+}
 
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
@@ -461,7 +468,8 @@ void Transfers::begin_reading(PeId source, const Note& note) {
     throw FormatError("content is said to come where it cannot be");
   }
   auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + note.asker);
-  go_on_reading(note.number, note.bytes, PipelinedRead(content, note.bytes, to));
+  const LargeCopy copy = stays_in_caches(pulls_.find(note.number)->key.bytes) ? copy_bytes : copy_past_caches;
+  go_on_reading(note.number, note.bytes, PipelinedRead(content, note.bytes, to, copy));
 }
 
 /// Its owner is writing: who has a core of its own waits a little for each step, in this handler; then, and else, it looks again
