@@ -12,6 +12,7 @@
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace headway::aggregate {
@@ -472,12 +473,14 @@ void Transfers::begin_reading(PeId source, const Note& note) {
   go_on_reading(note.number, note.bytes, PipelinedRead(content, note.bytes, to, copy));
 }
 
-/// Its owner is writing: who has a core of its own waits a little for each step, in this handler; then, and else, it looks again
-/// with each progress.
+/// Its owner is writing: who has a core of its own waits a little for each step, in this handler; others leave theirs to the
+/// owner, which may have been interrupted by the very note that it writes. Then this is looked at again with each progress.
 void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
   am::Engine& engine = pe_->engine();
   constexpr unsigned looks_max = 1000;
-  if (read.read(engine.idle() == am::Idle::spin ? looks_max : 0)) return received(number, bytes);
+  const bool has_core = engine.idle() == am::Idle::spin;
+  if (read.read(has_core ? looks_max : 0)) return received(number, bytes);
+  if (!has_core) std::this_thread::yield();
   const am::ScopeId scope = engine.scope();
   begin_waiting(scope);
   engine.run_later(scope, [this, scope, number, bytes, read] {
