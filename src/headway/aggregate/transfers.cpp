@@ -172,11 +172,13 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   Exposure exposure{as, memory, times, sum, std::move(done), nullptr};
   if (as == Given::to_get && !rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) {
-    exposure.writes = writes_.pick(memory.size(), 0b11);
+    // Of a begin alone nothing is learned: who gets it may attach to the rest.
+    const bool whole = memory.size() <= Stages::stage_bytes;
+    exposure.writes = whole ? writes_.pick(memory.size(), 0b11) : long_writes_;
     const std::int64_t begin = now();
     exposure.stage = stages_.put(memory, write_ways[exposure.writes]);
     exposure.stage_ns = now() - begin;
-    exposure.was_written = exposure.stage != nullptr;
+    exposure.was_written = whole && exposure.stage != nullptr;
   }
   return add(std::move(exposure));
 }
@@ -184,9 +186,7 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
 rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
                                        WhenDone done) {
   const bool mapped = is_mapped_by(destination, content);
-  Exposure exposure{Given::sent, content, 1, sum, std::move(done), mapped ? &mapped_sends_ : nullptr};
-  if (!mapped) exposure.writes = writes_.pick(content.size(), 0b11);
-  return add(std::move(exposure));
+  return add({Given::sent, content, 1, sum, std::move(done), mapped ? &mapped_sends_ : nullptr});
 }
 
 rma::BufferKey Transfers::add(Exposure exposure) {
@@ -426,7 +426,7 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   }
   if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
-    given.was_written = true;
+    if (!std::exchange(given.was_written, true)) given.writes = long_writes_ = writes_.pick(memory.size(), 0b11);
     return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.writes]);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {

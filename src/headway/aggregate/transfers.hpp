@@ -235,7 +235,8 @@ class Transfers : public am::Extension {
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
-  rma::FastestWay<2> writes_;  // of what others copy: in caches, past them
+  rma::FastestWay<2> writes_;    // of what others copy: in caches, past them
+  std::size_t long_writes_ = 0;  // what was picked last for what is long
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };
