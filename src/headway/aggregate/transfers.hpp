@@ -48,7 +48,7 @@ enum class Given : std::uint8_t {
 /// one after the other, so no PE spills more than that half for each that it serves. What goes by network counts as
 /// 256 KiB.
 ///
-/// Programs that name none of it do not link it, and have one aggregator less: what any receiver needs is virtual, and the
+/// Programs that name none of it do not link it, and have two aggregators less: what any receiver needs is virtual, and the
 /// class is not final.
 class Transfers : public am::Extension {
  public:
