@@ -15,7 +15,6 @@
 #include <headway/base/error.hpp>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <tuple>
@@ -290,11 +289,11 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
         const auto when_done = [&] {
-          std::optional<aggregate::WhenDone> done;
+          aggregate::WhenDone done;
           with_buffers([&](bool is_largest, auto& buffer) {
-            if (is_largest) done.emplace(std::move(buffer.done));
+            if (is_largest) done = std::move(buffer.done);
           });
-          return std::move(*done);
+          return done;
         };
         send_by_key(destination, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
         return with_buffers([](bool is_largest, auto& buffer) {

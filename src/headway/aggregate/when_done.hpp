@@ -15,6 +15,8 @@ namespace headway::aggregate {
 /// take. Destroyed before, it calls nothing, and its promise is broken.
 class WhenDone {
  public:
+  /// Nobody learns it.
+  WhenDone() = default;
   WhenDone(Promise<> promise) : promise_(std::move(promise)) {}
   template <class Done>
     requires(std::invocable<Done&> && !std::is_same_v<Done, WhenDone>)
@@ -29,7 +31,7 @@ class WhenDone {
   void operator()() {
     if (call_)
       call_();
-    else
+    else if (promise_)
       promise_->set();
   }
 
