@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <headway/headway.hpp>
-#include <list>
 #include <optional>
 #include <span>
 #include <utility>
@@ -25,10 +25,11 @@ class Direct {
     });
   }
   void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
-    if (spare_.empty()) spare_.emplace_back();
-    sources_.splice(sources_.end(), spare_, spare_.begin());
-    auto& source = sources_.back().emplace(*pe_, data, [this] { end_oldest(); });
-    offers_.send(partner, index, source.remote());
+    if (spare_.empty()) spare_.push_back(&places_.emplace_back(this));
+    Place* const place = spare_.back();
+    spare_.pop_back();
+    place->source.emplace(*pe_, data, [place] { place->clear(); });
+    offers_.send(partner, index, place->source->remote());
   }
   template <class Done>
   void wait_until(Done done) {
@@ -39,15 +40,22 @@ class Direct {
   const AggregatorOptions& options() const { return offers_.options(); }
 
  private:
-  void end_oldest() {
-    sources_.front().reset();
-    spare_.splice(spare_.begin(), sources_, sources_.begin());
-  }
+  struct Place {
+    explicit Place(Direct* direct) : owner(direct) {}
+    void clear() {
+      source.reset();
+      owner->spare_.push_back(this);
+    }
+
+    Direct* owner;
+    std::optional<Source<std::uint64_t>> source;
+  };
 
   Pe* pe_;
   Aggregator<std::uint64_t, RemoteSource<std::uint64_t>> offers_;
   std::vector<std::uint64_t> memory_;
-  std::list<std::optional<Source<std::uint64_t>>> sources_, spare_;  // the oldest is the next to be done
+  std::deque<Place> places_;  // for the Sources of which not all are done, which stay where they are
+  std::vector<Place*> spare_;
 };
 
 }  // namespace headway::bench

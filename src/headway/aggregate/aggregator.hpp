@@ -165,7 +165,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
   using Core::fills, Core::write_length, Core::room_everywhere;
-  using Core::by_value_bytes_max, Core::post_by_value, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
+  using Core::by_value_bytes_max, Core::post_by_value, Core::post_key_by_value, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
   using Core::claim_large, Core::message_of;
   using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
   using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
@@ -281,11 +281,13 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     with_buffers([&](bool is_largest, const auto& buffer) {
       if (is_largest) content = std::as_bytes(buffer.content);
     });
-    if (content.size() < aggregate::Transfers::keyed_bytes_min) {
+    if (content.size() < aggregate::Transfers::keyed_bytes_min(copies_content())) {
       send(destination, aggregate::content_of<Args>(given)...);
       return with_buffers([](bool, auto& buffer) { buffer.finish(); });
     }
-    if (!is_ordered() && transfers.goes_by_key(destination, content, copies_content())) {
+    using SendWay = aggregate::Transfers::SendWay;
+    const SendWay way = is_ordered() ? SendWay{} : transfers.send_way(destination, content, copies_content());
+    if (way.by_key) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
         const auto when_done = [&] {
@@ -295,23 +297,40 @@ class Aggregator final : private aggregate::Receiver<Args...> {
           });
           return done;
         };
-        send_by_key(destination, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
+        send_by_key(destination, way, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
         return with_buffers([](bool is_largest, auto& buffer) {
           if (!is_largest) buffer.finish();
         });
       }
     }
-    const std::int64_t begin = transfers.now();
+    const bool timed = way.timed && !way.by_key;
+    const std::int64_t begin = timed ? transfers.now() : 0;
     send_otherwise(destination, Wait::yes, aggregate::content_of<Args>(given)...);
-    const int copies = copies_content() || content.size() > alone_bytes_max(destination) ? 2 : 1;
-    if (!is_ordered()) transfers.learn_sent(destination, content, (transfers.now() - begin) * copies);
+    if (timed) {
+      const int copies = copies_content() || content.size() > alone_bytes_max(destination) ? 2 : 1;
+      transfers.learn_sent(content, (transfers.now() - begin) * copies);
+    }
     with_buffers([](bool, auto& buffer) { buffer.finish(); });
   }
 
   template <class TakeDone>
-  void send_by_key(std::size_t destination, std::span<const std::byte> content, std::size_t argument, TakeDone when_done,
-                   std::size_t bytes, const Args&... args) {
+  void send_by_key(std::size_t destination, aggregate::Transfers::SendWay way, std::span<const std::byte> content,
+                   std::size_t argument, TakeDone when_done, std::size_t bytes, const Args&... args) {
     aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
+    const auto pack_header = [&](std::byte* at) {
+      const std::uint64_t checksum = transfers.checksum_of(content);
+      const aggregate::KeyHeader header{transfers.give_content(way, content, checksum, when_done()), argument, checksum};
+      std::memcpy(at, &header, sizeof header);
+    };
+    if constexpr (may_be_small) {
+      if (bytes <= by_value_bytes_max()) {
+        alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
+        Format::pack(small.message + key_header_bytes, args...);
+        pack_header(small.message);
+        post_key_by_value(destination, small, bytes);
+        return;
+      }
+    }
     const am::OpenFrame frame = claim_alone(destination, bytes, Wait::yes);
     try {
       Format::pack(message_of(frame) + key_header_bytes, args...);
@@ -319,10 +338,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       engine().store().drop(destination, frame);
       throw;
     }
-    const std::uint64_t checksum = transfers.checksum_of(content);
-    const aggregate::KeyHeader header{transfers.give_content(destination, content, checksum, when_done()), argument,
-                                      checksum};
-    std::memcpy(message_of(frame), &header, sizeof header);
+    pack_header(message_of(frame));
     post_alone(destination, frame, bytes, aggregate::frame_of_key);
   }
 

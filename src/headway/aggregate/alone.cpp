@@ -72,10 +72,18 @@ void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::
 }
 
 bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
+  return post_small(alone_header_, destination, message, bytes, wait);
+}
+
+bool Core::post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes) {
+  return post_small(key_header_, destination, message, bytes, Wait::yes);
+}
+
+inline __attribute__((always_inline)) bool Core::post_small(const HeaderWords& form, std::size_t destination,
+                                                            SmallFrame& message, std::size_t bytes, Wait wait) {
   am::FrameStore& store = engine_->store();
   // In words, as it is read again at once: what is put together from pieces in memory would stall that.
-  const std::uint64_t header[3] = {alone_header_[0] | bytes, alone_header_[1],
-                                   alone_header_[2] | std::uint64_t(engine_->scope_tag()) << scope_shift};
+  const HeaderWords header = {form[0] | bytes, form[1], form[2] | std::uint64_t(engine_->scope_tag()) << scope_shift};
   std::memcpy(&message.frame.header, header, sizeof header);
   if (store.spilling() || !store.try_post_by_value(destination, message.frame)) [[unlikely]] {
     if (!post_by_value_later(destination, message, wait)) return false;
@@ -167,7 +175,7 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     return true;
   }
   if (part_ways_ == nullptr) part_ways_ = std::make_unique<rma::FastestWay<2>>();
-  const auto way = PartWay(part_ways_->pick(bytes, 1u << past_caches | 1u << in_caches));
+  const auto way = PartWay(part_ways_->pick(bytes, 1u << past_caches | 1u << in_caches).way);
   am::FrameStore& store = engine_->store();
   store.reclaim();
   const std::uint64_t before = store.outstanding_bytes(destination);

@@ -173,10 +173,14 @@ void Core::mark_ready(bool wants_source) {
   lay_out(true);
   ready_ = true;
   if (options_.topology.scheme == Scheme::pp && route_.is_over_processes()) make_merger();
-  FrameHeader header;
-  fill_header(header, engine_->scope(), 0, 0, 0, 1, frame_of_one);
-  header.scope = 0;
-  std::memcpy(alone_header_, &header, sizeof header);
+  const auto fill_words = [this](HeaderWords& words, std::uint8_t flags) {
+    FrameHeader header;
+    fill_header(header, engine_->scope(), 0, 0, 0, 1, flags);
+    header.scope = 0;
+    std::memcpy(words, &header, sizeof header);
+  };
+  fill_words(alone_header_, frame_of_one);
+  fill_words(key_header_, frame_of_key);
   engine_->handler_ready();
 }
 

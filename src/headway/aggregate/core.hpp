@@ -267,6 +267,8 @@ class Core : public am::FrameHandler {
   /// for Wait::no.
   std::size_t by_value_bytes_max() const { return by_value_bytes_max_; }
   bool post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
+  /// The same for a frame_of_key.
+  bool post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes);
 
   using Pieces = std::span<const std::span<const std::byte>>;
   /// A larger one in parts, straight to its destination. `pieces` together are the message. False only for Wait::no.
@@ -432,7 +434,9 @@ class Core : public am::FrameHandler {
   std::uint64_t next_message_ = 0;
   std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
   Partial whole_;
-  std::uint64_t alone_header_[3] = {};  // of a message by itself, in words, without its length and scope
+  using HeaderWords = std::uint64_t[3];  // of a message by itself, without its length and scope
+  bool post_small(const HeaderWords& form, std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
+  HeaderWords alone_header_ = {}, key_header_ = {};
 
   // statistics
   std::uint64_t by_value_ = 0, by_value_bytes_ = 0;  // not in those below

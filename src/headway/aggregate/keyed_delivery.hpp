@@ -41,15 +41,16 @@ struct KeyedDelivery {
       if (const std::byte* const mapped = transfers.mapped(key)) {
         message.content = const_cast<std::byte*>(mapped);  // it is only read
         take(self, message, source);
-        transfers.tell_taken(key, 0);
+        transfers.tell_taken(key, Transfers::read_in_place);
         return Core::Result::done;
       }
       message.memory = self.take_content_memory(key.bytes);
       message.content = message.memory.at();
     }
     self.count_copies(1, key.bytes);
-    if (transfers.fetch_now(key, message.content, posts)) {
+    if (const auto ns = transfers.fetch_now(key, message.content, posts)) {
       take(self, message, source);
+      transfers.tell_taken(key, *ns);  // after the handler, which may have an answer to send
       return Core::Result::done;
     }
     // Many may wait, so the memory comes when their turn does.

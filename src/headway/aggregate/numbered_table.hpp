@@ -15,16 +15,23 @@ namespace headway::aggregate {
 template <class T>
 class NumberedTable {
  public:
-  std::uint64_t add(T thing) {
+  struct Added {
+    std::uint64_t number;
+    T& thing;
+  };
+  std::uint64_t add(T thing) { return emplace(std::move(thing)).number; }
+  /// T(args...), where it stays.
+  template <class... Args>
+  Added emplace(Args&&... args) {
     if (free_.empty()) {
       free_.push_back(std::uint32_t(places_.size()));
       places_.emplace_back();
     }
     const std::uint32_t at = free_.back();
     Place& place = places_[at];
-    place.thing.emplace(std::move(thing));
+    T& thing = place.thing.emplace(std::forward<Args>(args)...);
     free_.pop_back();
-    return std::uint64_t(place.uses) << 32 | at;
+    return {std::uint64_t(place.uses) << 32 | at, thing};
   }
 
   /// nullptr for what is gone, or never was.
@@ -41,12 +48,15 @@ class NumberedTable {
 
   /// Of one that is there.
   T take(std::uint64_t number) {
+    T thing = std::move(*places_[std::uint32_t(number)].thing);
+    remove(number);
+    return thing;
+  }
+  void remove(std::uint64_t number) {
     const auto at = std::uint32_t(number);
-    T thing = std::move(*places_[at].thing);
     places_[at].thing.reset();
     ++places_[at].uses;
     free_.push_back(at);
-    return thing;
   }
 
  private:

@@ -20,7 +20,7 @@ namespace aggregate {
 /// A PE and bytes, which are all that a Source holds, or its key. They are its own, or lie in a message.
 class SourceContent {
  public:
-  static constexpr std::size_t inside_bytes_max = 96;
+  static constexpr std::size_t inside_bytes_max = 256;
 
   struct Header {
     std::uint32_t pe;
@@ -29,7 +29,7 @@ class SourceContent {
   using MessageParts = PartList<Header, std::span<const std::byte>>;
   using Bytes = std::span<const std::byte>;
 
-  SourceContent() = default;
+  SourceContent() {}  // NOLINT: `= default` would set all of it to 0, each time, where it is made with {}
   SourceContent(const SourceContent& other) : header_(other.header_) { keep(other.held()); }
   SourceContent(SourceContent&& other) noexcept : header_(other.header_) { take(other); }
   SourceContent& operator=(const SourceContent& other) {
@@ -50,12 +50,6 @@ class SourceContent {
     header_ = {std::uint32_t(pe.value), std::uint32_t(content.size())};
     keep(content);
   }
-  /// The same, where content stays as it is until own().
-  void refer_to(PeId pe, Bytes content) {
-    header_ = {std::uint32_t(pe.value), std::uint32_t(content.size())};
-    at_ = content.data();
-  }
-  void own() { keep(held()); }
   void hold(const rma::BufferKey& key) {
     header_ = {key.pe, is_key};
     keep(std::as_bytes(std::span(&key, 1)));

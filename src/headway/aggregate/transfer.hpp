@@ -49,7 +49,7 @@ class Exposed {
   using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
   using Remote = std::conditional_t<as == Given::to_put, RemoteDestination<T>, RemoteSource<T>>;
 
-  /// What is short is copied, at the next progress at the latest: then nobody needs the memory any more, which `done` learns.
+  /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
   template <class Done>
   Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
       : transfers_(takes_over(pe, memory) ? nullptr : &Transfers::of(pe)) {
@@ -61,12 +61,9 @@ class Exposed {
     }
   }
   Exposed(Exposed&& other) noexcept
-      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(std::move(other.remote_)) {
-    Transfers::leave(other.late_);  // a copy of what is short has its content
-  }
+      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(std::move(other.remote_)) {}
   Exposed& operator=(Exposed&& other) noexcept {
     Exposed taken(std::move(other));
-    Transfers::leave(late_);
     std::swap(transfers_, taken.transfers_);
     std::swap(number_, taken.number_);
     std::swap(remote_, taken.remote_);
@@ -74,7 +71,6 @@ class Exposed {
   }
   ~Exposed() {
     if (transfers_ != nullptr) transfers_->withdraw(number_);
-    if constexpr (as == Given::to_get) Transfers::leave(late_);
   }
 
   const Remote& remote() const { return remote_; }
@@ -86,18 +82,10 @@ class Exposed {
     else
       return Transfers::takes_over(pe, memory.size_bytes());
   }
-  /// What does not fit inside is copied when others have been served: most Sources are gone by then.
   template <class Done>
   void take_over(Pe& pe, Memory memory, Done done) {
     if constexpr (as == Given::to_get) {
-      const std::span<const std::byte> content = std::as_bytes(memory);
-      if constexpr (!std::is_same_v<Done, Promise<>> && std::is_copy_constructible_v<Done>) {
-        if (content.size() > SourceContent::inside_bytes_max) {
-          remote_.refer_to(pe.id(), content);
-          return Transfers::of(pe).copy_late(remote_, late_, std::move(done));
-        }
-      }
-      remote_.hold(pe.id(), content);
+      remote_.hold(pe.id(), std::as_bytes(memory));
       end_later(pe, std::move(done));
     }
   }
@@ -119,8 +107,7 @@ class Exposed {
 
   Transfers* transfers_;
   std::uint64_t number_ = 0;
-  Transfers::Late* late_ = nullptr;
-  Remote remote_{};
+  Remote remote_;
 };
 
 /// Throws UsageError for what does not fit.

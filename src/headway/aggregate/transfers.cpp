@@ -24,9 +24,11 @@ const std::size_t extension = [] {
 }();
 
 /// A key, its entry here, and the answer, in the time of both PEs.
-constexpr std::int64_t key_ns = 800;
+constexpr std::int64_t key_ns = 150;
 /// From here on a receiver that copies content has it sooner in pieces, or by attaching, than out of one frame.
 constexpr std::size_t posted_by_key_bytes_min = 32_KiB;
+/// What is shorter is copied through the caches where it is mapped: who looks at what came past them waits for memory.
+constexpr std::size_t learned_bytes_min = 32_KiB;
 constexpr std::size_t network_bytes_max = 256_MiB;
 
 enum SendWay : std::size_t { with_message, by_key };
@@ -93,8 +95,6 @@ Transfers::Transfers(Pe& pe)
     : pe_(&pe),
       host_pes_(pe.size()),
       checks_(pe.engine().transfer_settings().check),
-      takes_over_(!checks_ && (pe.engine().transfer_settings().way == TransferWay::fastest ||
-                               pe.engine().transfer_settings().way == TransferWay::frames)),
       stages_(pe),
       pipeline_(new Pipeline(pe)),
       mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
@@ -104,6 +104,8 @@ Transfers::Transfers(Pe& pe)
     host_first_ = hosts[host];
     host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
   }
+  const TransferWay way = pe.engine().transfer_settings().way;
+  takes_over_ = !checks_ && (way == TransferWay::frames || (way == TransferWay::fastest && host_pes_ != pe.size()));
   const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
   };
@@ -115,7 +117,6 @@ Transfers::~Transfers() = default;
 
 void Transfers::end() noexcept {
   mail_.reset();
-  for (Late& late : lates_) late.done = nullptr;
   exposures_ = {};
   pulls_ = {};
   pushes_ = {};
@@ -148,63 +149,52 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 
 // --- of this PE's own memory
 
-void Transfers::copy_late(SourceContent& source, Late*& known_as, std::function<void()> done) {
-  if (free_lates_.empty()) free_lates_.push_back(&lates_.emplace_back());
-  Late* const late = free_lates_.back();
-  free_lates_.pop_back();
-  *late = {&source, &known_as, std::move(done)};
-  known_as = late;
-  const am::ScopeId scope = pe_->engine().scope();
-  begin_waiting(scope);
-  pe_->engine().run_later(scope, [this, late] {
-    end_waiting(pe_->engine().scope());
-    if (late->source != nullptr) {
-      late->source->own();
-      leave(*late->known_as);
-    }
-    const std::function<void()> call = std::move(late->done);
-    free_lates_.push_back(late);
-    call();
-  });
-}
-
 rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
-  Exposure exposure{as, memory, times, sum, std::move(done), nullptr};
-  if (as == Given::to_get && !rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) {
+  const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
+  Exposure& exposure = added.thing;
+  if (as != Given::to_get || rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) return key_of(added, false);
+  if (memory.size() > Stages::stage_bytes) {
     // Of a begin alone nothing is learned: who gets it may attach to the rest.
-    const bool whole = memory.size() <= Stages::stage_bytes;
-    exposure.writes = whole ? writes_.pick(memory.size(), 0b11) : long_writes_;
-    const std::int64_t begin = now();
-    exposure.stage = stages_.put(memory, write_ways[exposure.writes]);
-    exposure.stage_ns = now() - begin;
-    exposure.was_written = whole && exposure.stage != nullptr;
+    exposure.stage = stages_.put(memory, write_ways[long_writes_]);
+    return key_of(added, false);
   }
-  return add(std::move(exposure));
+  const auto pick = writes_.pick(memory.size(), 0b11);
+  const std::int64_t begin = pick.timed ? now() : 0;
+  exposure.stage = stages_.put(memory, write_ways[pick.way]);
+  const bool timed = pick.timed && exposure.stage != nullptr;
+  if (timed) {
+    exposure.learns = &writes_;
+    exposure.way = pick.way;
+    exposure.own_ns = now() - begin;
+  }
+  return key_of(added, timed);
 }
 
-rma::BufferKey Transfers::give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t sum,
-                                       WhenDone done) {
-  const bool mapped = is_mapped_by(destination, content);
-  return add({Given::sent, content, 1, sum, std::move(done), mapped ? &mapped_sends_ : nullptr});
+rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum, WhenDone done) {
+  const auto added = exposures_.emplace(Given::sent, content, std::uint64_t(1), sum, std::move(done));
+  if (way.timed) {
+    added.thing.learns = &mapped_sends_;
+    added.thing.way = by_key;
+    added.thing.own_ns = key_ns;
+  }
+  return key_of(added, way.timed);
 }
 
-rma::BufferKey Transfers::add(Exposure exposure) {
-  const std::span<const std::byte> memory = exposure.memory;
-  const std::byte* const stage = exposure.stage;
-  return rma::Reach::of(*pe_).key(memory.data(), memory.size(), exposures_.add(std::move(exposure)), stage);
+rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
+  const std::span<const std::byte> memory = added.thing.memory;
+  return rma::Reach::of(*pe_).key(memory.data(), memory.size(), added.number, added.thing.stage, timed);
 }
 
 /// Nobody uses it any more.
-Transfers::Exposure Transfers::take(std::uint64_t number) {
-  Exposure taken = exposures_.take(number);
-  close(taken.exposed);
-  if (taken.stage != nullptr) stages_.free(taken.stage);
-  return taken;
+void Transfers::end(std::uint64_t number, Exposure& exposure) {
+  close(exposure.exposed);
+  if (exposure.stage != nullptr) stages_.free(exposure.stage);
+  exposures_.remove(number);
 }
 
 void Transfers::withdraw(std::uint64_t number) {
-  if (exposures_.find(number) != nullptr) (void)take(number);
+  if (Exposure* const found = exposures_.find(number)) end(number, *found);
 }
 
 void Transfers::close(ExposedMemory*& exposed) {
@@ -231,19 +221,19 @@ void Transfers::end_use(PeId source, const Note& note) {
   if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
     throw FormatError("a transfer names memory that was given for another");
   }
-  constexpr std::uint64_t ns_max = 1'000'000'000'000;
-  const auto ns = std::int64_t(std::min(note.bytes, ns_max));
-  if (found->sends != nullptr)
-    found->sends->learn(by_key, found->memory.size(), ns + key_ns);
-  else if (found->was_written)
-    writes_.learn(found->writes, found->memory.size(), found->stage_ns + ns);
+  if (found->learns != nullptr && note.bytes != not_timed) {
+    constexpr std::uint64_t ns_max = 1'000'000'000'000;
+    found->learns->learn(found->way, found->memory.size(), found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
+  }
   if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
     throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it", name_of(found->as),
                                  found->memory.size(), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
-  take(note.number).done();
+  WhenDone done = std::move(found->done);
+  end(note.number, *found);
+  done();
 }
 
 // --- content of messages
@@ -254,20 +244,21 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
 
 /// Content that its receiver would have to attach for is copied into its frame in less time, at any size; but one that copies
 /// it out of the frame again waits for lines that lie in the sender's cache.
-bool Transfers::goes_by_key(std::size_t destination, std::span<const std::byte> content, bool posts) {
-  if (content.size() < keyed_bytes_min) return false;
+Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
+  if (content.size() < keyed_bytes_min(posts)) return {};
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (!is_mapped_by(destination, content)) {
-    if (way == TransferWay::cma) return rma::Reach::of(*pe_).may_attach_to_this(destination);
-    return way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination);
+    if (way == TransferWay::cma) return {rma::Reach::of(*pe_).may_attach_to_this(destination), false};
+    return {way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination),
+            false};
   }
-  return way != TransferWay::fastest || mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key) == by_key;
+  if (way != TransferWay::fastest) return {true, false};
+  const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
+  return {pick.way == by_key, pick.timed};
 }
 
-void Transfers::learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns) {
-  if (content.size() >= keyed_bytes_min && is_mapped_by(destination, content)) {
-    mapped_sends_.learn(with_message, content.size(), ns);
-  }
+void Transfers::learn_sent(std::span<const std::byte> content, std::int64_t ns) {
+  mapped_sends_.learn(with_message, content.size(), ns);
 }
 
 std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const { return checks_ ? checksum(content) : 0; }
@@ -285,34 +276,40 @@ const std::byte* Transfers::mapped(const rma::BufferKey& key) {
   return rma::Reach::of(*pe_).mapped(key);
 }
 
-/// Now, or not at all: where it cannot be, or (with `may_pull`) where pieces have been faster.
-bool Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull) {
+/// Now, or not at all: where it cannot be, or (with `may_pull`) where pieces have been faster. `timed`: then they are.
+Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull) {
   rma::Reach& reach = rma::Reach::of(*pe_);
   reach.check(key);
-  if (key.bytes == 0) return true;
-  const std::int64_t begin = now();
-  std::size_t way;
-  if (const std::byte* const from = reach.mapped(key)) {
-    way = key.bytes < keyed_bytes_min ? std::size_t(by_loads) : gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
-    if (way == by_loads)
-      copy_bytes(to, from, key.bytes);
-    else
-      copy_past_caches(to, from, key.bytes);
+  if (key.bytes == 0) return {.done = true};
+  rma::FastestWay<4>::Pick pick{by_attach, true};
+  const std::byte* const from = reach.mapped(key);
+  if (from != nullptr) {
+    pick = {by_loads, false};
+    if (key.bytes >= learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
   } else {
-    if (!reach.may_attach(key)) return false;
-    const bool chosen = !may_pull || pe_->engine().transfer_settings().way == TransferWay::cma;
-    way = chosen ? std::size_t(by_attach) : gets_.pick(key.bytes, 1u << by_attach | 1u << by_pieces);
-    if (way == by_pieces || !reach.copy_from(key, 0, to, key.bytes)) return false;
+    const bool attaches = reach.may_attach(key);
+    if (may_pull && pe_->engine().transfer_settings().way != TransferWay::cma)
+      pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
+    if (!attaches || pick.way == by_pieces) return {.timed = pick.timed};
   }
-  gets_.learn(way, key.bytes, now() - begin);
-  return true;
+  const bool timed = pick.timed || key.is_timed();
+  const std::int64_t begin = timed ? now() : 0;
+  if (from == nullptr) {
+    if (!reach.copy_from(key, 0, to, key.bytes)) return {.timed = true};
+  } else if (pick.way == by_loads) {
+    copy_bytes(to, from, key.bytes);
+  } else {
+    copy_past_caches(to, from, key.bytes);
+  }
+  if (!timed) return {.done = true};
+  const std::int64_t ns = std::max<std::int64_t>(now() - begin, 1);
+  gets_.learn(pick.way, key.bytes, ns);
+  return {.done = true, .timed = true, .ns = ns};
 }
 
-bool Transfers::fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull) {
-  const std::int64_t begin = now();
-  if (!copy_in(key, to, may_pull)) return false;
-  tell_taken(key, now() - begin);
-  return true;
+std::optional<std::int64_t> Transfers::fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull) {
+  const Copied copied = copy_in(key, to, may_pull);
+  return copied.done ? std::optional(copied.ns) : std::nullopt;
 }
 
 void Transfers::tell_taken(const rma::BufferKey& key, std::int64_t ns) { tell_used(key, Given::sent, ns); }
@@ -325,11 +322,10 @@ void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, 
 
 void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, WhenDone done) {
   if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
-  const std::int64_t begin = now();
-  if (copy_in(from, to.data(), true)) {
-    const std::int64_t ns = now() - begin;
+  const Copied copied = copy_in(from, to.data(), true);
+  if (copied.done) {
     done();  // first: who waits for it may have an answer to send
-    return tell_used(from, Given::to_get, ns);
+    return tell_used(from, Given::to_get, copied.ns);
   }
   const std::byte* const head = rma::Reach::of(*pe_).head(from);
   const std::uint64_t number =
@@ -339,7 +335,8 @@ void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, WhenDon
             .owner = {},
             .begin = [to] { return to.data(); },
             .finished = std::move(done),
-            .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes});
+            .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes,
+            .timed = copied.timed});
   if (head == nullptr) return;
   copy_bytes(to.data(), head, rma::BufferKey::head_bytes);  // while the owner sends the rest
   Pull& pull = *pulls_.find(number);
@@ -403,7 +400,7 @@ void Transfers::want_more() {
     if (!std::exchange(pull.begun, true)) {
       if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
       pull.to = pull.begin();
-      pull.begin_ns = now();
+      if (pull.timed) pull.begin_ns = now();
       pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
     }
     const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
@@ -426,8 +423,11 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   }
   if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
-    if (!std::exchange(given.was_written, true)) given.writes = long_writes_ = writes_.pick(memory.size(), 0b11);
-    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.writes]);
+    if (given.learns == nullptr) {
+      given.learns = &writes_;
+      given.way = long_writes_ = writes_.pick(memory.size(), 0b11).way;
+    }
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.way]);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
@@ -491,8 +491,8 @@ void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, Pipelin
 
 void Transfers::end_pull(std::uint64_t number) {
   Pull ended = pulls_.take(number);
-  const std::int64_t ns = now() - ended.begin_ns;
-  if (rma::Reach::of(*pe_).may_attach(ended.key)) gets_.learn(by_pieces, ended.key.bytes, ns);
+  const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
+  if (ns != not_timed) gets_.learn(by_pieces, ended.key.bytes, ns);
   tell(std::move(ended.finished));  // first, as in get()
   const bool refused = ended.for_message && !rma::Reach::of(*pe_).may_attach(ended.key);
   tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
 #include <headway/aggregate/remote_source.hpp>
@@ -18,6 +17,7 @@
 #include <headway/rma/reach.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -63,30 +63,13 @@ class Transfers : public am::Extension {
 
   // --- of this PE's own memory
 
-  /// Whether a Source of so many bytes is copied into what it is known by: not (but for few) where misuse is to be found, or
-  /// HEADWAY_TRANSFER names a way that has keys.
+  /// Whether a Source of so many bytes is copied into what it is known by: few always are; more where a key would have to
+  /// travel between hosts and its content after that, unless misuse is to be found, or HEADWAY_TRANSFER names a way that has keys.
   static bool takes_over(Pe& pe, std::size_t bytes) {
-    if (bytes <= always_taken_bytes_max) return true;
+    if (bytes <= SourceContent::inside_bytes_max) return true;
     return bytes <= taken_bytes_max && of(pe).takes_over_;
   }
-  static constexpr std::size_t always_taken_bytes_max = SourceContent::inside_bytes_max,
-                               taken_bytes_max = std::size_t(2) << 10;
-
-  /// A short Source whose content is where it was until the next progress, which copies it if the Source is still there, and
-  /// calls `done`.
-  struct Late {
-    SourceContent* source;
-    Late** known_as;  // by the Source; nullptr there when this has ended
-    std::function<void()> done;
-  };
-  /// `known_as` is set to what names it, until it has ended or was left.
-  void copy_late(SourceContent& source, Late*& known_as, std::function<void()> done);
-  static void leave(Late*& late) {
-    if (late == nullptr) return;
-    late->source = nullptr;
-    late->known_as = nullptr;
-    late = nullptr;
-  }
+  static constexpr std::size_t taken_bytes_max = std::size_t(2) << 10;
 
   /// `done` is told when others have been done with it `times` times.
   rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done);
@@ -95,15 +78,18 @@ class Transfers : public am::Extension {
 
   // --- content of messages
 
-  /// Shorter content travels with its message: a key and an answer cost more than the copy.
-  static constexpr std::size_t keyed_bytes_min = std::size_t(4) << 10;
+  /// Shorter content travels with its message: a key and an answer cost more than the copy, or two where the receiver `posts`.
+  static constexpr std::size_t keyed_bytes_min(bool posts) { return std::size_t(posts ? 1 : 2) << 10; }
+  struct SendWay {
+    bool by_key;
+    bool timed;  // what is given to others says so, and learn_sent() wants to know
+  };
   /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
-  bool goes_by_key(std::size_t destination, std::span<const std::byte> content, bool posts);
+  SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts);
   /// How long it took both PEs to copy content that went with its message, though it need not have.
-  void learn_sent(std::size_t destination, std::span<const std::byte> content, std::int64_t ns);
+  void learn_sent(std::span<const std::byte> content, std::int64_t ns);
   /// give() of content that goes by key.
-  rma::BufferKey give_content(std::size_t destination, std::span<const std::byte> content, std::uint64_t checksum,
-                              WhenDone done);
+  rma::BufferKey give_content(SendWay way, std::span<const std::byte> content, std::uint64_t checksum, WhenDone done);
   /// Of content that is about to be sent, for require_unchanged(); 0 where nobody checks.
   std::uint64_t checksum_of(std::span<const std::byte> content) const;
   /// UsageError if the content that has come is not that of this checksum.
@@ -114,13 +100,15 @@ class Transfers : public am::Extension {
   virtual const std::byte* mapped(const rma::BufferKey& key);
   /// FormatError for a key that is none.
   virtual void check(const rma::BufferKey& key);
-  /// Copies it there and tells its owner. False where that cannot be now, or (with `may_pull`) where pieces have been faster.
-  virtual bool fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull);
+  /// Copies it there, after which its owner is to be told of the nanoseconds that this returns. Nothing where it cannot be
+  /// now, or (with `may_pull`) where pieces have been faster.
+  virtual std::optional<std::int64_t> fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull);
   /// The same in pieces, to where begin() says when the first is asked for; then calls finished(). UsageError if `owner`,
   /// who wants it, is gone before.
   virtual void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
                            std::function<void()> finished);
-  /// Tells its owner that nobody reads it any more. `ns`: that it took to copy it.
+  static constexpr std::int64_t not_timed = 0, read_in_place = 1;
+  /// Tells its owner that nobody reads it any more. `ns`: that it took to copy it, or one of those.
   virtual void tell_taken(const rma::BufferKey& key, std::int64_t ns);
 
   // --- between memory
@@ -137,13 +125,12 @@ class Transfers : public am::Extension {
     std::uint64_t left;
     std::uint64_t checksum;
     WhenDone done;
-    rma::FastestWay<2>* sends;  // that learn from it, or nullptr
+    rma::FastestWay<2>* learns = nullptr;  // how long others have taken in this way, and this PE before them
+    std::size_t way = 0;
+    std::int64_t own_ns = 0;
+    const std::byte* stage = nullptr;  // where a copy of it, or of its begin, lies for those who have that mapped
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
-    const std::byte* stage = nullptr;  // where a copy of it, or of its begin, lies for those who have that mapped
-    std::size_t writes = 0;  // how this PE writes what others then copy
-    bool was_written = false;
-    std::int64_t stage_ns = 0;
   };
   struct Pull {
     rma::BufferKey key;
@@ -155,7 +142,7 @@ class Transfers : public am::Extension {
     std::uint64_t wanted = 0, received = 0;
     std::byte* to = nullptr;
     std::int64_t begin_ns = 0;
-    bool begun = false, by_network = false;
+    bool timed = true, begun = false, by_network = false;
   };
   struct Push {
     rma::BufferKey key;
@@ -215,16 +202,18 @@ class Transfers : public am::Extension {
   void end_waiting(am::ScopeId scope);
   [[noreturn]] void refuse_late_content(const Pull& pull);
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
-  bool copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
-  rma::BufferKey add(Exposure exposure);
-  Exposure take(std::uint64_t number);
+  struct Copied {
+    bool done = false, timed = false;
+    std::int64_t ns = not_timed;
+  };
+  Copied copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
+  rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
+  void end(std::uint64_t number, Exposure& exposure);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   bool checks_, takes_over_;
-  std::deque<Late> lates_;
-  std::vector<Late*> free_lates_;
   Stages stages_;
   std::unique_ptr<Pipeline> pipeline_;
   NumberedTable<Exposure> exposures_;

@@ -20,12 +20,7 @@ class WhenDone {
   WhenDone(Promise<> promise) : promise_(std::move(promise)) {}
   template <class Done>
     requires(std::invocable<Done&> && !std::is_same_v<Done, WhenDone>)
-  WhenDone(Done done) {
-    if constexpr (std::is_copy_constructible_v<Done>)
-      call_ = std::move(done);
-    else
-      call_ = [done = std::make_shared<Done>(std::move(done))] { (*done)(); };
-  }
+  WhenDone(Done done) : call_(copyable(std::move(done))) {}
 
   /// Once. A callable is called at once.
   void operator()() {
@@ -36,6 +31,14 @@ class WhenDone {
   }
 
  private:
+  template <class Done>
+  static auto copyable(Done done) {
+    if constexpr (std::is_copy_constructible_v<Done>)
+      return done;
+    else
+      return [done = std::make_shared<Done>(std::move(done))] { (*done)(); };
+  }
+
   std::optional<Promise<>> promise_;
   std::function<void()> call_;
 };

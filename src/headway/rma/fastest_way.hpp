@@ -16,8 +16,12 @@ namespace headway::rma {
 template <std::size_t ways>
 class FastestWay {
  public:
+  struct Pick {
+    std::size_t way;
+    bool timed;  // whether learn() wants to know how long it took: a look at the clock takes as long as to copy 1 KiB
+  };
   /// One of those whose bit is set in `possible`, which is not 0.
-  std::size_t pick(std::uint64_t bytes, unsigned possible) {
+  Pick pick(std::uint64_t bytes, unsigned possible) {
     Size& size = sizes_[std::size_t(std::bit_width(bytes))];
     std::size_t best = ways, first = ways;
     for (std::size_t way = 0; way < ways; ++way) {
@@ -26,19 +30,20 @@ class FastestWay {
       // Counted as they begin: of many that are under way at a time no more than these try something.
       if (size.tried[way] < tries(bytes)) {
         ++size.tried[way];
-        return way;
+        return {way, true};
       }
       if (size.learned[way] != 0 && (best == ways || size.ns[way] < size.ns[best])) best = way;
     }
     if (best == ways) best = first;
     // Soon after the beginning too: the first few of a way may have paid for what later ones find ready.
     ++size.picks;
-    if (size.picks % picks_per_look != 0 && !(size.picks >= 4 && std::has_single_bit(size.picks))) return best;
+    if (size.picks % picks_per_look != 0 && !(size.picks >= 4 && std::has_single_bit(size.picks)))
+      return {best, bytes >= always_timed_bytes || size.picks % picks_per_time == 0};
     for (std::size_t i = 0; i < ways; ++i) {
       size.looked_at = (size.looked_at + 1) % ways;
-      if (size.looked_at != best && (possible >> size.looked_at & 1) != 0) return size.looked_at;
+      if (size.looked_at != best && (possible >> size.looked_at & 1) != 0) return {size.looked_at, true};
     }
-    return best;
+    return {best, true};
   }
 
   /// A transfer of so many bytes took so long.
@@ -55,7 +60,8 @@ class FastestWay {
     constexpr std::uint64_t moved = std::uint64_t(4) << 20;
     return std::uint8_t(std::clamp<std::uint64_t>(moved / std::max<std::uint64_t>(bytes, 1), 3, 64));
   }
-  static constexpr std::uint32_t picks_per_look = 64;
+  static constexpr std::uint32_t picks_per_look = 64, picks_per_time = 8;
+  static constexpr std::uint64_t always_timed_bytes = std::uint64_t(256) << 10;
 
   struct Size {
     std::array<double, ways> ns{};  // a byte

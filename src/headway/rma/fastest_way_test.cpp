@@ -15,10 +15,10 @@ std::array<int, ways> pick(FastestWay<ways>& fastest, std::uint64_t bytes, unsig
                            const std::array<std::int64_t, ways>& ns, int transfers) {
   std::array<int, ways> picked{};
   for (int i = 0; i < transfers; ++i) {
-    const std::size_t way = fastest.pick(bytes, possible);
+    const auto [way, timed] = fastest.pick(bytes, possible);
     EXPECT_LT(way, ways);
     ++picked[way];
-    fastest.learn(way, bytes, ns[way]);
+    if (timed) fastest.learn(way, bytes, ns[way]);
   }
   return picked;
 }
@@ -38,6 +38,29 @@ TEST(FastestWay, tries_short_ones_until_they_have_moved_4_MiB_but_not_for_ever) 
   EXPECT_EQ((pick<2>(fastest, 128 << 10, 0b11, {100, 200}, 64)), (std::array{32, 32}));
   EXPECT_EQ((pick<2>(fastest, 8, 0b11, {100, 200}, 128)), (std::array{64, 64}));
   EXPECT_EQ((pick<2>(fastest, 0, 0b11, {100, 200}, 128)), (std::array{64, 64}));
+}
+
+TEST(FastestWay, asks_for_the_time_of_each_large_one_and_each_eighth_short_one) {
+  FastestWay<2> fastest;
+  const auto timed = [&fastest](std::uint64_t bytes, int picks) {
+    int count = 0;
+    for (int i = 0; i < picks; ++i) {
+      const auto pick = fastest.pick(bytes, 0b11);
+      count += pick.timed;
+      if (pick.timed) fastest.learn(pick.way, bytes, 100);
+    }
+    return count;
+  };
+  EXPECT_EQ(timed(large, 100), 100);
+  EXPECT_EQ(timed(8192, 128), 128) << "all that are tried";
+  timed(8192, 64);
+  EXPECT_EQ(timed(8192, 64), 8);
+}
+
+TEST(FastestWay, short_ones_change_their_mind_too) {
+  FastestWay<2> fastest;
+  pick<2>(fastest, 8192, 0b11, {100, 200}, 300);
+  EXPECT_GT((pick<2>(fastest, 8192, 0b11, {400, 200}, 1000)[1]), 700);
 }
 
 TEST(FastestWay, never_picks_what_is_not_possible) {
@@ -76,7 +99,7 @@ TEST(FastestWay, sizes_learn_by_themselves) {
 TEST(FastestWay, of_many_that_begin_at_once_each_is_tried_three_times_only) {
   FastestWay<2> fastest;
   std::array<int, 2> picked{};
-  for (int i = 0; i < 40; ++i) ++picked[fastest.pick(large, 0b11)];
+  for (int i = 0; i < 40; ++i) ++picked[fastest.pick(large, 0b11).way];
   EXPECT_GE(picked[0], 30);
   EXPECT_LE(picked[1], 3 + 5);
 }

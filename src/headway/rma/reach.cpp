@@ -36,7 +36,12 @@ ssize_t attach_copy(std::uint32_t process, std::uint64_t there, std::byte* here,
 Reach& Reach::of(Pe& pe) { return static_cast<Reach&>(pe.engine().extension(extension)); }
 
 Reach::Reach(Pe& pe)
-    : pe_(&pe), pes_per_process_(pe.engine().endpoint().pes_per_process()), host_pes_(pe.size()), attach_(pe.size()), refused_by_(pe.size()) {
+    : pe_(&pe),
+      pes_per_process_(pe.engine().endpoint().pes_per_process()),
+      process_first_(pe.id() / pes_per_process_ * pes_per_process_),
+      host_pes_(pe.size()),
+      attach_(pe.size()),
+      refused_by_(pe.size()) {
   const std::span<const std::size_t> firsts = pe.engine().endpoint().host_firsts();
   if (firsts.empty()) return;
   const auto next = std::ranges::upper_bound(firsts, std::size_t(pe.id()));
@@ -44,7 +49,7 @@ Reach::Reach(Pe& pe)
   host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
 }
 
-BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy) {
+BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy, bool timed) {
   if (token_ == 0) {
     // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -55,6 +60,7 @@ BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t num
   const bool head_only = copy != nullptr && bytes > BufferKey::head_bytes;
   std::uint64_t offset = offset_in_pool(copy != nullptr ? copy : data, head_only ? BufferKey::head_bytes : bytes);
   if (head_only) offset |= BufferKey::head_only;
+  if (timed) offset |= BufferKey::timed;
   BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset, number, token_,
                 reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
   key.check = key.expected_check();
@@ -77,13 +83,13 @@ std::byte* Reach::mapped(const BufferKey& key) {
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (way != TransferWay::fastest && way != TransferWay::mapped) return nullptr;
   if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
-  if (key.offset == BufferKey::no_offset || key.has_head()) return nullptr;
-  return in_pool(key.pe, key.offset, key.bytes);
+  if (key.pool_offset() == BufferKey::no_offset || key.has_head()) return nullptr;
+  return in_pool(key.pe, key.pool_offset(), key.bytes);
 }
 
 const std::byte* Reach::head(const BufferKey& key) {
   if (!key.has_head()) return nullptr;
-  return in_pool(key.pe, key.offset & ~BufferKey::head_only, BufferKey::head_bytes);
+  return in_pool(key.pe, key.pool_offset(), BufferKey::head_bytes);
 }
 
 std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes) {

@@ -20,8 +20,9 @@ class Reach final : public am::Extension {
   static Reach& of(Pe& pe);
 
   /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies, or the first
-  /// BufferKey::head_bytes of it, for those who have that mapped, and not the memory.
-  BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy = nullptr);
+  /// BufferKey::head_bytes of it, for those who have that mapped, and not the memory. `timed`: BufferKey::is_timed().
+  BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy = nullptr,
+                bool timed = false);
 
   /// FormatError unless a PE of this run has made this key.
   void check(const BufferKey& key) const;
@@ -57,7 +58,7 @@ class Reach final : public am::Extension {
  private:
   enum class Attach : std::uint8_t { untried, works, refused };
 
-  bool in_this_process(std::size_t pe) const { return pe / pes_per_process_ == pe_->id() / pes_per_process_; }
+  bool in_this_process(std::size_t pe) const { return pe - process_first_ < pes_per_process_; }
   bool on_this_host(std::size_t pe) const { return pe - host_first_ < host_pes_; }
   bool attach(const BufferKey& key);
   template <bool reads>
@@ -65,7 +66,7 @@ class Reach final : public am::Extension {
   std::uint64_t offset_in_pool(const std::byte* data, std::size_t bytes) const;
 
   Pe* pe_;
-  std::size_t pes_per_process_, host_first_ = 0, host_pes_;
+  std::size_t pes_per_process_, process_first_, host_first_ = 0, host_pes_;
   std::uint64_t token_ = 0;  // 0: no key has been made
   std::uint32_t process_ = 0;
   std::vector<Attach> attach_;     // by PE
