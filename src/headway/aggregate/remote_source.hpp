@@ -20,7 +20,7 @@ namespace aggregate {
 /// A PE and bytes, which are all that a Source holds, or its key. They are its own, or lie in a message.
 class SourceContent {
  public:
-  static constexpr std::size_t inside_bytes_max = 256;
+  static constexpr std::size_t inside_bytes_max = 192;  // what goes by value with a little beside it
 
   struct Header {
     std::uint32_t pe;

@@ -25,7 +25,7 @@ using testing::words_of;
 
 using Words = std::span<const std::uint64_t>;
 
-constexpr std::size_t sizes[] = {0, 1, 17, 511, 512, 513, 5000, 40000};
+constexpr std::size_t sizes[] = {0, 1, 17, 127, 128, 129, 255, 256, 257, 511, 512, 513, 5000, 40000};
 
 TEST(SendBuffer, arrives_as_it_was_and_is_given_back_once) {
   by_every_way([](Pe& pe) {

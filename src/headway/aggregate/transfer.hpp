@@ -126,9 +126,9 @@ bool get_short(const RemoteSource<T>& from, std::span<T> to) {
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 2 KiB, up to 96 bytes with
-/// HEADWAY_CHECK=on) travels as what it is known by: it is copied, and `done` comes, at the next progress, and how often it is
-/// got nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, where the PEs are
+/// on several hosts up to 2 KiB) travels as what it is known by: it is copied, `done` comes at the next progress, and how often
+/// it is got nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());

@@ -161,36 +161,39 @@ TEST(Transfer, who_learns_may_be_what_cannot_be_copied) {
   });
 }
 
-/// Content that does not fit into what it is known by is copied at the next progress, before its owner learns.
+/// Inside, and, where pieces would have to be asked for, in memory of its own.
 TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
-  expect_run({2, 1}, [](Pe& pe) {
-    using Words = std::vector<std::uint64_t>;
-    constexpr std::size_t size = 100;
-    const Words expected = words_of(pe.id(), size);
-    Words of_stays = expected, of_moved = expected, of_assigned = expected, of_gone = expected;
-    int done = 0;
-    const auto count = [&done] { ++done; };
-    const Source<std::uint64_t> stays(pe, of_stays, count);
-    Source<std::uint64_t> before(pe, of_moved, count), assigned(pe, of_assigned, count);
-    const Source<std::uint64_t> moved(std::move(before));
-    const RemoteSource<std::uint64_t> copied = moved.remote();
-    assigned = Source<std::uint64_t>(pe, of_assigned, count);
-    std::optional<Source<std::uint64_t>> gone(std::in_place, pe, of_gone, count);
-    const RemoteSource<std::uint64_t> of_one_that_is_gone = gone->remote();
-    gone.reset();
-    EXPECT_EQ(done, 0);
-    pe.quiesce();
-    EXPECT_EQ(done, 5);
-    for (Words* const words : {&of_stays, &of_moved, &of_assigned, &of_gone}) std::ranges::fill(*words, 0);
-    for (const RemoteSource<std::uint64_t>& remote :
-         {stays.remote(), moved.remote(), copied, assigned.remote(), of_one_that_is_gone}) {
-      EXPECT_TRUE(remote.is_short());
-      Words to(size);
-      get(pe, remote, to).get();
-      EXPECT_EQ(to, expected);
-    }
-    pe.quiesce();
-  });
+  const auto expect_of = [](std::size_t size, const testing::Settings& settings) {
+    expect_run({2, 1}, [size](Pe& pe) {
+      using Words = std::vector<std::uint64_t>;
+      const Words expected = words_of(pe.id(), size);
+      Words of_stays = expected, of_moved = expected, of_assigned = expected, of_gone = expected;
+      int done = 0;
+      const auto count = [&done] { ++done; };
+      const Source<std::uint64_t> stays(pe, of_stays, count);
+      Source<std::uint64_t> before(pe, of_moved, count), assigned(pe, of_assigned, count);
+      const Source<std::uint64_t> moved(std::move(before));
+      const RemoteSource<std::uint64_t> copied = moved.remote();
+      assigned = Source<std::uint64_t>(pe, of_assigned, count);
+      std::optional<Source<std::uint64_t>> gone(std::in_place, pe, of_gone, count);
+      const RemoteSource<std::uint64_t> of_one_that_is_gone = gone->remote();
+      gone.reset();
+      EXPECT_EQ(done, 0);
+      pe.quiesce();
+      EXPECT_EQ(done, 5);
+      for (Words* const words : {&of_stays, &of_moved, &of_assigned, &of_gone}) std::ranges::fill(*words, 0);
+      for (const RemoteSource<std::uint64_t>& remote :
+           {stays.remote(), moved.remote(), copied, assigned.remote(), of_one_that_is_gone}) {
+        EXPECT_TRUE(remote.is_short());
+        Words to(size);
+        get(pe, remote, to).get();
+        EXPECT_EQ(to, expected);
+      }
+      pe.quiesce();
+    }, settings);
+  };
+  expect_of(aggregate::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
+  expect_of(aggregate::Transfers::taken_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
 }
 
 /// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.
@@ -205,7 +208,7 @@ TEST(Transfer, of_what_was_kept_and_passed_on) {
     });
     const std::size_t next = (pe.id() + 1) % pe.size();
     std::vector<std::vector<std::uint64_t>> words;
-    for (const std::size_t size : {0u, 1u, 12u, 13u, 125u, 256u, 257u, 3000u}) words.push_back(words_of(pe.id() + size, size));
+    for (const std::size_t size : {0u, 1u, 24u, 25u, 125u, 256u, 257u, 3000u}) words.push_back(words_of(pe.id() + size, size));
     std::vector<Source<std::uint64_t>> sources;
     for (const auto& of_source : words) sources.emplace_back(pe, of_source, [] {});
     for (const auto& source : sources) blocks.send(next, source.remote());

@@ -74,6 +74,28 @@ TEST(Reach, what_lies_in_a_pool_or_in_the_process_is_mapped) {
   }
 }
 
+TEST(Reach, that_a_key_asks_for_the_time_changes_nothing_else) {
+  expect_run({2, 1}, [](Pe& pe) {
+    Reach& reach = Reach::of(pe);
+    Pool& pool = Pool::of(pe);
+    const std::uint64_t at = pool.allocate(BufferKey::head_bytes);
+    const std::byte* const copy = pool.memory().data() + at;
+    const std::vector<std::byte> heap(2 * BufferKey::head_bytes);
+    for (const std::size_t bytes : {std::size_t(100), heap.size()}) {
+      const BufferKey plain = reach.key(heap.data(), bytes, 5, copy), timed = reach.key(heap.data(), bytes, 5, copy, true);
+      EXPECT_FALSE(plain.is_timed());
+      EXPECT_TRUE(timed.is_timed());
+      reach.check(timed);
+      EXPECT_EQ(timed.has_head(), bytes == heap.size());
+      EXPECT_EQ(timed.pool_offset(), plain.pool_offset());
+      EXPECT_EQ(reach.head(timed), reach.head(plain));
+      EXPECT_EQ(reach.mapped(timed), reach.mapped(plain));
+    }
+    EXPECT_EQ(reach.key(heap.data(), 100, 5, nullptr, true).pool_offset(), BufferKey::no_offset);
+    pool.free(at);
+  });
+}
+
 TEST(Reach, is_what_its_settings_say) {
   with_keys({2, 1}, {{"HEADWAY_TRANSFER", "frames"}}, [](Pe& pe, Reach& reach, auto& heap, auto& pooled, auto& mine) {
     const std::size_t other = 1 - pe.id();

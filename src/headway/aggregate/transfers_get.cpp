@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headway/aggregate/pipeline.hpp>
+#include <headway/aggregate/transfer.hpp>
+#include <headway/aggregate/transfer_notes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <headway/base/machine.hpp>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace headway::aggregate {
+namespace {
+
+/// Whether who uses content of so many bytes after it has come may find any of it in a core's caches.
+bool stays_in_caches(std::uint64_t bytes) {
+  static const std::size_t share = cache_sizes().share;
+  return share == 0 || bytes <= share;
+}
+
+}  // namespace
+
+void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, WhenDone done) {
+  if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
+  const Copied copied = copy_in(from, to.data(), true);
+  if (copied.done) {
+    done();  // first: who waits for it may have an answer to send
+    return tell_used(from, Given::to_get, copied.ns);
+  }
+  const std::byte* const head = rma::Reach::of(*pe_).head(from);
+  const std::uint64_t number =
+      pull({.key = from,
+            .scope = pe_->engine().scope(),
+            .for_message = false,
+            .owner = {},
+            .begin = [to] { return to.data(); },
+            .finished = std::move(done),
+            .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes,
+            .timed = copied.timed});
+  if (head == nullptr) return;
+  copy_bytes(to.data(), head, rma::BufferKey::head_bytes);  // while the owner sends the rest
+  Pull& pull = *pulls_.find(number);
+  pull.received += rma::BufferKey::head_bytes;
+  if (pull.received == from.bytes) end_pull(number);
+}
+
+void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
+                            std::function<void()> finished) {
+  pull({.key = key,
+        .scope = pe_->engine().scope(),
+        .for_message = true,
+        .owner = std::move(owner),
+        .begin = std::move(begin),
+        .finished = std::move(finished)});
+}
+
+void Transfers::begin_waiting(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
+void Transfers::end_waiting(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
+
+/// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for it.
+bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)()) {
+  am::Engine& engine = pe_->engine();
+  if (scope == engine.scope()) return true;
+  if (!std::exchange(comes_later, true)) {
+    begin_waiting(scope);
+    engine.run_later(scope, [this, scope, &comes_later, more] {
+      end_waiting(scope);
+      comes_later = false;
+      (this->*more)();
+    });
+  }
+  return false;
+}
+
+void Transfers::refuse_late_content(const Pull& pull) {
+  pe_->engine().fail(am::FailureKind::failed,
+                     fmt::format("{} bytes of PE {} are for an aggregator that was destroyed: quiesce() first", pull.key.bytes,
+                                 pull.key.pe));
+}
+
+std::uint64_t Transfers::pull(Pull pull) {
+  begin_waiting(pull.scope);
+  const std::size_t owner = pull.key.pe;
+  const std::uint64_t number = pulls_.add(std::move(pull));
+  pulls_to_ask_.add(number, owner);
+  want_more();
+  return number;
+}
+
+/// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
+void Transfers::want_more() {
+  const auto next_bytes = [this](std::uint64_t number) {
+    const Pull& pull = *pulls_.find(number);
+    return std::min<std::uint64_t>(ask_bytes, pull.key.bytes - pull.wanted);
+  };
+  while (const std::optional<std::uint64_t> first = pulls_to_ask_.first(next_bytes)) {
+    const std::uint64_t number = *first, n = next_bytes(number);
+    Pull& pull = *pulls_.find(number);
+    if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
+    if (!std::exchange(pull.begun, true)) {
+      if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
+      pull.to = pull.begin();
+      if (pull.timed) pull.begin_ns = now();
+      pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
+    }
+    const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
+    const bool last = pull.wanted == pull.key.bytes;
+    const am::ScopeId scope = pull.scope;
+    pulls_to_ask_.begin(n, last);
+    if (pull.by_network)
+      send_note(pull.key.pe, {Word::open, pull.key.number, 0, pull.key.bytes, number});
+    else
+      send_piece(pull.key.pe, {Word::want, pull.key.number, from, n, number});
+    if (last) end_waiting(scope);
+  }
+}
+
+void Transfers::send_pieces(PeId source, const Note& note) {
+  Exposure& given = exposure(source, note, Given::to_get);
+  const std::span<const std::byte> memory = given.memory;
+  if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
+    throw FormatError("a get wants what lies beyond its Source");
+  }
+  if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
+    send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
+    if (given.learns == nullptr) {
+      given.learns = &writes_;
+      given.way = long_writes_ = writes_.pick(memory.size(), 0b11).way;
+    }
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.way]);
+  }
+  for (std::uint64_t done = 0; done < note.bytes;) {
+    const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
+    send_piece(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
+    done += n;
+  }
+}
+
+/// Where so many bytes of a pull, that come from there, belong.
+std::byte* Transfers::wanted(PeId source, const Note& note, std::uint64_t bytes) {
+  Pull* const pull = pulls_.find(note.number);
+  if (pull == nullptr || pull->by_network || pull->key.pe != source || note.offset > pull->wanted ||
+      bytes > pull->wanted - note.offset || bytes > pull->wanted - pull->received) {
+    throw FormatError("a piece comes that nobody wants");
+  }
+  if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
+  return pull->to + note.offset;
+}
+
+void Transfers::received(std::uint64_t number, std::uint64_t bytes) {
+  Pull& pull = *pulls_.find(number);
+  pull.received += bytes;
+  pulls_to_ask_.end(pull.key.pe, bytes);
+  if (pull.received == pull.key.bytes) end_pull(number);
+  want_more();
+}
+
+void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
+  copy_bytes(wanted(source, note, content.size()), content.data(), content.size());
+  received(note.number, content.size());
+}
+
+void Transfers::begin_reading(PeId source, const Note& note) {
+  std::byte* const to = wanted(source, note, note.bytes);
+  const std::span<std::byte> pool = pe_->engine().endpoint().pool(source);
+  constexpr std::size_t before = sizeof(PipelinedContent);
+  if (note.asker % alignof(PipelinedContent) != 0 || pool.size() < before || note.asker > pool.size() - before ||
+      note.bytes > pool.size() - before - note.asker) {
+    throw FormatError("content is said to come where it cannot be");
+  }
+  auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + note.asker);
+  const LargeCopy copy = stays_in_caches(pulls_.find(note.number)->key.bytes) ? copy_bytes : copy_past_caches;
+  go_on_reading(note.number, note.bytes, PipelinedRead(content, note.bytes, to, copy));
+}
+
+/// Its owner is writing: who has a core of its own waits a little for each step, in this handler; others leave theirs to the
+/// owner, which may have been interrupted by the very note that it writes. Then this is looked at again with each progress.
+void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
+  am::Engine& engine = pe_->engine();
+  constexpr unsigned looks_max = 1000;
+  const bool has_core = engine.idle() == am::Idle::spin;
+  if (read.read(has_core ? looks_max : 0)) return received(number, bytes);
+  if (!has_core) std::this_thread::yield();
+  const am::ScopeId scope = engine.scope();
+  begin_waiting(scope);
+  engine.run_later(scope, [this, scope, number, bytes, read] {
+    end_waiting(scope);
+    go_on_reading(number, bytes, read);
+  });
+}
+
+void Transfers::end_pull(std::uint64_t number) {
+  Pull ended = pulls_.take(number);
+  const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
+  if (ns != not_timed) gets_.learn(by_pieces, ended.key.bytes, ns);
+  tell(std::move(ended.finished));  // first, as in get()
+  const bool refused = ended.for_message && !rma::Reach::of(*pe_).may_attach(ended.key);
+  tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
+}
+
+/// At once in a handler, as most transfers end; else as one, at the next progress.
+void Transfers::tell(WhenDone done) {
+  am::Engine& engine = pe_->engine();
+  if (engine.in_handler()) return done();
+  const am::ScopeId scope = engine.scope();
+  begin_waiting(scope);
+  engine.run_later(scope, [this, scope, done = std::make_shared<WhenDone>(std::move(done))] {
+    end_waiting(scope);
+    (*done)();
+  });
+}
+
+void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
+  throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", bytes, pe, room));
+}
+
+}  // namespace headway::aggregate
