@@ -123,6 +123,24 @@ bool get_short(const RemoteSource<T>& from, std::span<T> to) {
   return true;
 }
 
+template <class T, class Done>
+void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
+  const auto tell = [&done] {
+    if constexpr (std::is_same_v<Done, Promise<>>)
+      done.set();
+    else
+      done();
+  };
+  if (get_short(from, to)) return tell();
+  Transfers& transfers = Transfers::of(pe);
+  const rma::BufferKey key = from.key();
+  const std::span<std::byte> bytes = std::as_writable_bytes(to);
+  const Transfers::Copied copied = transfers.get_now(key, bytes);
+  if (!copied.done) return transfers.get_later(key, bytes, copied, std::move(done));
+  tell();  // first: who waits for it may have an answer to send
+  transfers.tell_got(key, copied);
+}
+
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
@@ -166,19 +184,13 @@ template <class T>
 Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
   Promise<> done(pe);
   Future<> future = done.future();
-  if (aggregate::get_short(from, to))
-    done.set();
-  else
-    aggregate::Transfers::of(pe).get(from.key(), std::as_writable_bytes(to), std::move(done));
+  aggregate::get(pe, from, to, done);
   return future;
 }
 /// The same with a callable done(), called as what follows a Future.
 template <class T, class Done>
 void get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to, Done done) {
-  if (aggregate::get_short(from, to))
-    done();
-  else
-    aggregate::Transfers::of(pe).get(from.key(), std::as_writable_bytes(to), std::move(done));
+  aggregate::get(pe, from, to, done);
 }
 
 /// Copies `from` to the begin of a Destination; the future comes when `from` may be changed. UsageError where it does

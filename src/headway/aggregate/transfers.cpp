@@ -214,7 +214,7 @@ Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const 
     return {way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination),
             false};
   }
-  if (way != TransferWay::fastest) return {true, false};
+  if (posts || way != TransferWay::fastest) return {true, false};  // one copy, and not two
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
   return {pick.way == by_key, pick.timed};
 }

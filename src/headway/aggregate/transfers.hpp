@@ -113,13 +113,25 @@ class Transfers : public am::Extension {
 
   // --- between memory
 
-  void get(const rma::BufferKey& from, std::span<std::byte> to, WhenDone done);
+  struct Copied {
+    bool done = false;
+    bool timed = false;  // whether it was, or what follows is to be
+    std::int64_t ns = not_timed;
+  };
+  /// Copies it there, after which its owner is to be told by tell_got(), if that can be now, and pieces have not been faster;
+  /// else get_later() does. UsageError where it does not fit, FormatError for a key that is none.
+  Copied get_now(const rma::BufferKey& from, std::span<std::byte> to);
+  void tell_got(const rma::BufferKey& from, const Copied& copied) { tell_used(from, Given::to_get, copied.ns); }
+  void get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied, WhenDone done);
   void put(std::span<const std::byte> from, const rma::BufferKey& to, WhenDone done);
 
   std::int64_t now() const { return pe_->engine().now(); }
 
  private:
   struct Exposure {
+    Exposure(Given a, std::span<const std::byte> m, std::uint64_t times, std::uint64_t sum, WhenDone d)
+        : as(a), memory(m), left(times), checksum(sum), done(std::move(d)) {}
+
     Given as;
     std::span<const std::byte> memory;
     std::uint64_t left;
@@ -202,10 +214,6 @@ class Transfers : public am::Extension {
   void end_waiting(am::ScopeId scope);
   [[noreturn]] void refuse_late_content(const Pull& pull);
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
-  struct Copied {
-    bool done = false, timed = false;
-    std::int64_t ns = not_timed;
-  };
   Copied copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
   rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
   void end(std::uint64_t number, Exposure& exposure);

@@ -23,13 +23,12 @@ bool stays_in_caches(std::uint64_t bytes) {
 
 }  // namespace
 
-void Transfers::get(const rma::BufferKey& from, std::span<std::byte> to, WhenDone done) {
+Transfers::Copied Transfers::get_now(const rma::BufferKey& from, std::span<std::byte> to) {
   if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
-  const Copied copied = copy_in(from, to.data(), true);
-  if (copied.done) {
-    done();  // first: who waits for it may have an answer to send
-    return tell_used(from, Given::to_get, copied.ns);
-  }
+  return copy_in(from, to.data(), true);
+}
+
+void Transfers::get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied, WhenDone done) {
   const std::byte* const head = rma::Reach::of(*pe_).head(from);
   const std::uint64_t number =
       pull({.key = from,

@@ -37,7 +37,8 @@ class FastestWay {
     if (best == ways) best = first;
     // Soon after the beginning too: the first few of a way may have paid for what later ones find ready.
     ++size.picks;
-    if (size.picks % picks_per_look != 0 && !(size.picks >= 4 && std::has_single_bit(size.picks)))
+    const bool is_power = (size.picks & (size.picks - 1)) == 0;  // std::has_single_bit() calls a function
+    if (size.picks % picks_per_look != 0 && !(size.picks >= 4 && is_power))
       return {best, bytes >= always_timed_bytes || size.picks % picks_per_time == 0};
     for (std::size_t i = 0; i < ways; ++i) {
       size.looked_at = (size.looked_at + 1) % ways;
