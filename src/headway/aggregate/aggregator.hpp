@@ -12,6 +12,7 @@
 #include <headway/aggregate/receiver.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/aggregate/transfers.hpp>
+#include <headway/base/copy.hpp>
 #include <headway/base/error.hpp>
 #include <iterator>
 #include <memory>
@@ -320,7 +321,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     const auto pack_header = [&](std::byte* at) {
       const std::uint64_t checksum = transfers.checksum_of(content);
       const aggregate::KeyHeader header{transfers.give_content(way, content, checksum, when_done()), argument, checksum};
-      std::memcpy(at, &header, sizeof header);
+      copy_fixed<sizeof header>(at, reinterpret_cast<const std::byte*>(&header));  // in words, as it was set
     };
     if constexpr (may_be_small) {
       if (bytes <= by_value_bytes_max()) {

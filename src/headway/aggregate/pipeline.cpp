@@ -12,7 +12,7 @@ namespace headway::aggregate {
 namespace {
 
 /// Written before the reader learns of it.
-constexpr std::size_t step_bytes = 16_KiB;
+constexpr std::size_t step_bytes_max = 16_KiB, step_bytes_min = 4_KiB;
 
 }  // namespace
 
@@ -61,8 +61,12 @@ std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
 }
 
 void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy) {
+  std::size_t step = step_bytes_min;
   for (std::size_t done = 0; done < from.size();) {
-    const std::size_t n = std::min(step_bytes, from.size() - done);
+    // Who reads soon has something, and little left when all is written.
+    const std::size_t left = from.size() - done;
+    const std::size_t n = std::min({step, left, std::max(step_bytes_min, left / 2)});
+    step = std::min(2 * step, step_bytes_max);
     copy(content.bytes() + done, from.data() + done, n);
     done += n;
     content.written.store(done, std::memory_order_release);

@@ -22,9 +22,14 @@ class SourceContent {
  public:
   static constexpr std::size_t inside_bytes_max = 192;  // what goes by value with a little beside it
 
+  /// One word, for it is copied as one: two halves that have just been stored are not read as a whole before both have left
+  /// the store buffer.
   struct Header {
-    std::uint32_t pe;
-    std::uint32_t bytes;  // of what it holds, or is_key
+    std::uint64_t word;
+
+    static Header of(std::uint32_t pe, std::uint32_t bytes) { return {std::uint64_t(bytes) << 32 | pe}; }
+    std::uint32_t pe() const { return std::uint32_t(word); }
+    std::uint32_t bytes() const { return std::uint32_t(word >> 32); }  // of what it holds, or is_key
   };
   using MessageParts = PartList<Header, std::span<const std::byte>>;
   using Bytes = std::span<const std::byte>;
@@ -47,17 +52,17 @@ class SourceContent {
   ~SourceContent() = default;
 
   void hold(PeId pe, Bytes content) {
-    header_ = {std::uint32_t(pe.value), std::uint32_t(content.size())};
+    header_ = Header::of(std::uint32_t(pe.value), std::uint32_t(content.size()));
     keep(content);
   }
   void hold(const rma::BufferKey& key) {
-    header_ = {key.pe, is_key};
+    header_ = Header::of(key.pe, is_key);
     keep(std::as_bytes(std::span(&key, 1)));
   }
 
-  std::uint32_t pe() const { return header_.pe; }
-  bool is_short() const { return header_.bytes != is_key; }
-  Bytes content() const { return {at_, header_.bytes}; }
+  std::uint32_t pe() const { return header_.pe(); }
+  bool is_short() const { return header_.bytes() != is_key; }
+  Bytes content() const { return {at_, header_.bytes()}; }
   rma::BufferKey key() const {
     rma::BufferKey key;
     std::memcpy(&key, at_, sizeof key);
@@ -69,7 +74,7 @@ class SourceContent {
     return f(header_, held());
   }
   inline __attribute__((always_inline)) void view_message(const Header& header, Bytes held) {
-    if (held.size() != (header.bytes == is_key ? sizeof(rma::BufferKey) : header.bytes)) [[unlikely]]
+    if (held.size() != (header.bytes() == is_key ? sizeof(rma::BufferKey) : header.bytes())) [[unlikely]]
       refuse();
     header_ = header;
     at_ = held.data();
@@ -90,7 +95,7 @@ class SourceContent {
 
   [[noreturn]] static void refuse() { throw FormatError("a RemoteSource is shorter or longer than it says"); }
 
-  Bytes held() const { return {at_, is_short() ? header_.bytes : sizeof(rma::BufferKey)}; }
+  Bytes held() const { return {at_, is_short() ? header_.bytes() : sizeof(rma::BufferKey)}; }
   void keep(Bytes bytes) {
     std::byte* to = inside_;
     if (bytes.size() > sizeof inside_) {

@@ -6,13 +6,13 @@
 
 namespace headway::aggregate {
 
-const std::byte* Stages::put(std::span<const std::byte> content, LargeCopy copy) {
+std::span<const std::byte> Stages::put(std::span<const std::byte> content, LargeCopy copy) {
   if (!begun_) begin();
-  if (free_.empty()) return nullptr;
+  if (free_.empty()) return {};
   std::byte* const stage = memory_ + free_.front() * stage_bytes;
   free_.pop_front();
-  copy(stage, content.data(), std::min(content.size(), stage_bytes));
-  return stage;
+  copy(stage, content.data(), content.size());
+  return {stage, content.size()};
 }
 
 /// Without shared memory, which limits of the process may forbid, content stays where it is.

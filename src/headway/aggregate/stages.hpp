@@ -17,13 +17,13 @@ namespace headway::aggregate {
 /// At most 2 MiB, of which what is used is there; taken from the PE's Pool with the first use.
 class Stages {
  public:
-  static constexpr std::size_t stage_bytes = rma::BufferKey::head_bytes, count = 128;
+  static constexpr std::size_t stage_bytes = std::size_t(16) << 10, count = 128;
 
   explicit Stages(Pe& pe) : pe_(&pe) {}
 
-  /// Where a copy of `content`, or of its first `stage_bytes`, lies until free(). nullptr where nobody could read it there, or
-  /// where all stages are taken.
-  const std::byte* put(std::span<const std::byte> content, LargeCopy copy);
+  /// Where a copy of `content`, of at most `stage_bytes`, lies until free(). Nothing where nobody could read it there, or where
+  /// all stages are taken.
+  std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
   void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stage_bytes)); }
 
  private:

@@ -229,11 +229,11 @@ TEST(Transfer, of_what_was_kept_and_passed_on) {
 TEST(Transfer, a_remote_source_that_is_not_as_long_as_it_says) {
   aggregate::SourceContent content;
   const std::vector<std::byte> bytes(64);
-  EXPECT_NO_THROW(content.view_message({0, 64}, bytes));
-  EXPECT_NO_THROW(content.view_message({0, ~0u}, bytes));
-  EXPECT_THROW(content.view_message({0, 63}, bytes), FormatError);
-  EXPECT_THROW(content.view_message({0, 65}, bytes), FormatError);
-  EXPECT_THROW(content.view_message({0, ~0u}, std::span(bytes).first(63)), FormatError);
+  EXPECT_NO_THROW(content.view_message(aggregate::SourceContent::Header::of(0, 64), bytes));
+  EXPECT_NO_THROW(content.view_message(aggregate::SourceContent::Header::of(0, ~0u), bytes));
+  EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, 63), bytes), FormatError);
+  EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, 65), bytes), FormatError);
+  EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, ~0u), std::span(bytes).first(63)), FormatError);
 }
 
 TEST(Transfer, of_pooled_memory_both_ways_from_the_main_program) {

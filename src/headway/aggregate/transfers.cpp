@@ -118,13 +118,13 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   if (as != Given::to_get || rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) return key_of(added, false);
   if (memory.size() > Stages::stage_bytes) {
     // Of a begin alone nothing is learned: who gets it may attach to the rest.
-    exposure.stage = stages_.put(memory, write_ways[long_writes_]);
+    exposure.stage = stages_.put(memory.first(rma::BufferKey::head_bytes), write_ways[long_writes_]);
     return key_of(added, false);
   }
   const auto pick = writes_.pick(memory.size(), 0b11);
   const std::int64_t begin = pick.timed ? now() : 0;
   exposure.stage = stages_.put(memory, write_ways[pick.way]);
-  const bool timed = pick.timed && exposure.stage != nullptr;
+  const bool timed = pick.timed && exposure.stage.data() != nullptr;
   if (timed) {
     exposure.learns = &writes_;
     exposure.way = pick.way;
@@ -144,14 +144,13 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
 }
 
 rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
-  const std::span<const std::byte> memory = added.thing.memory;
-  return rma::Reach::of(*pe_).key(memory.data(), memory.size(), added.number, added.thing.stage, timed);
+  return rma::Reach::of(*pe_).key(added.thing.memory, added.number, added.thing.stage, timed);
 }
 
 /// Nobody uses it any more.
 void Transfers::end(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
-  if (exposure.stage != nullptr) stages_.free(exposure.stage);
+  if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
   exposures_.remove(number);
 }
 

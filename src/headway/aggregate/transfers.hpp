@@ -140,7 +140,7 @@ class Transfers : public am::Extension {
     rma::FastestWay<2>* learns = nullptr;  // how long others have taken in this way, and this PE before them
     std::size_t way = 0;
     std::int64_t own_ns = 0;
-    const std::byte* stage = nullptr;  // where a copy of it, or of its begin, lies for those who have that mapped
+    std::span<const std::byte> stage;  // a copy of it, or of its begin, for those who have that mapped
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
   };
@@ -149,10 +149,10 @@ class Transfers : public am::Extension {
     am::ScopeId scope;
     bool for_message;  // whose content it is
     std::weak_ptr<void> owner;
-    std::function<std::byte*()> begin;
+    std::byte* to = nullptr;
+    std::function<std::byte*()> begin;  // empty, or says where to when the first is asked for
     WhenDone finished;
     std::uint64_t wanted = 0, received = 0;
-    std::byte* to = nullptr;
     std::int64_t begin_ns = 0;
     bool timed = true, begun = false, by_network = false;
   };

@@ -35,7 +35,8 @@ void Transfers::get_later(const rma::BufferKey& from, std::span<std::byte> to, c
             .scope = pe_->engine().scope(),
             .for_message = false,
             .owner = {},
-            .begin = [to] { return to.data(); },
+            .to = to.data(),
+            .begin = {},
             .finished = std::move(done),
             .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes,
             .timed = copied.timed});
@@ -52,6 +53,7 @@ void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner
         .scope = pe_->engine().scope(),
         .for_message = true,
         .owner = std::move(owner),
+        .to = nullptr,
         .begin = std::move(begin),
         .finished = std::move(finished)});
 }
@@ -101,7 +103,7 @@ void Transfers::want_more() {
     if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
     if (!std::exchange(pull.begun, true)) {
       if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
-      pull.to = pull.begin();
+      if (pull.begin) pull.to = pull.begin();
       if (pull.timed) pull.begin_ns = now();
       pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
     }

@@ -14,7 +14,7 @@ struct BufferKey {
   static constexpr std::uint64_t head_only = std::uint64_t(1) << 63;  // with an offset: so many bytes lie there, and no more
   static constexpr std::uint64_t timed = std::uint64_t(1) << 62;  // its owner wants to know how long copying it took
   static constexpr std::uint64_t no_offset = timed - 1;
-  static constexpr std::uint64_t head_bytes = std::uint64_t(16) << 10;
+  static constexpr std::uint64_t head_bytes = std::uint64_t(8) << 10;
 
   std::uint64_t address;        // in the process of its PE
   std::uint64_t bytes;

@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/random.hpp>
@@ -49,7 +53,8 @@ Reach::Reach(Pe& pe)
   host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
 }
 
-BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy, bool timed) {
+BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy,
+                     bool timed) {
   if (token_ == 0) {
     // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -57,12 +62,17 @@ BufferKey Reach::key(const std::byte* data, std::size_t bytes, std::uint64_t num
     token_ = random.next() | 1;
     process_ = std::uint32_t(getpid());
   }
-  const bool head_only = copy != nullptr && bytes > BufferKey::head_bytes;
-  std::uint64_t offset = offset_in_pool(copy != nullptr ? copy : data, head_only ? BufferKey::head_bytes : bytes);
-  if (head_only) offset |= BufferKey::head_only;
+  const std::span<const std::byte> mapped = copy.data() != nullptr ? copy : memory;
+  std::uint64_t offset = offset_in_pool(mapped.data(), mapped.size());
+  if (mapped.size() < memory.size()) offset |= BufferKey::head_only;
   if (timed) offset |= BufferKey::timed;
-  BufferKey key{reinterpret_cast<std::uintptr_t>(data), bytes, offset, number, token_,
+  BufferKey key{reinterpret_cast<std::uintptr_t>(memory.data()), memory.size(), offset, number, token_,
                 reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
+  // Its two halves as one word: who copies the key reads whole words of it at once.
+  auto halves = std::bit_cast<std::uint64_t>(std::array{std::uint32_t(pe_->id()), process_});
+  asm("" : "+r"(halves));
+  static_assert(offsetof(BufferKey, process) == offsetof(BufferKey, pe) + sizeof key.pe);
+  std::memcpy(reinterpret_cast<std::byte*>(&key) + offsetof(BufferKey, pe), &halves, sizeof halves);
   key.check = key.expected_check();
   return key;
 }

@@ -19,9 +19,9 @@ class Reach final : public am::Extension {
  public:
   static Reach& of(Pe& pe);
 
-  /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies, or the first
+  /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies, or only the first
   /// BufferKey::head_bytes of it, for those who have that mapped, and not the memory. `timed`: BufferKey::is_timed().
-  BufferKey key(const std::byte* data, std::size_t bytes, std::uint64_t number, const std::byte* copy = nullptr,
+  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy = {},
                 bool timed = false);
 
   /// FormatError unless a PE of this run has made this key.

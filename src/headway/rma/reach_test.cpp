@@ -42,8 +42,8 @@ void with_keys(Shape shape, const Settings& settings, Body body) {
         const std::uint64_t at = pool.allocate(size);
         std::byte* const in_pool = pool.memory().data() + at;
         std::memcpy(in_pool, mine.data(), size);
-        (*heap)[pe.id()] = reach.key(mine.data(), size, 77);
-        (*pooled)[pe.id()] = reach.key(in_pool, size, 78);
+        (*heap)[pe.id()] = reach.key(mine, 77);
+        (*pooled)[pe.id()] = reach.key({in_pool, size}, 78);
         pe.quiesce();
         body(pe, reach, *heap, *pooled, mine);
         pe.quiesce();
@@ -79,10 +79,11 @@ TEST(Reach, that_a_key_asks_for_the_time_changes_nothing_else) {
     Reach& reach = Reach::of(pe);
     Pool& pool = Pool::of(pe);
     const std::uint64_t at = pool.allocate(BufferKey::head_bytes);
-    const std::byte* const copy = pool.memory().data() + at;
-    const std::vector<std::byte> heap(2 * BufferKey::head_bytes);
+    const std::span<const std::byte> room(pool.memory().data() + at, BufferKey::head_bytes);
+    const std::vector<std::byte> heap(2 * room.size());
     for (const std::size_t bytes : {std::size_t(100), heap.size()}) {
-      const BufferKey plain = reach.key(heap.data(), bytes, 5, copy), timed = reach.key(heap.data(), bytes, 5, copy, true);
+      const std::span<const std::byte> memory = std::span(heap).first(bytes), copy = room.first(std::min(bytes, room.size()));
+      const BufferKey plain = reach.key(memory, 5, copy), timed = reach.key(memory, 5, copy, true);
       EXPECT_FALSE(plain.is_timed());
       EXPECT_TRUE(timed.is_timed());
       reach.check(timed);
@@ -91,7 +92,7 @@ TEST(Reach, that_a_key_asks_for_the_time_changes_nothing_else) {
       EXPECT_EQ(reach.head(timed), reach.head(plain));
       EXPECT_EQ(reach.mapped(timed), reach.mapped(plain));
     }
-    EXPECT_EQ(reach.key(heap.data(), 100, 5, nullptr, true).pool_offset(), BufferKey::no_offset);
+    EXPECT_EQ(reach.key(heap, 5, {}, true).pool_offset(), BufferKey::no_offset);
     pool.free(at);
   });
 }
