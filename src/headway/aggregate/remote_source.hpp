@@ -34,7 +34,7 @@ class SourceContent {
   using MessageParts = PartList<Header, std::span<const std::byte>>;
   using Bytes = std::span<const std::byte>;
 
-  SourceContent() {}  // NOLINT: `= default` would set all of it to 0, each time, where it is made with {}
+  SourceContent() = default;
   SourceContent(const SourceContent& other) : header_(other.header_) { keep(other.held()); }
   SourceContent(SourceContent&& other) noexcept : header_(other.header_) { take(other); }
   SourceContent& operator=(const SourceContent& other) {
@@ -125,6 +125,7 @@ class SourceContent {
 template <class T>
 class RemoteSource : public aggregate::SourceContent {
  public:
+  RemoteSource() {}  // NOLINT: with `= default` all of it would be set to 0, each time, where it is made with {}
   std::size_t size() const { return (is_short() ? content().size() : key().bytes) / sizeof(T); }
 };
 

@@ -107,7 +107,7 @@ class Exposed {
 
   Transfers* transfers_;
   std::uint64_t number_ = 0;
-  Remote remote_;
+  Remote remote_{};
 };
 
 /// Throws UsageError for what does not fit.
