@@ -308,7 +308,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     const std::int64_t begin = timed ? transfers.now() : 0;
     send_otherwise(destination, Wait::yes, aggregate::content_of<Args>(given)...);
     if (timed) {
-      const int copies = copies_content() || content.size() > alone_bytes_max(destination) ? 2 : 1;
+      const int copies = content.size() > alone_bytes_max(destination) ? 2 : 1;  // in parts, which are put together
       transfers.learn_sent(content, (transfers.now() - begin) * copies);
     }
     with_buffers([](bool, auto& buffer) { buffer.finish(); });

@@ -148,14 +148,14 @@ rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bo
 }
 
 /// Nobody uses it any more.
-void Transfers::end(std::uint64_t number, Exposure& exposure) {
+void Transfers::forget(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
   if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
   exposures_.remove(number);
 }
 
 void Transfers::withdraw(std::uint64_t number) {
-  if (Exposure* const found = exposures_.find(number)) end(number, *found);
+  if (Exposure* const found = exposures_.find(number)) forget(number, *found);
 }
 
 void Transfers::close(ExposedMemory*& exposed) {
@@ -193,7 +193,7 @@ void Transfers::end_use(PeId source, const Note& note) {
   }
   if (--found->left != 0) return;
   WhenDone done = std::move(found->done);
-  end(note.number, *found);
+  forget(note.number, *found);
   done();
 }
 

@@ -216,7 +216,7 @@ class Transfers : public am::Extension {
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
   Copied copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
   rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
-  void end(std::uint64_t number, Exposure& exposure);
+  void forget(std::uint64_t number, Exposure& exposure);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;

@@ -18,7 +18,7 @@ struct BufferKey {
 
   std::uint64_t address;        // in the process of its PE
   std::uint64_t bytes;
-  std::uint64_t offset;         // of it, or of a copy, in the PE's pool; no_offset; or with head_only, of a copy of its begin; or timed
+  std::uint64_t offset;         // in the PE's pool, of it or of a copy, or no_offset; with head_only: of a copy of its begin; or timed
   std::uint64_t number;         // in the PE's table of what it has given to others
   std::uint64_t token;          // a word that no other process has ...
   std::uint64_t token_address;  // ... there
