@@ -209,8 +209,10 @@ TEST(Tune, a_sweep_ends_with_its_time) {
   EXPECT_NE(at_once.errors.find("within 1 s (--sweep-limit)"), std::string::npos) << at_once.errors;
 }
 
-TEST(Tune, where_settings_make_no_difference_it_says_so) {
-  const ChildResult result = headway({"tune", "--repeat", "5", "true"});
+TEST(Tune, where_no_settings_gain_anything_it_says_so) {
+  // Slower with any settings: programs that settings leave alone differ by noise, which now and then looks like a gain.
+  const ChildResult result =
+      headway({"tune", "--repeat", "5", "sh", "-c", "test -z \"$HEADWAY_BUFFER_BYTES\" || sleep 0.1"});
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_NE(result.output.find("keep the defaults"), std::string::npos) << result.output;
 }
