@@ -87,6 +87,21 @@ TEST(FastestWay, one_interruption_changes_nothing) {
   EXPECT_EQ((pick<2>(fastest, large, 0b11, {100, 200}, 32)[0]), 31) << "but for the look at the other";
 }
 
+TEST(FastestWay, what_is_much_slower_is_looked_at_less_often) {
+  FastestWay<3> fastest;
+  const std::array<std::int64_t, 3> ns = {100, 300, 900};
+  pick<3>(fastest, large, all, ns, 9);
+  const auto soon = pick<3>(fastest, large, all, ns, 100);
+  EXPECT_EQ(soon[0], 100) << "and not at all soon after the beginning";
+  const auto picked = pick<3>(fastest, large, all, ns, 64 * 64);
+  EXPECT_GE(picked[1], 20);
+  EXPECT_LE(picked[1], 32) << "costs two transfers in 128";
+  EXPECT_GE(picked[2], 5);
+  EXPECT_LE(picked[2], 8) << "costs eight in 512";
+  // One that is looked at so seldom is used all the same once it is faster.
+  EXPECT_GT((pick<3>(fastest, large, all, {100, 300, 50}, 5000)[2]), 4000);
+}
+
 TEST(FastestWay, sizes_learn_by_themselves) {
   FastestWay<2> fastest;
   EXPECT_GT((pick<2>(fastest, large, 0b11, {100, 200}, 200)[0]), 185);
