@@ -27,20 +27,19 @@ void Pipeline::begin_ring() {
   }
 }
 
-PipelinedContent* Pipeline::begin(std::size_t bytes) {
+PipelinedContent* Pipeline::begin(std::size_t bytes, std::uint64_t id) {
   if (!begun_) begin_ring();
-  return ring_ ? ring_->begin(bytes) : nullptr;
+  return ring_ ? ring_->begin(bytes, id) : nullptr;
 }
 
-PipelinedContent* PipelineRing::begin(std::size_t bytes) {
-  const auto at = [this](const Chunk& chunk) { return reinterpret_cast<PipelinedContent*>(memory_.data() + chunk.at); };
-  while (!chunks_.empty() && at(chunks_.front())->taken.load(std::memory_order_acquire) != 0) chunks_.pop_front();
+PipelinedContent* PipelineRing::begin(std::size_t bytes, std::uint64_t id) {
+  while (!chunks_.empty() && content(chunks_.front())->taken.load(std::memory_order_acquire) != 0) chunks_.pop_front();
 
   const std::size_t needed = align_up(sizeof(PipelinedContent) + bytes, alignof(PipelinedContent));
   // Free is what lies behind the newest chunk up to the ring's end, and before the oldest.
   const std::size_t oldest = chunks_.empty() ? memory_.size() : chunks_.front().at;
   const bool wrapped = !chunks_.empty() && next_ <= oldest;
-  Chunk chunk{next_, needed};
+  Chunk chunk{next_, needed, id};
   std::size_t end = wrapped ? oldest : memory_.size();
   if (!wrapped && needed > end - chunk.at) {
     chunk.at = 0;
@@ -50,35 +49,46 @@ PipelinedContent* PipelineRing::begin(std::size_t bytes) {
 
   next_ = chunk.at + needed;
   chunks_.push_back(chunk);
-  auto* const content = new (memory_.data() + chunk.at) PipelinedContent;
-  content->written.store(0, std::memory_order_relaxed);
-  content->taken.store(0, std::memory_order_relaxed);
-  return content;
+  auto* const begun = new (memory_.data() + chunk.at) PipelinedContent;
+  begun->id.store(id, std::memory_order_relaxed);
+  begun->written.store(0, std::memory_order_relaxed);
+  begun->taken.store(0, std::memory_order_relaxed);
+  return begun;
+}
+
+bool PipelineRing::drop(std::uint64_t id) {
+  const auto found = std::ranges::find(chunks_, id, &Chunk::id);
+  if (found == chunks_.end()) return false;
+  PipelinedContent& dropped = *content(*found);
+  if (dropped.taken.load(std::memory_order_acquire) != 0) return false;
+  dropped.id.store(0, std::memory_order_relaxed);
+  dropped.taken.store(1, std::memory_order_relaxed);
+  return true;
 }
 
 std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
   return std::uint64_t(reinterpret_cast<const std::byte*>(&content) - rma::Pool::of(*pe_).memory_in_use().data());
 }
 
-void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy) {
-  std::size_t step = step_bytes_min;
-  for (std::size_t done = 0; done < from.size();) {
+void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy, std::size_t until) {
+  until = std::min(until, from.size());
+  for (std::size_t done = content.written.load(std::memory_order_relaxed); done < until;) {
     // Who reads soon has something, and little left when all is written.
-    const std::size_t left = from.size() - done;
+    const std::size_t left = from.size() - done, step = std::clamp(done, step_bytes_min, step_bytes_max);
     const std::size_t n = std::min({step, left, std::max(step_bytes_min, left / 2)});
-    step = std::min(2 * step, step_bytes_max);
     copy(content.bytes() + done, from.data() + done, n);
     done += n;
     content.written.store(done, std::memory_order_release);
   }
 }
 
-bool PipelinedRead::read(unsigned looks) {
+PipelinedRead::Found PipelinedRead::read(unsigned looks) {
   for (unsigned in_vain = 0; done_ < bytes_;) {
     const std::uint64_t written = content_->written.load(std::memory_order_acquire);
+    if (content_->id.load(std::memory_order_relaxed) != id_) return Found::gone;
     if (written > bytes_ || written < done_) throw FormatError("more is said to be written than was wanted");
     if (written == done_) {
-      if (in_vain++ == looks) return false;
+      if (in_vain++ == looks) return Found::part;
       continue;
     }
     copy_(to_ + done_, content_->bytes() + done_, written - done_);
@@ -86,7 +96,7 @@ bool PipelinedRead::read(unsigned looks) {
     in_vain = 0;
   }
   content_->taken.store(1, std::memory_order_release);
-  return true;
+  return Found::all;
 }
 
 }  // namespace headway::aggregate

@@ -14,11 +14,13 @@ namespace headway::aggregate {
 
 /// Of its owner's pool. Each word is written by one of the two alone, and has a line of its own.
 ///
-///     | written |  | taken |  | content ...
-///       owner:       reader: 1 when it has copied all
-///       bytes that may be read
+///     | id | written |  | taken |  | content ...
+///       owner: whose it   reader: 1 when it has copied all
+///       is, bytes that
+///       may be read
 struct PipelinedContent {
-  alignas(64) std::atomic<std::uint64_t> written;
+  alignas(64) std::atomic<std::uint64_t> id;
+  std::atomic<std::uint64_t> written;
   alignas(64) std::atomic<std::uint64_t> taken;
 
   std::byte* bytes() { return reinterpret_cast<std::byte*>(this + 1); }
@@ -36,14 +38,22 @@ class PipelineRing {
   explicit PipelineRing(std::span<std::byte> memory) : memory_(memory) {}
 
   /// Room for so much, of which nothing is written. nullptr while there is not as much: nothing has changed then.
-  PipelinedContent* begin(std::size_t bytes);
-  /// All of it, by `copy`. Never waits.
-  static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy);
+  PipelinedContent* begin(std::size_t bytes, std::uint64_t id);
+  /// Goes on with it, by `copy`, until so many bytes or a little more are written. Never waits.
+  static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
+                    std::size_t until = ~std::size_t(0));
+  /// Nobody reads the one with this id any more. False where its reader has taken it.
+  bool drop(std::uint64_t id);
 
  private:
   struct Chunk {
     std::size_t at, bytes;
+    std::uint64_t id;
   };
+
+  PipelinedContent* content(const Chunk& chunk) const {
+    return reinterpret_cast<PipelinedContent*>(memory_.data() + chunk.at);
+  }
 
   std::span<std::byte> memory_;
   std::size_t next_ = 0;
@@ -57,7 +67,8 @@ class Pipeline {
   explicit Pipeline(Pe& pe) : pe_(&pe) {}
 
   /// nullptr also where no other process could read it.
-  PipelinedContent* begin(std::size_t bytes);
+  PipelinedContent* begin(std::size_t bytes, std::uint64_t id);
+  bool drop(std::uint64_t id) { return ring_->drop(id); }
   /// Where that is in the pool.
   std::uint64_t offset(const PipelinedContent& content) const;
 
@@ -72,15 +83,22 @@ class Pipeline {
 /// The reader's side of one.
 class PipelinedRead {
  public:
-  PipelinedRead(PipelinedContent& content, std::size_t bytes, std::byte* to, LargeCopy copy)
-      : content_(&content), bytes_(bytes), to_(to), copy_(copy) {}
+  /// `id` as PipelineRing::begin() was given it.
+  PipelinedRead(PipelinedContent& content, std::uint64_t id, std::size_t bytes, std::byte* to, LargeCopy copy)
+      : content_(&content), id_(id), bytes_(bytes), to_(to), copy_(copy) {}
 
-  /// Copies what is there. Looks `looks` times in vain before it returns false, else true: all has been copied, and the
-  /// memory is the owner's again. FormatError where more is said to be written than it holds.
-  bool read(unsigned looks);
+  enum class Found : std::uint8_t {
+    part,
+    all,   // has been copied, and the memory is the owner's again
+    gone,  // the owner has dropped it
+  };
+  /// Copies what is there. Looks `looks` times in vain before it has found a part only. FormatError where more is said to be
+  /// written than it holds.
+  Found read(unsigned looks);
 
  private:
   PipelinedContent* content_;
+  std::uint64_t id_;
   std::size_t bytes_, done_ = 0;
   std::byte* to_;
   LargeCopy copy_;

@@ -69,7 +69,7 @@ Outcome source_of_pe_0(const Settings& settings, Meanwhile meanwhile, Then then,
 }
 
 TEST(TransferMisuse, a_source_that_is_gone) {
-  for (const char* way : {"cma", "frames"}) {
+  for (const char* way : {"auto", "mapped", "cma", "frames"}) {
     const Outcome outcome = source_of_pe_0(
         {{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); },
         [](Pe& pe, const RemoteSource<std::uint64_t>& remote) {

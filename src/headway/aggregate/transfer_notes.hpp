@@ -28,6 +28,9 @@ enum class Word : std::uint64_t {
   pipelined,  // number: of the pull; offset, bytes: of the content; asker: where it is being written, in its owner's pool
 };
 
+/// Of a Source, or content, in the ring of its owner, where 0 is nobody's.
+inline std::uint64_t pipeline_id(std::uint64_t number) { return number + 1; }
+
 struct Transfers::Note {
   Word word;
   std::uint64_t number, offset, bytes, asker;

@@ -27,6 +27,13 @@ constexpr std::size_t posted_by_key_bytes_min = 32_KiB;
 /// What is shorter is copied through the caches where it is mapped: who looks at what came past them waits for memory.
 constexpr std::size_t learned_bytes_min = 32_KiB;
 
+/// Of content that is written before anybody asks for it: what is written first holds its message up.
+constexpr std::size_t first_bytes = 8_KiB;
+
+std::span<const std::byte> ahead_of(std::span<const std::byte> memory) {
+  return memory.first(std::min<std::size_t>(memory.size(), rma::BufferKey::ahead_bytes_max));
+}
+
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
   const auto mix = [&hash](std::uint64_t word) { hash = std::rotl(hash ^ word, 27) * 0x9e3779b97f4a7c15; };
@@ -117,9 +124,8 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   Exposure& exposure = added.thing;
   if (as != Given::to_get || rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) return key_of(added, false);
   if (memory.size() > Stages::stage_bytes) {
-    // Of a begin alone nothing is learned: who gets it may attach to the rest.
-    exposure.stage = stages_.put(memory.first(rma::BufferKey::head_bytes), write_ways[long_writes_]);
-    return key_of(added, false);
+    const bool timed = times == 1 && begin_ahead(added.number, exposure);
+    return key_of(added, timed);
   }
   const auto pick = writes_.pick(memory.size(), 0b11);
   const std::int64_t begin = pick.timed ? now() : 0;
@@ -140,17 +146,70 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
     added.thing.way = by_key;
     added.thing.own_ns = key_ns;
   }
-  return key_of(added, way.timed);
+  const bool timed = way.ahead ? begin_ahead(added.number, added.thing) : way.timed;
+  return key_of(added, timed);
+}
+
+// --- content that is written before anybody asks for it
+
+/// Its message leaves after the first bytes. Whether who reads them is to take the time.
+bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
+  const std::uint64_t bytes = exposure.memory.size();
+  Skips& skips = skips_[std::size_t(std::bit_width(bytes))];
+  if (skips.left != 0) return --skips.left, false;
+  const std::span<const std::byte> ahead = ahead_of(exposure.memory);
+  exposure.ahead = pipeline_->begin(ahead.size(), pipeline_id(number));
+  if (exposure.ahead == nullptr) return false;
+  const auto pick = writes_.pick(bytes, 0b11);
+  exposure.learns = &writes_;
+  exposure.way = pick.way;
+  PipelineRing::write(*exposure.ahead, ahead, write_ways[pick.way], first_bytes);
+  ahead_.push_back(number);
+  if (ahead_.size() == 1) write_later();
+  return pick.timed;
+}
+
+/// Whether it was read. Where it was not, for who got it has attached to it or has it mapped, or is on another host, the next
+/// one of this size is not written ahead, then the next three, and so on.
+bool Transfers::end_ahead(std::uint64_t number, Exposure& exposure) {
+  exposure.ahead = nullptr;
+  const bool was_read = !pipeline_->drop(pipeline_id(number));
+  Skips& skips = skips_[std::size_t(std::bit_width(exposure.memory.size()))];
+  skips.all = was_read ? 0 : std::uint8_t(std::min(2 * skips.all + 1, 63));
+  skips.left = skips.all;
+  return was_read;
+}
+
+void Transfers::write_later() {
+  call_later(pe_->engine(), [this] { write_ahead(); });
+}
+
+/// One after the other, with what comes in between.
+void Transfers::write_ahead() {
+  pe_->engine().flush_idle(am::IdleFlush::all);  // the messages that name it, which are then read meanwhile
+  while (!ahead_.empty()) {
+    Exposure* const given = exposures_.find(ahead_.front());
+    ahead_.pop_front();
+    if (given == nullptr) continue;
+    PipelineRing::write(*given->ahead, ahead_of(given->memory), write_ways[given->way]);
+    break;
+  }
+  if (!ahead_.empty()) write_later();
 }
 
 rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
-  return rma::Reach::of(*pe_).key(added.thing.memory, added.number, added.thing.stage, timed);
+  rma::PoolCopy copy{added.thing.stage};
+  if (const PipelinedContent* const ahead = added.thing.ahead) {
+    copy = {{reinterpret_cast<const std::byte*>(ahead), sizeof *ahead + ahead_of(added.thing.memory).size()}, true};
+  }
+  return rma::Reach::of(*pe_).key(added.thing.memory, added.number, copy, timed);
 }
 
 /// Nobody uses it any more.
 void Transfers::forget(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
   if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
+  if (exposure.ahead != nullptr) end_ahead(number, exposure);
   exposures_.remove(number);
 }
 
@@ -182,7 +241,8 @@ void Transfers::end_use(PeId source, const Note& note) {
   if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
     throw FormatError("a transfer names memory that was given for another");
   }
-  if (found->learns != nullptr && note.bytes != not_timed) {
+  const bool read_otherwise = found->ahead != nullptr && !end_ahead(note.number, *found);
+  if (found->learns != nullptr && note.bytes != not_timed && !read_otherwise) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
     found->learns->learn(found->way, found->memory.size(), found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
   }
@@ -210,8 +270,9 @@ Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const 
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (!is_mapped_by(destination, content)) {
     if (way == TransferWay::cma) return {rma::Reach::of(*pe_).may_attach_to_this(destination), false};
-    return {way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination),
-            false};
+    const bool by_key =
+        way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination);
+    return {.by_key = by_key, .timed = false, .ahead = by_key};
   }
   if (posts || way != TransferWay::fastest) return {true, false};  // one copy, and not two
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
@@ -251,7 +312,7 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
     const bool attaches = reach.may_attach(key);
     if (may_pull && pe_->engine().transfer_settings().way != TransferWay::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
-    if (!attaches || pick.way == by_pieces) return {.timed = pick.timed};
+    if (!attaches || pick.way == by_pieces) return {.timed = pick.timed || key.is_timed()};
   }
   const bool timed = pick.timed || key.is_timed();
   const std::int64_t begin = timed ? now() : 0;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <headway/aggregate/numbered_table.hpp>
 #include <headway/aggregate/remote_source.hpp>
@@ -25,6 +27,7 @@ namespace headway::aggregate {
 
 class Pipeline;
 class PipelinedRead;
+struct PipelinedContent;
 
 /// What a PE has given to others, until they have said that they are done with it as often as was agreed.
 enum class Given : std::uint8_t {
@@ -36,7 +39,8 @@ enum class Given : std::uint8_t {
 /// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for them.
 ///
 ///     small Source     owner: a copy in the pool, that others have mapped; else as below
-///     get in pieces    getter: "want n bytes from here on" -> owner: "there", and writes them (Pipeline), as getter reads; ... "used"
+///     get in pieces    owner, unasked: writes the begin of a Source for one get (Pipeline), as getter reads
+///                      getter: "want n bytes from here on" -> owner: "there", and writes them; ... "used"
 ///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
 ///     small put        putter: its content, in one note -> owner
 ///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
@@ -83,6 +87,7 @@ class Transfers : public am::Extension {
   struct SendWay {
     bool by_key;
     bool timed;  // what is given to others says so, and learn_sent() wants to know
+    bool ahead = false;  // its begin is written before its receiver asks for it
   };
   /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
   SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts);
@@ -140,7 +145,8 @@ class Transfers : public am::Extension {
     rma::FastestWay<2>* learns = nullptr;  // how long others have taken in this way, and this PE before them
     std::size_t way = 0;
     std::int64_t own_ns = 0;
-    std::span<const std::byte> stage;  // a copy of it, or of its begin, for those who have that mapped
+    std::span<const std::byte> stage;   // a copy of it for those who have that mapped
+    PipelinedContent* ahead = nullptr;  // its begin, for who has not asked for it yet
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
   };
@@ -173,6 +179,7 @@ class Transfers : public am::Extension {
   static constexpr std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
   static constexpr std::size_t window_bytes = std::size_t(1) << 20;
   static constexpr std::size_t ask_bytes = window_bytes / 4;  // at once
+  static_assert(ask_bytes == rma::BufferKey::ahead_bytes_max);
   static constexpr std::size_t small_put_bytes_max = std::size_t(4) << 10;
 
   std::uint64_t piece_bytes(std::size_t other) const {
@@ -185,15 +192,21 @@ class Transfers : public am::Extension {
   Exposure& exposure(PeId source, const Note& note, Given as);
   void send_pieces(PeId source, const Note& note);
   std::byte* wanted(PeId source, const Note& note, std::uint64_t bytes);
-  void received(std::uint64_t number, std::uint64_t bytes);
+  void received(std::uint64_t number, std::uint64_t bytes, bool asked = true);
   void take_piece(PeId source, const Note& note, std::span<const std::byte> content);
   void begin_reading(PeId source, const Note& note);
-  void go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read);
+  void go_on_reading(std::uint64_t number, std::uint64_t bytes, bool asked, PipelinedRead read);
+  PipelinedRead pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes);
   void take_put(PeId source, const Note& note, std::span<const std::byte> content);
   void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
   void note_in_place(PeId source, const Note& note);
   void end_use(PeId source, const Note& note);
-  std::uint64_t pull(Pull pull);
+  void pull(Pull pull);
+  void begin_pull(Pull& pull);
+  bool begin_ahead(std::uint64_t number, Exposure& exposure);
+  bool end_ahead(std::uint64_t number, Exposure& exposure);
+  void write_later();
+  void write_ahead();
   void want_more();
   void push_more();
   bool goes_by_network(std::size_t other, std::uint64_t bytes) const;
@@ -224,6 +237,12 @@ class Transfers : public am::Extension {
   bool checks_, takes_over_;
   Stages stages_;
   std::unique_ptr<Pipeline> pipeline_;
+  std::deque<std::uint64_t> ahead_;  // what has been given and is written, but for its first bytes, at the next progress
+  /// By size: how many are not written ahead, because what was had not been read so.
+  struct Skips {
+    std::uint8_t all = 0, left = 0;
+  };
+  std::array<Skips, 65> skips_{};
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;
@@ -233,7 +252,6 @@ class Transfers : public am::Extension {
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
   rma::FastestWay<2> writes_;    // of what others copy: in caches, past them
-  std::size_t long_writes_ = 0;  // what was picked last for what is long
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

@@ -29,22 +29,14 @@ Transfers::Copied Transfers::get_now(const rma::BufferKey& from, std::span<std::
 }
 
 void Transfers::get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied, WhenDone done) {
-  const std::byte* const head = rma::Reach::of(*pe_).head(from);
-  const std::uint64_t number =
-      pull({.key = from,
-            .scope = pe_->engine().scope(),
-            .for_message = false,
-            .owner = {},
-            .to = to.data(),
-            .begin = {},
-            .finished = std::move(done),
-            .wanted = head == nullptr ? 0 : rma::BufferKey::head_bytes,
-            .timed = copied.timed});
-  if (head == nullptr) return;
-  copy_bytes(to.data(), head, rma::BufferKey::head_bytes);  // while the owner sends the rest
-  Pull& pull = *pulls_.find(number);
-  pull.received += rma::BufferKey::head_bytes;
-  if (pull.received == from.bytes) end_pull(number);
+  pull({.key = from,
+        .scope = pe_->engine().scope(),
+        .for_message = false,
+        .owner = {},
+        .to = to.data(),
+        .begin = {},
+        .finished = std::move(done),
+        .timed = copied.timed});
 }
 
 void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
@@ -82,13 +74,29 @@ void Transfers::refuse_late_content(const Pull& pull) {
                                  pull.key.pe));
 }
 
-std::uint64_t Transfers::pull(Pull pull) {
-  begin_waiting(pull.scope);
-  const std::size_t owner = pull.key.pe;
-  const std::uint64_t number = pulls_.add(std::move(pull));
-  pulls_to_ask_.add(number, owner);
-  want_more();
-  return number;
+/// What its owner writes unasked is read here, after the rest has been asked for.
+void Transfers::pull(Pull given) {
+  const auto [number, pull] = pulls_.emplace(std::move(given));
+  const bool ahead = pull.key.is_ahead() && !pe_->engine().endpoint().pool(pull.key.pe).empty();
+  if (ahead) {
+    begin_pull(pull);
+    pull.wanted = pull.key.ahead_bytes();
+  }
+  if (pull.wanted < pull.key.bytes) {
+    begin_waiting(pull.scope);
+    pulls_to_ask_.add(number, pull.key.pe);
+    want_more();
+  }
+  if (!ahead) return;
+  const std::uint64_t bytes = pull.key.ahead_bytes();
+  go_on_reading(number, bytes, false, pipelined_read(pull, pull.key.pool_offset(), 0, bytes));
+}
+
+void Transfers::begin_pull(Pull& pull) {
+  pull.begun = true;
+  if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
+  if (pull.begin) pull.to = pull.begin();
+  if (pull.timed) pull.begin_ns = now();
 }
 
 /// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
@@ -101,10 +109,8 @@ void Transfers::want_more() {
     const std::uint64_t number = *first, n = next_bytes(number);
     Pull& pull = *pulls_.find(number);
     if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
-    if (!std::exchange(pull.begun, true)) {
-      if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
-      if (pull.begin) pull.to = pull.begin();
-      if (pull.timed) pull.begin_ns = now();
+    if (!pull.begun) {
+      begin_pull(pull);
       pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
     }
     const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
@@ -125,11 +131,11 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
-  if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
+  if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
     if (given.learns == nullptr) {
       given.learns = &writes_;
-      given.way = long_writes_ = writes_.pick(memory.size(), 0b11).way;
+      given.way = writes_.pick(memory.size(), 0b11).way;
     }
     return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.way]);
   }
@@ -151,10 +157,10 @@ std::byte* Transfers::wanted(PeId source, const Note& note, std::uint64_t bytes)
   return pull->to + note.offset;
 }
 
-void Transfers::received(std::uint64_t number, std::uint64_t bytes) {
+void Transfers::received(std::uint64_t number, std::uint64_t bytes, bool asked) {
   Pull& pull = *pulls_.find(number);
   pull.received += bytes;
-  pulls_to_ask_.end(pull.key.pe, bytes);
+  if (asked) pulls_to_ask_.end(pull.key.pe, bytes);
   if (pull.received == pull.key.bytes) end_pull(number);
   want_more();
 }
@@ -165,31 +171,42 @@ void Transfers::take_piece(PeId source, const Note& note, std::span<const std::b
 }
 
 void Transfers::begin_reading(PeId source, const Note& note) {
-  std::byte* const to = wanted(source, note, note.bytes);
-  const std::span<std::byte> pool = pe_->engine().endpoint().pool(source);
+  wanted(source, note, note.bytes);
+  const Pull& pull = *pulls_.find(note.number);
+  go_on_reading(note.number, note.bytes, true, pipelined_read(pull, note.asker, note.offset, note.bytes));
+}
+
+/// Of the bytes of a pull that are written there in the pool of its owner.
+PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes) {
+  const std::span<std::byte> pool = pe_->engine().endpoint().pool(pull.key.pe);
   constexpr std::size_t before = sizeof(PipelinedContent);
-  if (note.asker % alignof(PipelinedContent) != 0 || pool.size() < before || note.asker > pool.size() - before ||
-      note.bytes > pool.size() - before - note.asker) {
+  if (at % alignof(PipelinedContent) != 0 || pool.size() < before || at > pool.size() - before ||
+      bytes > pool.size() - before - at) {
     throw FormatError("content is said to come where it cannot be");
   }
-  auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + note.asker);
-  const LargeCopy copy = stays_in_caches(pulls_.find(note.number)->key.bytes) ? copy_bytes : copy_past_caches;
-  go_on_reading(note.number, note.bytes, PipelinedRead(content, note.bytes, to, copy));
+  auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + at);
+  const LargeCopy copy = stays_in_caches(pull.key.bytes) ? copy_bytes : copy_past_caches;
+  return {content, pipeline_id(pull.key.number), bytes, pull.to + offset, copy};
 }
 
 /// Its owner is writing: who has a core of its own waits a little for each step, in this handler; others leave theirs to the
 /// owner, which may have been interrupted by the very note that it writes. Then this is looked at again with each progress.
-void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
+void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, bool asked, PipelinedRead read) {
   am::Engine& engine = pe_->engine();
   constexpr unsigned looks_max = 1000;
   const bool has_core = engine.idle() == am::Idle::spin;
-  if (read.read(has_core ? looks_max : 0)) return received(number, bytes);
+  const PipelinedRead::Found found = read.read(has_core ? looks_max : 0);
+  if (found == PipelinedRead::Found::all) return received(number, bytes, asked);
+  if (found == PipelinedRead::Found::gone) {  // its owner says why
+    const rma::BufferKey& key = pulls_.find(number)->key;
+    return send_piece(key.pe, {Word::want, key.number, 0, bytes, number});
+  }
   if (!has_core) std::this_thread::yield();
   const am::ScopeId scope = engine.scope();
   begin_waiting(scope);
-  engine.run_later(scope, [this, scope, number, bytes, read] {
+  engine.run_later(scope, [this, scope, number, bytes, asked, read] {
     end_waiting(scope);
-    go_on_reading(number, bytes, read);
+    go_on_reading(number, bytes, asked, read);
   });
 }
 

@@ -200,6 +200,8 @@ class Engine {
 
   /// Posts all open buffers of all handlers. Returns whether there were any.
   bool flush_all(FlushReason reason);
+  /// The same of those handlers that flush because the PE is idle.
+  bool flush_idle(IdleFlush how);
 
   std::uint64_t quiesce();
 
@@ -343,7 +345,6 @@ class Engine {
   bool progress_round(unsigned frames_max);
   bool run_what_arrived(unsigned frames_max);
   bool flush_due();
-  bool flush_idle(IdleFlush how);
   /// The next arrival of a round. False if there is none, or there have been enough.
   bool poll(Frames& frames) {
     if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;

@@ -6,14 +6,17 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace headway::rma {
 
 /// Sizes count as the power of two that they reach. Each way is tried three times, and short ones until they have moved
 /// 4 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the price.
+/// First each once, for what one has touched the others find ready: the first one would pay for all.
 /// Then the fastest is taken, and now and then another, for what was fastest may not stay so: one that takes three times as
-/// long costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. A way's time is
-/// the shortest of late: what an interruption added is forgotten at the next use.
+/// long costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Twice in a row,
+/// for the first time pays for what the way before has left in caches. A way's time is the shortest of late: what an
+/// interruption added is forgotten at the next use.
 template <std::size_t ways>
 class FastestWay {
  public:
@@ -24,18 +27,20 @@ class FastestWay {
   /// One of those whose bit is set in `possible`, which is not 0.
   Pick pick(std::uint64_t bytes, unsigned possible) {
     Size& size = sizes_[std::size_t(std::bit_width(bytes))];
-    std::size_t best = ways, first = ways;
+    std::size_t best = ways, first = ways, next = ways;
     for (std::size_t way = 0; way < ways; ++way) {
       if ((possible >> way & 1) == 0) continue;
       if (first == ways) first = way;
-      // Counted as they begin: of many that are under way at a time no more than these try something.
-      if (size.tried[way] < tries(bytes)) {
-        ++size.tried[way];
-        return {way, true};
-      }
+      if (size.tried[way] < tries(bytes) && (next == ways || (size.tried[way] == 0 && size.tried[next] != 0))) next = way;
       if (size.learned[way] != 0 && (best == ways || size.ns[way] < size.ns[best])) best = way;
     }
+    // Counted as they begin: of many that are under way at a time no more than these try something.
+    if (next != ways) {
+      ++size.tried[next];
+      return {next, true};
+    }
     if (best == ways) best = first;
+    if (const std::size_t way = std::exchange(size.again, ways); way != ways && (possible >> way & 1) != 0) return {way, true};
     // Soon after the beginning too: the first few of a way may have paid for what later ones find ready.
     ++size.picks;
     const bool is_power = (size.picks & (size.picks - 1)) == 0;  // std::has_single_bit() calls a function
@@ -45,8 +50,9 @@ class FastestWay {
       size.looked_at = (size.looked_at + 1) % ways;
       const std::size_t way = size.looked_at;
       if (way == best || (possible >> way & 1) == 0) continue;
-      if (size.costs_more(way, best) * picks_per_look > double(size.picks - size.look[way])) continue;
+      if (size.costs_more(way, best) * (2 * picks_per_look) > double(size.picks - size.look[way])) continue;
       size.look[way] = size.picks;
+      size.again = way;
       return {way, true};
     }
     return {best, true};
@@ -74,7 +80,7 @@ class FastestWay {
     std::array<std::uint8_t, ways> tried{}, learned{};
     std::uint32_t picks = 0;
     std::array<std::uint32_t, ways> look{};  // at which of them each was looked at last
-    std::size_t looked_at = 0;
+    std::size_t looked_at = 0, again = ways;
 
     /// In transfers by the best.
     double costs_more(std::size_t way, std::size_t best) const {

@@ -40,6 +40,32 @@ TEST(FastestWay, tries_short_ones_until_they_have_moved_4_MiB_but_not_for_ever) 
   EXPECT_EQ((pick<2>(fastest, 0, 0b11, {100, 200}, 128)), (std::array{64, 64}));
 }
 
+TEST(FastestWay, no_way_pays_for_all_that_is_touched_first_nor_for_what_another_left) {
+  FastestWay<3> fastest;
+  std::size_t last = 3;
+  for (int i = 0; i < 9; ++i) {
+    const std::size_t way = fastest.pick(large, all).way;
+    EXPECT_TRUE(i >= 3 || way == std::size_t(i));
+    // Touched for the first time, after another, by itself.
+    fastest.learn(way, large, (i < 3 ? 1000 : way != last ? 500 : 100) + 10 * std::int64_t(way));
+    last = way;
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(fastest.pick(large, all).way, 0u);
+}
+
+TEST(FastestWay, what_is_looked_at_is_looked_at_twice_in_a_row) {
+  FastestWay<2> fastest;
+  pick<2>(fastest, large, 0b11, {100, 110}, 6);
+  std::size_t last = 0, pairs = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::size_t way = fastest.pick(large, 0b11).way;
+    fastest.learn(way, large, way == 0 ? 100 : last == way ? 90 : 150);
+    pairs += way == 1 && last == 1;
+    last = way;
+  }
+  EXPECT_GT(pairs, 900u) << "faster after itself";
+}
+
 TEST(FastestWay, asks_for_the_time_of_each_large_one_and_each_eighth_short_one) {
   FastestWay<2> fastest;
   const auto timed = [&fastest](std::uint64_t bytes, int picks) {
@@ -54,7 +80,7 @@ TEST(FastestWay, asks_for_the_time_of_each_large_one_and_each_eighth_short_one) 
   EXPECT_EQ(timed(large, 100), 100);
   EXPECT_EQ(timed(8192, 128), 128) << "all that are tried";
   timed(8192, 64);
-  EXPECT_EQ(timed(8192, 64), 8);
+  EXPECT_EQ(timed(8192, 64), 9) << "each eighth, and the second of two looks at the other";
 }
 
 TEST(FastestWay, short_ones_change_their_mind_too) {
@@ -84,7 +110,7 @@ TEST(FastestWay, one_interruption_changes_nothing) {
   FastestWay<2> fastest;
   pick<2>(fastest, large, 0b11, {100, 200}, 63);
   fastest.learn(0, large, 1'000'000);
-  EXPECT_EQ((pick<2>(fastest, large, 0b11, {100, 200}, 32)[0]), 31) << "but for the look at the other";
+  EXPECT_GE((pick<2>(fastest, large, 0b11, {100, 200}, 32)[0]), 30) << "but for the looks at the other";
 }
 
 TEST(FastestWay, what_is_much_slower_is_looked_at_less_often) {
@@ -99,7 +125,7 @@ TEST(FastestWay, what_is_much_slower_is_looked_at_less_often) {
   EXPECT_GE(picked[2], 5);
   EXPECT_LE(picked[2], 8) << "costs eight in 512";
   // One that is looked at so seldom is used all the same once it is faster.
-  EXPECT_GT((pick<3>(fastest, large, all, {100, 300, 50}, 5000)[2]), 4000);
+  EXPECT_GT((pick<3>(fastest, large, all, {100, 300, 50}, 5000)[2]), 3500);
 }
 
 TEST(FastestWay, sizes_learn_by_themselves) {
@@ -115,8 +141,8 @@ TEST(FastestWay, of_many_that_begin_at_once_each_is_tried_three_times_only) {
   FastestWay<2> fastest;
   std::array<int, 2> picked{};
   for (int i = 0; i < 40; ++i) ++picked[fastest.pick(large, 0b11).way];
-  EXPECT_GE(picked[0], 30);
-  EXPECT_LE(picked[1], 3 + 5);
+  EXPECT_GE(picked[0], 25);
+  EXPECT_LE(picked[1], 3 + 2 * 5);
 }
 
 }  // namespace

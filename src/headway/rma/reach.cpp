@@ -53,8 +53,7 @@ Reach::Reach(Pe& pe)
   host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
 }
 
-BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy,
-                     bool timed) {
+BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, const PoolCopy& copy, bool timed) {
   if (token_ == 0) {
     // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -62,9 +61,9 @@ BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, st
     token_ = random.next() | 1;
     process_ = std::uint32_t(getpid());
   }
-  const std::span<const std::byte> mapped = copy.data() != nullptr ? copy : memory;
+  const std::span<const std::byte> mapped = copy.memory.data() != nullptr ? copy.memory : memory;
   std::uint64_t offset = offset_in_pool(mapped.data(), mapped.size());
-  if (mapped.size() < memory.size()) offset |= BufferKey::head_only;
+  if (copy.ahead) offset |= BufferKey::ahead;
   if (timed) offset |= BufferKey::timed;
   BufferKey key{reinterpret_cast<std::uintptr_t>(memory.data()), memory.size(), offset, number, token_,
                 reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
@@ -93,13 +92,8 @@ std::byte* Reach::mapped(const BufferKey& key) {
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (way != TransferWay::fastest && way != TransferWay::mapped) return nullptr;
   if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
-  if (key.pool_offset() == BufferKey::no_offset || key.has_head()) return nullptr;
+  if (key.pool_offset() == BufferKey::no_offset || key.is_ahead()) return nullptr;
   return in_pool(key.pe, key.pool_offset(), key.bytes);
-}
-
-const std::byte* Reach::head(const BufferKey& key) {
-  if (!key.has_head()) return nullptr;
-  return in_pool(key.pe, key.pool_offset(), BufferKey::head_bytes);
 }
 
 std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes) {

@@ -12,6 +12,12 @@
 
 namespace headway::rma {
 
+/// What in a PE's pool stands for memory of its that others have not mapped.
+struct PoolCopy {
+  std::span<const std::byte> memory = {};  // the same, or with `ahead` what BufferKey::is_ahead() says
+  bool ahead = false;
+};
+
 /// Of one PE. Memory that a key names is reached by load and store, where both have it mapped (one process, or the
 /// owner's Pool); by cross-memory attach (process_vm_readv and _writev), where the system lets processes of the host;
 /// or not at all, and then its owner must send it.
@@ -19,18 +25,14 @@ class Reach final : public am::Extension {
  public:
   static Reach& of(Pe& pe);
 
-  /// The key of this PE's own memory; `number` is the caller's. `copy`: where in the pool the same lies, or only the first
-  /// BufferKey::head_bytes of it, for those who have that mapped, and not the memory. `timed`: BufferKey::is_timed().
-  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy = {},
-                bool timed = false);
+  /// The key of this PE's own memory; `number` is the caller's. `timed`: BufferKey::is_timed().
+  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, const PoolCopy& copy = {}, bool timed = false);
 
   /// FormatError unless a PE of this run has made this key.
   void check(const BufferKey& key) const;
 
   /// Where the memory lies in this process, or nullptr. FormatError for what lies beyond the owner's pool.
   std::byte* mapped(const BufferKey& key);
-  /// Where its first BufferKey::head_bytes lie in this process, of memory that is longer; else nullptr. FormatError as mapped().
-  const std::byte* head(const BufferKey& key);
   /// Memory of a PE's pool as this process has it, or nullptr. FormatError for what lies beyond it.
   std::byte* in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes);
 

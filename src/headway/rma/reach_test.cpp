@@ -78,18 +78,19 @@ TEST(Reach, that_a_key_asks_for_the_time_changes_nothing_else) {
   expect_run({2, 1}, [](Pe& pe) {
     Reach& reach = Reach::of(pe);
     Pool& pool = Pool::of(pe);
-    const std::uint64_t at = pool.allocate(BufferKey::head_bytes);
-    const std::span<const std::byte> room(pool.memory().data() + at, BufferKey::head_bytes);
-    const std::vector<std::byte> heap(2 * room.size());
-    for (const std::size_t bytes : {std::size_t(100), heap.size()}) {
-      const std::span<const std::byte> memory = std::span(heap).first(bytes), copy = room.first(std::min(bytes, room.size()));
-      const BufferKey plain = reach.key(memory, 5, copy), timed = reach.key(memory, 5, copy, true);
+    const std::uint64_t at = pool.allocate(1000);
+    const std::span<const std::byte> room(pool.memory().data() + at, 1000);
+    const std::vector<std::byte> heap(room.size());
+    for (const bool ahead : {false, true}) {
+      const PoolCopy copy{room, ahead};
+      const BufferKey plain = reach.key(heap, 5, copy), timed = reach.key(heap, 5, copy, true);
       EXPECT_FALSE(plain.is_timed());
       EXPECT_TRUE(timed.is_timed());
       reach.check(timed);
-      EXPECT_EQ(timed.has_head(), bytes == heap.size());
+      EXPECT_EQ(timed.is_ahead(), ahead);
+      EXPECT_EQ(timed.ahead_bytes(), ahead ? heap.size() : 0);
       EXPECT_EQ(timed.pool_offset(), plain.pool_offset());
-      EXPECT_EQ(reach.head(timed), reach.head(plain));
+      EXPECT_EQ(timed.pool_offset(), at);
       EXPECT_EQ(reach.mapped(timed), reach.mapped(plain));
     }
     EXPECT_EQ(reach.key(heap, 5, {}, true).pool_offset(), BufferKey::no_offset);
