@@ -6,9 +6,13 @@
 
 namespace headway::aggregate {
 
-std::span<const std::byte> Stages::put(std::span<const std::byte> content, LargeCopy copy) {
+bool Stages::has_room() {
   if (!begun_) begin();
-  if (free_.empty()) return {};
+  return !free_.empty();
+}
+
+std::span<const std::byte> Stages::put(std::span<const std::byte> content, LargeCopy copy) {
+  if (!has_room()) return {};
   std::byte* const stage = memory_ + free_.front() * stage_bytes;
   free_.pop_front();
   copy(stage, content.data(), content.size());

@@ -21,8 +21,9 @@ class Stages {
 
   explicit Stages(Pe& pe) : pe_(&pe) {}
 
-  /// Where a copy of `content`, of at most `stage_bytes`, lies until free(). Nothing where nobody could read it there, or where
-  /// all stages are taken.
+  /// Not where nobody could read it there, or where all stages are taken.
+  bool has_room();
+  /// Where a copy of `content`, of at most `stage_bytes`, lies until free(). Nothing where there is no room.
   std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
   void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stage_bytes)); }
 

@@ -22,8 +22,6 @@ const std::size_t extension = [] {
 
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 150;
-/// From here on a receiver that copies content has it sooner in pieces, or by attaching, than out of one frame.
-constexpr std::size_t posted_by_key_bytes_min = 32_KiB;
 /// What is shorter is copied through the caches where it is mapped: who looks at what came past them waits for memory.
 constexpr std::size_t learned_bytes_min = 32_KiB;
 
@@ -121,22 +119,24 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
+  const bool is_mapped = as != Given::to_get || rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size());
+  return key_of(added, !is_mapped && (times == 1 || memory.size() <= Stages::stage_bytes) && map(added));
+}
+
+/// What others have not mapped goes where they have: all that is short, the begin of what is long. Whether who reads it is to
+/// take the time.
+bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
-  if (as != Given::to_get || rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size())) return key_of(added, false);
-  if (memory.size() > Stages::stage_bytes) {
-    const bool timed = times == 1 && begin_ahead(added.number, exposure);
-    return key_of(added, timed);
-  }
+  const std::span<const std::byte> memory = exposure.memory;
+  if (memory.size() > Stages::stage_bytes) return begin_ahead(added.number, exposure);
   const auto pick = writes_.pick(memory.size(), 0b11);
   const std::int64_t begin = pick.timed ? now() : 0;
   exposure.stage = stages_.put(memory, write_ways[pick.way]);
-  const bool timed = pick.timed && exposure.stage.data() != nullptr;
-  if (timed) {
-    exposure.learns = &writes_;
-    exposure.way = pick.way;
-    exposure.own_ns = now() - begin;
-  }
-  return key_of(added, timed);
+  if (!pick.timed || exposure.stage.data() == nullptr) return false;
+  exposure.learns = &writes_;
+  exposure.way = pick.way;
+  exposure.own_ns = now() - begin;
+  return true;
 }
 
 rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum, WhenDone done) {
@@ -146,8 +146,7 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
     added.thing.way = by_key;
     added.thing.own_ns = key_ns;
   }
-  const bool timed = way.ahead ? begin_ahead(added.number, added.thing) : way.timed;
-  return key_of(added, timed);
+  return key_of(added, way.maps ? map(added) : way.timed);
 }
 
 // --- content that is written before anybody asks for it
@@ -263,16 +262,16 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
   return rma::Reach::of(*pe_).is_mapped_by(destination, content.data(), content.size());
 }
 
-/// Content that its receiver would have to attach for is copied into its frame in less time, at any size; but one that copies
-/// it out of the frame again waits for lines that lie in the sender's cache.
+/// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that copies it
+/// out of the frame again waits for lines that lie in the sender's cache, which is never as fast as out of a stage, or in pieces.
 Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   const TransferWay way = pe_->engine().transfer_settings().way;
   if (!is_mapped_by(destination, content)) {
     if (way == TransferWay::cma) return {rma::Reach::of(*pe_).may_attach_to_this(destination), false};
-    const bool by_key =
-        way == TransferWay::fastest && posts && content.size() >= posted_by_key_bytes_min && is_on_host(destination);
-    return {.by_key = by_key, .timed = false, .ahead = by_key};
+    const bool maps = way == TransferWay::fastest && posts && is_on_host(destination) &&
+                      (content.size() > Stages::stage_bytes || stages_.has_room());
+    return {.by_key = maps, .timed = false, .maps = maps};
   }
   if (posts || way != TransferWay::fastest) return {true, false};  // one copy, and not two
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);

@@ -87,7 +87,7 @@ class Transfers : public am::Extension {
   struct SendWay {
     bool by_key;
     bool timed;  // what is given to others says so, and learn_sent() wants to know
-    bool ahead = false;  // its begin is written before its receiver asks for it
+    bool maps = false;  // its receiver has not mapped it, but what map() writes
   };
   /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
   SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts);
@@ -203,6 +203,7 @@ class Transfers : public am::Extension {
   void end_use(PeId source, const Note& note);
   void pull(Pull pull);
   void begin_pull(Pull& pull);
+  bool map(const NumberedTable<Exposure>::Added& added);
   bool begin_ahead(std::uint64_t number, Exposure& exposure);
   bool end_ahead(std::uint64_t number, Exposure& exposure);
   void write_later();
