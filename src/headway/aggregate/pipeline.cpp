@@ -95,6 +95,8 @@ PipelinedRead::Found PipelinedRead::read(unsigned looks) {
     done_ = written;
     in_vain = 0;
   }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (content_->id.load(std::memory_order_relaxed) != id_) return Found::gone;  // and what was read perhaps another's
   content_->taken.store(1, std::memory_order_release);
   return Found::all;
 }

@@ -12,7 +12,7 @@
 
 namespace headway::aggregate {
 
-/// Of its owner's pool. Each word is written by one of the two alone, and has a line of its own.
+/// Of its owner's pool. Each line is written by one of the two alone, but for content that its owner drops.
 ///
 ///     | id | written |  | taken |  | content ...
 ///       owner: whose it   reader: 1 when it has copied all

@@ -1,4 +1,4 @@
-/// Room that other processes of the host have mapped, for content that lies elsewhere, or its begin.
+/// Room that other processes of the host have mapped, for short content that lies elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,12 @@
 #include <deque>
 #include <headway/am/pe.hpp>
 #include <headway/base/copy_large.hpp>
-#include <headway/rma/buffer_key.hpp>
 #include <span>
 
 namespace headway::aggregate {
 
 /// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
-/// less, and who has the begin of something long asks for the rest meanwhile. Stages are used in turn: lines that have left
-/// the writer's own cache are written again, and read, sooner.
+/// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
 /// At most 2 MiB, of which what is used is there; taken from the PE's Pool with the first use.
 class Stages {
  public:

@@ -139,7 +139,7 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
   expect({1, 1}, "auto", false);
 }
 
-/// More than the ring holds, some of which nobody gets: these make room.
+/// More than the ring holds, some of which nobody gets: these make room, but for one that stays until the end.
 TEST(Transfer, of_large_sources_that_are_written_before_anybody_asks) {
   by_every_way([](Pe& pe) {
     constexpr std::size_t count = 60;
@@ -151,6 +151,8 @@ TEST(Transfer, of_large_sources_that_are_written_before_anybody_asks) {
       received[i].resize(source.size());
       get(pe, source, received[i], [&got] { ++got; });
     });
+    const auto never_got = words_of(1, 20'000);
+    const Source<std::uint64_t> stays(pe, never_got, [] { ADD_FAILURE(); });
     for (std::size_t round = 0; round < 3; ++round) {
       got = given_back = 0;
       std::vector<std::vector<std::uint64_t>> words;
@@ -171,6 +173,38 @@ TEST(Transfer, of_large_sources_that_are_written_before_anybody_asks) {
       }
     }
   });
+}
+
+/// What is written unasked is written by an owner that is idle: who waits for one that is not is idle too, once it has asked.
+TEST(Transfer, of_a_large_source_whose_owner_does_something_else) {
+  for (const char* way : {"auto", "mapped"}) {
+    expect_run(
+        {2, 1},
+        [](Pe& pe) {
+          Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe, {.topology = direct()});
+          std::vector<std::uint64_t> received(30'000);
+          std::size_t got = 0, rounds_idle = 0;
+          offers.on([&](std::size_t, const RemoteSource<std::uint64_t>& source) { get(pe, source, received, [&got] { ++got; }); });
+          const auto words = words_of(1, received.size());
+          for (std::size_t round = 0; round < 20; ++round) {
+            std::optional<Source<std::uint64_t>> source;
+            pe.quiesce();
+            if (pe.id() == 0) {
+              source.emplace(pe, words, [] {});
+              offers.send(1, round, source->remote());
+              const std::int64_t until = pe.engine().now() + 5'000'000;
+              while (pe.engine().now() < until) continue;
+            } else {
+              while (got == round) rounds_idle += !pe.progress();
+              EXPECT_TRUE(are_words_of(1, received));
+              std::ranges::fill(received, 0);
+            }
+            pe.quiesce();
+          }
+          EXPECT_TRUE(pe.id() == 0 || rounds_idle > 0);
+        },
+        {{"HEADWAY_TRANSFER", way}});
+  }
 }
 
 TEST(Transfer, who_learns_may_be_what_cannot_be_copied) {

@@ -64,6 +64,7 @@ Transfers::Transfers(Pe& pe)
       checks_(pe.engine().transfer_settings().check),
       stages_(pe),
       pipeline_(new Pipeline(pe)),
+      ahead_pipeline_(new Pipeline(pe)),
       mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
                      Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
   const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
@@ -157,43 +158,42 @@ bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
   Skips& skips = skips_[std::size_t(std::bit_width(bytes))];
   if (skips.left != 0) return --skips.left, false;
   const std::span<const std::byte> ahead = ahead_of(exposure.memory);
-  exposure.ahead = pipeline_->begin(ahead.size(), pipeline_id(number));
+  exposure.ahead = ahead_pipeline_->begin(ahead.size(), pipeline_id(number));
   if (exposure.ahead == nullptr) return false;
   const auto pick = writes_.pick(bytes, 0b11);
   exposure.learns = &writes_;
   exposure.way = pick.way;
   PipelineRing::write(*exposure.ahead, ahead, write_ways[pick.way], first_bytes);
+  if (ahead_.empty()) pe_->engine().call_when_idle(*this);
   ahead_.push_back(number);
-  if (ahead_.size() == 1) write_later();
   return pick.timed;
 }
 
-/// Whether it was read. Where it was not, for who got it has attached to it or has it mapped, or is on another host, the next
-/// one of this size is not written ahead, then the next three, and so on.
-bool Transfers::end_ahead(std::uint64_t number, Exposure& exposure) {
-  exposure.ahead = nullptr;
-  const bool was_read = !pipeline_->drop(pipeline_id(number));
-  Skips& skips = skips_[std::size_t(std::bit_width(exposure.memory.size()))];
-  skips.all = was_read ? 0 : std::uint8_t(std::min(2 * skips.all + 1, 63));
-  skips.left = skips.all;
-  return was_read;
+void Transfers::write_ahead(const Exposure& exposure) {
+  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), write_ways[exposure.way]);
 }
 
-void Transfers::write_later() {
-  call_later(pe_->engine(), [this] { write_ahead(); });
-}
-
-/// One after the other, with what comes in between.
-void Transfers::write_ahead() {
-  pe_->engine().flush_idle(am::IdleFlush::all);  // the messages that name it, which are then read meanwhile
+/// One after the other, with what comes in between. The message that names it has left by now, unless its aggregator keeps it.
+bool Transfers::idle() {
   while (!ahead_.empty()) {
-    Exposure* const given = exposures_.find(ahead_.front());
+    const Exposure* const given = exposures_.find(ahead_.front());
     ahead_.pop_front();
-    if (given == nullptr) continue;
-    PipelineRing::write(*given->ahead, ahead_of(given->memory), write_ways[given->way]);
+    if (given == nullptr || given->ahead == nullptr) continue;
+    write_ahead(*given);
     break;
   }
-  if (!ahead_.empty()) write_later();
+  return !ahead_.empty();
+}
+
+/// By who has used it now. Where it was not, for who got it has attached to it or has it mapped, or is on another host, the next
+/// one of this size is not written ahead, then the next three, and so on.
+bool Transfers::was_read_ahead(std::uint64_t number, Exposure& exposure) {
+  exposure.ahead = nullptr;
+  const bool was_read = !ahead_pipeline_->drop(pipeline_id(number));
+  Skips& skips = skips_[std::size_t(std::bit_width(exposure.memory.size()))];
+  skips.all = was_read ? 0 : std::uint8_t(std::min(2 * skips.all + 1, 7));
+  skips.left = skips.all;
+  return was_read;
 }
 
 rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
@@ -208,7 +208,7 @@ rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bo
 void Transfers::forget(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
   if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
-  if (exposure.ahead != nullptr) end_ahead(number, exposure);
+  if (exposure.ahead != nullptr) ahead_pipeline_->drop(pipeline_id(number));
   exposures_.remove(number);
 }
 
@@ -240,7 +240,7 @@ void Transfers::end_use(PeId source, const Note& note) {
   if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
     throw FormatError("a transfer names memory that was given for another");
   }
-  const bool read_otherwise = found->ahead != nullptr && !end_ahead(note.number, *found);
+  const bool read_otherwise = found->ahead != nullptr && !was_read_ahead(note.number, *found);
   if (found->learns != nullptr && note.bytes != not_timed && !read_otherwise) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
     found->learns->learn(found->way, found->memory.size(), found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));

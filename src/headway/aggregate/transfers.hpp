@@ -39,7 +39,7 @@ enum class Given : std::uint8_t {
 /// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for them.
 ///
 ///     small Source     owner: a copy in the pool, that others have mapped; else as below
-///     get in pieces    owner, unasked: writes the begin of a Source for one get (Pipeline), as getter reads
+///     get in pieces    owner, unasked: writes the begin of a Source for one get when it is idle (Pipeline), as getter reads
 ///                      getter: "want n bytes from here on" -> owner: "there", and writes them; ... "used"
 ///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
 ///     small put        putter: its content, in one note -> owner
@@ -48,7 +48,7 @@ enum class Given : std::uint8_t {
 ///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
 ///     otherwise        a copy by who gets or puts; then "used"
 ///
-/// Of all that a PE gets in pieces at most 1 MiB is on its way, and half of that of one PE; as much of all that it puts:
+/// Of all that a PE asks for in pieces at most 1 MiB is on its way, and half of that of one PE; as much of all that it puts:
 /// one after the other, so no PE spills more than that half for each that it serves. What goes by network counts as
 /// 256 KiB.
 ///
@@ -63,6 +63,7 @@ class Transfers : public am::Extension {
   static std::unique_ptr<am::Extension> make(Pe& pe);
   explicit Transfers(Pe& pe);
   ~Transfers() override;
+  bool idle() override;
   void end() noexcept override;
 
   // --- of this PE's own memory
@@ -158,9 +159,10 @@ class Transfers : public am::Extension {
     std::byte* to = nullptr;
     std::function<std::byte*()> begin;  // empty, or says where to when the first is asked for
     WhenDone finished;
+    std::uint64_t ahead = 0;  // so many bytes its owner writes unasked
     std::uint64_t wanted = 0, received = 0;
     std::int64_t begin_ns = 0;
-    bool timed = true, begun = false, by_network = false;
+    bool timed = true, begun = false, has_asked = false, by_network = false;  // has_asked: for what comes unasked
   };
   struct Push {
     rma::BufferKey key;
@@ -192,10 +194,10 @@ class Transfers : public am::Extension {
   Exposure& exposure(PeId source, const Note& note, Given as);
   void send_pieces(PeId source, const Note& note);
   std::byte* wanted(PeId source, const Note& note, std::uint64_t bytes);
-  void received(std::uint64_t number, std::uint64_t bytes, bool asked = true);
+  void received(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes);
   void take_piece(PeId source, const Note& note, std::span<const std::byte> content);
   void begin_reading(PeId source, const Note& note);
-  void go_on_reading(std::uint64_t number, std::uint64_t bytes, bool asked, PipelinedRead read);
+  void go_on_reading(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes, PipelinedRead read);
   PipelinedRead pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes);
   void take_put(PeId source, const Note& note, std::span<const std::byte> content);
   void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
@@ -205,9 +207,8 @@ class Transfers : public am::Extension {
   void begin_pull(Pull& pull);
   bool map(const NumberedTable<Exposure>::Added& added);
   bool begin_ahead(std::uint64_t number, Exposure& exposure);
-  bool end_ahead(std::uint64_t number, Exposure& exposure);
-  void write_later();
-  void write_ahead();
+  void write_ahead(const Exposure& exposure);
+  bool was_read_ahead(std::uint64_t number, Exposure& exposure);
   void want_more();
   void push_more();
   bool goes_by_network(std::size_t other, std::uint64_t bytes) const;
@@ -237,8 +238,9 @@ class Transfers : public am::Extension {
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   bool checks_, takes_over_;
   Stages stages_;
-  std::unique_ptr<Pipeline> pipeline_;
-  std::deque<std::uint64_t> ahead_;  // what has been given and is written, but for its first bytes, at the next progress
+  std::unique_ptr<Pipeline> pipeline_;        // of what has been asked for
+  std::unique_ptr<Pipeline> ahead_pipeline_;  // of what has not: who never comes for it is in nobody's way
+  std::deque<std::uint64_t> ahead_;           // what has been given and is written, but for its first bytes, when this PE is idle
   /// By size: how many are not written ahead, because what was had not been read so.
   struct Skips {
     std::uint8_t all = 0, left = 0;

@@ -99,6 +99,8 @@ class Extension {
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
   /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
   virtual std::string unfinished() const { return {}; }
+  /// The PE has nothing else to do, and call_when_idle() was called since. Sends nothing. Whether there is more to do.
+  virtual bool idle() { return false; }
   /// The run is over: destroys what the program has left to it, while all of the engine is still there.
   virtual void end() noexcept {}
 };
@@ -200,8 +202,6 @@ class Engine {
 
   /// Posts all open buffers of all handlers. Returns whether there were any.
   bool flush_all(FlushReason reason);
-  /// The same of those handlers that flush because the PE is idle.
-  bool flush_idle(IdleFlush how);
 
   std::uint64_t quiesce();
 
@@ -278,6 +278,8 @@ class Engine {
   void send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes);
 
   Extension& extension(std::size_t index) { return *extensions_[index]; }
+  /// Calls its idle() when nothing has arrived and what is to be flushed then has been, until that returns false.
+  void call_when_idle(Extension& extension) { when_idle_.push_back(&extension); }
 
   // --- failures
 
@@ -345,6 +347,7 @@ class Engine {
   bool progress_round(unsigned frames_max);
   bool run_what_arrived(unsigned frames_max);
   bool flush_due();
+  bool flush_idle(IdleFlush how);
   /// The next arrival of a round. False if there is none, or there have been enough.
   bool poll(Frames& frames) {
     if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;
@@ -398,6 +401,7 @@ class Engine {
   std::vector<Task> tasks_[2];  // in turn, so that both keep their memory: one runs, the next takes what comes meanwhile
   unsigned next_tasks_ = 0;
   std::vector<std::unique_ptr<Extension>> extensions_;
+  std::vector<Extension*> when_idle_;
   ScopeId scope_ = root_scope, handler_scope_ = root_scope;
   bool in_handler_ = false, in_continuation_ = false;
   bool failed_ = false;

@@ -11,7 +11,7 @@
 namespace headway::rma {
 
 /// Sizes count as the power of two that they reach. Each way is tried three times, and short ones until they have moved
-/// 4 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the price.
+/// 8 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the price.
 /// First each once, for what one has touched the others find ready: the first one would pay for all.
 /// Then the fastest is taken, and now and then another, for what was fastest may not stay so: one that takes three times as
 /// long costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Twice in a row,
@@ -69,7 +69,7 @@ class FastestWay {
 
  private:
   static std::uint8_t tries(std::uint64_t bytes) {
-    constexpr std::uint64_t moved = std::uint64_t(4) << 20;
+    constexpr std::uint64_t moved = std::uint64_t(8) << 20;
     return std::uint8_t(std::clamp<std::uint64_t>(moved / std::max<std::uint64_t>(bytes, 1), 3, 64));
   }
   static constexpr std::uint32_t picks_per_look = 64, picks_per_time = 8;

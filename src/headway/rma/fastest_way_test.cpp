@@ -7,7 +7,7 @@ namespace headway::rma {
 namespace {
 
 constexpr unsigned all = 0b111;
-constexpr std::uint64_t large = 2'000'000;  // which is tried three times
+constexpr std::uint64_t large = 4'000'000;  // which is tried three times
 
 /// Transfers whose ways take so long: how often each is picked.
 template <std::size_t ways>
@@ -32,10 +32,10 @@ TEST(FastestWay, tries_each_three_times_and_stays_with_the_fastest) {
   EXPECT_GE(picked[2], 1);
 }
 
-TEST(FastestWay, tries_short_ones_until_they_have_moved_4_MiB_but_not_for_ever) {
+TEST(FastestWay, tries_short_ones_until_they_have_moved_8_MiB_but_not_for_ever) {
   FastestWay<2> fastest;
-  EXPECT_EQ((pick<2>(fastest, 1 << 20, 0b11, {100, 200}, 8)), (std::array{4, 4}));
-  EXPECT_EQ((pick<2>(fastest, 128 << 10, 0b11, {100, 200}, 64)), (std::array{32, 32}));
+  EXPECT_EQ((pick<2>(fastest, 1 << 20, 0b11, {100, 200}, 16)), (std::array{8, 8}));
+  EXPECT_EQ((pick<2>(fastest, 256 << 10, 0b11, {100, 200}, 64)), (std::array{32, 32}));
   EXPECT_EQ((pick<2>(fastest, 8, 0b11, {100, 200}, 128)), (std::array{64, 64}));
   EXPECT_EQ((pick<2>(fastest, 0, 0b11, {100, 200}, 128)), (std::array{64, 64}));
 }
