@@ -296,6 +296,68 @@ TEST(TransferMisuse, where_attaching_is_refused_in_the_middle_content_comes_by_f
       {{"HEADWAY_TRANSFER", "cma"}});
 }
 
+/// Content that is written before anybody asks for it, of posted messages in epochs that overlap.
+TEST(TransferMisuse, where_attaching_is_refused_posted_content_of_two_epochs_is_read_as_it_is_written) {
+  expect_run({2, 1}, [](Pe& pe) {
+    Aggregator<std::uint64_t, Words> blocks(pe);
+    const auto words = words_of(pe.id(), 200'000);
+    std::size_t handled = 0, done = 0;
+    std::vector<std::vector<std::uint64_t>> received(30);
+    blocks.on_posted(
+        [&](std::uint64_t number, std::size_t size) {
+          received[number].resize(size);
+          return std::span(received[number]);
+        },
+        [&](PeId from, std::uint64_t, Words content) {
+          EXPECT_TRUE(are_words_of(from, content));
+          ++handled;
+        });
+    refuse_attaching();
+    pe.quiesce();
+    std::uint64_t number = 0;
+    const auto send_some = [&] {
+      for (const std::size_t size : {100u, 500u, 2048u, 2049u, 5000u, 32'768u, 32'769u, 200'000u}) {
+        blocks.send(1 - pe.id(), number++, send_buffer(std::span(words).first(size), [&] { ++done; }));
+      }
+    };
+    send_some();
+    Epoch epoch(pe);
+    send_some();
+    epoch.wait();
+    send_some();
+    pe.quiesce();
+    EXPECT_EQ(handled, 24);
+    EXPECT_EQ(done, 24);
+  });
+}
+
+TEST(TransferMisuse, who_posts_memory_and_is_destroyed_before_the_content_has_come) {
+  const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
+    std::optional<Aggregator<Words>> blocks(std::in_place, pe);
+    const auto words = words_of(1, 20'000);
+    std::vector<std::uint64_t> received(words.size());
+    bool posted = false;
+    blocks->on_posted(
+        [&](std::size_t size) {
+          posted = true;
+          return std::span(received).first(size);
+        },
+        [](Words) { ADD_FAILURE() << "it is gone"; });
+    refuse_attaching();
+    pe.quiesce();
+    if (pe.id() == 0) {
+      blocks->send(1, send_buffer(words, [] {}));
+      const std::int64_t until = pe.engine().now() + 50'000'000;
+      while (pe.engine().now() < until) continue;  // without progress: no more than the begin is written
+    } else {
+      while (!posted) pe.progress();
+      blocks.reset();
+    }
+    pe.quiesce();
+  });
+  expect_failure(outcome, "160000 bytes of PE 0 are for an aggregator that was destroyed: quiesce() first");
+}
+
 TEST(TransferMisuse, a_sender_that_dies_ends_the_run) {
   const Outcome outcome = source_of_pe_0(
       {{"HEADWAY_TRANSFER", "cma"}}, [](auto&, auto&) { _exit(7); },
