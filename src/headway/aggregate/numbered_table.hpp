@@ -10,8 +10,8 @@
 
 namespace headway::aggregate {
 
-/// A number says where a thing stands, and how often that place was used before: that of a thing that is gone names nothing.
-/// Things stay where they are.
+/// A number says where a thing stands, and how often that place was used before: that of a thing that is gone names
+/// nothing. Things stay where they are.
 template <class T>
 class NumberedTable {
  public:

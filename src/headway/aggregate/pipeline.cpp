@@ -70,7 +70,8 @@ std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
   return std::uint64_t(reinterpret_cast<const std::byte*>(&content) - rma::Pool::of(*pe_).memory_in_use().data());
 }
 
-void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy, std::size_t until) {
+void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
+                         std::size_t until) {
   until = std::min(until, from.size());
   for (std::size_t done = content.written.load(std::memory_order_relaxed); done < until;) {
     // Who reads soon has something, and little left when all is written.

@@ -27,8 +27,8 @@ struct PipelinedContent {
 };
 static_assert(sizeof(PipelinedContent) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The owner's side: content one after the other in a ring of memory, which has room for more when what is oldest has been
-/// taken.
+/// The owner's side: content one after the other in a ring of memory, which has room for more when what is oldest has
+/// been taken.
 ///
 ///     begin() -- write() ----------> written = all --> taken = 1, its room is free
 ///                reader: read() ... as far as is written
@@ -92,8 +92,8 @@ class PipelinedRead {
     all,   // has been copied, and the memory is the owner's again
     gone,  // the owner has dropped it
   };
-  /// Copies what is there. Looks `looks` times in vain before it has found a part only. FormatError where more is said to be
-  /// written than it holds.
+  /// Copies what is there. Looks `looks` times in vain before it has found a part only. FormatError where more is said
+  /// to be written than it holds.
   Found read(unsigned looks);
 
  private:

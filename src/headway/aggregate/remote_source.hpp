@@ -22,8 +22,8 @@ class SourceContent {
  public:
   static constexpr std::size_t inside_bytes_max = 192;  // what goes by value with a little beside it
 
-  /// One word, for it is copied as one: two halves that have just been stored are not read as a whole before both have left
-  /// the store buffer.
+  /// One word, for it is copied as one: two halves that have just been stored are not read as a whole before both have
+  /// left the store buffer.
   struct Header {
     std::uint64_t word;
 
@@ -121,7 +121,8 @@ class SourceContent {
 
 }  // namespace aggregate
 
-/// Names a Source to others: an argument of messages and calls, which may be kept and passed on. What is short lies in it.
+/// Names a Source to others: an argument of messages and calls, which may be kept and passed on. What is short lies in
+/// it.
 template <class T>
 class RemoteSource : public aggregate::SourceContent {
  public:

@@ -61,7 +61,9 @@ class Exposed {
     }
   }
   Exposed(Exposed&& other) noexcept
-      : transfers_(std::exchange(other.transfers_, nullptr)), number_(other.number_), remote_(std::move(other.remote_)) {}
+      : transfers_(std::exchange(other.transfers_, nullptr)),
+        number_(other.number_),
+        remote_(std::move(other.remote_)) {}
   Exposed& operator=(Exposed&& other) noexcept {
     Exposed taken(std::move(other));
     std::swap(transfers_, taken.transfers_);
@@ -144,9 +146,10 @@ void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, where the PEs are
-/// on several hosts up to 2 KiB) travels as what it is known by: it is copied, `done` comes at the next progress, and how often
-/// it is got nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, where the
+/// PEs are on several hosts up to 2 KiB) travels as what it is known by: it is copied, `done` comes at the next
+/// progress, and how often it is got nobody counts. Else it is an error that somebody gets one that is destroyed, or
+/// had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());
@@ -178,8 +181,9 @@ class Destination : public aggregate::Exposed<T, aggregate::Given::to_put> {
       : Exposed(pe, memory, puts, std::move(done)) {}
 };
 
-/// Copies all of a Source to the begin of `to`, which stays until then; the future comes when it is there. UsageError where it
-/// does not fit. Never waits in a handler; the main program may. Epochs and quiesce() wait for it, and for its Source to know.
+/// Copies all of a Source to the begin of `to`, which stays until then; the future comes when it is there. UsageError
+/// where it does not fit. Never waits in a handler; the main program may. Epochs and quiesce() wait for it, and for its
+/// Source to know.
 template <class T>
 Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
   Promise<> done(pe);

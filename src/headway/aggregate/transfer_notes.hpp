@@ -16,16 +16,17 @@ enum GotBy : std::size_t { by_loads, past_caches, by_attach, by_pieces };  // wh
 inline constexpr LargeCopy write_ways[] = {copy_bytes, copy_past_caches};
 
 enum class Word : std::uint64_t {
-  want,      // number: a Source or content; offset, bytes: of it; asker: number of the pull
-  piece,     // number: of the pull; offset
-  put,       // number: a Destination; offset, bytes: of the whole; asker: number of the push
-  in_place,  // number: of the push; bytes; offset: 1 if the network refuses to move it
-  open,      // number: a Source; bytes: of it; asker: number of the pull
-  opened,    // number: of the pull; content: the network's key, empty if there is none
-  put_all,   // number: a Destination; content: all of a put
-  take,      // number: a Destination; bytes; asker: number of the push; content: the network's key
-  used,      // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; asker: as what it was given
-  pipelined,  // number: of the pull; offset, bytes: of the content; asker: where it is being written, in its owner's pool
+  want,       // number: a Source or content; offset, bytes: of it; asker: number of the pull
+  piece,      // number: of the pull; offset
+  put,        // number: a Destination; offset, bytes: of the whole; asker: number of the push
+  in_place,   // number: of the push; bytes; offset: 1 if the network refuses to move it
+  open,       // number: a Source; bytes: of it; asker: number of the pull
+  opened,     // number: of the pull; content: the network's key, empty if there is none
+  put_all,    // number: a Destination; content: all of a put
+  take,       // number: a Destination; bytes; asker: number of the push; content: the network's key
+  used,       // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; asker: as what it was given
+  pipelined,  // number: of the pull; offset, bytes: of the content; asker: where it is being written, in its owner's
+              // pool
 };
 
 /// Of a Source, or content, in the ring of its owner, where 0 is nobody's.

@@ -175,7 +175,8 @@ TEST(Transfer, of_large_sources_that_are_written_before_anybody_asks) {
   });
 }
 
-/// What is written unasked is written by an owner that is idle: who waits for one that is not is idle too, once it has asked.
+/// What is written unasked is written by an owner that is idle: who waits for one that is not is idle too, once it has
+/// asked.
 TEST(Transfer, of_a_large_source_whose_owner_does_something_else) {
   for (const char* way : {"auto", "mapped"}) {
     expect_run(
@@ -184,7 +185,9 @@ TEST(Transfer, of_a_large_source_whose_owner_does_something_else) {
           Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe, {.topology = direct()});
           std::vector<std::uint64_t> received(30'000);
           std::size_t got = 0, rounds_idle = 0;
-          offers.on([&](std::size_t, const RemoteSource<std::uint64_t>& source) { get(pe, source, received, [&got] { ++got; }); });
+          offers.on([&](std::size_t, const RemoteSource<std::uint64_t>& source) {
+            get(pe, source, received, [&got] { ++got; });
+          });
           const auto words = words_of(1, received.size());
           for (std::size_t round = 0; round < 20; ++round) {
             std::optional<Source<std::uint64_t>> source;
@@ -276,7 +279,8 @@ TEST(Transfer, of_what_was_kept_and_passed_on) {
     });
     const std::size_t next = (pe.id() + 1) % pe.size();
     std::vector<std::vector<std::uint64_t>> words;
-    for (const std::size_t size : {0u, 1u, 24u, 25u, 125u, 256u, 257u, 3000u}) words.push_back(words_of(pe.id() + size, size));
+    for (const std::size_t size : {0u, 1u, 24u, 25u, 125u, 256u, 257u, 3000u})
+      words.push_back(words_of(pe.id() + size, size));
     std::vector<Source<std::uint64_t>> sources;
     for (const auto& of_source : words) sources.emplace_back(pe, of_source, [] {});
     for (const auto& source : sources) blocks.send(next, source.remote());
@@ -301,7 +305,8 @@ TEST(Transfer, a_remote_source_that_is_not_as_long_as_it_says) {
   EXPECT_NO_THROW(content.view_message(aggregate::SourceContent::Header::of(0, ~0u), bytes));
   EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, 63), bytes), FormatError);
   EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, 65), bytes), FormatError);
-  EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, ~0u), std::span(bytes).first(63)), FormatError);
+  EXPECT_THROW(content.view_message(aggregate::SourceContent::Header::of(0, ~0u), std::span(bytes).first(63)),
+               FormatError);
 }
 
 TEST(Transfer, of_pooled_memory_both_ways_from_the_main_program) {

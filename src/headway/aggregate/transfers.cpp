@@ -124,8 +124,8 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   return key_of(added, !is_mapped && (times == 1 || memory.size() <= Stages::stage_bytes) && map(added));
 }
 
-/// What others have not mapped goes where they have: all that is short, the begin of what is long. Whether who reads it is to
-/// take the time.
+/// What others have not mapped goes where they have: all that is short, the begin of what is long. Whether who reads it
+/// is to take the time.
 bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
   const std::span<const std::byte> memory = exposure.memory;
@@ -140,7 +140,8 @@ bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   return true;
 }
 
-rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum, WhenDone done) {
+rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum,
+                                       WhenDone done) {
   const auto added = exposures_.emplace(Given::sent, content, std::uint64_t(1), sum, std::move(done));
   if (way.timed) {
     added.thing.learns = &mapped_sends_;
@@ -173,7 +174,8 @@ void Transfers::write_ahead(const Exposure& exposure) {
   PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), write_ways[exposure.way]);
 }
 
-/// One after the other, with what comes in between. The message that names it has left by now, unless its aggregator keeps it.
+/// One after the other, with what comes in between. The message that names it has left by now, unless its aggregator
+/// keeps it.
 bool Transfers::idle() {
   while (!ahead_.empty()) {
     const Exposure* const given = exposures_.find(ahead_.front());
@@ -185,8 +187,8 @@ bool Transfers::idle() {
   return !ahead_.empty();
 }
 
-/// By who has used it now. Where it was not, for who got it has attached to it or has it mapped, or is on another host, the next
-/// one of this size is not written ahead, then the next three, and so on.
+/// By who has used it now. Where it was not, for who got it has attached to it or has it mapped, or is on another host,
+/// the next one of this size is not written ahead, then the next three, and so on.
 bool Transfers::was_read_ahead(std::uint64_t number, Exposure& exposure) {
   exposure.ahead = nullptr;
   const bool was_read = !ahead_pipeline_->drop(pipeline_id(number));
@@ -247,8 +249,8 @@ void Transfers::end_use(PeId source, const Note& note) {
   }
   if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
-    throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it", name_of(found->as),
-                                 found->memory.size(), pe_->id().value, source.value));
+    throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it",
+                                 name_of(found->as), found->memory.size(), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
   WhenDone done = std::move(found->done);
@@ -262,8 +264,9 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
   return rma::Reach::of(*pe_).is_mapped_by(destination, content.data(), content.size());
 }
 
-/// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that copies it
-/// out of the frame again waits for lines that lie in the sender's cache, which is never as fast as out of a stage, or in pieces.
+/// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that
+/// copies it out of the frame again waits for lines that lie in the sender's cache, which is never as fast as out of a
+/// stage, or in pieces.
 Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   const TransferWay way = pe_->engine().transfer_settings().way;
@@ -282,12 +285,15 @@ void Transfers::learn_sent(std::span<const std::byte> content, std::int64_t ns) 
   mapped_sends_.learn(with_message, content.size(), ns);
 }
 
-std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const { return checks_ ? checksum(content) : 0; }
+std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const {
+  return checks_ ? checksum(content) : 0;
+}
 
-void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content, std::uint64_t sum) const {
+void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
+                                  std::uint64_t sum) const {
   if (sum == 0 || checksum(content) == sum) return;
-  throw UsageError(fmt::format("{} bytes of PE {} were changed between send and their arrival on PE {}", key.bytes, key.pe,
-                               pe_->id().value));
+  throw UsageError(fmt::format("{} bytes of PE {} were changed between send and their arrival on PE {}", key.bytes,
+                               key.pe, pe_->id().value));
 }
 
 void Transfers::check(const rma::BufferKey& key) { rma::Reach::of(*pe_).check(key); }

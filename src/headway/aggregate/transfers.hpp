@@ -36,10 +36,11 @@ enum class Given : std::uint8_t {
   to_put,
 };
 
-/// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for them.
+/// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for
+/// them.
 ///
 ///     small Source     owner: a copy in the pool, that others have mapped; else as below
-///     get in pieces    owner, unasked: writes the begin of a Source for one get when it is idle (Pipeline), as getter reads
+///     get in pieces    owner, idle: writes the begin of a Source for one get (Pipeline), as getter reads
 ///                      getter: "want n bytes from here on" -> owner: "there", and writes them; ... "used"
 ///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
 ///     small put        putter: its content, in one note -> owner
@@ -48,12 +49,12 @@ enum class Given : std::uint8_t {
 ///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
 ///     otherwise        a copy by who gets or puts; then "used"
 ///
-/// Of all that a PE asks for in pieces at most 1 MiB is on its way, and half of that of one PE; as much of all that it puts:
-/// one after the other, so no PE spills more than that half for each that it serves. What goes by network counts as
-/// 256 KiB.
+/// Of all that a PE asks for in pieces at most 1 MiB is on its way, and half of that of one PE; as much of all that it
+/// puts: one after the other, so no PE spills more than that half for each that it serves. What goes by network counts
+/// as 256 KiB.
 ///
-/// Programs that name none of it do not link it, and have two aggregators less: what any receiver needs is virtual, and the
-/// class is not final.
+/// Programs that name none of it do not link it, and have two aggregators less: what any receiver needs is virtual, and
+/// the class is not final.
 class Transfers : public am::Extension {
  public:
   static Transfers& of(Pe& pe);
@@ -68,8 +69,9 @@ class Transfers : public am::Extension {
 
   // --- of this PE's own memory
 
-  /// Whether a Source of so many bytes is copied into what it is known by: few always are; more where a key would have to
-  /// travel between hosts and its content after that, unless misuse is to be found, or HEADWAY_TRANSFER names a way that has keys.
+  /// Whether a Source of so many bytes is copied into what it is known by: few always are; more where a key would have
+  /// to travel between hosts and its content after that, unless misuse is to be found, or HEADWAY_TRANSFER names a way
+  /// that has keys.
   static bool takes_over(Pe& pe, std::size_t bytes) {
     if (bytes <= SourceContent::inside_bytes_max) return true;
     return bytes <= taken_bytes_max && of(pe).takes_over_;
@@ -83,7 +85,8 @@ class Transfers : public am::Extension {
 
   // --- content of messages
 
-  /// Shorter content travels with its message: a key and an answer cost more than the copy, or two where the receiver `posts`.
+  /// Shorter content travels with its message: a key and an answer cost more than the copy, or two where the receiver
+  /// `posts`.
   static constexpr std::size_t keyed_bytes_min(bool posts) { return std::size_t(posts ? 1 : 2) << 10; }
   struct SendWay {
     bool by_key;
@@ -106,11 +109,11 @@ class Transfers : public am::Extension {
   virtual const std::byte* mapped(const rma::BufferKey& key);
   /// FormatError for a key that is none.
   virtual void check(const rma::BufferKey& key);
-  /// Copies it there, after which its owner is to be told of the nanoseconds that this returns. Nothing where it cannot be
-  /// now, or (with `may_pull`) where pieces have been faster.
+  /// Copies it there, after which its owner is to be told of the nanoseconds that this returns. Nothing where it cannot
+  /// be now, or (with `may_pull`) where pieces have been faster.
   virtual std::optional<std::int64_t> fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull);
-  /// The same in pieces, to where begin() says when the first is asked for; then calls finished(). UsageError if `owner`,
-  /// who wants it, is gone before.
+  /// The same in pieces, to where begin() says when the first is asked for; then calls finished(). UsageError if
+  /// `owner`, who wants it, is gone before.
   virtual void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
                            std::function<void()> finished);
   static constexpr std::int64_t not_timed = 0, read_in_place = 1;
@@ -124,8 +127,8 @@ class Transfers : public am::Extension {
     bool timed = false;  // whether it was, or what follows is to be
     std::int64_t ns = not_timed;
   };
-  /// Copies it there, after which its owner is to be told by tell_got(), if that can be now, and pieces have not been faster;
-  /// else get_later() does. UsageError where it does not fit, FormatError for a key that is none.
+  /// Copies it there, after which its owner is to be told by tell_got(), if that can be now, and pieces have not been
+  /// faster; else get_later() does. UsageError where it does not fit, FormatError for a key that is none.
   Copied get_now(const rma::BufferKey& from, std::span<std::byte> to);
   void tell_got(const rma::BufferKey& from, const Copied& copied) { tell_used(from, Given::to_get, copied.ns); }
   void get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied, WhenDone done);
@@ -175,8 +178,8 @@ class Transfers : public am::Extension {
   struct Note;
   struct Mail;
 
-  /// Within a host who takes a piece copies it while the next one is made: pieces that stay in a core's cache, each just
-  /// below a frame of 32 KiB. Over a network frames are what costs.
+  /// Within a host who takes a piece copies it while the next one is made: pieces that stay in a core's cache, each
+  /// just below a frame of 32 KiB. Over a network frames are what costs.
   static constexpr std::size_t piece_bytes_within_host = (std::size_t(32) << 10) - 512;
   static constexpr std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
   static constexpr std::size_t window_bytes = std::size_t(1) << 20;
@@ -240,7 +243,7 @@ class Transfers : public am::Extension {
   Stages stages_;
   std::unique_ptr<Pipeline> pipeline_;        // of what has been asked for
   std::unique_ptr<Pipeline> ahead_pipeline_;  // of what has not: who never comes for it is in nobody's way
-  std::deque<std::uint64_t> ahead_;           // what has been given and is written, but for its first bytes, when this PE is idle
+  std::deque<std::uint64_t> ahead_;           // what has been given, and is written when this PE is idle
   /// By size: how many are not written ahead, because what was had not been read so.
   struct Skips {
     std::uint8_t all = 0, left = 0;

@@ -53,7 +53,8 @@ void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner
 void Transfers::begin_waiting(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
 void Transfers::end_waiting(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
 
-/// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for it.
+/// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for
+/// it.
 bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)()) {
   am::Engine& engine = pe_->engine();
   if (scope == engine.scope()) return true;
@@ -70,8 +71,8 @@ bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfer
 
 void Transfers::refuse_late_content(const Pull& pull) {
   pe_->engine().fail(am::FailureKind::failed,
-                     fmt::format("{} bytes of PE {} are for an aggregator that was destroyed: quiesce() first", pull.key.bytes,
-                                 pull.key.pe));
+                     fmt::format("{} bytes of PE {} are for an aggregator that was destroyed: quiesce() first",
+                                 pull.key.bytes, pull.key.pe));
 }
 
 /// What its owner writes unasked is read here, after the rest has been asked for.
@@ -133,7 +134,8 @@ void Transfers::send_pieces(PeId source, const Note& note) {
     send_piece(source, {Word::pipelined, note.asker, 0, note.bytes, ahead_pipeline_->offset(*given.ahead)});
     return write_ahead(given);
   }
-  if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
+  if (PipelinedContent* const content =
+          is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
     if (given.learns == nullptr) {
       given.learns = &writes_;
@@ -191,9 +193,10 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
   return {content, pipeline_id(pull.key.number), bytes, pull.to + offset, copy};
 }
 
-/// Who has a core of its own waits a little for each step of the owner's, in this handler. Who has asked and does not wait, or has
-/// waited in vain, looks again with each progress: the owner is writing, if it has not been interrupted by the very note that it
-/// writes. Who has not asked does so then: the owner may do something else for long, or have withdrawn it, which its answer says.
+/// Who has a core of its own waits a little for each step of the owner's, in this handler. Who has asked and does not
+/// wait, or has waited in vain, looks again with each progress: the owner is writing, if it has not been interrupted by
+/// the very note that it writes. Who has not asked does so then: the owner may do something else for long, or have
+/// withdrawn it, which its answer says.
 void Transfers::go_on_reading(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes, PipelinedRead read) {
   using Found = PipelinedRead::Found;
   Pull* const pull = pulls_.find(number);

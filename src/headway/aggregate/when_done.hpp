@@ -13,11 +13,12 @@
 
 namespace headway::aggregate {
 
-/// A promise, or a callable that is called then: without the memory that a completion and a coroutine which waits for it would
-/// take. Destroyed before, it calls nothing, and its promise is broken. One word of a callable lies in it, without more memory.
+/// A promise, or a callable that is called then: without the memory that a completion and a coroutine which waits for
+/// it would take. Destroyed before, it calls nothing, and its promise is broken. One word of a callable lies in it,
+/// without more memory.
 ///
-/// Moved in words: a std::function is, in GCC 12, loaded 16 bytes at a time from where two words have just been stored, and
-/// that waits for both to leave the store buffer (33 ns of a transfer).
+/// Moved in words: a std::function is, in GCC 12, loaded 16 bytes at a time from where two words have just been stored,
+/// and that waits for both to leave the store buffer (33 ns of a transfer).
 class WhenDone {
  public:
   /// Nobody learns it.

@@ -9,8 +9,8 @@
 
 namespace headway::rma {
 
-/// Names memory of a PE to all others: where it lies in its process, in the PE's pool if it does, and which entry of the
-/// PE's table it was given. Travels as its bytes.
+/// Names memory of a PE to all others: where it lies in its process, in the PE's pool if it does, and which entry of
+/// the PE's table it was given. Travels as its bytes.
 struct BufferKey {
   static constexpr std::uint64_t ahead = std::uint64_t(1) << 63;  // with an offset: its begin is being written there
   static constexpr std::uint64_t timed = std::uint64_t(1) << 62;  // its owner wants to know how long copying it took
@@ -28,7 +28,8 @@ struct BufferKey {
   std::uint64_t check;          // of all of these: bytes that are a key by chance do not hold it
 
   std::uint64_t pool_offset() const { return offset & no_offset; }
-  /// Whether its first bytes, all or ahead_bytes_max, are written there without anybody's asking (aggregate::PipelinedContent).
+  /// Whether its first bytes, all or ahead_bytes_max, are written there without anybody's asking
+  /// (aggregate::PipelinedContent).
   bool is_ahead() const { return (offset & ahead) != 0; }
   std::uint64_t ahead_bytes() const { return is_ahead() ? std::min(bytes, ahead_bytes_max) : 0; }
   bool is_timed() const { return (offset & timed) != 0; }

@@ -11,10 +11,10 @@
 namespace headway::rma {
 
 /// Sizes count as the power of two that they reach. Each way is tried three times, and short ones until they have moved
-/// 8 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the price.
-/// First each once, for what one has touched the others find ready: the first one would pay for all.
-/// Then the fastest is taken, and now and then another, for what was fastest may not stay so: one that takes three times as
-/// long costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Twice in a row,
+/// 8 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the
+/// price. First each once, for what one has touched the others find ready: the first one would pay for all. Then the
+/// fastest is taken, and now and then another, for what was fastest may not stay so: one that takes three times as long
+/// costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Twice in a row,
 /// for the first time pays for what the way before has left in caches. A way's time is the shortest of late: what an
 /// interruption added is forgotten at the next use.
 template <std::size_t ways>
@@ -31,7 +31,8 @@ class FastestWay {
     for (std::size_t way = 0; way < ways; ++way) {
       if ((possible >> way & 1) == 0) continue;
       if (first == ways) first = way;
-      if (size.tried[way] < tries(bytes) && (next == ways || (size.tried[way] == 0 && size.tried[next] != 0))) next = way;
+      if (size.tried[way] < tries(bytes) && (next == ways || (size.tried[way] == 0 && size.tried[next] != 0)))
+        next = way;
       if (size.learned[way] != 0 && (best == ways || size.ns[way] < size.ns[best])) best = way;
     }
     // Counted as they begin: of many that are under way at a time no more than these try something.
@@ -40,7 +41,8 @@ class FastestWay {
       return {next, true};
     }
     if (best == ways) best = first;
-    if (const std::size_t way = std::exchange(size.again, ways); way != ways && (possible >> way & 1) != 0) return {way, true};
+    if (const std::size_t way = std::exchange(size.again, ways); way != ways && (possible >> way & 1) != 0)
+      return {way, true};
     // Soon after the beginning too: the first few of a way may have paid for what later ones find ready.
     ++size.picks;
     const bool is_power = (size.picks & (size.picks - 1)) == 0;  // std::has_single_bit() calls a function

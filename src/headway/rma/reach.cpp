@@ -160,9 +160,10 @@ bool Reach::copy(const BufferKey& key, std::uint64_t offset, std::byte* here, st
       return false;
     }
     if (n == 0 || errno == EFAULT) {
-      throw UsageError(fmt::format("{} bytes that PE {} {} cannot be {} any more: they were freed before the transfer was done, "
-                                   "or are no memory of the machine's",
-                                   key.bytes, key.pe, reads ? "sends" : "receives", reads ? "read" : "written"));
+      throw UsageError(
+          fmt::format("{} bytes that PE {} {} cannot be {} any more: they were freed before the transfer was done, "
+                      "or are no memory of the machine's",
+                      key.bytes, key.pe, reads ? "sends" : "receives", reads ? "read" : "written"));
     }
     throw_errno(reads ? "process_vm_readv" : "process_vm_writev");
   }

@@ -49,8 +49,9 @@ class Reach final : public am::Extension {
     return offset_in_pool(data, bytes) != BufferKey::no_offset;
   }
 
-  /// Copies `bytes` from `offset` on. False where the system does not let this process: nothing is known of what lies at
-  /// `to` then, and may_attach() is false from now on. UsageError where the memory is gone, SystemError where its process is.
+  /// Copies `bytes` from `offset` on. False where the system does not let this process: nothing is known of what lies
+  /// at `to` then, and may_attach() is false from now on. UsageError where the memory is gone, SystemError where its
+  /// process is.
   bool copy_from(const BufferKey& key, std::uint64_t offset, std::byte* to, std::size_t bytes);
   bool copy_to(const BufferKey& key, std::uint64_t offset, const std::byte* from, std::size_t bytes);
 
