@@ -1,10 +1,10 @@
-"""Figures of global memory on one host: puts of words beside UCX's, and reads of mapped memory beside local ones."""
+"""Figures of global memory: puts of words beside UCX's, reads of mapped memory beside local ones, gets by messages."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from figure_hosts import Job, in_turns, middle, ratio
+from figure_hosts import Job, compared, environment_of_mpich, in_turns, middle, of_transport, ratio
 from figure_table import CannotRun, Record, Row, slower_at_most
 
 MOST = 1.5
@@ -51,6 +51,30 @@ def reads(programs: Path, rounds: int, results: Path) -> Iterator[Row]:
             yield slower_at_most(what, record, speeds, "x a local read's time", MOST, "")
 
 
-def of_global_memory(programs: Path, rounds: int, results: Path) -> Iterator[Row]:
+def gets_by_messages(programs: Path, rounds: int, results: Path) -> Iterator[Row]:
+    """Gets where nothing is mapped, each a request and a reply, beside the limit's updates, which nobody answers."""
+    ours = Job([str(programs / "headway"), "run", "-n", "2"],
+               [str(programs / "headway-indexgather"), "--messages-only", "--log2", "16", "--gathers", "10000000"])
+    limit = Job([], [str(programs / "headway-limit"), "--bench", "ring", "--pattern", "both-ways", "--table-log2", "16",
+                     "--messages", "10000000"])
+    yield compared("get of 8 bytes, by messages, 2^16 words", ours, limit, "of limit's updates", 0.3, rounds, results)
+
+
+def gets_between_hosts(headway: Path, rounds: int, results: Path) -> Iterator[Row]:
+    """A PE on each of two hosts, joined by TCP."""
+    environment_of_mpich(headway.parent.parent)
+    program = str(headway.parent / "headway-indexgather")
+    for transport in ("openmpi", "mpich", "ucx"):
+        start = of_transport(transport, headway)
+        gets = Job(start, [program, "--log2", "20", "--gathers", "3000000"])
+        reads_each = Job(start, [program, "--log2", "20", "--way", "read", "--gathers", "10000"])
+        yield compared(f"{transport}: get of 8 bytes, 2^20 words, two hosts", gets, reads_each, "x blocking reads", 20,
+                       rounds, results)
+
+
+def of_global_memory(headway: Path, rounds: int, results: Path) -> Iterator[Row]:
+    programs = headway.parent
     yield from puts(programs, rounds, results)
     yield from reads(programs, rounds, results)
+    yield from gets_by_messages(programs, rounds, results)
+    yield from gets_between_hosts(headway, rounds, results)
