@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -332,7 +334,11 @@ TEST(TransferMisuse, where_attaching_is_refused_posted_content_of_two_epochs_is_
 }
 
 TEST(TransferMisuse, who_posts_memory_and_is_destroyed_before_the_content_has_come) {
-  const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
+  void* const shared =
+      mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& destroyed = *new (shared) std::atomic<bool>(false);
+  const Outcome outcome = catch_run({2, 1}, [&destroyed](Pe& pe) {
     std::optional<Aggregator<Words>> blocks(std::in_place, pe);
     const auto words = words_of(1, 20'000);
     std::vector<std::uint64_t> received(words.size());
@@ -347,15 +353,17 @@ TEST(TransferMisuse, who_posts_memory_and_is_destroyed_before_the_content_has_co
     pe.quiesce();
     if (pe.id() == 0) {
       blocks->send(1, send_buffer(words, [] {}));
-      const std::int64_t until = pe.engine().now() + 50'000'000;
-      while (pe.engine().now() < until) continue;  // without progress: no more than the begin is written
+      const std::int64_t until = pe.engine().now() + 30'000'000'000;
+      while (!destroyed && pe.engine().now() < until) continue;  // no progress: only the begin is written
     } else {
       while (!posted) pe.progress();
       blocks.reset();
+      destroyed = true;
     }
     pe.quiesce();
   });
   expect_failure(outcome, "160000 bytes of PE 0 are for an aggregator that was destroyed: quiesce() first");
+  munmap(shared, sizeof(std::atomic<bool>));
 }
 
 TEST(TransferMisuse, a_sender_that_dies_ends_the_run) {
