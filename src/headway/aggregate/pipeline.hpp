@@ -14,10 +14,9 @@ namespace headway::aggregate {
 
 /// Of its owner's pool. Each line is written by one of the two alone, but for content that its owner drops.
 ///
-///     | id | written |  | taken |  | content ...
-///       owner: whose it   reader: 1 when it has copied all
-///       is, bytes that
-///       may be read
+///     | id | written |           | taken |  | content ...
+///       owner: 0 when dropped;   reader: 1 when it has copied all
+///       bytes that may be read
 struct PipelinedContent {
   alignas(64) std::atomic<std::uint64_t> id;
   std::atomic<std::uint64_t> written;
@@ -39,7 +38,7 @@ class PipelineRing {
 
   /// Room for so much, of which nothing is written. nullptr while there is not as much: nothing has changed then.
   PipelinedContent* begin(std::size_t bytes, std::uint64_t id);
-  /// Goes on with it, by `copy`, until so many bytes or a little more are written. Never waits.
+  /// Goes on with it, by `copy`, until so many bytes or more are written. Never waits.
   static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
                     std::size_t until = ~std::size_t(0));
   /// Nobody reads the one with this id any more. False where its reader has taken it.

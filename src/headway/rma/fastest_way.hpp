@@ -28,11 +28,11 @@ class FastestWay {
   Pick pick(std::uint64_t bytes, unsigned possible) {
     Size& size = sizes_[std::size_t(std::bit_width(bytes))];
     std::size_t best = ways, first = ways, next = ways;
+    const std::uint8_t wanted = tries(bytes);
     for (std::size_t way = 0; way < ways; ++way) {
       if ((possible >> way & 1) == 0) continue;
       if (first == ways) first = way;
-      if (size.tried[way] < tries(bytes) && (next == ways || (size.tried[way] == 0 && size.tried[next] != 0)))
-        next = way;
+      if (size.tried[way] < wanted && (next == ways || (size.tried[way] == 0 && size.tried[next] != 0))) next = way;
       if (size.learned[way] != 0 && (best == ways || size.ns[way] < size.ns[best])) best = way;
     }
     // Counted as they begin: of many that are under way at a time no more than these try something.

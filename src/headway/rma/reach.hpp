@@ -33,8 +33,6 @@ class Reach final : public am::Extension {
 
   /// Where the memory lies in this process, or nullptr. FormatError for what lies beyond the owner's pool.
   std::byte* mapped(const BufferKey& key);
-  /// Memory of a PE's pool as this process has it, or nullptr. FormatError for what lies beyond it.
-  std::byte* in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes);
 
   /// Whether copy_from() and copy_to() may work, as far as is known.
   bool may_attach(const BufferKey& key) const;
@@ -64,6 +62,8 @@ class Reach final : public am::Extension {
   bool in_this_process(std::size_t pe) const { return pe - process_first_ < pes_per_process_; }
   bool on_this_host(std::size_t pe) const { return pe - host_first_ < host_pes_; }
   bool attach(const BufferKey& key);
+  /// Memory of a PE's pool as this process has it, or nullptr. FormatError for what lies beyond it.
+  std::byte* in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes);
   template <bool reads>
   bool copy(const BufferKey& key, std::uint64_t offset, std::byte* here, std::size_t bytes);
   std::uint64_t offset_in_pool(const std::byte* data, std::size_t bytes) const;
