@@ -167,7 +167,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
   using Core::fills, Core::write_length, Core::room_everywhere;
   using Core::by_value_bytes_max, Core::post_by_value, Core::post_key_by_value, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
-  using Core::claim_large, Core::message_of;
+  using Core::claim_large, Core::message_of, Core::write_past_caches;
   using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
   using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
   using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
@@ -465,18 +465,27 @@ class Aggregator final : private aggregate::Receiver<Args...> {
                                   : send_in_parts(destination, pieces.parts, bytes, wait);
   }
 
+  __attribute__((noinline)) void pack_past_caches(const am::OpenFrame& frame, const Args&... args) {
+    typename Format::Pieces pieces;
+    Format::split(pieces, args...);
+    write_past_caches(frame, pieces.parts);
+  }
+
   /// In one frame, straight to its PE.
   bool send_alone(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     if constexpr (may_be_small) {
       if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);
     }
-    const am::OpenFrame frame = claim_alone(destination, bytes, wait);
+    const am::OpenFrame frame = claim_alone(destination, bytes, wait, am::Writing::at_once);
     return frame && send_in_frame(destination, frame, bytes, args...);
   }
 
   bool send_in_frame(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
-      Format::pack(message_of(frame), args...);
+      if (Format::views == 0 || !frame.is_far)
+        Format::pack(message_of(frame), args...);
+      else
+        pack_past_caches(frame, args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;

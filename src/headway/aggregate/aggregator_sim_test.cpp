@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/simulation.hpp>
+#include <span>
+#include <type_traits>
+#include <vector>
 
 namespace headway {
 namespace {
@@ -78,6 +81,63 @@ TEST(Sending, a_sender_whose_targets_queue_is_full_sees_soon_that_there_is_room)
   EXPECT_EQ(handled, messages);
   // The queue is full about 30 times, and nobody rings for room in it: a sleep until something arrives takes 100 ms.
   EXPECT_LT(result.simulated_ns, 50'000'000);
+}
+
+/// All PEs send each other numbered messages of `words` words, and some beyond that: how many came, and how many frames
+/// were far.
+template <class Message>
+void expect_all_of(const Topology& topology, double far, std::size_t messages, std::size_t words) {
+  constexpr std::size_t pes = 5;
+  std::size_t handled = 0, wrong = 0;
+  std::uint64_t far_frames = 0;
+  am::SimulateOptions options{.pes = pes, .budget_bytes = std::size_t(8) << 20};
+  options.conditions.far = far;
+  const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+    Aggregator<std::uint64_t, Message> numbers(pe, {.topology = topology});
+    std::vector<std::uint64_t> next(pes);
+    numbers.on([&](PeId source, std::uint64_t number, const Message& message) {
+      ++handled;
+      ++next[source];
+      if constexpr (std::is_same_v<Message, std::uint64_t>) {
+        wrong += message != number * number;
+      } else {
+        wrong += message.size() != words + number % 7;
+        for (std::size_t i = 0; i < message.size(); ++i) wrong += message[i] != number + i;
+      }
+    });
+    std::vector<std::uint64_t> content;
+    for (std::uint64_t number = 0; number < messages; ++number) {
+      content.resize(words + number % 7);
+      for (std::size_t i = 0; i < content.size(); ++i) content[i] = number + i;
+      for (std::size_t to = 0; to < pes; ++to) {
+        if constexpr (std::is_same_v<Message, std::uint64_t>)
+          numbers.send(to, number, number * number);
+        else
+          numbers.send(to, number, Message(content.begin(), content.end()));
+      }
+    }
+    pe.quiesce();
+    for (const std::uint64_t came : next) wrong += came != messages;
+    far_frames += numbers.statistics().far_frames;
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(handled, pes * pes * messages);
+  EXPECT_EQ(wrong, 0u) << words << " words, far " << far;
+  EXPECT_TRUE(far_frames > 0 || far != 1) << words;
+}
+
+TEST(Sending, frames_that_are_written_past_the_caches_carry_what_others_do) {
+  using Span = std::span<const std::uint64_t>;
+  for (const double far : {0.5, 1.0}) {
+    for (const Topology& topology : {grid(1), grid(2)}) {
+      expect_all_of<std::uint64_t>(topology, far, 2000, 0);
+      expect_all_of<Span>(topology, far, 2, 0);  // so few that they go by value out of a draft
+      for (const std::size_t words : {0, 3, 40, 400}) expect_all_of<Span>(topology, far, 300, words);
+      expect_all_of<std::vector<std::uint64_t>>(topology, far, 200, 100);
+      for (const std::size_t words : {3000, 70'000}) expect_all_of<Span>(topology, far, 8, words);  // by themselves
+    }
+  }
 }
 
 }  // namespace

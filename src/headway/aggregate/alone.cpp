@@ -21,14 +21,14 @@ constexpr unsigned scope_shift = 8 * (offsetof(FrameHeader, scope) - 16);
 
 }  // namespace
 
-am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait wait) {
+am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing) {
   am::FrameStore& store = engine_->store();
   const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
   if (wait == Wait::no) {
-    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
+    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0, writing);
   }
-  return engine_->may_block() ? claim_waiting(destination, frame_bytes, 0)
-                              : store.claim_or_spill(destination, frame_bytes, 0);
+  return engine_->may_block() ? claim_waiting(destination, frame_bytes, 0, writing)
+                              : store.claim_or_spill(destination, frame_bytes, 0, writing);
 }
 
 /// Who waits for so much memory has as good as no chance where handlers go on claiming what comes back: once they have
@@ -37,7 +37,8 @@ am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait
   am::FrameStore& store = engine_->store();
   const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
   if (wait == Wait::no || !engine_->may_block()) {
-    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0);
+    return store.queued(destination, 0) ? am::OpenFrame()
+                                        : store.try_claim(destination, frame_bytes, 0, am::Writing::at_once);
   }
   std::uint64_t held = store.outstanding_bytes_with_hops(0), claimed_by_others = 0;
   bool has_room = false;
@@ -48,7 +49,7 @@ am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait
     return has_room || claimed_by_others > frame_bytes;
   };
   if (!is_decided()) engine_->wait_until(is_decided, am::Phase::sending, std::uint32_t(destination));
-  return has_room ? store.try_claim(destination, frame_bytes, 0) : am::OpenFrame();
+  return has_room ? store.try_claim(destination, frame_bytes, 0, am::Writing::at_once) : am::OpenFrame();
 }
 
 /// After a message by itself: as often as with direct().
@@ -111,7 +112,7 @@ bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wai
   const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + header.payload_bytes, 0);
   spilled.frame->header = header;
   std::memcpy(spilled.frame->payload(), message.message, header.payload_bytes);
-  store.post(destination, spilled, spilled.end);
+  store.post(destination, spilled);
   return true;
 }
 
@@ -144,6 +145,18 @@ class PieceReader {
 };
 
 }  // namespace
+
+void Core::write_past_caches(const am::OpenFrame& frame, Pieces pieces) {
+  constexpr std::size_t short_bytes = 256;
+  std::byte* to = message_of(frame);
+  for (const std::span<const std::byte> piece : pieces) {
+    if (piece.size() > short_bytes)
+      copy_past_caches(to, piece.data(), piece.size());
+    else if (!piece.empty())
+      std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
+}
 
 bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {
   am::FrameStore& store = engine_->store();
@@ -202,7 +215,7 @@ bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t byte
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
     const am::OpenFrame frame = claim_alone(destination, sizeof(PartHeader) + n, Wait::yes);
-    claimed = claimed && !frame.spilled;
+    claimed = claimed && frame.memory != am::OpenFrame::Memory::spilled;
     const PartHeader part{message, bytes, offset, n};
     std::memcpy(message_of(frame), &part, sizeof part);
     reader.read(message_of(frame) + sizeof part, n, way == in_caches ? copy_bytes : copy_past_caches);

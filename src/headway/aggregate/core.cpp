@@ -23,10 +23,6 @@ constexpr std::size_t part_frame_bytes_max = 128_KiB, part_share = 16;
 // Of what messages in parts are put together in, kept for the next one, in budgets.
 constexpr std::size_t kept_budgets = 8;
 
-std::size_t bytes_of(const am::OpenFrame& frame) {
-  return std::size_t(frame.end - reinterpret_cast<const std::byte*>(frame.frame));
-}
-
 std::uint16_t hash16(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 0x100000001b3;
@@ -208,12 +204,12 @@ void Core::refuse_to_post_row() const {
 
 // --- slots
 
-am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left) {
+am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left, am::Writing writing) {
   am::FrameStore& store = engine_->store();
   am::OpenFrame frame;
   auto claimed = [&] {
     if (store.queued(target, hops_left) || store.spilling()) return false;
-    frame = store.try_claim(target, bytes, hops_left);
+    frame = store.try_claim(target, bytes, hops_left, writing);
     return bool(frame);
   };
   if (!claimed()) engine_->wait_until(claimed, am::Phase::sending, std::uint32_t(target));
@@ -238,10 +234,10 @@ bool Core::open_slot(std::uint32_t slot, std::size_t padded, Wait wait) {
   if (wait == Wait::no) return try_open_slot(slot, padded);
   const std::size_t bytes = next_frame_bytes(slot, padded);
   if (!engine_->may_block()) {
-    start_frame(slot, engine_->store().claim_or_spill(target, bytes, hops_left(slot)));
+    start_frame(slot, engine_->store().claim_or_spill(target, bytes, hops_left(slot), am::Writing::in_pieces));
     return true;
   }
-  const am::OpenFrame frame = claim_waiting(target, bytes, hops_left(slot));
+  const am::OpenFrame frame = claim_waiting(target, bytes, hops_left(slot), am::Writing::in_pieces);
   if (is_open(slot)) {
     engine_->store().drop(target, frame);  // a handler has opened it meanwhile
   } else {
@@ -262,7 +258,8 @@ std::size_t Core::room_everywhere(std::size_t bytes) const {
 bool Core::try_open_slot(std::uint32_t slot, std::size_t padded) {
   const std::uint32_t target = current_->cold[slot].target;
   if (engine_->store().queued(target, hops_left(slot))) return false;
-  const am::OpenFrame frame = engine_->store().try_claim(target, next_frame_bytes(slot, padded), hops_left(slot));
+  const am::OpenFrame frame = engine_->store().try_claim(target, next_frame_bytes(slot, padded), hops_left(slot),
+                                                         am::Writing::in_pieces);
   if (!frame) return false;
   start_frame(slot, frame);
   return true;
@@ -273,13 +270,13 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   ColdSlot& cold = current_->cold[slot];
   cold.frame = frame;
   s.begin = s.cursor = frame.frame->payload() + padding_;
-  const std::size_t bytes = bytes_of(frame);
+  const std::size_t bytes = frame.bytes;
   if (shape_.fixed_bytes == 0) {
-    s.limit = frame.end;
+    s.limit = frame.end();
     s.kept_free = bytes - std::min(filled(cold, bytes), bytes) + slot_entries_[slot].bytes + entry_slack - 1;
   } else {
     // Where there are no entries they are written all the same, to where nobody reads them.
-    s.tail = slot_entries_[slot].bytes != 0 ? frame.end : unread_entry_ + sizeof unread_entry_;
+    s.tail = slot_entries_[slot].bytes != 0 ? frame.end() : unread_entry_ + sizeof unread_entry_;
     s.limit = s.begin + capacity(cold.level, bytes) * shape_.fixed_bytes;
     if (delay_cost_.any()) {
       s.limit = std::min(s.limit, s.begin + cold.pace.messages_max(delay_cost_) * shape_.fixed_bytes);
@@ -323,7 +320,7 @@ std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
   if (slot_entries_[slot].bytes == 0) return 0;
   const Slot& s = set.slots[slot];
   const std::byte* tail = shape_.fixed_bytes == 0 ? s.limit : s.tail;
-  return std::size_t(set.cold[slot].frame.end - tail);
+  return std::size_t(set.cold[slot].frame.end() - tail);
 }
 
 std::size_t Core::messages_in(const SlotSet& set, std::uint32_t slot) const {
@@ -350,7 +347,7 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   const std::size_t count = messages_in(set, slot);
   s = {};
   set.unlink(slot);
-  open_bytes_ -= bytes_of(cold.frame);
+  open_bytes_ -= cold.frame.bytes;
   engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
@@ -365,7 +362,7 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   if (merger_ != nullptr && merge(set, slot, payload_bytes, tail, count, reason)) {
     return engine_->store().drop(cold.target, cold.frame);
   }
-  count_buffered(reason, used, bytes_of(cold.frame));
+  count_buffered(reason, used, cold.frame.bytes);
   post_frame(cold.target, cold.frame, set.scope, payload_bytes, tail, std::uint32_t(count), 0);
 }
 
@@ -379,7 +376,7 @@ void Core::post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeI
                       std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) {
   fill_header(frame.frame->header, scope, frame.hops_left, payload_bytes, tail_bytes, count, flags);
   count_frame(target, payload_bytes + tail_bytes);
-  engine_->store().post(target, frame, frame.end);
+  engine_->store().post(target, frame);
 }
 
 void Core::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
@@ -497,6 +494,7 @@ AggregatorStatistics Core::statistics() const {
   result.flush_idle = flushes_[std::size_t(am::FlushReason::idle)];
   result.flush_explicit = flushes_[std::size_t(am::FlushReason::requested)];
   result.spilled_frames = engine_->store().spilled_frames();
+  result.far_frames = engine_->store().far_frames();
   result.spilled_bytes_peak = engine_->store().spill_bytes_peak();
   result.peak_buffer_bytes = open_bytes_peak_;
   result.peak_target_bytes = peak_target_bytes_;

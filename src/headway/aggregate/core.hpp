@@ -249,7 +249,8 @@ class Core : public am::FrameHandler {
 
   /// A message by itself in one frame: claims the frame, whose message goes to message_of() and which post_alone()
   /// sends. For messages up to part_bytes_max(). Empty only for Wait::no.
-  am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait);
+  am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait,
+                            am::Writing writing = am::Writing::any);
   std::byte* message_of(const am::OpenFrame& frame) const { return frame.frame->payload() + padding_; }
   void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes,
                   std::uint8_t flags = frame_of_one);
@@ -271,6 +272,8 @@ class Core : public am::FrameHandler {
   bool post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes);
 
   using Pieces = std::span<const std::span<const std::byte>>;
+  /// The message of a frame that is far.
+  void write_past_caches(const am::OpenFrame& frame, Pieces pieces);
   /// A larger one in parts, straight to its destination. `pieces` together are the message. False only for Wait::no.
   /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been faster.
   bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
@@ -392,7 +395,7 @@ class Core : public am::FrameHandler {
   bool leaves_host(std::size_t target) const { return target - host_first_ >= host_pes_; }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
-  am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left);
+  am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left, am::Writing writing);
 
   am::Engine* engine_;
   std::size_t process_first_, process_pes_;  // this PE's process: its first PE, and how many one has

@@ -44,7 +44,7 @@ bool Core::merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_byt
                  std::size_t count, am::FlushReason reason) {
   const ColdSlot& cold = set.cold[slot];
   const std::size_t content_bytes = payload_bytes - padding_;
-  if (!merger_->merge({slot, set.scope, cold.frame.frame->payload() + padding_, cold.frame.end, content_bytes,
+  if (!merger_->merge({slot, set.scope, cold.frame.frame->payload() + padding_, cold.frame.end(), content_bytes,
                        tail_bytes, count, cold.due},
                       reason)) {
     return false;
@@ -58,15 +58,14 @@ void Core::post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushR
   const std::size_t payload_bytes = padding_ + merged.content.payload_bytes;
   const std::size_t tail_bytes = merged.content.count * entries_[route_.level(slot)].bytes();
   am::OpenFrame frame = merged.frame;
-  frame.of_another = merged.owner != engine_->id();
-  count_buffered(reason, frame_overhead + payload_bytes + tail_bytes,
-                 std::size_t(frame.end - reinterpret_cast<std::byte*>(frame.frame)));
+  if (merged.owner != engine_->id()) frame.memory = am::OpenFrame::Memory::of_another;
+  count_buffered(reason, frame_overhead + payload_bytes + tail_bytes, frame.bytes);
   count_frame(target, payload_bytes + tail_bytes);
   FrameHeader& header = frame.frame->header;
   fill_header(header, am::root_scope, frame.hops_left, payload_bytes, tail_bytes, merged.content.count, 0);
   header.source = std::uint32_t(merged.owner);
   header.scope = merged.content.tag;
-  engine_->store().post(target, frame, frame.end);
+  engine_->store().post(target, frame);
 }
 
 }  // namespace headway::aggregate

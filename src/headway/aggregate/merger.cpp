@@ -88,7 +88,7 @@ void Merger::write(const ProcessBuffers::Place& place, const SharedBuffer::Conte
   const am::OpenFrame& frame = place.frame;
   std::memcpy(frame.frame->payload() + padding_ + before.payload_bytes, stage.payload, stage.payload_bytes);
   const std::size_t entry_bytes = stage.tail_bytes / stage.count;
-  std::memcpy(frame.end - before.count * entry_bytes - stage.tail_bytes, stage.tail_end - stage.tail_bytes,
+  std::memcpy(frame.end() - before.count * entry_bytes - stage.tail_bytes, stage.tail_end - stage.tail_bytes,
               stage.tail_bytes);
 }
 

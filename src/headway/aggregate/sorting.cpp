@@ -31,7 +31,7 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
   sorted_entries_.resize(count);
   const std::byte* at = begin;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t value = read_entry(frame.end - i * form.bytes, entry);
+    const std::uint64_t value = read_entry(frame.end() - i * form.bytes, entry);
     Lot& lot = lots_[entry.key(value)];
     const std::size_t bytes = align_up(bytes_at(at, std::size_t(end - at), entry.length(value)), shape_.alignment);
     unsorted_entries_[i] = value;
@@ -58,7 +58,7 @@ void Core::sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_byte
   }
   count_copies(2 * count, 2 * unsorted_.size());  // out and back
   // In this order: writing one may touch those below.
-  for (std::size_t i = 0; i < count; ++i) write_entry(frame.end - i * form.bytes, form, sorted_entries_[i]);
+  for (std::size_t i = 0; i < count; ++i) write_entry(frame.end() - i * form.bytes, form, sorted_entries_[i]);
 }
 
 Core::Run Core::repack_run(const Arrival& arrival, unsigned level, const Route::Hop& hop, const std::byte* at,

@@ -396,7 +396,7 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
   }
   const OpenFrame open = store_.claim_for_control(target, frame_overhead + bytes.size());
   fill(*open.frame);
-  store_.post(target, open, open.end);
+  store_.post(target, open);
 }
 
 // --- failures

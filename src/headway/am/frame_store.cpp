@@ -1,13 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <headway/am/frame_store.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/copy_large.hpp>
 #include <headway/base/error.hpp>
 
 namespace headway::am {
 namespace {
+
+using Memory = OpenFrame::Memory;
+
+/// Of a draft.
+Frame* claimed_for(const OpenFrame& draft) { return reinterpret_cast<Frame*>(draft.frame->link); }
 
 // The tag of a claim: target and hops left, so that what comes back can be accounted.
 constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
@@ -15,6 +22,9 @@ constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return 
 // To look for what came back costs as much as a small claim: it is done when so much has been claimed since the last
 // time, and before a claim is refused.
 constexpr std::size_t reclaim_after_bytes = 4096;
+
+// Drafts, of the budget: so many may be written at a time.
+constexpr std::size_t drafts_share = 8;
 
 // A queue that has held more gives its memory back when it is empty.
 constexpr std::size_t queue_capacity_kept = 16;
@@ -31,7 +41,7 @@ FrameStore::FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t
 FrameStore::~FrameStore() {
   for (Queue& queue : queues_) {
     for (std::size_t i = queue.head; i < queue.frames.size(); ++i) {
-      if (queue.frames[i].frame.spilled) free_spilled(queue.frames[i].frame);
+      if (queue.frames[i].memory == Memory::spilled) free_spilled(queue.frames[i]);
     }
   }
 }
@@ -54,11 +64,13 @@ void FrameStore::account(std::size_t target, std::size_t hops, std::int64_t byte
   }
 }
 
-OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
+OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left, Writing writing) {
   claimed_since_reclaim_ += endpoint_->block_bytes(frame_bytes);
   if (claimed_since_reclaim_ >= reclaim_after_bytes) reclaim();
-  if (const OpenFrame frame = try_claim_at_once(target, frame_bytes, hops_left)) return frame;
-  return reclaim() ? try_claim_at_once(target, frame_bytes, hops_left) : OpenFrame();
+  OpenFrame frame = try_claim_at_once(target, frame_bytes, hops_left);
+  if (!frame && reclaim()) frame = try_claim_at_once(target, frame_bytes, hops_left);
+  const bool is_far = writing != Writing::any && frame && endpoint_->is_far(frame.frame);
+  return is_far ? far(frame, writing) : frame;
 }
 
 OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
@@ -68,7 +80,40 @@ OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_by
   Frame* frame = endpoint_->try_claim(frame_bytes, make_tag(target, hops));
   if (frame == nullptr) return {};
   account(target, hops, std::int64_t(bytes));
-  return {frame, reinterpret_cast<std::byte*>(frame) + frame_bytes, hops_left, false};
+  return {frame, std::uint32_t(frame_bytes), hops_left, Memory::claimed};
+}
+
+/// A draft, if that is wanted and there is room.
+OpenFrame FrameStore::far(OpenFrame frame, Writing writing) {
+  frame.is_far = true;
+  ++far_frames_;
+  if (writing != Writing::in_pieces) return frame;
+  if (drafts_ == nullptr) drafts_ = std::make_unique<DraftMemory>(std::bit_floor(budget_bytes_ / drafts_share));
+  auto* const draft = reinterpret_cast<Frame*>(drafts_->try_take(frame.bytes));
+  if (draft == nullptr) return frame;
+  draft->link = reinterpret_cast<std::uintptr_t>(frame.frame);
+  frame.frame = draft;
+  frame.memory = Memory::draft;
+  return frame;
+}
+
+/// The claimed frame with the content of its draft, in whole lines as far as the frame goes.
+OpenFrame FrameStore::finished(const OpenFrame& draft) {
+  constexpr std::size_t line = 64;
+  OpenFrame frame = draft;
+  frame.frame = claimed_for(draft);
+  frame.memory = Memory::claimed;
+  const FrameHeader& header = draft.frame->header;
+  const std::size_t payload_end = std::min<std::size_t>(align_up(frame_overhead + header.payload_bytes, line), frame.bytes);
+  const std::size_t tail = (frame.bytes - header.tail_bytes) / line * line;
+  if (header.tail_bytes != 0 && tail <= payload_end) {
+    copy_past_caches(frame.begin(), draft.begin(), frame.bytes);
+  } else {
+    copy_past_caches(frame.begin(), draft.begin(), payload_end);
+    if (header.tail_bytes != 0) copy_past_caches(frame.begin() + tail, draft.begin() + tail, frame.bytes - tail);
+  }
+  drafts_->give(draft.begin());
+  return frame;
 }
 
 OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
@@ -100,37 +145,49 @@ OpenFrame FrameStore::spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_
   std::byte* at = spill_memory_.allocate(frame_bytes);
   spill_bytes_ += frame_bytes;
   spill_bytes_peak_ = std::max(spill_bytes_peak_, spill_bytes_);
-  return {reinterpret_cast<Frame*>(at), at + frame_bytes, hops_left, true};
+  return {reinterpret_cast<Frame*>(at), std::uint32_t(frame_bytes), hops_left, Memory::spilled};
 }
 
-void FrameStore::free_spilled(const OpenFrame& frame) {
-  spill_bytes_ -= spill_memory_.free(reinterpret_cast<std::byte*>(frame.frame));
-}
+void FrameStore::free_spilled(const OpenFrame& frame) { spill_bytes_ -= spill_memory_.free(frame.begin()); }
 
 void FrameStore::drop(std::size_t target, const OpenFrame& frame) {
-  if (frame.spilled) return free_spilled(frame);
-  const std::size_t bytes = endpoint_->block_bytes(std::size_t(frame.end - reinterpret_cast<std::byte*>(frame.frame)));
-  account(target, class_of(frame.hops_left), -std::int64_t(bytes));
-  endpoint_->drop(frame.frame);
+  if (frame.memory == Memory::spilled) return free_spilled(frame);
+  account(target, class_of(frame.hops_left), -std::int64_t(endpoint_->block_bytes(frame.bytes)));
+  if (frame.memory != Memory::draft) return endpoint_->drop(frame.frame);
+  endpoint_->drop(claimed_for(frame));
+  drafts_->give(frame.begin());
 }
 
-bool FrameStore::post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
-  if (frame.of_another) return post_of_another(target, frame, tail_end);
+bool FrameStore::post(std::size_t target, const OpenFrame& frame) {
+  if (frame.memory == Memory::draft) return post_draft(target, frame);
+  if (frame.memory == Memory::of_another) return post_of_another(target, frame);
   const std::size_t index = queue_index(target, frame.hops_left);
   Queue& queue = queues_[index];
   if (queue.empty()) {
-    if (try_post(target, frame, tail_end) == Outcome::posted) return true;
+    if (try_post(target, frame) == Outcome::posted) return true;
     waiting_queues_.push_back(index);
   }
-  queue.frames.push_back({frame, tail_end});
+  queue.frames.push_back(frame);
   ++queued_frames_;
   ++queued_in_[scope_of_tag(frame.frame->header.scope)];
   return false;
 }
 
-bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
-  if (endpoint_->try_post(target, frame.frame, tail_end, true) == Endpoint::Posted::lent) return true;
-  of_others_.push_back({target, {frame, tail_end}});
+bool FrameStore::post_draft(std::size_t target, const OpenFrame& draft) {
+  const FrameHeader& header = draft.frame->header;
+  const bool is_short =
+      draft.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= endpoint_->by_value_bytes_max();
+  if (is_short && !queued(target, 0) &&
+      endpoint_->try_post(target, draft.frame, draft.end(), false) == Endpoint::Posted::copied) {
+    drop(target, draft);
+    return true;
+  }
+  return post(target, finished(draft));
+}
+
+bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame) {
+  if (endpoint_->try_post(target, frame.frame, frame.end(), true) == Endpoint::Posted::lent) return true;
+  of_others_.emplace_back(target, frame);
   ++queued_frames_;
   ++queued_in_[scope_of_tag(frame.frame->header.scope)];
   return false;
@@ -138,33 +195,39 @@ bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame, con
 
 bool FrameStore::drain_of_others() {
   return std::erase_if(of_others_, [this](const auto& waiting) {
-           const auto& [target, queued] = waiting;
-           const ScopeId scope = scope_of_tag(queued.frame.frame->header.scope);
-           if (endpoint_->try_post(target, queued.frame.frame, queued.tail_end, true) != Endpoint::Posted::lent)
-             return false;
+           const auto& [target, frame] = waiting;
+           const ScopeId scope = scope_of_tag(frame.frame->header.scope);
+           if (endpoint_->try_post(target, frame.frame, frame.end(), true) != Endpoint::Posted::lent) return false;
            --queued_frames_;
            --queued_in_[scope];
            return true;
          }) != 0;
 }
 
-FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end) {
-  switch (endpoint_->try_post(target, frame.frame, tail_end, !frame.spilled)) {
+/// Another frame's header, payload and tail.
+void FrameStore::copy_into(const OpenFrame& to, const OpenFrame& from) {
+  const FrameHeader& header = from.frame->header;
+  to.frame->header = header;
+  std::memcpy(to.frame->payload(), from.frame->payload(), header.payload_bytes);
+  std::memcpy(to.end() - header.tail_bytes, from.end() - header.tail_bytes, header.tail_bytes);
+}
+
+FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& frame) {
+  const bool is_spilled = frame.memory == Memory::spilled;
+  switch (endpoint_->try_post(target, frame.frame, frame.end(), !is_spilled)) {
     case Endpoint::Posted::lent: return Outcome::posted;
     case Endpoint::Posted::copied: drop(target, frame); return Outcome::posted;
     case Endpoint::Posted::refused: break;
   }
-  if (!frame.spilled) return Outcome::queue_full;
+  if (!is_spilled) return Outcome::queue_full;
 
   // A spilled frame that is too large to go by value: move it to frame memory as soon as there is some.
   const FrameHeader& header = frame.frame->header;
-  const std::size_t bytes = frame_overhead + header.payload_bytes + header.tail_bytes;
-  const OpenFrame copy = try_claim(target, bytes, frame.hops_left);
+  const OpenFrame copy =
+      try_claim(target, frame_overhead + header.payload_bytes + header.tail_bytes, frame.hops_left);
   if (!copy) return Outcome::no_memory;
-  copy.frame->header = header;
-  std::memcpy(copy.frame->payload(), frame.frame->payload(), header.payload_bytes);
-  std::memcpy(copy.end - header.tail_bytes, tail_end - header.tail_bytes, header.tail_bytes);
-  switch (endpoint_->try_post(target, copy.frame, copy.end, true)) {
+  copy_into(copy, frame);
+  switch (endpoint_->try_post(target, copy.frame, copy.end(), true)) {
     case Endpoint::Posted::lent: break;
     case Endpoint::Posted::copied: drop(target, copy); break;
     case Endpoint::Posted::refused: drop(target, copy); return Outcome::queue_full;
@@ -177,16 +240,14 @@ FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& fr
 /// memory that this one waits for: move the last such frame to the PE's own memory. False if there is none.
 bool FrameStore::demote_one_behind(std::size_t target, Queue& queue) {
   for (std::size_t i = queue.frames.size(); i-- > queue.head + 1;) {
-    Queued& queued = queue.frames[i];
-    if (queued.frame.spilled) continue;
-    const FrameHeader& header = queued.frame.frame->header;
+    OpenFrame& queued = queue.frames[i];
+    if (queued.memory == Memory::spilled) continue;
+    const FrameHeader& header = queued.frame->header;
     const OpenFrame copy =
-        spill_uncapped(frame_overhead + header.payload_bytes + header.tail_bytes, queued.frame.hops_left);
-    copy.frame->header = header;
-    std::memcpy(copy.frame->payload(), queued.frame.frame->payload(), header.payload_bytes);
-    std::memcpy(copy.end - header.tail_bytes, queued.tail_end - header.tail_bytes, header.tail_bytes);
-    drop(target, queued.frame);
-    queued = {copy, copy.end};
+        spill_uncapped(frame_overhead + header.payload_bytes + header.tail_bytes, queued.hops_left);
+    copy_into(copy, queued);
+    drop(target, queued);
+    queued = copy;
     return true;
   }
   return false;
@@ -198,9 +259,9 @@ bool FrameStore::drain() {
     Queue& queue = queues_[waiting_queues_[i]];
     const std::size_t target = waiting_queues_[i] / classes;
     while (!queue.empty()) {
-      const Queued head = queue.frames[queue.head];
-      const ScopeId scope = scope_of_tag(head.frame.frame->header.scope);  // a frame that is posted is no longer here
-      const Outcome outcome = try_post(target, head.frame, head.tail_end);
+      const OpenFrame head = queue.frames[queue.head];
+      const ScopeId scope = scope_of_tag(head.frame->header.scope);  // a frame that is posted is no longer here
+      const Outcome outcome = try_post(target, head);
       if (outcome == Outcome::queue_full) break;
       if (outcome == Outcome::no_memory) {
         if (!demote_one_behind(target, queue)) break;

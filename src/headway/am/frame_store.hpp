@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <headway/am/draft_memory.hpp>
 #include <headway/am/scope.hpp>
 #include <headway/am/spill_memory.hpp>
 #include <headway/transport/endpoint.hpp>
@@ -13,15 +14,34 @@
 
 namespace headway::am {
 
-/// A frame that is being filled. `end` is one past its last usable byte.
+/// A frame that is being filled; its tail ends at end(). Two words, so that it is returned in registers: what is written
+/// to memory in small pieces, and read again in large ones, waits for all that was written before to leave the store
+/// buffer, frames for others among it.
 struct OpenFrame {
-  Frame* frame = nullptr;
-  std::byte* end = nullptr;
-  std::uint8_t hops_left = 0;
-  bool spilled = false;     // in the PE's own memory instead of frame memory
-  bool of_another = false;  // claimed by another PE of the process, to which it comes back; only to be posted
+  enum class Memory : std::uint8_t {
+    claimed,
+    draft,       // the PE's own, whose link is the claimed frame; post() copies it there, past the caches
+    spilled,     // the PE's own, instead of frame memory
+    of_another,  // claimed by another PE of the process, to which it comes back; only to be posted
+  };
 
+  Frame* frame = nullptr;
+  std::uint32_t bytes = 0;  // in all, frame_overhead included
+  std::uint8_t hops_left = 0;
+  Memory memory = Memory::claimed;
+  bool is_far = false;  // what is written at once had better be written past the caches: Endpoint::is_far()
+
+  std::byte* begin() const { return reinterpret_cast<std::byte*>(frame); }
+  std::byte* end() const { return begin() + bytes; }
   explicit operator bool() const { return frame != nullptr; }
+};
+static_assert(sizeof(OpenFrame) == 16);
+
+/// How a frame will be written.
+enum class Writing {
+  any,       // without regard to where its lines are
+  at_once,   // by one copy: who claims it looks at is_far
+  in_pieces  // where its lines are far, in a draft
 };
 
 /// Rules of the budget. Frames with h hops left after the next may hold at most budget * 2 / (2 + h) together with all
@@ -42,7 +62,8 @@ class FrameStore {
 
   /// Claims memory for a frame of `frame_bytes` (frame_overhead included) to `target`. Refuses (empty) beyond the
   /// budget.
-  [[nodiscard]] OpenFrame try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
+  [[nodiscard]] OpenFrame try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left,
+                                    Writing writing = Writing::any);
 
   /// Whether the budget has room for such a frame; its memory may still lie in pieces that are too small.
   [[nodiscard]] bool has_room(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
@@ -55,9 +76,10 @@ class FrameStore {
 
   /// try_claim, or else spill: never blocks. Behind frames that wait it always spills, for what cannot go before them
   /// must not hold the memory that they wait for.
-  [[nodiscard]] OpenFrame claim_or_spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
+  [[nodiscard]] OpenFrame claim_or_spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left,
+                                         Writing writing = Writing::any) {
     if (!queued(target, hops_left)) {
-      if (const OpenFrame frame = try_claim(target, frame_bytes, hops_left)) return frame;
+      if (const OpenFrame frame = try_claim(target, frame_bytes, hops_left, writing)) return frame;
     }
     return spill(target, frame_bytes, hops_left);
   }
@@ -71,7 +93,7 @@ class FrameStore {
   }
 
   /// Posts a filled frame, or queues it behind those that wait for the same target. Returns whether it went.
-  bool post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
+  bool post(std::size_t target, const OpenFrame& frame);
 
   /// Posts a frame without hops left that lies in memory of the caller's, by value: it may hold at most
   /// Endpoint::by_value_bytes_max(). False where it would have to wait; nothing has changed then.
@@ -109,6 +131,8 @@ class FrameStore {
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
+  /// Claimed as far: those that are written past the caches.
+  std::uint64_t far_frames() const { return far_frames_; }
   /// Claimed for or lent to `target`; frames that came back since the last reclaim() count too.
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
   /// The same for all targets together, of frames with so many hops left or more.
@@ -120,19 +144,16 @@ class FrameStore {
     for (const std::size_t index : waiting_queues_) {
       const Queue& queue = queues_[index];
       for (std::size_t i = queue.head; i < queue.frames.size(); ++i) {
-        visit(index / classes, queue.frames[i].frame.frame->header, queue.frames[i].frame.spilled);
+        const OpenFrame& frame = queue.frames[i];
+        visit(index / classes, frame.frame->header, frame.memory == OpenFrame::Memory::spilled);
       }
     }
-    for (const auto& [target, queued] : of_others_) visit(target, queued.frame.frame->header, false);
+    for (const auto& [target, frame] : of_others_) visit(target, frame.frame->header, false);
   }
 
  private:
-  struct Queued {
-    OpenFrame frame;
-    const std::byte* tail_end;
-  };
   struct Queue {
-    std::vector<Queued> frames;
+    std::vector<OpenFrame> frames;
     std::size_t head = 0;
     bool empty() const { return head == frames.size(); }
   };
@@ -145,9 +166,13 @@ class FrameStore {
   }
 
   enum class Outcome { posted, queue_full, no_memory };
-  Outcome try_post(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
-  bool post_of_another(std::size_t target, const OpenFrame& frame, const std::byte* tail_end);
+  Outcome try_post(std::size_t target, const OpenFrame& frame);
+  bool post_draft(std::size_t target, const OpenFrame& draft);
+  bool post_of_another(std::size_t target, const OpenFrame& frame);
   bool drain_of_others();
+  static void copy_into(const OpenFrame& to, const OpenFrame& from);
+  OpenFrame far(OpenFrame frame, Writing writing);
+  OpenFrame finished(const OpenFrame& draft);
   bool demote_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
   OpenFrame try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
@@ -163,12 +188,14 @@ class FrameStore {
   std::size_t claimed_since_reclaim_ = 0;
   std::vector<Queue> queues_;                              // by queue_index
   std::vector<std::size_t> waiting_queues_;                // those that are not empty
-  std::vector<std::pair<std::size_t, Queued>> of_others_;  // target, frame
+  std::vector<std::pair<std::size_t, OpenFrame>> of_others_;  // target, frame
   std::size_t queued_frames_ = 0;
   std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope
   SpillMemory spill_memory_;
+  std::unique_ptr<DraftMemory> drafts_;  // once there are any
   std::uint64_t held_bytes_ = 0;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
+  std::uint64_t far_frames_ = 0;
 };
 
 }  // namespace headway::am

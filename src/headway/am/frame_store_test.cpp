@@ -60,5 +60,33 @@ TEST(FrameStore, one_target_gets_a_quarter) {
   EXPECT_EQ(result.status, 0) << result.text;
 }
 
+// Drafts take an eighth of the budget at most, and none of it for good.
+TEST(FrameStore, frames_whose_lines_are_far_are_written_in_drafts_while_there_is_room_for_those) {
+  SimulateOptions options{.pes = pes, .budget_bytes = budget_bytes};
+  options.conditions.far = 1;
+  const SimulateResult result = simulate(options, [&](Pe& pe) {
+    FrameStore& store = pe.engine().store();
+    for (int round = 0; round < 3; ++round) {
+      std::vector<std::pair<std::size_t, OpenFrame>> claimed;
+      std::size_t drafts = 0;
+      for (std::size_t i = 0; i < 60; ++i) {
+        claimed.emplace_back(i % pes, store.try_claim(i % pes, frame_bytes, 0, Writing::in_pieces));
+        EXPECT_TRUE(claimed.back().second.is_far);
+        drafts += claimed.back().second.memory == OpenFrame::Memory::draft;
+      }
+      EXPECT_EQ(drafts, 8u);
+      claimed.emplace_back(0, store.try_claim(0, frame_bytes, 0, Writing::at_once));
+      EXPECT_TRUE(claimed.back().second.is_far);
+      EXPECT_EQ(claimed.back().second.memory, OpenFrame::Memory::claimed);
+      claimed.emplace_back(1, store.try_claim(1, frame_bytes, 0));
+      EXPECT_FALSE(claimed.back().second.is_far);
+      for (const auto& [target, frame] : claimed) store.drop(target, frame);
+      EXPECT_EQ(store.outstanding_bytes_with_hops(0), 0u);
+    }
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+}
+
 }  // namespace
 }  // namespace headway::am

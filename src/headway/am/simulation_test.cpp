@@ -26,7 +26,7 @@ class Numbers final : public FrameHandler {
     engine_->stamp(header, id_, signature(), 0, engine_->scope());
     std::memcpy(open.frame->payload(), &number, sizeof number);
     engine_->count_created(1);
-    engine_->store().post(target, open, open.end);
+    engine_->store().post(target, open);
   }
 
   Result handle(const Arrival& arrival, std::uint32_t& next) override {
@@ -158,7 +158,7 @@ TEST(Simulation, an_exception_ends_the_run_with_the_pe_and_its_text) {
 TEST(Simulation, a_frame_that_is_written_beyond_its_end_is_found) {
   const SimulateResult result = simulate({.pes = 1}, [](Pe& pe) {
     const OpenFrame open = pe.engine().store().try_claim(0, 100, 0);
-    *open.end = std::byte(1);
+    *open.end() = std::byte(1);
     pe.engine().store().drop(0, open);
     return 0;
   });
@@ -177,7 +177,7 @@ TEST(Simulation, a_frame_that_nobody_gives_back_is_found) {
 
 TEST(Conditions, what_is_not_allowed_is_refused_by_name) {
   for (const char* text : {"L", "L=fast", "L=-1us", "refuse=1", "slow=3", "slow=4:2", "stop=1@", "inbox=0", "inbox=2.5",
-                           "per-process=2.5", "per-process=0", "x=1"}) {
+                           "per-process=2.5", "per-process=0", "far=2", "x=1"}) {
     sim::Conditions conditions;
     try {
       conditions.parse("HEADWAY_SIM", text, 4);
@@ -205,13 +205,14 @@ TEST(Conditions, what_frames_cost_is_what_is_charged_for_them) {
 TEST(Conditions, everything_can_be_said) {
   sim::Conditions c;
   c.parse("HEADWAY_SIM",
-          "L=3us,o=1us,g=50ns,G=0.5ns,delay=1ms,refuse=0.25,jitter=2,inbox=8,slow=1:10,stop=2@1ms,stop=0@5us+1s", 3);
+          "L=3us,o=1us,g=50ns,G=0.5ns,delay=1ms,refuse=0.25,far=0.5,jitter=2,inbox=8,slow=1:10,stop=2@1ms,stop=0@5us+1s", 3);
   EXPECT_EQ(c.latency_ns, 3'000);
   EXPECT_EQ(c.overhead_ns, 1'000);
   EXPECT_EQ(c.gap_ns, 50);
   EXPECT_EQ(c.gap_per_byte_ns, 0.5);
   EXPECT_EQ(c.delay_ns_max, 1'000'000);
   EXPECT_EQ(c.refuse, 0.25);
+  EXPECT_EQ(c.far, 0.5);
   EXPECT_EQ(c.jitter, 2);
   EXPECT_EQ(c.inbox_frames, 8u);
   ASSERT_EQ(c.slow.size(), 1u);

@@ -78,12 +78,27 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
     peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), Returns(control.returned),
-                      Doorbell(control.sleeping, fences_of(segment))});
+                      Doorbell(control.sleeping, fences_of(segment)), FarLines()});
   }
 }
 
 Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
   return reinterpret_cast<Frame*>(arena_.try_allocate(frame_bytes, tag));
+}
+
+bool LocalEndpoint::is_far(Frame* claimed) {
+  constexpr std::size_t bytes_min = 2048;
+  std::byte* const block = reinterpret_cast<std::byte*>(claimed);
+  const std::size_t reader = arena_.reader(block) - 1, bytes = arena_.block_bytes(block);
+  if (reader >= peers_.size() || reader == pe_ || bytes < bytes_min) return false;
+  FarLines& lines = peers_[reader].lines;
+  bool& past_caches = arena_.written_past_caches(block);
+  // The header is that of the last frame: what it did not fill was not read.
+  constexpr std::size_t looked_at = FarLines::looked_at_bytes + cache_line;
+  if (!past_caches && bytes > looked_at && lines.wants_look() && claimed->header.payload_bytes >= looked_at) {
+    lines.learn(FarLines::ns_per_line(block));
+  }
+  return past_caches = lines.pick();
 }
 
 void LocalEndpoint::drop(Frame* frame) { arena_.free(reinterpret_cast<std::byte*>(frame)); }
@@ -128,11 +143,14 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
     return pushed ? Posted::copied : Posted::refused;
   }
   if (!claimed) return Posted::refused;
+  const bool is_own = owner_of(header) == pe_;  // asked now: once it is there, its memory is no more than lent
   const bool pushed = push(target, [&](Cell& cell) {
     fill_by_reference(cell, *frame, tail_end);
     before_posting(*segment_, pe_, owner_of(cell.header));
   });
-  return pushed ? Posted::lent : Posted::refused;
+  if (!pushed) return Posted::refused;
+  if (is_own) arena_.reader(reinterpret_cast<std::byte*>(frame)) = std::uint32_t(target) + 1;
+  return Posted::lent;
 }
 
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {

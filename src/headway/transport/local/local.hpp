@@ -6,6 +6,7 @@
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/arena.hpp>
 #include <headway/transport/local/doorbell.hpp>
+#include <headway/transport/local/far_lines.hpp>
 #include <headway/transport/local/inbox.hpp>
 #include <headway/transport/local/returns.hpp>
 #include <headway/transport/local/segment.hpp>
@@ -65,6 +66,7 @@ class LocalEndpoint final : public Endpoint {
   std::size_t pes_per_process() const override { return segment_->header().pes_per_process; }
   SharedByProcess* shared_by_process() override { return shared_; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
+  bool is_far(Frame* claimed) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override {
     return std::size_t(1) << Arena::order_for(frame_bytes);
   }
@@ -81,6 +83,10 @@ class LocalEndpoint final : public Endpoint {
   bool is_quiet() {
     return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();
   }
+  /// Of a frame that leaves in another way: no other processor reads it.
+  void note_unread(Frame* frame) {
+    if (owner_of(frame->header) == pe_) arena_.reader(reinterpret_cast<std::byte*>(frame)) = 0;
+  }
   TransportCosts costs() const override { return local::costs; }
   std::int64_t now() const override;
   std::span<std::byte> pool(std::size_t pe) override { return segment_->pool(pe); }
@@ -92,6 +98,7 @@ class LocalEndpoint final : public Endpoint {
     InboxSender inbox;
     Returns returns;
     Doorbell doorbell;
+    FarLines lines;
   };
 
   /// What a PE sends to itself: the same cells, private, so that it never contends with those who send to it.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,36 @@ TEST(Arena, takes_what_rests_where_nothing_else_is) {
   EXPECT_EQ(blocks.claim(), all[0]);
   for (std::byte* block : all) blocks.arena.free_to_rest(block);
   EXPECT_EQ(blocks.arena.try_allocate(arena_bytes, 0), blocks.memory.data()) << "all of it merged again";
+}
+
+TEST(FarLines, one_slow_look_makes_no_reader_far_and_several_do) {
+  FarLines lines;
+  for (int i = 0; i < 10; ++i) lines.learn(4);
+  lines.learn(1000);  // an interruption
+  EXPECT_FALSE(lines.pick());
+  for (int i = 0; i < 4; ++i) lines.learn(27);
+  EXPECT_TRUE(lines.pick());
+  for (int i = 0; i < 8; ++i) lines.learn(4);
+  EXPECT_FALSE(lines.pick());
+}
+
+TEST(FarLines, frames_for_a_near_reader_are_looked_at_seldom_and_after_a_slow_look_at_once) {
+  FarLines lines;
+  int looks = 0;
+  for (int i = 0; i < 6400; ++i) looks += lines.wants_look();
+  EXPECT_GT(looks, 80);
+  EXPECT_LT(looks, 120);
+  lines.learn(27);
+  EXPECT_TRUE(lines.wants_look());
+}
+
+TEST(FarLines, a_far_reader_is_sent_a_plain_frame_now_and_then_and_each_of_those_is_looked_at) {
+  FarLines lines;
+  for (int i = 0; i < 10; ++i) lines.learn(27);
+  int plain = 0;
+  for (int i = 0; i < 2560; ++i) plain += !lines.pick();
+  EXPECT_EQ(plain, 10);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(lines.wants_look());
 }
 
 /// One PE: sends numbered frames to all, itself included, and checks those that arrive.
@@ -112,6 +143,7 @@ class Participant {
     const std::size_t bytes = words * sizeof(std::uint64_t);
     Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
     if (frame == nullptr) return false;
+    if (random_.one_in(2)) std::ignore = endpoint_->is_far(frame);  // may look at its lines, and writes to them then
     frame->header = {};
     frame->header.payload_bytes = std::uint32_t(bytes);
     frame->header.count = 1;

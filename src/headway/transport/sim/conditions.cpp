@@ -29,7 +29,7 @@ std::optional<double> parse_time(std::string_view text) {
 }
 
 constexpr std::string_view allowed =
-    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, jitter=FACTOR, inbox=FRAMES, per-process=PES, "
+    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, far=0...1, jitter=FACTOR, inbox=FRAMES, per-process=PES, "
     "per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
@@ -62,6 +62,8 @@ class Parser {
       conditions_->delay_ns_max = std::int64_t(time(value));
     } else if (key == "refuse") {
       conditions_->refuse = number(value, 0, 0.9);
+    } else if (key == "far") {
+      conditions_->far = number(value, 0, 1);
     } else if (key == "jitter") {
       conditions_->jitter = number(value, 0, 1e6);
     } else if (key == "inbox") {
@@ -165,6 +167,7 @@ Conditions random_conditions(Random& random, std::size_t pes) {
     c.stops.push_back(
         {random.below(pes), std::int64_t(random.size(0, 1'000'000)), std::int64_t(random.size(0, 10'000'000))});
   }
+  c.far = random.one_in(2) ? 0 : random.fraction();
   return c;
 }
 

@@ -73,6 +73,7 @@ class SimEndpoint final : public Endpoint {
   std::span<const std::size_t> host_firsts() const override { return world_->host_firsts_; }
   SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / pes_per_process()]; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
+  bool is_far(Frame*) override { return conditions().far != 0 && world_->random_.chance(conditions().far); }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
   void drop(Frame* frame) override { memory_.drop(frame); }
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
