@@ -455,7 +455,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       if (bytes <= part_bytes_max()) return send_alone(destination, bytes, wait, args...);
       if (bytes <= alone_bytes_max(destination)) {
         if (const am::OpenFrame frame = claim_large(destination, bytes, wait)) {
-          return send_in_frame(destination, frame, bytes, args...);
+          return frame.is_far ? send_past_caches(destination, frame, bytes, args...)
+                              : send_in_frame(destination, frame, bytes, args...);
         }
       }
     }
@@ -465,10 +466,18 @@ class Aggregator final : private aggregate::Receiver<Args...> {
                                   : send_in_parts(destination, pieces.parts, bytes, wait);
   }
 
-  __attribute__((noinline)) void pack_past_caches(const am::OpenFrame& frame, const Args&... args) {
-    typename Format::Pieces pieces;
-    Format::split(pieces, args...);
-    write_past_caches(frame, pieces.parts);
+  /// As send_in_frame().
+  bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
+    try {
+      typename Format::Pieces pieces;
+      Format::split(pieces, args...);
+      write_past_caches(frame, pieces.parts);
+    } catch (...) {
+      engine().store().drop(destination, frame);
+      throw;
+    }
+    post_alone(destination, frame, bytes);
+    return true;
   }
 
   /// In one frame, straight to its PE.
@@ -476,16 +485,13 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if constexpr (may_be_small) {
       if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);
     }
-    const am::OpenFrame frame = claim_alone(destination, bytes, wait, am::Writing::at_once);
+    const am::OpenFrame frame = claim_alone(destination, bytes, wait, am::Writing::in_pieces);
     return frame && send_in_frame(destination, frame, bytes, args...);
   }
 
   bool send_in_frame(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
-      if (Format::views == 0 || !frame.is_far)
-        Format::pack(message_of(frame), args...);
-      else
-        pack_past_caches(frame, args...);
+      Format::pack(message_of(frame), args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;

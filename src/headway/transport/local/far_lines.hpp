@@ -17,7 +17,7 @@ namespace headway::local {
 class FarLines {
  public:
   /// How much of a block is looked at, behind its header: enough to be told from an interruption.
-  static constexpr std::size_t lines = 32, line_bytes = 64;
+  static constexpr std::size_t lines = 24, line_bytes = 64;
   static constexpr std::size_t looked_at_bytes = lines * line_bytes;
   // Of a line, on the average of late: close together 3 to 11, apart 15 to 40.
   static constexpr double far_ns = 13, near_ns = 10, believed_ns_max = 40;
@@ -31,15 +31,22 @@ class FarLines {
     return true;
   }
 
-  /// One that is slow may have been interrupted: the next one, soon, says more.
+  /// One that is slow may have been interrupted, one that is fast cannot: and what says otherwise than before is soon
+  /// looked at again.
   void learn(double ns_per_line) {
-    mean_ns_ += (std::min(ns_per_line, believed_ns_max) - mean_ns_) / 4;
+    const double more = std::min(ns_per_line, believed_ns_max) - mean_ns_;
+    mean_ns_ += more / (more > 0 ? 4 : 2);
     if (ns_per_line >= far_ns) wait_ = 1;
+    if (far_ && ns_per_line < near_ns) picks_ = picks_per_plain - 1;
     far_ = mean_ns_ >= (far_ ? near_ns : far_ns);
   }
 
   /// Whether to write the next block for it past the caches. Now and then it is not, to be looked at.
-  bool pick() { return far_ && ++picks_ % picks_per_plain != 0; }
+  bool pick() {
+    if (!far_ || ++picks_ < picks_per_plain) return far_;
+    picks_ = 0;
+    return false;
+  }
 
   /// What a line of a block costs that begins at `block`, and of which nothing is needed any more.
   static double ns_per_line(std::byte* block) {
@@ -53,7 +60,7 @@ class FarLines {
 
  private:
   static constexpr std::uint32_t picks_per_look = 64;   // a look costs 1 us where it is slow, and a tenth elsewhere
-  static constexpr std::uint32_t picks_per_plain = 256;  // costs as much as a few that are not
+  static constexpr std::uint32_t picks_per_plain = 128;  // costs as much as a few that are not
 
   bool far_ = false;
   double mean_ns_ = 0;

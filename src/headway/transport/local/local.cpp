@@ -78,7 +78,7 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
     peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), Returns(control.returned),
-                      Doorbell(control.sleeping, fences_of(segment)), FarLines()});
+                      Doorbell(control.sleeping, fences_of(segment)), FarLines(), FarLines()});
   }
 }
 
@@ -87,11 +87,11 @@ Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
 }
 
 bool LocalEndpoint::is_far(Frame* claimed) {
-  constexpr std::size_t bytes_min = 2048;
+  constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024;
   std::byte* const block = reinterpret_cast<std::byte*>(claimed);
   const std::size_t reader = arena_.reader(block) - 1, bytes = arena_.block_bytes(block);
   if (reader >= peers_.size() || reader == pe_ || bytes < bytes_min) return false;
-  FarLines& lines = peers_[reader].lines;
+  FarLines& lines = bytes < large_bytes_min ? peers_[reader].lines : peers_[reader].large_lines;
   bool& past_caches = arena_.written_past_caches(block);
   // The header is that of the last frame: what it did not fill was not read.
   constexpr std::size_t looked_at = FarLines::looked_at_bytes + cache_line;

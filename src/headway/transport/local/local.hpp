@@ -98,7 +98,7 @@ class LocalEndpoint final : public Endpoint {
     InboxSender inbox;
     Returns returns;
     Doorbell doorbell;
-    FarLines lines;
+    FarLines lines, large_lines;  // of frames whose content handlers may leave unread, too
   };
 
   /// What a PE sends to itself: the same cells, private, so that it never contends with those who send to it.
