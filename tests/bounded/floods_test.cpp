@@ -77,9 +77,11 @@ void expect_bounded(const char* name, Topology topology, std::uint64_t messages,
   const Watched flooded = run_flood(topology, *told, handler_us, flood);
   EXPECT_EQ(flooded.status, 0);
   EXPECT_EQ(told->handled.load(), messages);
-  const std::size_t bound = idle + pes * (budget + budget / 8) + told->spilled_bytes;
-  std::printf("%s: peak %.1f MiB; idle %.1f + budgets with their tables %.1f + spilled at most %.1f MiB\n", name,
-              double(flooded.peak_bytes) / 0x1p20, double(idle) / 0x1p20, double(pes * (budget + budget / 8)) / 0x1p20,
+  const std::size_t tables = budget / 8, drafts = budget / 8;
+  const std::size_t budgets = pes * (budget + tables + drafts);
+  const std::size_t bound = idle + budgets + told->spilled_bytes;
+  std::printf("%s: peak %.1f MiB; idle %.1f + budgets, tables and drafts %.1f + spilled at most %.1f MiB\n", name,
+              double(flooded.peak_bytes) / 0x1p20, double(idle) / 0x1p20, double(budgets) / 0x1p20,
               double(told->spilled_bytes) / 0x1p20);
   // A tenth for what the allocator adds to the spill, and for pages that are first touched late.
   EXPECT_LT(double(flooded.peak_bytes), 1.1 * double(bound));
