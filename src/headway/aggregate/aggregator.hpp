@@ -454,9 +454,12 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if (!keeps_order_by_route()) {
       if (bytes <= part_bytes_max()) return send_alone(destination, bytes, wait, args...);
       if (bytes <= alone_bytes_max(destination)) {
-        if (const am::OpenFrame frame = claim_large(destination, bytes, wait)) {
-          return frame.is_far ? send_past_caches(destination, frame, bytes, args...)
-                              : send_in_frame(destination, frame, bytes, args...);
+        const auto writing = is_of_views ? am::Writing::at_once : am::Writing::in_pieces;
+        if (const am::OpenFrame frame = claim_large(destination, bytes, wait, writing)) {
+          if constexpr (is_of_views) {
+            if (frame.is_far) return send_past_caches(destination, frame, bytes, args...);
+          }
+          return send_in_frame(destination, frame, bytes, args...);
         }
       }
     }
@@ -465,6 +468,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return keeps_order_by_route() ? send_in_order(destination, pieces.parts, bytes, wait)
                                   : send_in_parts(destination, pieces.parts, bytes, wait);
   }
+
+  /// With little beside them, so that all of what is large lies somewhere already.
+  static constexpr bool is_of_views = Format::views != 0 && !Format::owning && Format::prefix_bytes <= 1024;
 
   /// As send_in_frame().
   bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {

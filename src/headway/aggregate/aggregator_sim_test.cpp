@@ -124,7 +124,8 @@ void expect_all_of(const Topology& topology, double far, std::size_t messages, s
   EXPECT_EQ(result.status, 0) << result.text;
   EXPECT_EQ(handled, pes * pes * messages);
   EXPECT_EQ(wrong, 0u) << words << " words, far " << far;
-  EXPECT_TRUE(far_frames > 0 || far != 1) << words;
+  const bool by_value = messages < 3;
+  EXPECT_TRUE(far_frames > 0 || by_value || far != 1) << words;
 }
 
 TEST(Sending, frames_that_are_written_past_the_caches_carry_what_others_do) {

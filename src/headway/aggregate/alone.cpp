@@ -33,12 +33,11 @@ am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait
 
 /// Who waits for so much memory has as good as no chance where handlers go on claiming what comes back: once they have
 /// claimed as much as that, small frames must do.
-am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait wait) {
+am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing) {
   am::FrameStore& store = engine_->store();
   const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
   if (wait == Wait::no || !engine_->may_block()) {
-    return store.queued(destination, 0) ? am::OpenFrame()
-                                        : store.try_claim(destination, frame_bytes, 0, am::Writing::at_once);
+    return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0, writing);
   }
   std::uint64_t held = store.outstanding_bytes_with_hops(0), claimed_by_others = 0;
   bool has_room = false;
@@ -49,7 +48,7 @@ am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait
     return has_room || claimed_by_others > frame_bytes;
   };
   if (!is_decided()) engine_->wait_until(is_decided, am::Phase::sending, std::uint32_t(destination));
-  return has_room ? store.try_claim(destination, frame_bytes, 0, am::Writing::at_once) : am::OpenFrame();
+  return has_room ? store.try_claim(destination, frame_bytes, 0, writing) : am::OpenFrame();
 }
 
 /// After a message by itself: as often as with direct().

@@ -256,7 +256,7 @@ class Core : public am::FrameHandler {
                   std::uint8_t flags = frame_of_one);
   /// The same for those up to alone_bytes_max(). Empty too where the message had better go in parts: from a handler
   /// that finds no room, or where free frame memory lies in smaller pieces.
-  am::OpenFrame claim_large(std::size_t destination, std::size_t bytes, Wait wait);
+  am::OpenFrame claim_large(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing);
   /// Without its PartHeader.
   std::size_t part_bytes_max() const { return part_frame_bytes_ - frame_overhead - padding_ - sizeof(PartHeader); }
   std::size_t alone_bytes_max(std::size_t destination) const {

@@ -99,7 +99,7 @@ struct AggregatorStatistics {
   std::uint64_t frames_between_processes = 0, frames_between_hosts = 0;                 // of all frames
   std::uint64_t spilled_frames = 0;      // frames that waited outside the budget (of all aggregators of the PE)
   std::uint64_t spilled_bytes_peak = 0;  // at most this much at once (of all aggregators of the PE)
-  std::uint64_t far_frames = 0;  // written past the caches, those of many messages by a copy more (likewise)
+  std::uint64_t far_frames = 0;  // written past the caches, but for large messages by a copy more (likewise)
   std::uint64_t peak_buffer_bytes = 0;   // of open buffers in this PE's memory, at most this much at once
   std::uint64_t peak_target_bytes = 0;   // claimed or lent for one hop, at most this much at once
   double fill_mean = 0;                  // of buffered frames when posted: bytes used over the buffer's size

@@ -1,33 +1,77 @@
 /// Memory in which frames are written that go past the caches, before they are copied to where they are claimed.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <headway/transport/local/arena.hpp>
-#include <memory>
-#include <new>
+#include <optional>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace headway::am {
 
-/// Blocks of powers of two, the one that came back last first: few are in use at a time, and those stay in the core's
-/// caches. For one PE.
+/// Blocks of powers of two, the one that came back last first, so that few that are in use at a time stay in the core's
+/// caches. Who gets none does without. For one PE.
 class DraftMemory {
+  using Blocks = local::BasicArena<10>;
+
  public:
-  /// `bytes` is a power of two; costs only what is touched.
-  explicit DraftMemory(std::size_t bytes)
-      : memory_(static_cast<std::byte*>(::operator new(bytes, alignment))), blocks_(memory_.get(), bytes, 0) {}
+  /// `bytes` is a power of two; they cost only what is touched. Where they are less than 1 KiB, or the system has no
+  /// addresses left, there is no room.
+  explicit DraftMemory(std::size_t bytes) : bytes_(bytes) {
+    if (bytes < std::size_t(1) << Blocks::order_min) return;
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return;
+    at_ = static_cast<std::byte*>(at);
+    blocks_.emplace(at_, bytes, 0);
+    forbid(at_, bytes);
+  }
+  DraftMemory(const DraftMemory&) = delete;
+  DraftMemory& operator=(const DraftMemory&) = delete;
+  ~DraftMemory() {
+    if (at_ == nullptr) return;
+    allow(at_, bytes_);
+    munmap(at_, bytes_);
+  }
 
   /// Aligned to 64. nullptr where there is no room.
-  [[nodiscard]] std::byte* try_take(std::size_t bytes) { return blocks_.try_allocate(bytes, 0); }
-  void give(std::byte* block) { blocks_.free(block); }
+  [[nodiscard]] std::byte* try_take(std::size_t bytes) {
+    if (at_ == nullptr || taken_bytes_ + block_bytes(bytes) > bytes_) return nullptr;
+    std::byte* const block = blocks_->try_allocate(bytes + guard_bytes, 0);
+    if (block == nullptr) return nullptr;
+    taken_bytes_ += blocks_->block_bytes(block);
+    allow(block, bytes);
+    return block;
+  }
+  void give(std::byte* block) {
+    const std::size_t bytes = blocks_->block_bytes(block);
+    taken_bytes_ -= bytes;
+    forbid(block, bytes);
+    blocks_->free(block);
+  }
 
  private:
-  static constexpr std::align_val_t alignment{4096};
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
-  };
+  static std::size_t block_bytes(std::size_t bytes) {
+    return std::size_t(1) << Blocks::order_for(bytes + guard_bytes);
+  }
 
-  std::unique_ptr<std::byte[], Free> memory_;
-  local::BasicArena<10> blocks_;
+  // What no block has is nobody's to touch; AddressSanitizer holds users to it, with some of it behind each.
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr std::size_t guard_bytes = 64;
+  static void forbid(std::byte* at, std::size_t bytes) { __asan_poison_memory_region(at, bytes); }
+  static void allow(std::byte* at, std::size_t bytes) { __asan_unpoison_memory_region(at, bytes); }
+#else
+  static constexpr std::size_t guard_bytes = 0;
+  static void forbid(std::byte*, std::size_t) {}
+  static void allow(std::byte*, std::size_t) {}
+#endif
+
+  std::size_t bytes_, taken_bytes_ = 0;
+  std::byte* at_ = nullptr;
+  std::optional<Blocks> blocks_;
 };
 
 }  // namespace headway::am

@@ -70,7 +70,7 @@ OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std
   OpenFrame frame = try_claim_at_once(target, frame_bytes, hops_left);
   if (!frame && reclaim()) frame = try_claim_at_once(target, frame_bytes, hops_left);
   const bool is_far = writing != Writing::any && frame && endpoint_->is_far(frame.frame);
-  return is_far ? far(frame, writing) : frame;
+  return is_far ? as_far(frame, writing) : frame;
 }
 
 OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
@@ -84,10 +84,12 @@ OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_by
 }
 
 /// A draft, if that is wanted and there is room.
-OpenFrame FrameStore::far(OpenFrame frame, Writing writing) {
-  frame.is_far = true;
-  ++far_frames_;
-  if (writing != Writing::in_pieces) return frame;
+OpenFrame FrameStore::as_far(OpenFrame frame, Writing writing) {
+  if (writing == Writing::at_once) {
+    frame.is_far = true;
+    ++far_frames_;
+    return frame;
+  }
   if (drafts_ == nullptr) drafts_ = std::make_unique<DraftMemory>(std::bit_floor(budget_bytes_ / drafts_share));
   auto* const draft = reinterpret_cast<Frame*>(drafts_->try_take(frame.bytes));
   if (draft == nullptr) return frame;
@@ -97,9 +99,10 @@ OpenFrame FrameStore::far(OpenFrame frame, Writing writing) {
   return frame;
 }
 
-/// The claimed frame with the content of its draft, in whole lines as far as the frame goes.
-OpenFrame FrameStore::finished(const OpenFrame& draft) {
+/// Copies the content of a draft to the frame that is claimed for it, in whole lines as far as that goes, and frees it.
+OpenFrame FrameStore::write_out(const OpenFrame& draft) {
   constexpr std::size_t line = 64;
+  ++far_frames_;
   OpenFrame frame = draft;
   frame.frame = claimed_for(draft);
   frame.memory = Memory::claimed;
@@ -182,7 +185,7 @@ bool FrameStore::post_draft(std::size_t target, const OpenFrame& draft) {
     drop(target, draft);
     return true;
   }
-  return post(target, finished(draft));
+  return post(target, write_out(draft));
 }
 
 bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame) {

@@ -29,7 +29,7 @@ struct OpenFrame {
   std::uint32_t bytes = 0;  // in all, frame_overhead included
   std::uint8_t hops_left = 0;
   Memory memory = Memory::claimed;
-  bool is_far = false;  // what is written at once had better be written past the caches: Endpoint::is_far()
+  bool is_far = false;  // claimed to be written at once, past the caches: Endpoint::is_far()
 
   std::byte* begin() const { return reinterpret_cast<std::byte*>(frame); }
   std::byte* end() const { return begin() + bytes; }
@@ -40,7 +40,7 @@ static_assert(sizeof(OpenFrame) == 16);
 /// How a frame will be written.
 enum class Writing {
   any,       // without regard to where its lines are
-  at_once,   // by one copy: who claims it looks at is_far
+  at_once,   // by one copy, which does what is_far says
   in_pieces  // where its lines are far, in a draft
 };
 
@@ -131,7 +131,7 @@ class FrameStore {
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
-  /// Claimed as far: those that are written past the caches.
+  /// Those that were written past the caches, from drafts or at once.
   std::uint64_t far_frames() const { return far_frames_; }
   /// Claimed for or lent to `target`; frames that came back since the last reclaim() count too.
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
@@ -171,8 +171,8 @@ class FrameStore {
   bool post_of_another(std::size_t target, const OpenFrame& frame);
   bool drain_of_others();
   static void copy_into(const OpenFrame& to, const OpenFrame& from);
-  OpenFrame far(OpenFrame frame, Writing writing);
-  OpenFrame finished(const OpenFrame& draft);
+  OpenFrame as_far(OpenFrame frame, Writing writing);
+  OpenFrame write_out(const OpenFrame& draft);
   bool demote_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
   OpenFrame try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <headway/am/engine.hpp>
 #include <headway/am/simulation.hpp>
+#include <headway/base/random.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace headway::am {
@@ -70,11 +73,11 @@ TEST(FrameStore, frames_whose_lines_are_far_are_written_in_drafts_while_there_is
       std::vector<std::pair<std::size_t, OpenFrame>> claimed;
       std::size_t drafts = 0;
       for (std::size_t i = 0; i < 60; ++i) {
-        claimed.emplace_back(i % pes, store.try_claim(i % pes, frame_bytes, 0, Writing::in_pieces));
-        EXPECT_TRUE(claimed.back().second.is_far);
+        claimed.emplace_back(i % pes, store.try_claim(i % pes, frame_bytes / 2, 0, Writing::in_pieces));
+        EXPECT_FALSE(claimed.back().second.is_far) << "nobody is to write this past the caches";
         drafts += claimed.back().second.memory == OpenFrame::Memory::draft;
       }
-      EXPECT_EQ(drafts, 8u);
+      EXPECT_EQ(drafts, budget_bytes / 8 / frame_bytes);
       claimed.emplace_back(0, store.try_claim(0, frame_bytes, 0, Writing::at_once));
       EXPECT_TRUE(claimed.back().second.is_far);
       EXPECT_EQ(claimed.back().second.memory, OpenFrame::Memory::claimed);
@@ -83,9 +86,82 @@ TEST(FrameStore, frames_whose_lines_are_far_are_written_in_drafts_while_there_is
       for (const auto& [target, frame] : claimed) store.drop(target, frame);
       EXPECT_EQ(store.outstanding_bytes_with_hops(0), 0u);
     }
+    EXPECT_EQ(store.far_frames(), 3u) << "those of drafts count when they are written out";
     return 0;
   });
   EXPECT_EQ(result.status, 0) << result.text;
+}
+
+/// Sends frames of every length and of payloads and tails of every length, and looks at all of their bytes.
+class Patterns final : public FrameHandler {
+ public:
+  explicit Patterns(Engine& engine) : engine_(&engine), id_(engine.add_handler(*this)) {}
+  ~Patterns() override { engine_->remove_handler(id_); }
+
+  void send(std::size_t target, std::size_t bytes, std::uint32_t payload, std::uint32_t tail) {
+    const OpenFrame open = engine_->store().claim_or_spill(target, bytes, 0, Writing::in_pieces);
+    drafts += open.memory == OpenFrame::Memory::draft;
+    for (std::uint32_t i = 0; i < payload; ++i) open.frame->payload()[i] = byte(i);
+    for (std::uint32_t i = 1; i <= tail; ++i) open.end()[-std::ptrdiff_t(i)] = byte(1000 + i);
+    FrameHeader& header = open.frame->header;
+    header = {};
+    header.payload_bytes = payload;
+    header.tail_bytes = tail;
+    header.count = 1;
+    engine_->stamp(header, id_, signature(), 0, engine_->scope());
+    engine_->count_created(1);
+    engine_->store().post(target, open);
+  }
+
+  Result handle(const Arrival& arrival, std::uint32_t& next) override {
+    const FrameHeader& header = arrival.header;
+    for (std::uint32_t i = 0; i < header.payload_bytes; ++i) wrong += arrival.payload[i] != byte(i);
+    for (std::uint32_t i = 1; i <= header.tail_bytes; ++i) wrong += arrival.tail_end[-std::ptrdiff_t(i)] != byte(1000 + i);
+    ++received;
+    next = 1;
+    engine_->count_handled(1);
+    return Result::done;
+  }
+  bool flush_open(FlushReason) override { return false; }
+  bool flush_idle(IdleFlush) override { return false; }
+  std::int64_t due() const override { return never; }
+  bool flush_due(std::int64_t) override { return false; }
+  std::uint16_t signature() const override { return 1; }
+  std::string description() const override { return "patterns"; }
+  bool ready() const override { return true; }
+
+  std::uint64_t received = 0, wrong = 0, drafts = 0;
+
+ private:
+  static std::byte byte(std::uint32_t i) { return std::byte(i * 37 >> 3 ^ i); }
+  Engine* engine_;
+  std::uint16_t id_;
+};
+
+TEST(FrameStore, what_is_written_in_drafts_arrives_whatever_the_lengths_of_frame_payload_and_tail) {
+  for (const double refuse : {0.0, 0.3}) {
+    SimulateOptions options{.pes = 2};
+    options.conditions.far = 1;
+    options.conditions.refuse = refuse;
+    const SimulateResult result = simulate(options, [&](Pe& pe) {
+      constexpr std::uint64_t frames = 3000;
+      Patterns patterns(pe.engine());
+      pe.quiesce();
+      Random random(pe.id());
+      for (std::uint64_t i = 0; i < frames; ++i) {
+        const std::size_t room = random.size(1, 1000);
+        const std::size_t payload = random.size(0, room), tail = random.one_in(3) ? 0 : random.size(0, room - payload);
+        patterns.send(random.below(2), frame_overhead + room, std::uint32_t(payload), std::uint32_t(tail));
+        if (i % 50 == 49) pe.quiesce();
+      }
+      pe.quiesce();
+      EXPECT_EQ(patterns.wrong, 0u);
+      EXPECT_GT(patterns.received, frames / 2);
+      EXPECT_GT(patterns.drafts, frames / 6);  // refused ones spill
+      return 0;
+    });
+    EXPECT_EQ(result.status, 0) << result.text;
+  }
 }
 
 }  // namespace

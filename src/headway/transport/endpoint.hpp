@@ -69,9 +69,9 @@ class Endpoint {
   /// spent. `tag` is the caller's, and comes back with reclaim().
   [[nodiscard]] virtual Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) = 0;
 
-  /// Whether `claimed`, which nothing has been written to yet, is better written past this processor's caches, in whole
-  /// lines: a processor that writes to lines which its receiver has read gets them back one by one. Asked by who can do
-  /// so, once a claim; learned from what such lines have cost.
+  /// Whether `claimed`, the frame of the last claim, is better written past this processor's caches, in whole lines: one
+  /// that writes to lines which another PE has read, whose processor shares no cache with it, gets them back one by one.
+  /// Asked by who can do so, before anything is written there; learned from what such lines have cost. May write to it.
   virtual bool is_far(Frame* /*claimed*/) { return false; }
 
   /// How much memory a claim of `frame_bytes` takes from the budget.

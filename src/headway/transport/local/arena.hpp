@@ -87,8 +87,8 @@ class BasicArena {
   std::size_t block_bytes(const std::byte* at) const { return std::size_t(1) << table_[index(at)].order; }
   std::uint64_t tag(const std::byte* at) const { return table_[index(at)].tag; }
 
-  /// What is noted of the content of a block, and known of it when it is allocated again: who has read it last, a number
-  /// from 1 on or 0 for nobody, and whether it was written past the caches.
+  /// What its user notes of a block, and finds when one that begins there is allocated again, the same or not: who has
+  /// read it, 0 at first, and whether it was written past the caches.
   std::uint32_t& reader(const std::byte* at) { return table_[index(at)].reader; }
   bool& written_past_caches(const std::byte* at) { return table_[index(at)].written_past_caches; }
 

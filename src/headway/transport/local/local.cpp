@@ -7,6 +7,7 @@
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/transport/local/local.hpp>
+#include <utility>
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -83,25 +84,32 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
 }
 
 Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
-  return reinterpret_cast<Frame*>(arena_.try_allocate(frame_bytes, tag));
+  std::byte* const block = arena_.try_allocate(frame_bytes, tag);
+  if (block != nullptr) last_claim_reader_ = std::exchange(arena_.reader(block), nobody);
+  return reinterpret_cast<Frame*>(block);
 }
 
 bool LocalEndpoint::is_far(Frame* claimed) {
-  constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024;
+  constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024, looked_at = cache_line + FarLines::looked_at_bytes;
+  static_assert(looked_at <= bytes_min);
   std::byte* const block = reinterpret_cast<std::byte*>(claimed);
-  const std::size_t reader = arena_.reader(block) - 1, bytes = arena_.block_bytes(block);
+  const bool came_past_caches = std::exchange(arena_.written_past_caches(block), false);
+  arena_.reader(block) = asked;
+  const std::size_t reader = last_claim_reader_ - 1, bytes = arena_.block_bytes(block);
   if (reader >= peers_.size() || reader == pe_ || bytes < bytes_min) return false;
-  FarLines& lines = bytes < large_bytes_min ? peers_[reader].lines : peers_[reader].large_lines;
-  bool& past_caches = arena_.written_past_caches(block);
-  // The header is that of the last frame: what it did not fill was not read.
-  constexpr std::size_t looked_at = FarLines::looked_at_bytes + cache_line;
-  if (!past_caches && bytes > looked_at && lines.wants_look() && claimed->header.payload_bytes >= looked_at) {
+  FarLines& lines = bytes < large_bytes_min ? peers_[reader].small_blocks : peers_[reader].large_blocks;
+  // The header is still that of the frame that was read: what it did not fill was not.
+  if (lines.wants_look() && !came_past_caches && claimed->header.payload_bytes >= looked_at) {
     lines.learn(FarLines::ns_per_line(block));
   }
-  return past_caches = lines.pick();
+  return arena_.written_past_caches(block) = lines.pick();
 }
 
-void LocalEndpoint::drop(Frame* frame) { arena_.free(reinterpret_cast<std::byte*>(frame)); }
+void LocalEndpoint::drop(Frame* frame) {
+  std::byte* const block = reinterpret_cast<std::byte*>(frame);
+  arena_.reader(block) = nobody;
+  arena_.free(block);
+}
 
 void LocalEndpoint::fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end) {
   const FrameHeader& header = frame.header;
@@ -149,7 +157,10 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
     before_posting(*segment_, pe_, owner_of(cell.header));
   });
   if (!pushed) return Posted::refused;
-  if (is_own) arena_.reader(reinterpret_cast<std::byte*>(frame)) = std::uint32_t(target) + 1;
+  if (is_own) {
+    std::uint32_t& reader = arena_.reader(reinterpret_cast<std::byte*>(frame));
+    reader = reader == asked ? std::uint32_t(target) + 1 : nobody;
+  }
   return Posted::lent;
 }
 

@@ -83,9 +83,9 @@ class LocalEndpoint final : public Endpoint {
   bool is_quiet() {
     return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();
   }
-  /// Of a frame that leaves in another way: no other processor reads it.
+  /// Of a frame that leaves in another way: no PE of the segment reads it.
   void note_unread(Frame* frame) {
-    if (owner_of(frame->header) == pe_) arena_.reader(reinterpret_cast<std::byte*>(frame)) = 0;
+    if (owner_of(frame->header) == pe_) arena_.reader(reinterpret_cast<std::byte*>(frame)) = nobody;
   }
   TransportCosts costs() const override { return local::costs; }
   std::int64_t now() const override;
@@ -98,7 +98,7 @@ class LocalEndpoint final : public Endpoint {
     InboxSender inbox;
     Returns returns;
     Doorbell doorbell;
-    FarLines lines, large_lines;  // of frames whose content handlers may leave unread, too
+    FarLines small_blocks, large_blocks;  // from 64 KiB on: much of those some handlers do not read
   };
 
   /// What a PE sends to itself: the same cells, private, so that it never contends with those who send to it.
@@ -117,6 +117,9 @@ class LocalEndpoint final : public Endpoint {
 
   /// Where the cell of the last arrival that came by value is held until the next poll.
   enum class Holds { nothing, inbox, loopback };
+
+  // Of a block: who has read it, by number from 1 on; `asked` from is_far() on until it is posted.
+  static constexpr std::uint32_t nobody = 0, asked = ~std::uint32_t(0);
 
   /// Within the segment, of the frame's owner; beyond its PEs for a source that is none of them.
   std::size_t owner_of(const FrameHeader& header) const { return header.source - first_pe_; }
@@ -141,6 +144,7 @@ class LocalEndpoint final : public Endpoint {
   std::vector<Peer> peers_;
   Loopback loopback_;
   std::vector<std::byte*> returned_to_self_;
+  std::uint32_t last_claim_reader_ = nobody;  // who had read the block of the last claim
   Holds holds_ = Holds::nothing;
   bool loopback_next_ = false;  // the two queues take turns
 };

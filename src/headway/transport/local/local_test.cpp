@@ -64,35 +64,151 @@ TEST(Arena, takes_what_rests_where_nothing_else_is) {
 }
 
 TEST(FarLines, one_slow_look_makes_no_reader_far_and_several_do) {
-  FarLines lines;
-  for (int i = 0; i < 10; ++i) lines.learn(4);
-  lines.learn(1000);  // an interruption
-  EXPECT_FALSE(lines.pick());
-  for (int i = 0; i < 4; ++i) lines.learn(27);
-  EXPECT_TRUE(lines.pick());
-  for (int i = 0; i < 3; ++i) lines.learn(4);
-  EXPECT_FALSE(lines.pick());
+  for (const double together : {3.0, 5.0, 8.0, 11.0}) {
+    FarLines lines;
+    for (int i = 0; i < 30; ++i) lines.learn(together);
+    lines.learn(1000);  // an interruption
+    EXPECT_FALSE(lines.pick()) << together;
+    for (int i = 0; i < 5; ++i) lines.learn(27);
+    EXPECT_TRUE(lines.pick()) << together;
+    for (int i = 0; i < 5; ++i) lines.learn(together);
+    EXPECT_FALSE(lines.pick()) << together;
+  }
 }
 
-TEST(FarLines, frames_for_a_near_reader_are_looked_at_seldom_and_after_a_slow_look_at_once) {
-  FarLines lines;
+/// Looks, of so many blocks, all of which can be looked at.
+int looks_of(FarLines& lines, int blocks, double ns_per_line) {
   int looks = 0;
-  for (int i = 0; i < 6400; ++i) looks += lines.wants_look();
-  EXPECT_GT(looks, 80);
-  EXPECT_LT(looks, 120);
-  lines.learn(27);
+  for (int i = 0; i < blocks; ++i) {
+    if (!lines.wants_look()) continue;
+    lines.learn(ns_per_line);
+    ++looks;
+  }
+  return looks;
+}
+
+TEST(FarLines, who_stays_as_he_is_near_or_far_is_looked_at_seldom_and_else_at_once) {
+  FarLines lines;
+  EXPECT_LT(looks_of(lines, 6400, 4), 110);
+  EXPECT_GT(looks_of(lines, 6400, 4), 90);
+  int blocks = 0;
+  for (; !lines.pick(); ++blocks) looks_of(lines, 1, 27);
+  EXPECT_LE(blocks, 64 + 6) << "one look in its turn, the others at once";
+  EXPECT_LT(looks_of(lines, 6400, 27), 110);
+  EXPECT_GT(looks_of(lines, 6400, 27), 90);
+  for (blocks = 0; blocks < 100 && (lines.pick() || lines.pick()); ++blocks) looks_of(lines, 1, 11);
+  EXPECT_LE(blocks, 64 + 6);
+}
+
+TEST(FarLines, a_look_that_finds_nothing_to_look_at_is_for_the_next_block) {
+  FarLines lines;
+  looks_of(lines, 6400, 4);
+  while (!lines.wants_look()) continue;
   EXPECT_TRUE(lines.wants_look());
 }
 
-TEST(FarLines, a_far_reader_is_sent_a_plain_frame_now_and_then_and_each_of_those_is_looked_at) {
+TEST(FarLines, a_far_reader_has_a_plain_block_now_and_then_and_the_next_one_after_a_fast_look) {
   FarLines lines;
   for (int i = 0; i < 10; ++i) lines.learn(27);
   int plain = 0;
   for (int i = 0; i < 1280; ++i) plain += !lines.pick();
   EXPECT_EQ(plain, 10);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(lines.wants_look());
-  lines.learn(4);  // it may have come near
+  lines.learn(11);
   EXPECT_FALSE(lines.pick());
+}
+
+TEST(FarLines, what_was_learned_long_ago_is_forgotten) {
+  FarLines lines;
+  for (int i = 0; i < 10; ++i) lines.learn(27);
+  int blocks = 0;
+  for (int far = 0; far < 10'000 && lines.pick() + lines.pick() != 0; ++far, ++blocks) lines.wants_look();
+  EXPECT_GT(blocks, 1000);
+  EXPECT_LT(blocks, 6000);
+}
+
+/// Two endpoints in one thread: what PE 0 claims, fills with 0xEE and posts to PE 1, which reads it and gives it back.
+class Lookout {
+ public:
+  bool claim(std::size_t payload, bool ask = true, std::size_t target = 1) {
+    Frame* const frame = take(payload);
+    const bool looked = ask && is_looked_at(frame);
+    fill(frame, payload);
+    if (sender_->try_post(target, frame, end_of(frame, payload), true) != Endpoint::Posted::lent) return false;
+    Endpoint& receiver = target == 0 ? *sender_ : *receiver_;
+    Arrival arrival;
+    EXPECT_TRUE(receiver.poll(arrival));
+    receiver.release(arrival);
+    sender_->reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
+    return looked;
+  }
+  bool claim_and_drop(std::size_t payload) {
+    Frame* const frame = take(payload);
+    const bool looked = is_looked_at(frame);
+    fill(frame, payload);
+    sender_->drop(frame);
+    return looked;
+  }
+
+ private:
+  static std::byte* end_of(Frame* frame, std::size_t payload) { return frame->payload() + payload; }
+  /// The arena takes what was freed last: always the same block.
+  Frame* take(std::size_t payload) { return sender_->try_claim(frame_overhead + payload, 0); }
+  static void fill(Frame* frame, std::size_t payload) {
+    frame->header = {};
+    frame->header.payload_bytes = std::uint32_t(payload);
+    frame->header.count = 1;
+    std::memset(frame->payload(), 0xEE, payload);
+  }
+  /// A look leaves zeros.
+  bool is_looked_at(Frame* frame) {
+    const auto* const lines = reinterpret_cast<const std::byte*>(frame) + FarLines::line_bytes;
+    const auto are_all = [&](std::byte value) {
+      return std::all_of(lines, lines + FarLines::looked_at_bytes, [&](std::byte b) { return b == value; });
+    };
+    const bool was_filled = are_all(std::byte(0xEE));
+    std::ignore = sender_->is_far(frame);
+    return was_filled && are_all(std::byte(0));
+  }
+
+  Segment segment_{2, 1, 2, arena_bytes};
+  std::unique_ptr<Endpoint> sender_ = make_endpoint(segment_, 0), receiver_ = make_endpoint(segment_, 1);
+};
+
+TEST(LocalEndpoint, looks_at_blocks_that_another_pe_has_read_and_at_no_others) {
+  constexpr std::size_t long_enough = 1800, too_short = 1500, small = 900;
+  {
+    Lookout pe;
+    EXPECT_FALSE(pe.claim(long_enough)) << "nobody has read it";
+    EXPECT_TRUE(pe.claim(long_enough));
+  }
+  {
+    Lookout pe;
+    pe.claim(too_short);
+    EXPECT_FALSE(pe.claim(long_enough)) << "what was not filled was not read";
+    EXPECT_TRUE(pe.claim(long_enough));
+  }
+  {
+    Lookout pe;
+    pe.claim(long_enough, true, 0);
+    EXPECT_FALSE(pe.claim(long_enough)) << "this PE has read it";
+  }
+  {
+    Lookout pe;
+    pe.claim(long_enough, false);
+    EXPECT_FALSE(pe.claim(long_enough)) << "how it was written is not known";
+    EXPECT_TRUE(pe.claim(long_enough));
+  }
+  {
+    Lookout pe;
+    pe.claim(long_enough);
+    EXPECT_TRUE(pe.claim_and_drop(long_enough));
+    EXPECT_FALSE(pe.claim(long_enough)) << "it was not read since";
+  }
+  {
+    Lookout pe;
+    pe.claim(small);
+    EXPECT_FALSE(pe.claim(small)) << "a block of 1 KiB";
+  }
 }
 
 /// One PE: sends numbered frames to all, itself included, and checks those that arrive.
