@@ -61,6 +61,7 @@ std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique
 Transfers::Transfers(Pe& pe)
     : pe_(&pe),
       host_pes_(pe.size()),
+      way_(pe.engine().transfer_settings().way),
       checks_(pe.engine().transfer_settings().check),
       stages_(pe),
       pipeline_(new Pipeline(pe)),
@@ -72,8 +73,7 @@ Transfers::Transfers(Pe& pe)
     host_first_ = hosts[host];
     host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
   }
-  const TransferWay way = pe.engine().transfer_settings().way;
-  takes_over_ = !checks_ && (way == TransferWay::frames || (way == TransferWay::fastest && host_pes_ != pe.size()));
+  takes_over_ = !checks_ && (way_ == TransferWay::frames || (way_ == TransferWay::fastest && host_pes_ != pe.size()));
   const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
   };
@@ -120,7 +120,7 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
-  const bool is_mapped = as != Given::to_get || rma::Reach::of(*pe_).is_in_pool(memory.data(), memory.size());
+  const bool is_mapped = as != Given::to_get || reach().is_in_pool(memory.data(), memory.size());
   return key_of(added, !is_mapped && (times == 1 || memory.size() <= Stages::stage_bytes) && map(added));
 }
 
@@ -203,7 +203,7 @@ rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bo
   if (const PipelinedContent* const ahead = added.thing.ahead) {
     copy = {{reinterpret_cast<const std::byte*>(ahead), sizeof *ahead + ahead_of(added.thing.memory).size()}, true};
   }
-  return rma::Reach::of(*pe_).key(added.thing.memory, added.number, copy, timed);
+  return reach().key(added.thing.memory, added.number, copy, timed);
 }
 
 /// Nobody uses it any more.
@@ -247,7 +247,7 @@ void Transfers::end_use(PeId source, const Note& note) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
     found->learns->learn(found->way, found->memory.size(), found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
   }
-  if (note.offset != 0) rma::Reach::of(*pe_).refused_by(source);
+  if (note.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
     throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it",
                                  name_of(found->as), found->memory.size(), pe_->id().value, source.value));
@@ -261,7 +261,7 @@ void Transfers::end_use(PeId source, const Note& note) {
 // --- content of messages
 
 bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte> content) const {
-  return rma::Reach::of(*pe_).is_mapped_by(destination, content.data(), content.size());
+  return reach().is_mapped_by(destination, content.data(), content.size());
 }
 
 /// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that
@@ -269,14 +269,13 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
 /// stage, or in pieces.
 Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
-  const TransferWay way = pe_->engine().transfer_settings().way;
   if (!is_mapped_by(destination, content)) {
-    if (way == TransferWay::cma) return {rma::Reach::of(*pe_).may_attach_to_this(destination), false};
-    const bool maps = way == TransferWay::fastest && posts && is_on_host(destination) &&
+    if (way_ == TransferWay::cma) return {reach().may_attach_to_this(destination), false};
+    const bool maps = way_ == TransferWay::fastest && posts && is_on_host(destination) &&
                       (content.size() > Stages::stage_bytes || stages_.has_room());
     return {.by_key = maps, .timed = false, .maps = maps};
   }
-  if (posts || way != TransferWay::fastest) return {true, false};  // one copy, and not two
+  if (posts || way_ != TransferWay::fastest) return {true, false};  // one copy, and not two
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
   return {pick.way == by_key, pick.timed};
 }
@@ -296,16 +295,16 @@ void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std
                                key.pe, pe_->id().value));
 }
 
-void Transfers::check(const rma::BufferKey& key) { rma::Reach::of(*pe_).check(key); }
+void Transfers::check(const rma::BufferKey& key) { reach().check(key); }
 
 const std::byte* Transfers::mapped(const rma::BufferKey& key) {
   check(key);
-  return rma::Reach::of(*pe_).mapped(key);
+  return reach().mapped(key);
 }
 
 /// Now, or not at all: where it cannot be, or (with `may_pull`) where pieces have been faster. `timed`: then they are.
 Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull) {
-  rma::Reach& reach = rma::Reach::of(*pe_);
+  rma::Reach& reach = this->reach();
   reach.check(key);
   if (key.bytes == 0) return {.done = true};
   rma::FastestWay<4>::Pick pick{by_attach, true};
@@ -315,7 +314,7 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
     if (key.bytes >= learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
   } else {
     const bool attaches = reach.may_attach(key);
-    if (may_pull && pe_->engine().transfer_settings().way != TransferWay::cma)
+    if (may_pull && way_ != TransferWay::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
     if (!attaches || pick.way == by_pieces) return {.timed = pick.timed || key.is_timed()};
   }

@@ -187,6 +187,10 @@ class Transfers : public am::Extension {
   static_assert(ask_bytes == rma::BufferKey::ahead_bytes_max);
   static constexpr std::size_t small_put_bytes_max = std::size_t(4) << 10;
 
+  rma::Reach& reach() const {
+    if (reach_ == nullptr) reach_ = &rma::Reach::of(*pe_);
+    return *reach_;
+  }
   std::uint64_t piece_bytes(std::size_t other) const {
     return is_on_host(other) ? piece_bytes_within_host : piece_bytes_between_hosts;
   }
@@ -238,7 +242,9 @@ class Transfers : public am::Extension {
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
+  mutable rma::Reach* reach_ = nullptr;  // once it has been asked for: they are made in any order
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
+  TransferWay way_;
   bool checks_, takes_over_;
   Stages stages_;
   std::unique_ptr<Pipeline> pipeline_;        // of what has been asked for

@@ -224,7 +224,7 @@ void Transfers::end_pull(std::uint64_t number) {
   const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
   if (ns != not_timed) gets_.learn(by_pieces, ended.key.bytes, ns);
   tell(std::move(ended.finished));  // first, as in get()
-  const bool refused = ended.for_message && !rma::Reach::of(*pe_).may_attach(ended.key);
+  const bool refused = ended.for_message && !reach().may_attach(ended.key);
   tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
 }
 

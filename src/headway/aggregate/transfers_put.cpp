@@ -12,7 +12,7 @@
 namespace headway::aggregate {
 
 void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, WhenDone done) {
-  rma::Reach& reach = rma::Reach::of(*pe_);
+  rma::Reach& reach = this->reach();
   reach.check(to);
   if (from.size() > to.bytes) {
     throw UsageError(fmt::format("put of {} bytes into {} of PE {}: they do not fit", from.size(), to.bytes, to.pe));
@@ -22,7 +22,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, W
     copy_bytes(mapped, from.data(), from.size());
     is_there = true;
   }
-  if (!is_there && from.size() <= small_put_bytes_max && pe_->engine().transfer_settings().way != TransferWay::cma) {
+  if (!is_there && from.size() <= small_put_bytes_max && way_ != TransferWay::cma) {
     send_note(to.pe, {Word::put_all, to.number, 0, 0, 0}, from);
     return done();
   }

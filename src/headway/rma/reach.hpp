@@ -12,6 +12,8 @@
 
 namespace headway::rma {
 
+class Pool;
+
 /// What in a PE's pool stands for memory of its that others have not mapped.
 struct PoolCopy {
   std::span<const std::byte> memory = {};  // the same, or with `ahead` what BufferKey::is_ahead() says
@@ -69,7 +71,9 @@ class Reach final : public am::Extension {
   std::uint64_t offset_in_pool(const std::byte* data, std::size_t bytes) const;
 
   Pe* pe_;
+  mutable const Pool* pool_ = nullptr;  // this PE's, once it has been asked for
   std::size_t pes_per_process_, process_first_, host_first_ = 0, host_pes_;
+  TransferWay way_;
   std::uint64_t token_ = 0;  // 0: no key has been made
   std::uint32_t process_ = 0;
   std::vector<Attach> attach_;     // by PE
