@@ -477,7 +477,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     try {
       typename Format::Pieces pieces;
       Format::split(pieces, args...);
-      write_past_caches(frame, pieces.parts);
+      write_past_caches(frame, pieces.parts, bytes);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;

@@ -145,16 +145,8 @@ class PieceReader {
 
 }  // namespace
 
-void Core::write_past_caches(const am::OpenFrame& frame, Pieces pieces) {
-  constexpr std::size_t short_bytes = 256;
-  std::byte* to = message_of(frame);
-  for (const std::span<const std::byte> piece : pieces) {
-    if (piece.size() > short_bytes)
-      copy_past_caches(to, piece.data(), piece.size());
-    else if (!piece.empty())
-      std::memcpy(to, piece.data(), piece.size());
-    to += piece.size();
-  }
+void Core::write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes) {
+  PieceReader(pieces).read(message_of(frame), bytes, copy_past_caches);
 }
 
 bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {

@@ -273,7 +273,7 @@ class Core : public am::FrameHandler {
 
   using Pieces = std::span<const std::span<const std::byte>>;
   /// The message of a frame that is far.
-  void write_past_caches(const am::OpenFrame& frame, Pieces pieces);
+  void write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes);
   /// A larger one in parts, straight to its destination. `pieces` together are the message. False only for Wait::no.
   /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been faster.
   bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);

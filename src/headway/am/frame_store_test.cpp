@@ -1,7 +1,9 @@
 // The shares of the budget.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <headway/am/draft_memory.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/simulation.hpp>
 #include <headway/base/random.hpp>
@@ -61,6 +63,29 @@ TEST(FrameStore, one_target_gets_a_quarter) {
     return 0;
   });
   EXPECT_EQ(result.status, 0) << result.text;
+}
+
+TEST(DraftMemory, has_room_for_so_much_at_a_time_and_what_no_draft_has_is_nobodys_to_touch) {
+  constexpr std::size_t bytes = 16 * 1024, draft_bytes = 3000;
+  DraftMemory memory(bytes);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::byte*> drafts;
+    while (std::byte* const draft = memory.try_take(draft_bytes)) drafts.push_back(draft);
+    ASSERT_EQ(drafts.size(), bytes / 4096);
+    for (std::byte* const draft : drafts) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(draft) % 64, 0u);
+      std::fill_n(draft, draft_bytes, std::byte(1));
+#if defined(__SANITIZE_ADDRESS__)
+      EXPECT_FALSE(__asan_address_is_poisoned(draft + draft_bytes - 1));
+      EXPECT_TRUE(__asan_address_is_poisoned(draft + draft_bytes));
+#endif
+      memory.give(draft);
+#if defined(__SANITIZE_ADDRESS__)
+      EXPECT_TRUE(__asan_address_is_poisoned(draft));
+#endif
+    }
+  }
+  EXPECT_EQ(DraftMemory(512).try_take(100), nullptr);
 }
 
 // Drafts take an eighth of the budget at most, and none of it for good.

@@ -133,7 +133,7 @@ class Lookout {
     Frame* const frame = take(payload);
     const bool looked = ask && is_looked_at(frame);
     fill(frame, payload);
-    if (sender_->try_post(target, frame, end_of(frame, payload), true) != Endpoint::Posted::lent) return false;
+    EXPECT_EQ(sender_->try_post(target, frame, frame->payload() + payload, true), Endpoint::Posted::lent);
     Endpoint& receiver = target == 0 ? *sender_ : *receiver_;
     Arrival arrival;
     EXPECT_TRUE(receiver.poll(arrival));
@@ -150,7 +150,6 @@ class Lookout {
   }
 
  private:
-  static std::byte* end_of(Frame* frame, std::size_t payload) { return frame->payload() + payload; }
   /// The arena takes what was freed last: always the same block.
   Frame* take(std::size_t payload) { return sender_->try_claim(frame_overhead + payload, 0); }
   static void fill(Frame* frame, std::size_t payload) {
