@@ -76,6 +76,14 @@ TEST(FarLines, one_slow_look_makes_no_reader_far_and_several_do) {
   }
 }
 
+TEST(FarLines, a_near_reader_whose_blocks_are_new_stays_near) {
+  FarLines lines;
+  for (const double ns : {13, 15, 17, 13, 15, 15, 16, 15, 15, 17, 15, 18, 14, 20, 11, 19}) {  // a Xeon's
+    lines.learn(ns);
+    EXPECT_FALSE(lines.pick()) << ns;
+  }
+}
+
 /// Looks, of so many blocks, all of which can be looked at.
 int looks_of(FarLines& lines, int blocks, double ns_per_line) {
   int looks = 0;
