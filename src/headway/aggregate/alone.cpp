@@ -79,15 +79,15 @@ bool Core::post_key_by_value(std::size_t destination, SmallFrame& message, std::
   return post_small(key_header_, destination, message, bytes, Wait::yes);
 }
 
-inline __attribute__((always_inline)) bool Core::post_small(const HeaderWords& form, std::size_t destination,
-                                                            SmallFrame& message, std::size_t bytes, Wait wait) {
-  am::FrameStore& store = engine_->store();
-  // In words, as it is read again at once: what is put together from pieces in memory would stall that.
-  const HeaderWords header = {form[0] | bytes, form[1], form[2] | std::uint64_t(engine_->scope_tag()) << scope_shift};
-  std::memcpy(&message.frame.header, header, sizeof header);
-  if (store.spilling() || !store.try_post_by_value(destination, message.frame)) [[unlikely]] {
-    if (!post_by_value_later(destination, message, wait)) return false;
-  }
+/// In words, as it is read again at once: what is put together from pieces in memory would stall that.
+inline __attribute__((always_inline)) void Core::complete(HeaderWords& header, const HeaderWords& form,
+                                                            std::size_t bytes) const {
+  header[0] = form[0] | bytes;
+  header[1] = form[1];
+  header[2] = form[2] | std::uint64_t(engine_->scope_tag()) << scope_shift;
+}
+
+inline __attribute__((always_inline)) void Core::count_by_value(std::size_t destination, std::size_t bytes) {
   engine_->count_created(1);
   ++by_value_;
   if (leaves_process(destination)) {
@@ -96,6 +96,27 @@ inline __attribute__((always_inline)) bool Core::post_small(const HeaderWords& f
   }
   by_value_bytes_ += bytes;
   poll_now_and_then();
+}
+
+void Core::post_in_place(std::size_t destination, std::size_t bytes) {
+  HeaderWords words;
+  complete(words, alone_header_, bytes);
+  FrameHeader header;
+  std::memcpy(&header, words, sizeof header);
+  engine_->store().post_in_place(destination, header);
+  count_by_value(destination, bytes);
+}
+
+inline __attribute__((always_inline)) bool Core::post_small(const HeaderWords& form, std::size_t destination,
+                                                            SmallFrame& message, std::size_t bytes, Wait wait) {
+  am::FrameStore& store = engine_->store();
+  HeaderWords header;
+  complete(header, form, bytes);
+  std::memcpy(&message.frame.header, header, sizeof header);
+  if (store.spilling() || !store.try_post_by_value(destination, message.frame)) [[unlikely]] {
+    if (!post_by_value_later(destination, message, wait)) return false;
+  }
+  count_by_value(destination, bytes);
   return true;
 }
 

@@ -85,6 +85,7 @@ void Core::lay_out(bool ready) {
   const bool has_stages = options_.topology.scheme == Scheme::pp && route_.is_over_processes();
   if (has_stages || route_.is_over_hosts()) frame_bytes_ = stage_bytes();
   if (options_.topology.scheme == Scheme::wsp && route_.is_over_processes()) sorted_level_ = levels - 2;
+  in_place_bytes_max_ = padding_ == 0 ? in_place_bytes_most : 0;
   by_value_bytes_max_ = padding_ == 0 ? std::min(engine_->endpoint().by_value_bytes_max(), by_value_bytes_most) : 0;
   const std::size_t budget = engine_->store().budget_bytes();
   const auto share_of = [&](std::size_t share, std::size_t most) {

@@ -271,6 +271,15 @@ class Core : public am::FrameHandler {
   /// The same for a frame_of_key.
   bool post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes);
 
+  /// The same for one of up to in_place_bytes_max() bytes that nothing can keep from being written at once: it goes where
+  /// this says, and no further call comes before post_in_place(). nullptr where it must go otherwise.
+  std::size_t in_place_bytes_max() const { return in_place_bytes_max_; }
+  [[nodiscard]] std::byte* try_begin_in_place(std::size_t destination) {
+    am::FrameStore& store = engine_->store();
+    return store.spilling() ? nullptr : store.try_begin_in_place(destination);
+  }
+  void post_in_place(std::size_t destination, std::size_t bytes);
+
   using Pieces = std::span<const std::span<const std::byte>>;
   /// The message of a frame that is far.
   void write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes);
@@ -418,7 +427,7 @@ class Core : public am::FrameHandler {
   std::size_t frame_bytes_ = 0;    // of the largest buffer at any level that messages are put into first
   std::vector<SizeLimits> sizes_;  // by level
   std::size_t padding_ = 0;        // before the first message, for its alignment
-  std::size_t by_value_bytes_max_ = 0;
+  std::size_t by_value_bytes_max_ = 0, in_place_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::size_t alone_frame_bytes_between_hosts_ = 0, part_frame_bytes_ = 0;
   std::vector<Entry> entries_;         // by level
@@ -438,7 +447,9 @@ class Core : public am::FrameHandler {
   std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
   Partial whole_;
   using HeaderWords = std::uint64_t[3];  // of a message by itself, without its length and scope
+  void complete(HeaderWords& header, const HeaderWords& form, std::size_t bytes) const;
   bool post_small(const HeaderWords& form, std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
+  void count_by_value(std::size_t destination, std::size_t bytes);
   HeaderWords alone_header_ = {}, key_header_ = {};
 
   // statistics

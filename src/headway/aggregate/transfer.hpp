@@ -82,7 +82,7 @@ class Exposed {
     if constexpr (as == Given::to_put)
       return false;
     else
-      return Transfers::takes_over(pe, memory.size_bytes());
+      return Transfers::takes_over(pe, std::as_bytes(memory));
   }
   template <class Done>
   void take_over(Pe& pe, Memory memory, Done done) {

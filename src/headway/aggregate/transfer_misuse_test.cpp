@@ -90,7 +90,7 @@ TEST(TransferMisuse, a_small_source_that_is_gone_or_is_changed_too_early) {
   };
   for (const char* way : {"auto", "mapped", "cma", "frames"}) {
     const Outcome gone =
-        source_of_pe_0({{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 300);
+        source_of_pe_0({{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 1000);
     expect_failure(gone, "PE 1 gets from a Source of PE 0 that is gone");
     const Outcome changed = source_of_pe_0({{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}},
                                            [](auto&, auto& words) { words[77] = 1; }, get_it, 100);

@@ -119,13 +119,13 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
         shape,
         [&](Pe& pe) {
           constexpr std::size_t room = aggregate::Stages::stage_bytes, count = aggregate::Stages::count;
-          const std::uint64_t first = offset_of(pe, 3000);
+          const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
-          EXPECT_EQ(offset_of(pe, aggregate::Transfers::taken_bytes_max + 1), staged ? first + room : none);  // in turn
+          EXPECT_EQ(offset_of(pe, aggregate::Transfers::along_bytes_max + 1), staged ? first + room : none);  // in turn
           EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * room : none);
           EXPECT_EQ((offset_of(pe, room + 1) & rma::BufferKey::ahead) != 0, staged);
-          for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 3000);
-          EXPECT_EQ(offset_of(pe, 3000), first);
+          for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
+          EXPECT_EQ(offset_of(pe, 5000), first);
           pe.quiesce();
         },
         {{"HEADWAY_TRANSFER", way}});
@@ -264,7 +264,7 @@ TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
     }, settings);
   };
   expect_of(aggregate::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
-  expect_of(aggregate::Transfers::taken_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
+  expect_of(aggregate::Transfers::along_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
 }
 
 /// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.

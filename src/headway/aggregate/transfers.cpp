@@ -73,7 +73,6 @@ Transfers::Transfers(Pe& pe)
     host_first_ = hosts[host];
     host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
   }
-  takes_over_ = !checks_ && (way_ == TransferWay::frames || (way_ == TransferWay::fastest && host_pes_ != pe.size()));
   const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
   };
@@ -116,6 +115,16 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 }
 
 // --- of this PE's own memory
+
+/// What all have mapped is read where it lies, but for little.
+bool Transfers::takes_over(std::span<const std::byte> memory) const {
+  constexpr std::size_t mapped_bytes_max = 512;
+  if (checks_) return false;
+  if (way_ == TransferWay::frames) return true;
+  if (way_ != TransferWay::fastest) return false;
+  const bool all_map = host_pes_ == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
+  return !all_map || memory.size() <= mapped_bytes_max;
+}
 
 rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done) {
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
@@ -270,6 +279,7 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
 Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   if (!is_mapped_by(destination, content)) {
+    if (way_ == TransferWay::fastest && content.size() <= along_bytes_max) return {};
     if (way_ == TransferWay::cma) return {reach().may_attach_to_this(destination), false};
     const bool maps = way_ == TransferWay::fastest && posts && is_on_host(destination) &&
                       (content.size() > Stages::stage_bytes || stages_.has_room());

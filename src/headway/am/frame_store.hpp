@@ -103,6 +103,13 @@ class FrameStore {
     return endpoint_->try_post(target, &frame, end, false) == Endpoint::Posted::copied;
   }
 
+  /// Endpoint::try_begin_in_place(), where nothing waits for `target`.
+  [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) {
+    if (queued() && queued(target, 0)) return nullptr;
+    return endpoint_->try_begin_in_place(target);
+  }
+  void post_in_place(std::size_t target, const FrameHeader& header) { endpoint_->post_in_place(target, header); }
+
   /// Memory of the PE's own, laid out as a frame's, for one that came from `source` and must wait here. It counts
   /// towards the cap of the spill. Throws UsageError when that is reached.
   [[nodiscard]] std::shared_ptr<std::byte> hold(std::size_t source, std::size_t frame_bytes);

@@ -96,6 +96,13 @@ class Endpoint {
   /// do.
   virtual std::size_t by_value_bytes_max() const = 0;
 
+  /// Where the payload of a frame to `target` goes that needs no memory of this PE's: in_place_bytes_most bytes, 32 behind
+  /// an address that is aligned to 64. It is written at once and posted by post_in_place(), before any other call and
+  /// whatever happens: the target waits for it. nullptr where that cannot be, or the target's queue is full.
+  [[nodiscard]] virtual std::byte* try_begin_in_place(std::size_t /*target*/) { return nullptr; }
+  /// Posts what has been begun, which has no hops left and no tail.
+  virtual void post_in_place(std::size_t /*target*/, const FrameHeader& /*header*/) {}
+
   /// Takes back frames that receivers have released; calls returned(block_bytes, tag) for each. Returns how many.
   virtual std::size_t reclaim(void (*returned)(void* context, std::size_t block_bytes, std::uint64_t tag),
                               void* context) = 0;

@@ -82,6 +82,9 @@ inline constexpr std::size_t frame_overhead = sizeof(Frame);
 inline constexpr std::size_t by_value_bytes_most = 224;
 static_assert(frame_overhead + by_value_bytes_most == 256);
 
+/// The same of a frame whose payload is written where it arrives, with no tail: Endpoint::try_begin_in_place().
+inline constexpr std::size_t in_place_bytes_most = 4128;
+
 /// A frame in memory of the caller's that is to travel by value: its payload goes to `message`.
 struct SmallFrame {
   Frame frame;

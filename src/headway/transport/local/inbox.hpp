@@ -25,6 +25,15 @@ class BasicInboxSender {
   /// Calls fill(cell) on a free cell and publishes it. False if the ring is full.
   template <class Fill>
   [[nodiscard]] bool try_push(Fill fill) {
+    Cell* const cell = try_begin();
+    if (cell == nullptr) return false;
+    fill(*cell);
+    publish(*cell);
+    return true;
+  }
+
+  /// A free cell, which is this sender's until it has published it; nullptr if the ring is full.
+  [[nodiscard]] Cell* try_begin() {
     std::uint64_t ticket = tail_->load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cells_[ticket % cell_count];
@@ -32,17 +41,17 @@ class BasicInboxSender {
       // acquire: what the receiver read from the cell was read before we overwrite it
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == free) {
-        if (tail_->compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) {
-          fill(cell);
-          cell.sequence.store(free + 1, std::memory_order_release);
-          return true;
-        }
+        if (tail_->compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) return &cell;
       } else if (std::int64_t(sequence - free) < 0) {
-        return false;  // the receiver has not freed it in the last lap
+        return nullptr;  // the receiver has not freed it in the last lap
       } else {
         ticket = tail_->load(std::memory_order_relaxed);
       }
     }
+  }
+
+  static void publish(Cell& begun) {
+    begun.sequence.store(begun.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
  private:

@@ -164,6 +164,21 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
   return Posted::lent;
 }
 
+std::byte* LocalEndpoint::try_begin_in_place(std::size_t target) {
+  Room* const rooms = segment_->rooms(target);
+  if (target == pe_ || rooms == nullptr) return nullptr;
+  begun_ = peers_[target].inbox.try_begin();
+  if (begun_ == nullptr) return nullptr;
+  return rooms[room_of(std::size_t(begun_ - segment_->inbox(target)))].bytes;
+}
+
+void LocalEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
+  copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&begun_->header), reinterpret_cast<const std::byte*>(&header));
+  begun_->header.kind |= kind_in_room;
+  InboxSender::publish(*begun_);
+  peers_[target].doorbell.ring();
+}
+
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
   std::size_t count = 0;
   const std::uint64_t arena_at = segment_->offset(segment_->arena(pe_));
@@ -203,8 +218,8 @@ namespace {
 }
 }  // namespace
 
-inline void LocalEndpoint::check_by_value(const FrameHeader& header) const {
-  if (header.payload_bytes + std::uint64_t(header.tail_bytes) > sizeof(Cell::bytes)) {
+inline void LocalEndpoint::check_by_value(const FrameHeader& header, std::size_t bytes_max) const {
+  if (header.payload_bytes + std::uint64_t(header.tail_bytes) > bytes_max) {
     refuse(pe_, header, "it is longer than the cell that holds it");
   }
 }
@@ -235,14 +250,27 @@ inline Cell* LocalEndpoint::next_cell() {
   return cell;
 }
 
+void LocalEndpoint::take_from_room(const Cell& cell, Arrival& arrival) {
+  arrival.header.kind &= std::uint8_t(~kind_in_room);
+  check_by_value(arrival.header, in_place_bytes_most);
+  Room* const rooms = segment_->rooms(pe_);
+  if (rooms == nullptr || holds_ != Holds::inbox) refuse(pe_, arrival.header, "it lies where there is no room");
+  const std::byte* const at = rooms[room_of(std::size_t(&cell - segment_->inbox(pe_)))].bytes;
+  arrival.payload = at;
+  arrival.tail_end = at + arrival.header.payload_bytes + arrival.header.tail_bytes;
+  arrival.owned = 0;
+  __builtin_prefetch(arrival.payload);
+  __builtin_prefetch(arrival.tail_end - 1);
+}
+
 bool LocalEndpoint::poll(Arrival& arrival) {
   let_go();
   const Cell* const cell = next_cell();
   if (cell == nullptr) return false;
   copy_fixed<sizeof arrival.header>(reinterpret_cast<std::byte*>(&arrival.header),
                                     reinterpret_cast<const std::byte*>(&cell->header));
-  if ((arrival.header.kind & kind_by_reference) == 0) [[likely]] {
-    check_by_value(arrival.header);
+  if ((arrival.header.kind & (kind_by_reference | kind_in_room)) == 0) [[likely]] {
+    check_by_value(arrival.header, sizeof(Cell::bytes));
     // The lines behind the first one, which its handler will read, come meanwhile.
     for (std::size_t at = cache_line - offsetof(Cell, bytes); at < arrival.header.payload_bytes; at += cache_line) {
       __builtin_prefetch(cell->bytes + at);
@@ -250,6 +278,10 @@ bool LocalEndpoint::poll(Arrival& arrival) {
     arrival.payload = cell->bytes;  // read in place; the next poll lets go of it
     arrival.tail_end = cell->bytes + arrival.header.payload_bytes + arrival.header.tail_bytes;
     arrival.owned = 0;
+    return true;
+  }
+  if ((arrival.header.kind & kind_by_reference) == 0) {
+    take_from_room(*cell, arrival);
     return true;
   }
   arrival.header.kind &= std::uint8_t(~kind_by_reference);

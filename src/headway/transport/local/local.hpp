@@ -51,7 +51,7 @@ void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
     std::memcpy(&header, &cell.header, sizeof header);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (cell.sequence.load(std::memory_order_relaxed) != sequence) continue;
-    header.kind &= std::uint8_t(~kind_by_reference);
+    header.kind &= std::uint8_t(~(kind_by_reference | kind_in_room));
     visit(header);
   }
 }
@@ -72,6 +72,8 @@ class LocalEndpoint final : public Endpoint {
   }
   void drop(Frame* frame) override;
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) override;
+  void post_in_place(std::size_t target, const FrameHeader& header) override;
   std::size_t by_value_bytes_max() const override { return sizeof(Cell::bytes); }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
   bool poll(Arrival& arrival) override;
@@ -128,7 +130,8 @@ class LocalEndpoint final : public Endpoint {
   template <class Fill>
   bool push(std::size_t target, Fill fill);
   Cell* next_cell();
-  void check_by_value(const FrameHeader& header) const;
+  void check_by_value(const FrameHeader& header, std::size_t bytes_max) const;
+  void take_from_room(const Cell& cell, Arrival& arrival);
   void check_reference(const FrameHeader& header, const Cell::Reference& reference) const;
   void let_go();
 
@@ -145,6 +148,7 @@ class LocalEndpoint final : public Endpoint {
   Loopback loopback_;
   std::vector<std::byte*> returned_to_self_;
   std::uint32_t last_claim_reader_ = nobody;  // who had read the block of the last claim
+  Cell* begun_ = nullptr;  // by try_begin_in_place()
   Holds holds_ = Holds::nothing;
   bool loopback_next_ = false;  // the two queues take turns
 };

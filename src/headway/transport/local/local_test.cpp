@@ -261,9 +261,11 @@ class Participant {
     return any;
   }
 
-  /// Half of the frames fit into a cell. The payload repeats the frame's number, and is aligned.
+  /// A third of the frames is written in place, half of the others fit into a cell. The payload repeats the frame's number,
+  /// and is aligned.
   bool send(std::size_t target) {
     constexpr std::size_t words_most = by_value_bytes_most / sizeof(std::uint64_t);
+    if (random_.one_in(3)) return send_in_place(target);
     const std::size_t words = random_.one_in(2) ? random_.between(1, words_most) : random_.between(words_most + 1, 600);
     const std::size_t bytes = words * sizeof(std::uint64_t);
     Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
@@ -278,6 +280,20 @@ class Participant {
     if (posted != Endpoint::Posted::lent) endpoint_->drop(frame);
     if (posted == Endpoint::Posted::refused) return false;
     if (posted == Endpoint::Posted::lent) ++outstanding_;
+    ++sent_[target];
+    return true;
+  }
+
+  bool send_in_place(std::size_t target) {
+    std::byte* const at = endpoint_->try_begin_in_place(target);
+    if (at == nullptr) return false;
+    const std::size_t words = random_.between(1, in_place_bytes_most / sizeof(std::uint64_t));
+    FrameHeader header{};
+    header.payload_bytes = std::uint32_t(words * sizeof(std::uint64_t));
+    header.count = 1;
+    header.source = std::uint32_t(endpoint_->id());
+    for (std::size_t i = 0; i < words; ++i) std::memcpy(at + i * 8, &sent_[target], 8);
+    endpoint_->post_in_place(target, header);
     ++sent_[target];
     return true;
   }
@@ -310,8 +326,10 @@ class Participant {
   bool in_order_ = true;
 };
 
+constexpr std::size_t arena_bytes_with_rooms = std::size_t(16) << 20;
+
 void exchange(std::size_t pes, std::size_t frames_to_each) {
-  Segment segment(pes, 1, pes, arena_bytes);
+  Segment segment(pes, 1, pes, arena_bytes_with_rooms);
   std::vector<std::unique_ptr<Participant>> participants;
   for (std::size_t pe = 0; pe < pes; ++pe) {
     participants.push_back(std::make_unique<Participant>(segment, pe, frames_to_each));
@@ -418,6 +436,72 @@ TEST(LocalEndpoint, a_cell_that_says_to_hold_more_than_a_cell_does_is_refused) {
   }
 }
 
+TEST(LocalEndpoint, cells_that_follow_one_another_have_rooms_of_their_own_and_far_apart) {
+  std::vector<bool> taken(inbox_cells);
+  for (std::size_t cell = 0; cell < inbox_cells; ++cell) {
+    EXPECT_FALSE(taken[room_of(cell)]) << cell;
+    taken[room_of(cell)] = true;
+    const auto apart = std::ptrdiff_t(room_of((cell + 1) % inbox_cells) - room_of(cell));
+    EXPECT_GT(std::abs(apart), 16) << cell;
+  }
+}
+
+TEST(LocalEndpoint, frames_written_in_place_keep_their_order_and_find_a_full_queue) {
+  Segment segment(2, 1, 2, arena_bytes_with_rooms);
+  const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+  const auto post = [&](std::size_t number) {
+    if (number % 3 == 0) {
+      SmallFrame small{};
+      small.frame.header.payload_bytes = sizeof number;
+      std::memcpy(small.message, &number, sizeof number);
+      return sender->try_post(1, &small.frame, small.message + sizeof number, false) == Endpoint::Posted::copied;
+    }
+    std::byte* const at = sender->try_begin_in_place(1);
+    if (at == nullptr) return false;
+    const std::size_t bytes = in_place_bytes_most - 8 * (number % 500);
+    std::memcpy(at, &number, sizeof number);
+    std::memcpy(at + bytes - sizeof number, &number, sizeof number);
+    FrameHeader header{};
+    header.payload_bytes = std::uint32_t(bytes);
+    sender->post_in_place(1, header);
+    return true;
+  };
+  const auto take = [&](std::size_t number) {
+    Arrival arrival;
+    if (!receiver->poll(arrival)) return false;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arrival.payload) % 64, 32u);
+    EXPECT_EQ(arrival.tail_end, arrival.payload + arrival.header.payload_bytes);
+    EXPECT_EQ(std::memcmp(arrival.payload, &number, sizeof number), 0) << number;
+    EXPECT_EQ(std::memcmp(arrival.tail_end - sizeof number, &number, sizeof number), 0) << number;
+    return true;
+  };
+  EXPECT_EQ(sender->try_begin_in_place(0), nullptr) << "to itself";
+  std::size_t posted = 0, taken = 0;
+  for (int lap = 0; lap < 3; ++lap) {
+    while (post(posted)) ++posted;
+    EXPECT_EQ(sender->try_begin_in_place(1), nullptr);
+    while (take(taken)) ++taken;
+    EXPECT_EQ(taken, posted);
+  }
+  EXPECT_EQ(posted, 3 * inbox_cells);
+}
+
+TEST(LocalEndpoint, what_says_to_lie_in_a_room_and_does_not_is_refused) {
+  for (const std::size_t arena : {arena_bytes_with_rooms, arena_bytes}) {
+    Segment segment(2, 1, 2, arena);
+    const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+    EXPECT_EQ(sender->try_begin_in_place(1) != nullptr, arena == arena_bytes_with_rooms);
+    FrameHeader header{};
+    header.payload_bytes = arena == arena_bytes_with_rooms ? in_place_bytes_most + 1 : 8;
+    Cell& cell = segment.inbox(1)[0];
+    cell.header = header;
+    cell.header.kind |= kind_in_room;
+    cell.sequence.store(1);
+    Arrival arrival;
+    EXPECT_THROW((void)receiver->poll(arrival), InvalidFrame);
+  }
+}
+
 // docs/memory.md
 TEST(LocalEndpoint, a_pe_has_276_KiB_of_inbox_control_and_board_pages) {
   const std::size_t inboxes = 2 * inbox_cells * sizeof(Cell);  // one of them for what it sends itself
@@ -425,6 +509,7 @@ TEST(LocalEndpoint, a_pe_has_276_KiB_of_inbox_control_and_board_pages) {
   const std::size_t some = 1000, arenas = some * arena_bytes;
   const std::size_t each = (Segment::bytes_for(some, arena_bytes) - arenas) / some;
   EXPECT_NEAR(double(each), double(inboxes / 2 + page_bytes + board_bytes + report_bytes), 4096);
+  EXPECT_EQ(inbox_cells * sizeof(Room), 2080u * 1024);
 }
 
 TEST(LocalEndpoint, refuses_what_finds_a_full_queue_and_takes_it_when_there_is_room) {

@@ -49,7 +49,8 @@ void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
 }  // namespace
 
 std::size_t Segment::bytes_for(std::size_t pes, std::size_t arena_bytes) {
-  return align_up(align_up(page_bytes + pes * pe_bytes, huge_page) + pes * arena_bytes, huge_page);
+  const std::size_t before = page_bytes + pes * (pe_bytes + rooms_bytes(arena_bytes));
+  return align_up(align_up(before, huge_page) + pes * arena_bytes, huge_page);
 }
 
 Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_process, std::size_t arena_bytes)

@@ -39,8 +39,18 @@ struct alignas(cache_line) Cell {
 };
 static_assert(sizeof(Cell) == 256 && offsetof(Cell, bytes) == 32);
 
-/// Set in FrameHeader::kind of a cell that holds a Reference.
-inline constexpr std::uint8_t kind_by_reference = 0x80;
+/// Where the payload of a cell lies that is too long for it and was written in place. Cells that follow one another have rooms
+/// far apart: processors ask for what lies behind the lines that they read, and would take it away from who writes there next.
+struct alignas(cache_line) Room {
+  std::byte before[frame_overhead];
+  std::byte bytes[in_place_bytes_most];
+};
+static_assert(sizeof(Room) == 65 * cache_line && inbox_cells * sizeof(Room) % page_bytes == 0);
+/// Of the cell with that number.
+constexpr std::size_t room_of(std::size_t cell) { return cell * 181 % inbox_cells; }
+
+/// Set in FrameHeader::kind of a cell that holds a Reference, or whose payload is in its Room.
+inline constexpr std::uint8_t kind_by_reference = 0x80, kind_in_room = 0x40;
 
 /// What others write to reach a PE. Each line is written by different parties.
 struct PeControl {
@@ -92,6 +102,11 @@ class Segment {
   std::span<std::byte> report(std::size_t pe) const {
     return {base_ + 2 * page_bytes + board_bytes + inbox_cells * sizeof(Cell) + pe * pe_bytes, report_bytes};
   }
+  /// The first of as many as there are cells; nullptr where there are none. Likewise.
+  Room* rooms(std::size_t pe) const {
+    const std::size_t each = rooms_bytes(header().arena_bytes);
+    return each == 0 ? nullptr : reinterpret_cast<Room*>(base_ + page_bytes + header().pes * pe_bytes + pe * each);
+  }
   std::byte* arena(std::size_t pe) const { return base_ + arenas_ + pe * header().arena_bytes; }
   /// Maps the pools of all PEs at the first call; from any thread. Throws SystemError.
   std::span<std::byte> pool(std::size_t pe) const;
@@ -105,6 +120,11 @@ class Segment {
 
  private:
   static constexpr std::size_t pe_bytes = page_bytes + board_bytes + inbox_cells * sizeof(Cell) + report_bytes;
+  /// Whose frame memory is small has none: they may take more than is worth it there.
+  static constexpr std::size_t rooms_bytes(std::size_t arena_bytes) {
+    constexpr std::size_t arena_bytes_min = std::size_t(16) << 20;
+    return arena_bytes < arena_bytes_min ? 0 : inbox_cells * sizeof(Room);
+  }
   void map();
 
   int descriptor_ = -1;

@@ -29,8 +29,8 @@ std::optional<double> parse_time(std::string_view text) {
 }
 
 constexpr std::string_view allowed =
-    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, far=0...1, jitter=FACTOR, inbox=FRAMES, per-process=PES, "
-    "per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
+    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, far=0...1, in-place=0...1, jitter=FACTOR, inbox=FRAMES, "
+    "per-process=PES, per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
  public:
@@ -64,6 +64,8 @@ class Parser {
       conditions_->refuse = number(value, 0, 0.9);
     } else if (key == "far") {
       conditions_->far = number(value, 0, 1);
+    } else if (key == "in-place") {
+      conditions_->in_place = number(value, 0, 1);
     } else if (key == "jitter") {
       conditions_->jitter = number(value, 0, 1e6);
     } else if (key == "inbox") {
@@ -168,6 +170,7 @@ Conditions random_conditions(Random& random, std::size_t pes) {
         {random.below(pes), std::int64_t(random.size(0, 1'000'000)), std::int64_t(random.size(0, 10'000'000))});
   }
   c.far = random.one_in(2) ? 0 : random.fraction();
+  c.in_place = random.one_in(2) ? 1 : random.fraction();
   return c;
 }
 

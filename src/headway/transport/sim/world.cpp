@@ -25,6 +25,12 @@ struct UnmapPool {
   void operator()(std::byte* pool) const { munmap(pool, pool_bytes); }
 };
 
+/// The payload of a frame that is written where it arrives.
+struct alignas(64) Room {
+  std::byte before[frame_overhead];
+  std::byte bytes[in_place_bytes_most];
+};
+
 /// A frame on its way, or arrived and not yet taken.
 struct alignas(64) Letter {
   std::int64_t at;  // when it arrives
@@ -33,9 +39,11 @@ struct alignas(64) Letter {
   const std::byte* tail_end;
   std::byte bytes[by_value_bytes_most];  // read there
   FrameHeader header;
+  std::shared_ptr<Room> room;  // read there instead
 
   bool operator>(const Letter& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
 };
+
 static_assert(offsetof(Letter, bytes) == 32);
 
 /// Memory on its way back to its owner.
@@ -77,6 +85,8 @@ class SimEndpoint final : public Endpoint {
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
   void drop(Frame* frame) override { memory_.drop(frame); }
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) override;
+  void post_in_place(std::size_t target, const FrameHeader& header) override;
   std::size_t by_value_bytes_max() const override { return conditions().by_value_bytes_max; }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
   bool poll(Arrival& arrival) override;
@@ -98,6 +108,10 @@ class SimEndpoint final : public Endpoint {
     return true;
   }
   std::int64_t arrival_time(std::size_t target, std::size_t bytes);
+  bool takes_more() const { return inbox_.size() < conditions().inbox_frames; }
+  void require_nothing_begun(const char* call) const;
+  void post(std::size_t target, Letter letter);
+  void let_go();
   std::int64_t next_event() const;
 
   World* world_;
@@ -110,7 +124,8 @@ class SimEndpoint final : public Endpoint {
   std::int64_t injector_free_at_ = 0;
   bool wakes_after_refusal_ = false;
   std::unique_ptr<std::byte, UnmapPool> pool_;
-  Letter taken_{};  // the last arrival, if it came by value
+  Letter taken_{};              // the last arrival, if it came by value
+  std::shared_ptr<Room> begun_;  // by try_begin_in_place()
 };
 
 struct World::SimPe {
@@ -133,6 +148,7 @@ SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
     : world_(&world), pe_(&pe), id_(id), memory_(id, world.options_.frame_memory_bytes) {}
 
 Frame* SimEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
+  require_nothing_begun("try_claim()");
   world_->advance(*pe_, claim_ns);
   return refused_by_chance() ? nullptr : memory_.try_claim(frame_bytes, tag);
 }
@@ -151,6 +167,7 @@ std::int64_t SimEndpoint::arrival_time(std::size_t target, std::size_t bytes) {
 }
 
 Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
+  require_nothing_begun("try_post()");
   const FrameHeader& header = frame->header;
   const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
   const bool by_value = header.hops_left == 0 && bytes <= conditions().by_value_bytes_max;
@@ -159,8 +176,7 @@ Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const s
     world_->advance(*pe_, claim_ns);
     return Posted::refused;
   }
-  SimEndpoint& to = world_->pes_[target]->endpoint;
-  if (to.inbox_.size() >= conditions().inbox_frames) {
+  if (!world_->pes_[target]->endpoint.takes_more()) {
     world_->advance(*pe_, claim_ns);
     return Posted::refused;
   }
@@ -168,21 +184,58 @@ Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const s
     throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
   }
 
-  Letter letter{0, ++world_->sequence_, nullptr, tail_end, {}, header};
+  Letter letter{0, ++world_->sequence_, nullptr, tail_end, {}, header, nullptr};
   if (by_value) {
     std::memcpy(letter.bytes, frame->payload(), header.payload_bytes);
     std::memcpy(letter.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
   } else {
     letter.block = &world_->pes_[header.source]->endpoint.memory_.post(frame, tail_end);
   }
+  post(target, std::move(letter));
+  return by_value ? Posted::copied : Posted::lent;
+}
+
+void SimEndpoint::post(std::size_t target, Letter letter) {
+  SimEndpoint& to = world_->pes_[target]->endpoint;
+  const std::size_t bytes = letter.header.payload_bytes + std::size_t(letter.header.tail_bytes);
   ++world_->frames_;
   if (last_arrival_.empty()) last_arrival_.resize(world_->size());
   letter.at = std::max(last_arrival_[target], arrival_time(target, sizeof(FrameHeader) + bytes));
-  last_arrival_[target] = letter.at;
-  push_heap(to.inbox_, letter);
-  world_->wake(*to.pe_, letter.at);
+  const std::int64_t at = last_arrival_[target] = letter.at;
+  push_heap(to.inbox_, std::move(letter));
+  world_->wake(*to.pe_, at);
   world_->advance(*pe_, conditions().overhead_ns);
-  return by_value ? Posted::copied : Posted::lent;
+}
+
+std::byte* SimEndpoint::try_begin_in_place(std::size_t target) {
+  require_nothing_begun("try_begin_in_place()");
+  const double in_place = conditions().in_place;
+  if (in_place == 0 || (in_place < 1 && !world_->random_.chance(in_place))) return nullptr;
+  if (target == id_ || refused_by_chance() || !world_->pes_[target]->endpoint.takes_more()) {
+    world_->advance(*pe_, claim_ns);
+    return nullptr;
+  }
+  begun_ = std::make_shared<Room>();
+  std::memset(begun_->bytes, 0xCC, sizeof begun_->bytes);
+  return begun_->bytes;
+}
+
+void SimEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
+  if (begun_ == nullptr) throw ContractBroken("post_in_place() of nothing that was begun");
+  if (header.hops_left != 0 || header.tail_bytes != 0 || header.payload_bytes > in_place_bytes_most) {
+    throw ContractBroken("post_in_place() of a frame with hops left, a tail, or too much");
+  }
+  post(target, {0, ++world_->sequence_, nullptr, nullptr, {}, header, std::exchange(begun_, nullptr)});
+}
+
+void SimEndpoint::require_nothing_begun(const char* call) const {
+  if (begun_ != nullptr) throw ContractBroken(fmt::format("{} before what was begun in place was posted", call));
+}
+
+/// What came by value was valid until now.
+void SimEndpoint::let_go() {
+  std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
+  if (taken_.room != nullptr) std::memset(taken_.room->bytes, 0xDD, sizeof taken_.room->bytes);
 }
 
 std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
@@ -198,15 +251,16 @@ std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint6
 }
 
 bool SimEndpoint::poll(Arrival& arrival) {
-  std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);  // what came by value was valid until now
+  require_nothing_begun("poll()");
+  let_go();
   world_->advance(*pe_, poll_ns);
   if (inbox_.empty() || inbox_.front().at > pe_->clock) return false;
   taken_ = pop_heap(inbox_);
   world_->advance(*pe_, conditions().overhead_ns);
   arrival.header = taken_.header;
   if (taken_.block == nullptr) {
-    arrival.payload = taken_.bytes;
-    arrival.tail_end = taken_.bytes + taken_.header.payload_bytes + taken_.header.tail_bytes;
+    arrival.payload = taken_.room != nullptr ? taken_.room->bytes : taken_.bytes;
+    arrival.tail_end = arrival.payload + taken_.header.payload_bytes + taken_.header.tail_bytes;
     arrival.owned = 0;
   } else {
     arrival.payload = taken_.block->frame()->payload();
@@ -233,7 +287,8 @@ std::int64_t SimEndpoint::next_event() const {
 
 void SimEndpoint::sleep(std::int64_t ns_max) {
   if (ns_max <= 0) return;
-  std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
+  require_nothing_begun("sleep()");
+  let_go();
   if (std::exchange(wakes_after_refusal_, false)) ns_max = std::min(ns_max, refusal_ns);
   const std::int64_t until = pe_->clock + std::min(ns_max, forever - pe_->clock);
   const std::int64_t at = std::min(until, next_event());

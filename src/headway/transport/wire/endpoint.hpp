@@ -43,6 +43,12 @@ class WireEndpoint final : public Endpoint {
   std::size_t block_bytes(std::size_t frame_bytes) const override { return local_.block_bytes(frame_bytes); }
   void drop(Frame* frame) override { local_.drop(frame); }
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) override {
+    return target - first_pe_ < pes_here_ ? local_.try_begin_in_place(target - first_pe_) : nullptr;
+  }
+  void post_in_place(std::size_t target, const FrameHeader& header) override {
+    local_.post_in_place(target - first_pe_, header);
+  }
   std::size_t by_value_bytes_max() const override { return local_.by_value_bytes_max(); }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
     return local_.reclaim(returned, context);
