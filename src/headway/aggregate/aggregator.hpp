@@ -166,7 +166,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
   using Core::fills, Core::write_length, Core::room_everywhere;
-  using Core::by_value_bytes_max, Core::post_by_value, Core::post_key_by_value, Core::in_place_bytes_max, Core::try_begin_in_place, Core::post_in_place, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
+  using Core::by_value_bytes_max, Core::post_by_value, Core::post_key_by_value, Core::in_place_bytes_max;
+  using Core::try_begin_in_place, Core::post_in_place, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
   using Core::claim_large, Core::message_of, Core::write_past_caches;
   using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
   using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
@@ -472,9 +473,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// With little beside them, so that all of what is large lies somewhere already.
   static constexpr bool is_of_views = Format::views != 0 && !Format::owning && Format::prefix_bytes <= 1024;
 
-  /// Nothing of it is serialized, which might take long, throw or send.
-  static constexpr bool goes_in_place =
-      !Format::owning && Format::prefix_bytes <= in_place_bytes_most && Format::alignment <= 32;
+  /// Nothing of the program's runs while it is packed, which might take long, throw or send.
+  static constexpr bool goes_in_place = !Format::owning && (aggregate::has_ready_parts<Args>() && ...) &&
+                                        Format::prefix_bytes <= in_place_bytes_most && Format::alignment <= 32;
 
   /// As send_in_frame().
   bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -28,6 +29,30 @@ const Settings small_budget{{"HEADWAY_BUDGET", "1M"}};
 bool await(const std::atomic<std::uint32_t>& flag) {
   for (int i = 0; i < 10'000 && flag.load() == 0; ++i) std::this_thread::sleep_for(1ms);
   return flag.load() != 0;
+}
+
+/// Messages that are written where they arrive, and cannot be handled there yet, hold their sender back as frames do.
+TEST(Pressure, what_comes_before_its_receiver_is_made_is_kept_up_to_a_part_of_the_budget) {
+  expect_run(
+      {2, 1},
+      [](Pe& pe) {
+        constexpr std::uint64_t messages = 10'000;
+        const std::vector<std::byte> content(4000, std::byte(7));
+        if (pe.id() == 1) {
+          for (const auto end = std::chrono::steady_clock::now() + 200ms; std::chrono::steady_clock::now() < end;)
+            pe.progress();
+        }
+        Aggregator<std::uint64_t, std::span<const std::byte>> numbered(pe, {.topology = direct()});
+        std::uint64_t next = 0;
+        numbered.on([&](std::uint64_t number, std::span<const std::byte> came) {
+          EXPECT_EQ(number, next++);
+          EXPECT_TRUE(std::ranges::equal(came, content));
+        });
+        for (std::uint64_t i = 0; pe.id() == 0 && i < messages; ++i) numbered.send(1, i, content);
+        pe.quiesce();
+        EXPECT_EQ(next, pe.id() == 1 ? messages : 0);
+      },
+      {{"HEADWAY_BUDGET", "16M"}, {"HEADWAY_SPILL", "8M"}});
 }
 
 // --- try_send

@@ -101,6 +101,9 @@ struct PartsOfFields {
 ///     using MessageParts = PartList<Header, std::span<const std::byte>>;
 ///     f(part...)                 with_message_parts(f) const
 ///     void view_message(part...)  it stands for what lies there, until the handler returns; a copy of it is its own
+///
+/// One whose parts lie ready says so: `static constexpr bool has_parts_ready = true`. Its messages may be written where
+/// they arrive, while their receiver waits: with_message_parts() must not throw, nor call what might wait.
 template <class Field>
 concept NamesParts = requires { typename Field::MessageParts; };
 
@@ -118,6 +121,29 @@ constexpr auto parts_of_field() {
     return decltype(visit_fields(std::declval<const Field&>(), PartsOfFields{})){};
   else
     return NoParts{};
+}
+
+struct ReadyFields {
+  template <class... Fields>
+  constexpr auto operator()(const Fields&...) const;
+};
+
+/// Whether nothing of the program runs where its parts are asked for.
+template <class Field>
+constexpr bool has_ready_parts() {
+  if constexpr (NamesParts<Field>)
+    return requires { requires Field::has_parts_ready; };
+  else if constexpr (has_content<Field> || is_content_element<Field> || FixedSize<Field> || detail::HasSerialize<Field>)
+    return true;
+  else if constexpr (Addressable<Field>)
+    return decltype(visit_fields(std::declval<const Field&>(), ReadyFields{}))::value;
+  else
+    return true;
+}
+
+template <class... Fields>
+constexpr auto ReadyFields::operator()(const Fields&...) const {
+  return std::bool_constant<(has_ready_parts<Fields>() && ...)>{};
 }
 
 /// An aggregate of plain fields and vectors or strings of such, or what names its parts: it is sent as those.

@@ -32,6 +32,7 @@ class SourceContent {
     std::uint32_t bytes() const { return std::uint32_t(word >> 32); }  // of what it holds, or is_key
   };
   using MessageParts = PartList<Header, std::span<const std::byte>>;
+  static constexpr bool has_parts_ready = true;
   using Bytes = std::span<const std::byte>;
 
   SourceContent() = default;

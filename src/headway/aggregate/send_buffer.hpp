@@ -55,9 +55,10 @@ decltype(auto) content_of(const Given& given) {
 /// latest it has been when quiesce() returns, and before the epoch of the message ends. With HEADWAY_CHECK=on what was
 /// changed earlier is an error that says so.
 ///
-/// Where both have `data` mapped (PooledArray), whether content is copied into the message or read out of it is what
-/// has been faster for its size. Elsewhere it is copied, unless HEADWAY_TRANSFER says otherwise, or its receiver posts
-/// memory (on_posted()) and it has 1 KiB or more: then it comes when this PE makes progress. With `ordered` it is
+/// Content of up to 4 KiB goes along with its message. Where both have more `data` mapped (PooledArray), whether content is
+/// copied into the message or read out of it is what has been faster for its size; its receiver copies it out of there from
+/// 2 KiB on where it posts memory (on_posted()). Elsewhere it is copied, unless HEADWAY_TRANSFER says otherwise, or its
+/// receiver posts memory: then it comes when this PE makes progress. With `ordered` it is
 /// always copied. Of several in one message the largest may stay where it is. One buffer may be sent to many.
 template <std::ranges::contiguous_range Range, class Done>
   requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&

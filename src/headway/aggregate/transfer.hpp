@@ -52,9 +52,9 @@ class Exposed {
   /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
   template <class Done>
   Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
-      : transfers_(takes_over(pe, memory) ? nullptr : &Transfers::of(pe)) {
+      : transfers_(is_short(memory) ? nullptr : &Transfers::of(pe)) {
     if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
-    if (transfers_ == nullptr) {
+    if (takes_over(memory, times)) {
       take_over(pe, memory, std::move(done));
     } else {
       name(transfers_->give(as, std::as_bytes(memory), times, std::move(done)));
@@ -63,31 +63,39 @@ class Exposed {
   Exposed(Exposed&& other) noexcept
       : transfers_(std::exchange(other.transfers_, nullptr)),
         number_(other.number_),
+        taken_bytes_(other.taken_bytes_),
         remote_(std::move(other.remote_)) {}
   Exposed& operator=(Exposed&& other) noexcept {
     Exposed taken(std::move(other));
     std::swap(transfers_, taken.transfers_);
     std::swap(number_, taken.number_);
+    std::swap(taken_bytes_, taken.taken_bytes_);
     std::swap(remote_, taken.remote_);
     return *this;
   }
   ~Exposed() {
-    if (transfers_ != nullptr) transfers_->withdraw(number_);
+    if (transfers_ == nullptr) return;
+    if (taken_bytes_ != 0)
+      transfers_->give_back(taken_bytes_);
+    else
+      transfers_->withdraw(number_);
   }
 
   const Remote& remote() const { return remote_; }
 
  private:
-  static bool takes_over(Pe& pe, Memory memory) {
-    if constexpr (as == Given::to_put)
-      return false;
-    else
-      return Transfers::takes_over(pe, std::as_bytes(memory));
+  static bool is_short(Memory memory) {
+    return as == Given::to_get && memory.size_bytes() <= SourceContent::inside_bytes_max;
+  }
+  bool takes_over(Memory memory, std::uint64_t times) const {
+    if (transfers_ == nullptr) return true;
+    return as == Given::to_get && transfers_->takes_over(std::as_bytes(memory), times);
   }
   template <class Done>
   void take_over(Pe& pe, Memory memory, Done done) {
     if constexpr (as == Given::to_get) {
       remote_.hold(pe.id(), std::as_bytes(memory));
+      if (transfers_ != nullptr) transfers_->take(taken_bytes_ = memory.size_bytes());
       end_later(pe, std::move(done));
     }
   }
@@ -109,6 +117,7 @@ class Exposed {
 
   Transfers* transfers_;
   std::uint64_t number_ = 0;
+  std::size_t taken_bytes_ = 0;  // of a copy that is not inside
   Remote remote_{};
 };
 
@@ -146,9 +155,9 @@ void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
 }  // namespace aggregate
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, where the
-/// PEs are on several hosts up to 2 KiB) travels as what it is known by: it is copied, `done` comes at the next
-/// progress, and how often it is got nobody counts. Else it is an error that somebody gets one that is destroyed, or
+/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, and for one get
+/// up to 4 KiB that the PEs have not all mapped, or 512 bytes, as long as such take no more than 2 MiB together) travels
+/// as what it is known by: it is copied, `done` comes at the next progress, and how often it is got nobody counts. Else it is an error that somebody gets one that is destroyed, or
 /// had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });

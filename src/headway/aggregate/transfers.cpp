@@ -116,10 +116,11 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 
 // --- of this PE's own memory
 
-/// What all have mapped is read where it lies, but for little.
-bool Transfers::takes_over(std::span<const std::byte> memory) const {
+/// What all have mapped is read where it lies, but for little; what several get is copied once for all.
+bool Transfers::takes_over(std::span<const std::byte> memory, std::uint64_t times) const {
   constexpr std::size_t mapped_bytes_max = 512;
-  if (checks_) return false;
+  if (memory.size() > along_bytes_max || checks_ || times != 1) return false;
+  if (taken_bytes_ + memory.size() > taken_bytes_most) return false;
   if (way_ == TransferWay::frames) return true;
   if (way_ != TransferWay::fastest) return false;
   const bool all_map = host_pes_ == pe_->size() && reach().is_in_pool(memory.data(), memory.size());

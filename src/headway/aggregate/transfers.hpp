@@ -69,16 +69,17 @@ class Transfers : public am::Extension {
 
   // --- of this PE's own memory
 
-  /// Whether a Source of this memory is copied into what it is known by: what is short always is, and more than a key that
-  /// travels, and what that names after it, would cost; unless misuse is to be found, or HEADWAY_TRANSFER names a way that
-  /// has keys.
-  static bool takes_over(Pe& pe, std::span<const std::byte> memory) {
-    if (memory.size() <= SourceContent::inside_bytes_max) return true;
-    return memory.size() <= along_bytes_max && of(pe).takes_over(memory);
-  }
+  /// Whether a Source of more than SourceContent::inside_bytes_max is copied into what it is known by, as those are: one
+  /// for which a key that travels, and what that names after it, would cost more; unless misuse is to be found, or
+  /// HEADWAY_TRANSFER names a way that has keys.
+  bool takes_over(std::span<const std::byte> memory, std::uint64_t times) const;
+  /// What such copies that are not inside take, until they are given back: at most taken_bytes_most.
+  void take(std::size_t bytes) { taken_bytes_ += bytes; }
+  void give_back(std::size_t bytes) { taken_bytes_ -= bytes; }
   /// What goes along with its message costs less so: as much as goes in place, with what it is known by.
   static constexpr std::size_t along_bytes_max = std::size_t(4) << 10;
   static_assert(along_bytes_max + 32 <= in_place_bytes_most);
+  static constexpr std::size_t taken_bytes_most = std::size_t(2) << 20;
 
   /// `done` is told when others have been done with it `times` times.
   rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done);
@@ -89,7 +90,9 @@ class Transfers : public am::Extension {
 
   /// Shorter content goes along with its message: a key and an answer cost more than the copy, or two where the receiver
   /// `posts`, which has mapped it; where it has not, along_bytes_max.
-  static constexpr std::size_t keyed_bytes_min(bool posts) { return posts ? std::size_t(2) << 10 : along_bytes_max + 1; }
+  static constexpr std::size_t keyed_bytes_min(bool posts) {
+    return posts ? std::size_t(2) << 10 : along_bytes_max + 1;
+  }
   struct SendWay {
     bool by_key;
     bool timed;  // what is given to others says so, and learn_sent() wants to know
@@ -242,13 +245,13 @@ class Transfers : public am::Extension {
   rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
   void forget(std::uint64_t number, Exposure& exposure);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
-  bool takes_over(std::span<const std::byte> memory) const;
 
   Pe* pe_;
   mutable rma::Reach* reach_ = nullptr;  // once it has been asked for: they are made in any order
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   TransferWay way_;
   bool checks_;
+  std::size_t taken_bytes_ = 0;
   Stages stages_;
   std::unique_ptr<Pipeline> pipeline_;        // of what has been asked for
   std::unique_ptr<Pipeline> ahead_pipeline_;  // of what has not: who never comes for it is in nobody's way

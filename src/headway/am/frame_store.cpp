@@ -135,13 +135,23 @@ std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t fram
   const std::size_t bytes = align_up(frame_bytes, 64);
   if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
     throw UsageError(fmt::format(
-        "messages that PE {} cannot handle yet, of epochs that it has not begun, or for aggregators that it has "
-        "not made or collectives that it has not called, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+        "messages that PE {} cannot handle yet, of epochs that it has not begun, after a quiesce() that it waits in, or for "
+        "aggregators that it has not made or collectives that it has not called, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
         endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source, format_bytes(spill_bytes_max_)));
   }
   std::byte* memory = spill_memory_.allocate(bytes);
   held_bytes_ += bytes;
-  return {memory, [this](std::byte* p) { held_bytes_ -= spill_memory_.free(p); }};
+  look_at_held();
+  return {memory, [this](std::byte* p) {
+            held_bytes_ -= spill_memory_.free(p);
+            look_at_held();
+          }};
+}
+
+/// While much is held here, what goes on coming had better stay in its senders' memory, which is bounded.
+void FrameStore::look_at_held() {
+  const bool accepts = held_bytes_ <= budget_bytes_ / (accepts_in_place_ ? 8 : 16);
+  if (accepts != accepts_in_place_) endpoint_->accept_in_place(accepts_in_place_ = accepts);
 }
 
 OpenFrame FrameStore::spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left) {

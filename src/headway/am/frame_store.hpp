@@ -179,6 +179,7 @@ class FrameStore {
   bool drain_of_others();
   static void copy_into(const OpenFrame& to, const OpenFrame& from);
   OpenFrame as_far(OpenFrame frame, Writing writing);
+  void look_at_held();
   OpenFrame write_out(const OpenFrame& draft);
   bool demote_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
@@ -201,6 +202,7 @@ class FrameStore {
   SpillMemory spill_memory_;
   std::unique_ptr<DraftMemory> drafts_;  // once there are any
   std::uint64_t held_bytes_ = 0;
+  bool accepts_in_place_ = true;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
   std::uint64_t far_frames_ = 0;
 };

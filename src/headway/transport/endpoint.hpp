@@ -100,8 +100,11 @@ class Endpoint {
   /// an address that is aligned to 64. It is written at once and posted by post_in_place(), before any other call and
   /// whatever happens: the target waits for it. nullptr where that cannot be, or the target's queue is full.
   [[nodiscard]] virtual std::byte* try_begin_in_place(std::size_t /*target*/) { return nullptr; }
-  /// Posts what has been begun, which has no hops left and no tail.
+  /// Posts what has been begun, which has no hops left and no tail. Who has the one has the other.
   virtual void post_in_place(std::size_t /*target*/, const FrameHeader& /*header*/) {}
+  /// Whether others may begin such frames to this PE: not while it keeps many that it cannot handle yet, for those whose
+  /// memory is their sender's hold that one back.
+  virtual void accept_in_place(bool /*accepts*/) {}
 
   /// Takes back frames that receivers have released; calls returned(block_bytes, tag) for each. Returns how many.
   virtual std::size_t reclaim(void (*returned)(void* context, std::size_t block_bytes, std::uint64_t tag),

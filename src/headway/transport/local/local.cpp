@@ -61,6 +61,7 @@ void reset(Segment& segment, std::size_t pe) {
   control.inbox_tail.store(0, std::memory_order_relaxed);
   control.returned.store(Returns::end, std::memory_order_relaxed);
   control.sleeping.store(0, std::memory_order_relaxed);
+  control.refuses_in_place.store(0, std::memory_order_relaxed);
   for (std::size_t i = 0; i < inbox_cells; ++i) segment.inbox(pe)[i].sequence.store(0, std::memory_order_relaxed);
 }
 
@@ -167,6 +168,7 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
 std::byte* LocalEndpoint::try_begin_in_place(std::size_t target) {
   Room* const rooms = segment_->rooms(target);
   if (target == pe_ || rooms == nullptr) return nullptr;
+  if (segment_->control(target).refuses_in_place.load(std::memory_order_relaxed) != 0) return nullptr;
   begun_ = peers_[target].inbox.try_begin();
   if (begun_ == nullptr) return nullptr;
   return rooms[room_of(std::size_t(begun_ - segment_->inbox(target)))].bytes;
@@ -220,7 +222,7 @@ namespace {
 
 inline void LocalEndpoint::check_by_value(const FrameHeader& header, std::size_t bytes_max) const {
   if (header.payload_bytes + std::uint64_t(header.tail_bytes) > bytes_max) {
-    refuse(pe_, header, "it is longer than the cell that holds it");
+    refuse(pe_, header, "it is longer than what it lies in");
   }
 }
 

@@ -74,6 +74,9 @@ class LocalEndpoint final : public Endpoint {
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
   [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) override;
   void post_in_place(std::size_t target, const FrameHeader& header) override;
+  void accept_in_place(bool accepts) override {
+    segment_->control(pe_).refuses_in_place.store(accepts ? 0 : 1, std::memory_order_relaxed);
+  }
   std::size_t by_value_bytes_max() const override { return sizeof(Cell::bytes); }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
   bool poll(Arrival& arrival) override;

@@ -1,7 +1,7 @@
 /// The shared memory of a run on one host: an anonymous mapping that all processes attach to. It holds offsets, never
 /// pointers, and leaves nothing behind.
 ///
-///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: arena | per PE: pool |
+///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: rooms | per PE: arena | pool |
 ///
 /// Pools are for what programs share. They are mapped by who uses them, and cost nothing where they are not touched.
 #pragma once
@@ -39,8 +39,9 @@ struct alignas(cache_line) Cell {
 };
 static_assert(sizeof(Cell) == 256 && offsetof(Cell, bytes) == 32);
 
-/// Where the payload of a cell lies that is too long for it and was written in place. Cells that follow one another have rooms
-/// far apart: processors ask for what lies behind the lines that they read, and would take it away from who writes there next.
+/// Where the payload of a cell lies that is too long for it and was written in place. Cells that follow one another have
+/// rooms far apart: processors ask for what lies behind the lines that they read, and would take it away from who writes
+/// there next.
 struct alignas(cache_line) Room {
   std::byte before[frame_overhead];
   std::byte bytes[in_place_bytes_most];
@@ -57,6 +58,7 @@ struct PeControl {
   alignas(cache_line) std::atomic<std::uint64_t> inbox_tail;  // senders: the next cell's ticket
   alignas(cache_line) std::atomic<std::uint64_t> returned;    // receivers: stack of frames that come back, by offset
   alignas(cache_line) std::atomic<std::uint32_t> sleeping;    // 1 while the PE sleeps on this word
+  std::atomic<std::uint32_t> refuses_in_place;                // 1 while the PE wants nothing in its rooms
 };
 static_assert(sizeof(PeControl) <= page_bytes);
 

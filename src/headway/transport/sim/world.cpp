@@ -83,10 +83,14 @@ class SimEndpoint final : public Endpoint {
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   bool is_far(Frame*) override { return conditions().far != 0 && world_->random_.chance(conditions().far); }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
-  void drop(Frame* frame) override { memory_.drop(frame); }
+  void drop(Frame* frame) override {
+    require_nothing_begun("drop()");
+    memory_.drop(frame);
+  }
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
   [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) override;
   void post_in_place(std::size_t target, const FrameHeader& header) override;
+  void accept_in_place(bool accepts) override { accepts_in_place_ = accepts; }
   std::size_t by_value_bytes_max() const override { return conditions().by_value_bytes_max; }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
   bool poll(Arrival& arrival) override;
@@ -108,6 +112,10 @@ class SimEndpoint final : public Endpoint {
     return true;
   }
   std::int64_t arrival_time(std::size_t target, std::size_t bytes);
+  bool is_on_host(std::size_t pe) const {
+    const std::vector<std::size_t>& firsts = world_->host_firsts_;
+    return std::ranges::upper_bound(firsts, pe) == std::ranges::upper_bound(firsts, id_);
+  }
   bool takes_more() const { return inbox_.size() < conditions().inbox_frames; }
   void require_nothing_begun(const char* call) const;
   void post(std::size_t target, Letter letter);
@@ -126,6 +134,7 @@ class SimEndpoint final : public Endpoint {
   std::unique_ptr<std::byte, UnmapPool> pool_;
   Letter taken_{};              // the last arrival, if it came by value
   std::shared_ptr<Room> begun_;  // by try_begin_in_place()
+  bool accepts_in_place_ = true;
 };
 
 struct World::SimPe {
@@ -211,7 +220,8 @@ std::byte* SimEndpoint::try_begin_in_place(std::size_t target) {
   require_nothing_begun("try_begin_in_place()");
   const double in_place = conditions().in_place;
   if (in_place == 0 || (in_place < 1 && !world_->random_.chance(in_place))) return nullptr;
-  if (target == id_ || refused_by_chance() || !world_->pes_[target]->endpoint.takes_more()) {
+  const SimEndpoint& to = world_->pes_[target]->endpoint;
+  if (target == id_ || !is_on_host(target) || !to.accepts_in_place_ || refused_by_chance() || !to.takes_more()) {
     world_->advance(*pe_, claim_ns);
     return nullptr;
   }
@@ -239,6 +249,7 @@ void SimEndpoint::let_go() {
 }
 
 std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
+  require_nothing_begun("reclaim()");
   std::size_t count = 0;
   for (; !returned_.empty() && returned_.front().at <= pe_->clock; ++count) {
     Memory::Block& block = *pop_heap(returned_).block;
@@ -272,6 +283,7 @@ bool SimEndpoint::poll(Arrival& arrival) {
 }
 
 void SimEndpoint::release(const Arrival& arrival) {
+  require_nothing_begun("release()");
   if (arrival.owned == 0) return;
   auto* block = reinterpret_cast<Memory::Block*>(arrival.owned);
   Memory::give_back(*block, arrival.header, arrival.tail_end);
@@ -301,6 +313,7 @@ void SimEndpoint::sleep(std::int64_t ns_max) {
 }
 
 std::int64_t SimEndpoint::now() const {
+  require_nothing_begun("now()");
   world_->advance(*pe_, look_at_clock_ns);
   return pe_->clock;
 }

@@ -49,6 +49,7 @@ class WireEndpoint final : public Endpoint {
   void post_in_place(std::size_t target, const FrameHeader& header) override {
     local_.post_in_place(target - first_pe_, header);
   }
+  void accept_in_place(bool accepts) override { local_.accept_in_place(accepts); }
   std::size_t by_value_bytes_max() const override { return local_.by_value_bytes_max(); }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
     return local_.reclaim(returned, context);
