@@ -29,12 +29,13 @@ struct Processes {
   std::vector<std::unique_ptr<Port>> ports;
   std::vector<std::unique_ptr<WireEndpoint>> endpoints;
 
-  Processes(std::size_t pes, std::size_t pes_per_process, std::uint64_t seed, std::size_t credit_bytes, std::size_t sends_max = 32)
+  Processes(std::size_t pes, std::size_t pes_per_process, std::uint64_t seed, std::size_t credit_bytes, std::size_t sends_max = 32,
+            std::size_t budget = budget_bytes)
       : network((pes + pes_per_process - 1) / pes_per_process, seed) {
     const std::size_t processes = (pes + pes_per_process - 1) / pes_per_process;
     for (std::size_t p = 0; p < processes; ++p) {
       const std::size_t first = p * pes_per_process, own = std::min(pes_per_process, pes - first);
-      segments.push_back(std::make_unique<local::Segment>(own, 1, own, budget_bytes));
+      segments.push_back(std::make_unique<local::Segment>(own, 1, own, budget));
       segments[p]->header().first_pe = first;
       ports.push_back(std::make_unique<Port>(PortOptions{.functions = &FakeNetwork::functions(),
                                                          .wire = network.end(p),
@@ -334,6 +335,27 @@ TEST(Wire, frames_of_one_process_reach_their_pe_without_it) {
   run.endpoints[3]->release(arrival);
   std::size_t back = sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
   EXPECT_EQ(back, 1u);
+  EXPECT_EQ(run.network.messages(), 0u);
+}
+
+TEST(Wire, frames_are_written_where_they_arrive_within_a_host_and_while_their_receiver_accepts_that) {
+  Processes run(4, 2, 3, 32768, 32, 16_MiB);
+  WireEndpoint &sender = *run.endpoints[2], &receiver = *run.endpoints[3];
+  for (const std::size_t target : {0, 1, 2}) EXPECT_EQ(sender.try_begin_in_place(target), nullptr) << target;
+  receiver.accept_in_place(false);
+  EXPECT_EQ(sender.try_begin_in_place(3), nullptr);
+  receiver.accept_in_place(true);
+  std::byte* const at = sender.try_begin_in_place(3);
+  ASSERT_NE(at, nullptr);
+  for (std::size_t i = 0; i < in_place_bytes_most; ++i) at[i] = pattern(2, 0, i);
+  sender.post_in_place(3, {in_place_bytes_most, 0, 1, 2, 0, 0, 0, 0, 0, 0});
+  Arrival arrival;
+  ASSERT_TRUE(receiver.poll(arrival));
+  EXPECT_EQ(arrival.header.source, 2u);
+  EXPECT_EQ(arrival.header.kind, 0);
+  EXPECT_EQ(arrival.owned, 0u);
+  ASSERT_EQ(arrival.header.payload_bytes, in_place_bytes_most);
+  for (std::size_t i = 0; i < in_place_bytes_most; ++i) ASSERT_EQ(arrival.payload[i], pattern(2, 0, i)) << i;
   EXPECT_EQ(run.network.messages(), 0u);
 }
 
