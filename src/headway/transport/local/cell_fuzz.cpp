@@ -19,7 +19,6 @@ using fuzz::Broken;
 using fuzz::Bytes;
 
 constexpr std::size_t pes = 3, me = 1;
-constexpr std::size_t arena_bytes = 64_KiB;
 constexpr std::size_t cell_at = 1 + sizeof(FrameHeader), links_at = cell_at + sizeof(Cell::bytes);
 
 class Cells final : public fuzz::Target {
@@ -38,9 +37,11 @@ class Cells final : public fuzz::Target {
     return inputs;
   }
 
-  void begin_round(std::uint64_t) override {
+  /// Now and then with rooms, which only large frame memory has.
+  void begin_round(std::uint64_t round) override {
     for (std::unique_ptr<Endpoint>& endpoint : endpoints_) endpoint.reset();
-    segment_ = std::make_unique<Segment>(pes, 1, pes, arena_bytes);
+    arena_bytes_ = round % 8 == 3 ? 16_MiB : 64_KiB;
+    segment_ = std::make_unique<Segment>(pes, 1, pes, arena_bytes_);
     for (std::size_t pe = 0; pe < pes; ++pe) endpoints_[pe] = make_endpoint(*segment_, pe);
     ticket_ = 0;
     lent_.clear();
@@ -113,8 +114,8 @@ class Cells final : public fuzz::Target {
     const std::uint64_t arena = segment_->offset(segment_->arena(random.below(pes + 1)));
     switch (random.below(4)) {
       case 0: return arena + (random.below(9) - 4) * 128;
-      case 1: return arena + random.below(arena_bytes) / 128 * 128;
-      case 2: return arena + fuzz::boundary_value(random, arena_bytes);
+      case 1: return arena + random.below(arena_bytes_) / 128 * 128;
+      case 2: return arena + fuzz::boundary_value(random, arena_bytes_);
       default: return fuzz::boundary_value(random, segment_->bytes());
     }
   }
@@ -127,7 +128,8 @@ class Cells final : public fuzz::Target {
 
   /// The cell comes in; all that the arrival names must lie in memory of its source, and may be read.
   void take(const Bytes& input) {
-    Cell& cell = segment_->inbox(me)[ticket_ % inbox_cells];
+    const std::size_t number = ticket_ % inbox_cells;
+    Cell& cell = segment_->inbox(me)[number];
     cell.header = get<FrameHeader>(input, 1);
     std::memcpy(cell.bytes, input.data() + cell_at, sizeof cell.bytes);
     cell.sequence.store(2 * (ticket_ / inbox_cells) + 1);
@@ -136,11 +138,13 @@ class Cells final : public fuzz::Target {
     if (!endpoints_[me]->poll(arrival)) throw Broken("a published cell is not seen");
     const FrameHeader& header = arrival.header;
     if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 != 32) throw Broken("a payload is not aligned");
-    if (arrival.owned == 0) {
+    if (arrival.owned == 0 && (cell.header.kind & kind_in_room) != 0) {
+      expect_inside(arrival, segment_->rooms(me)[room_of(number)].bytes, in_place_bytes_most);
+    } else if (arrival.owned == 0) {
       expect_inside(arrival, cell.bytes, sizeof cell.bytes);
     } else {
       if (header.source >= pes) throw Broken("a frame of no PE has come");
-      expect_inside(arrival, segment_->arena(header.source) + frame_overhead, arena_bytes - frame_overhead);
+      expect_inside(arrival, segment_->arena(header.source) + frame_overhead, arena_bytes_ - frame_overhead);
     }
     endpoints_[me]->release(arrival);
     if (arrival.owned != 0) swallow(header.source);
@@ -214,6 +218,7 @@ class Cells final : public fuzz::Target {
     restore();
   }
 
+  std::size_t arena_bytes_ = 64_KiB;
   std::unique_ptr<Segment> segment_;
   std::array<std::unique_ptr<Endpoint>, pes> endpoints_;
   std::uint64_t ticket_ = 0;

@@ -170,7 +170,7 @@ Conditions random_conditions(Random& random, std::size_t pes) {
         {random.below(pes), std::int64_t(random.size(0, 1'000'000)), std::int64_t(random.size(0, 10'000'000))});
   }
   c.far = random.one_in(2) ? 0 : random.fraction();
-  c.in_place = random.one_in(3) ? 0 : random.one_in(2) ? 1 : random.fraction();
+  c.in_place = random.one_in(2) ? 1 : random.fraction();
   return c;
 }
 

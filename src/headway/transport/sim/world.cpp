@@ -245,7 +245,9 @@ void SimEndpoint::require_nothing_begun(const char* call) const {
 /// What came by value was valid until now.
 void SimEndpoint::let_go() {
   std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
-  if (taken_.room != nullptr) std::memset(taken_.room->bytes, 0xDD, sizeof taken_.room->bytes);
+  if (taken_.room == nullptr) return;
+  std::memset(taken_.room->bytes, 0xDD, sizeof taken_.room->bytes);
+  taken_.room.reset();
 }
 
 std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
