@@ -81,7 +81,7 @@ bool Core::post_key_by_value(std::size_t destination, SmallFrame& message, std::
 
 /// In words, as it is read again at once: what is put together from pieces in memory would stall that.
 inline __attribute__((always_inline)) void Core::complete(HeaderWords& header, const HeaderWords& form,
-                                                            std::size_t bytes) const {
+                                                          std::size_t bytes) const {
   header[0] = form[0] | bytes;
   header[1] = form[1];
   header[2] = form[2] | std::uint64_t(engine_->scope_tag()) << scope_shift;

@@ -95,8 +95,8 @@ class Exposed {
   void take_over(Pe& pe, Memory memory, Done done) {
     if constexpr (as == Given::to_get) {
       remote_.hold(pe.id(), std::as_bytes(memory));
-      if (transfers_ != nullptr) transfers_->take(taken_bytes_ = memory.size_bytes());
       end_later(pe, std::move(done));
+      if (transfers_ != nullptr) transfers_->take(taken_bytes_ = memory.size_bytes());
     }
   }
   void name(const rma::BufferKey& key) {
@@ -157,8 +157,8 @@ void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
 /// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, and for one get
 /// up to 4 KiB that the PEs have not all mapped, or 512 bytes, as long as such take no more than 2 MiB together) travels
-/// as what it is known by: it is copied, `done` comes at the next progress, and how often it is got nobody counts. Else it is an error that somebody gets one that is destroyed, or
-/// had got it and this PE did not know.
+/// as what it is known by: it is copied, `done` comes at the next progress, and how often it is got nobody counts. Else it
+/// is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <fstream>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/transfer.hpp>
@@ -265,6 +266,33 @@ TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
   };
   expect_of(aggregate::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
   expect_of(aggregate::Transfers::along_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
+}
+
+TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
+  expect_run({2, 1}, [](Pe& pe) {
+    using aggregate::Transfers;
+    constexpr std::size_t most = Transfers::taken_bytes_most / Transfers::along_bytes_max;
+    const std::vector<std::byte> memory(Transfers::along_bytes_max);
+    const auto is_copied = [&](std::uint64_t gets = 1) {
+      return Source<std::byte>(pe, memory, [] {}, gets).remote().is_short();
+    };
+    std::deque<Source<std::byte>> sources;
+    for (std::size_t i = 0; i < most; ++i) {
+      sources.emplace_back(pe, memory, [] {});
+      EXPECT_TRUE(sources.back().remote().is_short()) << i;
+    }
+    EXPECT_FALSE(is_copied());
+    Source<std::byte> moved = std::move(sources.front());
+    sources.pop_front();
+    EXPECT_FALSE(is_copied()) << "one that has moved holds it";
+    moved = std::move(sources.front());
+    sources.pop_front();
+    EXPECT_TRUE(is_copied()) << "what it was assigned to has given its own back";
+    sources.clear();
+    EXPECT_FALSE(is_copied(2)) << "for several gets";
+    EXPECT_TRUE(is_copied());
+    pe.quiesce();
+  });
 }
 
 /// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.

@@ -25,15 +25,23 @@ class BasicInboxSender {
   /// Calls fill(cell) on a free cell and publishes it. False if the ring is full.
   template <class Fill>
   [[nodiscard]] bool try_push(Fill fill) {
-    Cell* const cell = try_begin();
-    if (cell == nullptr) return false;
-    fill(*cell);
-    publish(*cell);
+    const Begun begun = try_begin();
+    if (begun.cell == nullptr) return false;
+    fill(*begun.cell);
+    publish(begun);
     return true;
   }
 
-  /// A free cell, which is this sender's until it has published it; nullptr if the ring is full.
-  [[nodiscard]] Cell* try_begin() {
+  /// A cell that is this sender's until it has published it.
+  struct Begun {
+    Cell* cell = nullptr;
+    std::uint64_t ticket = 0;
+
+    std::size_t number() const { return ticket % cell_count; }
+  };
+
+  /// A free one; none if the ring is full.
+  [[nodiscard]] Begun try_begin() {
     std::uint64_t ticket = tail_->load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cells_[ticket % cell_count];
@@ -41,17 +49,17 @@ class BasicInboxSender {
       // acquire: what the receiver read from the cell was read before we overwrite it
       const std::uint64_t sequence = cell.sequence.load(std::memory_order_acquire);
       if (sequence == free) {
-        if (tail_->compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) return &cell;
+        if (tail_->compare_exchange_weak(ticket, ticket + 1, std::memory_order_relaxed)) return {&cell, ticket};
       } else if (std::int64_t(sequence - free) < 0) {
-        return nullptr;  // the receiver has not freed it in the last lap
+        return {};  // the receiver has not freed it in the last lap
       } else {
         ticket = tail_->load(std::memory_order_relaxed);
       }
     }
   }
 
-  static void publish(Cell& begun) {
-    begun.sequence.store(begun.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  static void publish(const Begun& begun) {
+    begun.cell->sequence.store(2 * (begun.ticket / cell_count) + 1, std::memory_order_release);
   }
 
  private:
@@ -71,6 +79,9 @@ class BasicInboxReceiver {
     Cell& cell = cells_[head_ % cell_count];
     return cell.sequence.load(std::memory_order_acquire) == 2 * (head_ / cell_count) + 1 ? &cell : nullptr;
   }
+
+  /// Which of the cells that is.
+  std::size_t front_number() const { return head_ % cell_count; }
 
   void pop() {
     cells_[head_ % cell_count].sequence.store(2 * (head_ / cell_count) + 2, std::memory_order_release);

@@ -79,7 +79,7 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
   peers_.reserve(segment.header().pes);
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
-    peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), Returns(control.returned),
+    peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), segment.rooms(p), Returns(control.returned),
                       Doorbell(control.sleeping, fences_of(segment)), FarLines(), FarLines()});
   }
 }
@@ -166,18 +166,18 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
 }
 
 std::byte* LocalEndpoint::try_begin_in_place(std::size_t target) {
-  Room* const rooms = segment_->rooms(target);
-  if (target == pe_ || rooms == nullptr) return nullptr;
+  Peer& peer = peers_[target];
+  if (target == pe_ || peer.rooms == nullptr) return nullptr;
   if (segment_->control(target).refuses_in_place.load(std::memory_order_relaxed) != 0) return nullptr;
-  begun_ = peers_[target].inbox.try_begin();
-  if (begun_ == nullptr) return nullptr;
-  return rooms[room_of(std::size_t(begun_ - segment_->inbox(target)))].bytes;
+  begun_ = peer.inbox.try_begin();
+  return begun_.cell == nullptr ? nullptr : peer.rooms[room_of(begun_.number())].bytes;
 }
 
 void LocalEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
-  copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&begun_->header), reinterpret_cast<const std::byte*>(&header));
-  begun_->header.kind |= kind_in_room;
-  InboxSender::publish(*begun_);
+  FrameHeader& written = begun_.cell->header;
+  copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&written), reinterpret_cast<const std::byte*>(&header));
+  written.kind |= kind_in_room;
+  InboxSender::publish(begun_);
   peers_[target].doorbell.ring();
 }
 
@@ -252,12 +252,12 @@ inline Cell* LocalEndpoint::next_cell() {
   return cell;
 }
 
-void LocalEndpoint::take_from_room(const Cell& cell, Arrival& arrival) {
+void LocalEndpoint::take_from_room(Arrival& arrival) {
   arrival.header.kind &= std::uint8_t(~kind_in_room);
   check_by_value(arrival.header, in_place_bytes_most);
-  Room* const rooms = segment_->rooms(pe_);
+  const Room* const rooms = peers_[pe_].rooms;
   if (rooms == nullptr || holds_ != Holds::inbox) refuse(pe_, arrival.header, "it lies where there is no room");
-  const std::byte* const at = rooms[room_of(std::size_t(&cell - segment_->inbox(pe_)))].bytes;
+  const std::byte* const at = rooms[room_of(inbox_.front_number())].bytes;
   arrival.payload = at;
   arrival.tail_end = at + arrival.header.payload_bytes + arrival.header.tail_bytes;
   arrival.owned = 0;
@@ -283,7 +283,7 @@ bool LocalEndpoint::poll(Arrival& arrival) {
     return true;
   }
   if ((arrival.header.kind & kind_by_reference) == 0) {
-    take_from_room(*cell, arrival);
+    take_from_room(arrival);
     return true;
   }
   arrival.header.kind &= std::uint8_t(~kind_by_reference);

@@ -101,6 +101,7 @@ class LocalEndpoint final : public Endpoint {
  private:
   struct Peer {
     InboxSender inbox;
+    Room* rooms;  // nullptr where there are none
     Returns returns;
     Doorbell doorbell;
     FarLines small_blocks, large_blocks;  // from 64 KiB on: much of those some handlers do not read
@@ -134,7 +135,7 @@ class LocalEndpoint final : public Endpoint {
   bool push(std::size_t target, Fill fill);
   Cell* next_cell();
   void check_by_value(const FrameHeader& header, std::size_t bytes_max) const;
-  void take_from_room(const Cell& cell, Arrival& arrival);
+  void take_from_room(Arrival& arrival);
   void check_reference(const FrameHeader& header, const Cell::Reference& reference) const;
   void let_go();
 
@@ -151,7 +152,7 @@ class LocalEndpoint final : public Endpoint {
   Loopback loopback_;
   std::vector<std::byte*> returned_to_self_;
   std::uint32_t last_claim_reader_ = nobody;  // who had read the block of the last claim
-  Cell* begun_ = nullptr;  // by try_begin_in_place()
+  InboxSender::Begun begun_;  // by try_begin_in_place()
   Holds holds_ = Holds::nothing;
   bool loopback_next_ = false;  // the two queues take turns
 };

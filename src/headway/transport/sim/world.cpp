@@ -43,7 +43,6 @@ struct alignas(64) Letter {
 
   bool operator>(const Letter& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
 };
-
 static_assert(offsetof(Letter, bytes) == 32);
 
 /// Memory on its way back to its owner.
@@ -132,7 +131,7 @@ class SimEndpoint final : public Endpoint {
   std::int64_t injector_free_at_ = 0;
   bool wakes_after_refusal_ = false;
   std::unique_ptr<std::byte, UnmapPool> pool_;
-  Letter taken_{};              // the last arrival, if it came by value
+  Letter taken_{};               // the last arrival, if it came by value
   std::shared_ptr<Room> begun_;  // by try_begin_in_place()
   bool accepts_in_place_ = true;
 };
