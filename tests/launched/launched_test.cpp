@@ -381,6 +381,24 @@ TEST_P(Launched, without_its_plug_in_it_is_told_so_once) {
   EXPECT_TRUE(contains(lines[0], "the plug-in " + files + " is not there: looked in /nowhere, ")) << lines[0];
 }
 
+TEST_P(Launched, what_one_process_lacks_it_says_and_what_all_lack_the_first_even_if_it_comes_last) {
+  if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";
+  const auto lines_of = [&](const std::vector<std::string>& command, const Variables& more) {
+    const Outcome outcome = run_to_end(under(1, command), settings(more));
+    EXPECT_EQ(outcome.status, 120) << outcome.errors;
+    return lines_of_headway(outcome.errors);
+  };
+  const auto of_one = lines_of(
+      {victim(), "hello", ":", "-n", "1", "env", "HEADWAY_PLUGIN_DIR=/nowhere", victim(), "hello"}, {});
+  ASSERT_EQ(of_one.size(), 1u);
+  EXPECT_TRUE(contains(of_one[0], "headway: process 1 of 2: ")) << of_one[0];
+  const auto of_all = lines_of(
+      {"sh", "-c", "sleep 0.3; exec \"$0\" hello", victim(), ":", "-n", "2", victim(), "hello"},
+      {{"HEADWAY_PLUGIN_DIR", "/nowhere"}});
+  ASSERT_EQ(of_all.size(), 1u);
+  EXPECT_TRUE(contains(of_all[0], "headway: mpirun of ")) << of_all[0];
+}
+
 TEST_P(Launched, the_launcher_of_another_mpi_is_noticed_and_said_once) {
   if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";
   const std::string other = mpi() == "openmpi" ? "mpich" : "openmpi";

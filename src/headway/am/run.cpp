@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,8 @@
 #include <headway/base/error.hpp>
 #include <headway/base/settings.hpp>
 #include <iostream>
+#include <optional>
+#include <thread>
 
 namespace headway::am {
 namespace {
@@ -63,7 +66,22 @@ bool is_alone(const Settings& settings) {
          !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
 }
 
-/// Of what all processes of a launcher have come to, one speaks for all.
+/// What all processes of a launcher have come to the first one says for all. When one has ended, an mpirun kills the
+/// others a second later, and that of Open MPI loses what they have written since: they let the first one end before
+/// them. Who is there still and has not met the others in an MPI has something of its own to say; srun kills nobody.
+void say_once(const std::optional<Launcher>& launcher, const std::string& text) {
+  const bool have_met = mpi_is_initialised();
+  if (launcher && launcher->rank != 0) {
+    if (launcher->simulated) return;
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    if (have_met || launcher->name == "srun") return;
+    say(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
+  } else {
+    say(text);
+  }
+  if (launcher && !have_met) launcher->end_others(exit_status::unusable_settings);
+}
+
 int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
   make_output_line_buffered();
   try {
@@ -71,7 +89,7 @@ int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) 
     flush_output();
     return status;
   } catch (const std::exception& error) {
-    if (!settings.launcher || settings.launcher->rank == 0) say(error.what());
+    say_once(settings.launcher, error.what());
     return exit_status::unusable_settings;
   }
 }

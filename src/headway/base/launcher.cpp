@@ -1,4 +1,5 @@
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <headway/base/launcher.hpp>
 #include <string_view>
@@ -65,6 +66,11 @@ std::optional<Launcher> Launcher::from_environment() {
     return Launcher{one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr, false};
   }
   return std::nullopt;
+}
+
+void Launcher::end_others(int status) const {
+  const auto connection = number_in("PMI_FD");  // to the mpirun of MPICH, which speaks lines of text (PMI-1)
+  if (mpi == "mpich" && connection) dprintf(int(*connection), "cmd=abort exitcode=%d\n", status);
 }
 
 }  // namespace headway
