@@ -486,7 +486,7 @@ std::size_t peak_resident_bytes() {
 }
 
 TEST(Transfer, takes_no_memory_but_that_of_both_ends) {
-  for (const char* way : {"cma", "frames"}) {
+  for (const char* way : {"auto", "cma", "frames"}) {
     expect_run(
         {2, 1},
         [](Pe& pe) {
@@ -501,6 +501,30 @@ TEST(Transfer, takes_no_memory_but_that_of_both_ends) {
           EXPECT_LT(grown, pe.id() == 0 ? bytes / 100 + 24_MiB : bytes + bytes / 100 + 24_MiB);
           EXPECT_EQ(span.back(), std::byte(5));
           munmap(memory, bytes);
+        },
+        {{"HEADWAY_TRANSFER", way}});
+  }
+}
+
+TEST(SendBuffer, takes_one_buffer_more_at_its_receiver) {
+  for (const char* way : {"auto", "cma", "frames"}) {
+    expect_run(
+        {2, 1},
+        [](Pe& pe) {
+          const std::size_t bytes = 512_MiB;
+          Aggregator<std::span<const std::byte>> blocks(pe);
+          std::size_t handled = 0;
+          blocks.on([&](std::span<const std::byte> block) {
+            for (std::size_t i = 0; i < block.size(); i += 4_KiB) handled += block[i] == std::byte(5) ? 4_KiB : 0;
+          });
+          std::vector<std::byte> content(pe.id() == 0 ? bytes : 0, std::byte(5));
+          pe.quiesce();
+          const std::size_t before = peak_resident_bytes();
+          if (pe.id() == 0) blocks.send(1, send_buffer(content, [] {}));
+          pe.quiesce();
+          const std::size_t grown = peak_resident_bytes() - before;
+          EXPECT_EQ(handled, pe.id() == 1 ? bytes : 0);
+          EXPECT_LT(grown, (pe.id() == 0 ? 0 : bytes) + bytes / 100 + 24_MiB);
         },
         {{"HEADWAY_TRANSFER", way}});
   }
