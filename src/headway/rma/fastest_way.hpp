@@ -14,8 +14,9 @@ namespace headway::rma {
 /// 8 MiB, at most 64 times: until then they may go through memory that is touched for the first time, at ten times the
 /// price. First each once, for what one has touched the others find ready: the first one would pay for all. Then the
 /// fastest is taken, and now and then another, for what was fastest may not stay so: one that takes three times as long
-/// costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Twice in a row,
-/// for the first time pays for what the way before has left in caches. A way's time is the shortest of late: what an
+/// costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Soon after the
+/// beginning one that takes up to twice as long is looked at whatever it costs: the first few of a way may all have paid
+/// for what later ones find ready. Twice in a row, for the first time pays for what the way before has left in caches. A way's time is the shortest of late: what an
 /// interruption added is forgotten at the next use.
 template <std::size_t ways>
 class FastestWay {
@@ -43,16 +44,17 @@ class FastestWay {
     if (best == ways) best = first;
     if (const std::size_t way = std::exchange(size.again, ways); way != ways && (possible >> way & 1) != 0)
       return {way, true};
-    // Soon after the beginning too: the first few of a way may have paid for what later ones find ready.
     ++size.picks;
     const bool is_power = (size.picks & (size.picks - 1)) == 0;  // std::has_single_bit() calls a function
     if (size.picks % picks_per_look != 0 && !(size.picks >= 4 && is_power))
       return {best, bytes >= always_timed_bytes || size.picks % picks_per_time == 0};
+    const bool is_early = size.picks == 4 || size.picks == 16;
     for (std::size_t i = 0; i < ways; ++i) {
       size.looked_at = (size.looked_at + 1) % ways;
       const std::size_t way = size.looked_at;
       if (way == best || (possible >> way & 1) == 0) continue;
-      if (size.costs_more(way, best) * (2 * picks_per_look) > double(size.picks - size.look[way])) continue;
+      const double costs = size.costs_more(way, best);
+      if (costs * (2 * picks_per_look) > double(size.picks - size.look[way]) && !(is_early && costs <= 1)) continue;
       size.look[way] = size.picks;
       size.again = way;
       return {way, true};

@@ -53,6 +53,13 @@ TEST(FastestWay, no_way_pays_for_all_that_is_touched_first_nor_for_what_another_
   for (int i = 0; i < 3; ++i) EXPECT_EQ(fastest.pick(large, all).way, 0u);
 }
 
+TEST(FastestWay, one_whose_first_three_took_too_long_is_found_soon) {
+  FastestWay<2> fastest;
+  const std::array<std::int64_t, 2> at_first = {190, 110};  // the first, while memory is touched for the first time
+  pick<2>(fastest, large, 0b11, at_first, 6);
+  EXPECT_GE((pick<2>(fastest, large, 0b11, {60, 100}, 16)[0]), 12);
+}
+
 TEST(FastestWay, what_is_looked_at_is_looked_at_twice_in_a_row) {
   FastestWay<2> fastest;
   pick<2>(fastest, large, 0b11, {100, 110}, 6);
