@@ -1,7 +1,11 @@
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <headway/base/launcher.hpp>
+#include <string>
 #include <string_view>
 
 namespace headway {
@@ -17,6 +21,8 @@ std::optional<std::size_t> number_in(const char* variable) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? std::nullopt : number(text);
 }
+
+constexpr int answer_ms_max = 1000;
 
 struct Known {
   const char* name;
@@ -69,8 +75,20 @@ std::optional<Launcher> Launcher::from_environment() {
 }
 
 void Launcher::end_others(int status) const {
-  const auto connection = number_in("PMI_FD");  // to the mpirun of MPICH, which speaks lines of text (PMI-1)
-  if (mpi == "mpich" && connection) dprintf(int(*connection), "cmd=abort exitcode=%d\n", status);
+  const auto descriptor = number_in("PMI_FD");  // of a socket to the mpirun of MPICH, which speaks lines of text (PMI-1)
+  if (mpi != "mpich" || !descriptor) return;
+  const int connection = int(*descriptor);
+  const auto say = [connection](const std::string& line) {
+    return send(connection, line.data(), line.size(), MSG_NOSIGNAL) == ssize_t(line.size());
+  };
+  // What this process has written before it loses with the end. Between two answers it looks at all that has come.
+  for (const char* question : {"cmd=init pmi_version=1 pmi_subversion=1\n", "cmd=get_maxes\n", "cmd=get_maxes\n"}) {
+    if (!say(question)) return;
+    pollfd answer{connection, POLLIN, 0};
+    char text[1024];
+    if (poll(&answer, 1, answer_ms_max) != 1 || read(connection, text, sizeof text) <= 0) break;
+  }
+  say("cmd=abort exitcode=" + std::to_string(status) + "\n");
 }
 
 }  // namespace headway
