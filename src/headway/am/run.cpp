@@ -68,18 +68,17 @@ bool is_alone(const Settings& settings) {
 
 /// What all processes of a launcher have come to the first one says for all. When one has ended, an mpirun kills the
 /// others a second later, and that of Open MPI loses what they have written since: they let the first one end before
-/// them. Who is there still and has not met the others in an MPI has something of its own to say; srun kills nobody.
+/// them. Who is there still and has not met the others in an MPI has something of its own to say.
 void say_once(const std::optional<Launcher>& launcher, const std::string& text) {
+  const bool is_first = !launcher || launcher->rank == 0;
+  if (is_first) say(text);
+  if (!launcher || launcher->mpi.empty() || launcher->simulated) return;
   const bool have_met = mpi_is_initialised();
-  if (launcher && launcher->rank != 0) {
-    if (launcher->simulated) return;
-    std::this_thread::sleep_for(std::chrono::seconds(3));
-    if (have_met || launcher->name == "srun") return;
-    say(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
-  } else {
-    say(text);
+  if (!is_first) {
+    std::this_thread::sleep_for(std::chrono::seconds(have_met ? 1 : 3));
+    if (!have_met) say(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
   }
-  if (launcher && !have_met) launcher->end_others(exit_status::unusable_settings);
+  if (!have_met) launcher->end_others(exit_status::unusable_settings);
 }
 
 int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
