@@ -25,6 +25,16 @@ constexpr std::int64_t key_ns = 150;
 /// What is shorter is copied through the caches where it is mapped: who looks at what came past them waits for memory.
 constexpr std::size_t learned_bytes_min = 32_KiB;
 
+/// Content of more than a page that others read where it lies: half of it its owner fetches meanwhile, if it is idle.
+/// Of what is longer who reads it gets as much by itself.
+constexpr std::size_t fetched_bytes_min = 4_KiB + 1, fetched_bytes_max = 32_KiB;
+constexpr std::size_t fetches_max = 16;
+
+/// The second half, which is wanted last. In caches already it costs a few cycles a line.
+void fetch_half(std::span<const std::byte> memory) {
+  for (std::size_t at = memory.size() / 2; at < memory.size(); at += 64) __builtin_prefetch(memory.data() + at, 0, 2);
+}
+
 /// Of content that is written before anybody asks for it: what is written first holds its message up.
 constexpr std::size_t first_bytes = 8_KiB;
 
@@ -131,6 +141,7 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
   const bool is_mapped = as != Given::to_get || reach().is_in_pool(memory.data(), memory.size());
+  if (as == Given::to_get && is_mapped) fetch_when_idle(added);
   return key_of(added, !is_mapped && (times == 1 || memory.size() <= Stages::stage_bytes) && map(added));
 }
 
@@ -158,6 +169,7 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
     added.thing.way = by_key;
     added.thing.own_ns = key_ns;
   }
+  if (way.copied && !way.maps) fetch_when_idle(added);
   return key_of(added, way.maps ? map(added) : way.timed);
 }
 
@@ -184,14 +196,27 @@ void Transfers::write_ahead(const Exposure& exposure) {
   PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), write_ways[exposure.way]);
 }
 
+void Transfers::fetch_when_idle(const NumberedTable<Exposure>::Added& added) {
+  const std::size_t bytes = added.thing.memory.size();
+  if (bytes < fetched_bytes_min || bytes > fetched_bytes_max || ahead_.size() >= fetches_max) return;
+  if (!reach().others_map_pool()) return;
+  if (ahead_.empty()) pe_->engine().call_when_idle(*this);
+  ahead_.push_back(added.number);
+}
+
 /// One after the other, with what comes in between. The message that names it has left by now, unless its aggregator
 /// keeps it.
 bool Transfers::idle() {
   while (!ahead_.empty()) {
     const Exposure* const given = exposures_.find(ahead_.front());
     ahead_.pop_front();
-    if (given == nullptr || given->ahead == nullptr) continue;
-    write_ahead(*given);
+    if (given == nullptr) continue;
+    if (given->ahead != nullptr)
+      write_ahead(*given);
+    else if (given->memory.size() <= fetched_bytes_max)
+      fetch_half(given->memory);
+    else
+      continue;
     break;
   }
   return !ahead_.empty();
@@ -286,7 +311,8 @@ Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const 
                       (content.size() > Stages::stage_bytes || stages_.has_room());
     return {.by_key = maps, .timed = false, .maps = maps};
   }
-  if (posts || way_ != TransferWay::fastest) return {true, false};  // one copy, and not two
+  if (posts || way_ != TransferWay::fastest)  // one copy, and not two
+    return {.by_key = true, .timed = false, .copied = posts};
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
   return {pick.way == by_key, pick.timed};
 }

@@ -97,6 +97,7 @@ class Transfers : public am::Extension {
     bool by_key;
     bool timed;  // what is given to others says so, and learn_sent() wants to know
     bool maps = false;  // its receiver has not mapped it, but what map() writes
+    bool copied = false;  // all of it is read, out of where it lies
   };
   /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
   SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts);
@@ -220,6 +221,7 @@ class Transfers : public am::Extension {
   bool map(const NumberedTable<Exposure>::Added& added);
   bool begin_ahead(std::uint64_t number, Exposure& exposure);
   void write_ahead(const Exposure& exposure);
+  void fetch_when_idle(const NumberedTable<Exposure>::Added& added);
   bool was_read_ahead(std::uint64_t number, Exposure& exposure);
   void want_more();
   void push_more();
@@ -255,7 +257,7 @@ class Transfers : public am::Extension {
   Stages stages_;
   std::unique_ptr<Pipeline> pipeline_;        // of what has been asked for
   std::unique_ptr<Pipeline> ahead_pipeline_;  // of what has not: who never comes for it is in nobody's way
-  std::deque<std::uint64_t> ahead_;           // what has been given, and is written when this PE is idle
+  std::deque<std::uint64_t> ahead_;           // what has been given, and is written, or fetched, when this PE is idle
   /// By size: how many are not written ahead, because what was had not been read so.
   struct Skips {
     std::uint8_t all = 0, left = 0;
