@@ -22,7 +22,7 @@ struct Launcher {
   /// What from_environment() says from now on: of a launcher whose processes have one environment in common.
   static void set(const Launcher& launcher);
   /// To be called by a process that ends without having begun with an MPI: the mpirun of MPICH does not notice that, and
-  /// the others would wait for it for ever. Ends them, with this status; any other launcher does so by itself.
+  /// the others would wait for it for ever. Ends them, with this status; that of Open MPI does so by itself.
   void end_others(int status) const;
 };
 
