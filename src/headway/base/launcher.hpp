@@ -21,8 +21,8 @@ struct Launcher {
   static std::optional<Launcher> from_environment();
   /// What from_environment() says from now on: of a launcher whose processes have one environment in common.
   static void set(const Launcher& launcher);
-  /// To be called by a process that ends without having begun with an MPI: the mpirun of MPICH does not notice that, and
-  /// the others would wait for it for ever. Ends them, with this status; that of Open MPI does so by itself.
+  /// To be called by a process that ends without having begun with an MPI: the mpirun of MPICH does not notice that,
+  /// and the others would wait for it for ever. Ends them, with this status; that of Open MPI does so by itself.
   void end_others(int status) const;
 };
 

@@ -15,8 +15,9 @@ namespace headway::rma {
 /// price. First each once, for what one has touched the others find ready: the first one would pay for all. Then the
 /// fastest is taken, and now and then another, for what was fastest may not stay so: one that takes three times as long
 /// costs twice what a transfer takes, and is looked at half as often as one that takes twice as long. Soon after the
-/// beginning one that takes up to twice as long is looked at whatever it costs: the first few of a way may all have paid
-/// for what later ones find ready. Twice in a row, for the first time pays for what the way before has left in caches.
+/// beginning one that takes up to twice as long is looked at whatever it costs: the first few of a way may all have
+/// paid for what later ones find ready. Twice in a row, for the first time pays for what the one before has left in
+/// caches.
 /// A way's time is the shortest of late: what an interruption added is forgotten at the next use.
 template <std::size_t ways>
 class FastestWay {
