@@ -70,7 +70,8 @@ constexpr object::Entries<Entry...> entries(Entry... list) {
 /// is their step. Steps follow one another from 0 on. Messages of the current one are handled as they come; those of later
 /// ones wait in the element, and move with it; one of an earlier step is a UsageError. When as many of the current step have
 /// been handled as `expected` says, `then(step)` runs, and the next one is current. `expected` is a number of at least 1, or a
-/// method of the element, called with the step, that says it.
+/// method of the element, called with the step, that says it. What tells an element to begin may come after messages of
+/// others that have begun: where `then` needs it, it is one of `methods` too, and step 0 expects one more.
 ///
 ///     void ghost(int step, int side, std::span<const double> cells);
 ///     std::size_t neighbours(int step) const;

@@ -31,19 +31,22 @@ class Point : public Element<Point, Index<1>> {
   Point() = default;
   explicit Point(int) : value_(double(index()[0] * index()[0])) {}
 
-  void start(int steps) {
+  /// One of the messages of step 0: neighbours may have been told to start before this one is.
+  void start(int step, int steps) {
+    EXPECT_EQ(step, step_);
     steps_ = steps;
-    send_ghosts(0);
+    send_ghosts(step);
   }
   void ghost(int step, double value, std::span<const int> more) {
     EXPECT_EQ(step, step_);
     EXPECT_EQ(more.size(), std::size_t(step % 3));
     sum_ += value;
   }
-  std::size_t neighbours(int) const { return index()[0] == 0 || index()[0] + 1 == int(all().size()) ? 1 : 2; }
+  std::size_t neighbours() const { return index()[0] == 0 || index()[0] + 1 == int(all().size()) ? 1 : 2; }
+  std::size_t awaited(int step) const { return neighbours() + (step == 0 ? 1 : 0); }
   void relax(int step) {
     EXPECT_EQ(step, step_);
-    value_ = (value_ + sum_) / double(1 + neighbours(step));
+    value_ = (value_ + sum_) / double(1 + neighbours());
     sum_ = 0;
     if (++step_ < steps_) send_ghosts(step_);
     if ((step + index()[0]) % 2 == 0) migrate_to((pe().id() + 1 + std::size_t(step) % 3) % pe().size());
@@ -54,7 +57,7 @@ class Point : public Element<Point, Index<1>> {
     archive(value_, sum_, step_, steps_);
   }
   static constexpr auto aggregation = entries(entry<&Point::ghost>{});
-  static constexpr auto triggers = headway::triggers(trigger<&Point::relax, &Point::ghost>(&Point::neighbours));
+  static constexpr auto triggers = headway::triggers(trigger<&Point::relax, &Point::start, &Point::ghost>(&Point::awaited));
 
  private:
   void send_ghosts(int step) {
@@ -88,7 +91,11 @@ TEST(Triggers, run_in_step_while_messages_of_later_steps_wait_and_move_with_thei
     expect_run(shape, [](Pe& pe) {
       constexpr int points = 24, steps = 20;
       Array<Point> row(pe, points, {}, 0);
-      if (pe.id() == pe.size() - 1) row.broadcast<&Point::start>(steps);
+      if (pe.id() == pe.size() - 1) {  // some start when what their neighbours send them is there
+        for (int i = 0; i < points; i += 2) row[i].send<&Point::start>(0, steps);
+        for (int i = 0; i < 1000; ++i) pe.progress();
+        for (int i = 1; i < points; i += 2) row[i].send<&Point::start>(0, steps);
+      }
       pe.quiesce();
       const std::vector<double> expected = averaged(points, steps);
       row.for_each_local([&](Point& point) { EXPECT_NEAR(point.value(), expected[std::size_t(point.index()[0])], 1e-9); });
