@@ -13,8 +13,9 @@ bool Stages::has_room() {
 
 std::span<const std::byte> Stages::put(std::span<const std::byte> content, LargeCopy copy) {
   if (!has_room()) return {};
-  std::byte* const stage = memory_ + free_.front() * stage_bytes;
+  std::byte* const stage = memory_ + free_.front() * stride;
   free_.pop_front();
+  fetch(content);
   copy(stage, content.data(), content.size());
   return {stage, content.size()};
 }
@@ -25,7 +26,7 @@ void Stages::begin() {
   if (!rma::Reach::of(*pe_).others_map_pool()) return;
   rma::Pool& pool = rma::Pool::of(*pe_);
   try {
-    memory_ = pool.memory().data() + pool.allocate(count * stage_bytes);
+    memory_ = pool.memory().data() + pool.allocate(count * stride);
   } catch (const UsageError&) {
     return;
   }

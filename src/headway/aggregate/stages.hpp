@@ -12,10 +12,11 @@ namespace headway::aggregate {
 
 /// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
 /// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
-/// At most 2 MiB, of which what is used is there; taken from the PE's Pool with the first use.
+/// Between them is room that nobody uses: what a processor reads ahead of need would be the next one's lines.
+/// At most 4 MiB, and what is used of them is there; taken from the PE's Pool with the first use.
 class Stages {
  public:
-  static constexpr std::size_t stage_bytes = std::size_t(16) << 10, count = 128;
+  static constexpr std::size_t stage_bytes = std::size_t(16) << 10, stride = std::size_t(20) << 10, count = 256;
 
   explicit Stages(Pe& pe) : pe_(&pe) {}
 
@@ -23,7 +24,7 @@ class Stages {
   bool has_room();
   /// Where a copy of `content`, of at most `stage_bytes`, lies until free(). Nothing where there is no room.
   std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
-  void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stage_bytes)); }
+  void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stride)); }
 
  private:
   void begin();

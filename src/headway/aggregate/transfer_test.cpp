@@ -88,7 +88,7 @@ TEST(Transfer, puts_are_there_when_their_destination_says_so) {
 TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
-    constexpr std::size_t count = aggregate::Stages::count + 100, size = 128;
+    constexpr std::size_t count = aggregate::Stages::count + 100, size = 640;
     std::size_t got = 0, given_back = 0;
     std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
     offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {
@@ -119,11 +119,12 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
     expect_run(
         shape,
         [&](Pe& pe) {
-          constexpr std::size_t room = aggregate::Stages::stage_bytes, count = aggregate::Stages::count;
+          constexpr std::size_t room = aggregate::Stages::stage_bytes, stride = aggregate::Stages::stride,
+                                count = aggregate::Stages::count;
           const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
-          EXPECT_EQ(offset_of(pe, aggregate::Transfers::along_bytes_max + 1), staged ? first + room : none);  // in turn
-          EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * room : none);
+          EXPECT_EQ(offset_of(pe, aggregate::Transfers::along_bytes_max + 1), staged ? first + stride : none);  // in turn
+          EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * stride : none);
           EXPECT_EQ((offset_of(pe, room + 1) & rma::BufferKey::ahead) != 0, staged);
           for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
           EXPECT_EQ(offset_of(pe, 5000), first);

@@ -30,11 +30,6 @@ constexpr std::size_t learned_bytes_min = 32_KiB;
 constexpr std::size_t fetched_bytes_min = 4_KiB + 1, fetched_bytes_max = 32_KiB;
 constexpr std::size_t fetches_max = 16;
 
-/// The second half, which is wanted last. In caches already it costs a few cycles a line.
-void fetch_half(std::span<const std::byte> memory) {
-  for (std::size_t at = memory.size() / 2; at < memory.size(); at += 64) __builtin_prefetch(memory.data() + at, 0, 2);
-}
-
 /// Of content that is written before anybody asks for it: what is written first holds its message up.
 constexpr std::size_t first_bytes = 8_KiB;
 
@@ -214,7 +209,7 @@ bool Transfers::idle() {
     if (given->ahead != nullptr)
       write_ahead(*given);
     else if (given->memory.size() <= fetched_bytes_max)
-      fetch_half(given->memory);
+      fetch(given->memory.subspan(given->memory.size() / 2));  // what is wanted last
     else
       continue;
     break;
