@@ -15,7 +15,7 @@ std::span<const std::byte> Stages::put(std::span<const std::byte> content, Large
   if (!has_room()) return {};
   std::byte* const stage = memory_ + free_.front() * stride;
   free_.pop_front();
-  fetch(content);
+  prefetch(content);
   copy(stage, content.data(), content.size());
   return {stage, content.size()};
 }

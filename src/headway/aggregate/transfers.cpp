@@ -209,7 +209,7 @@ bool Transfers::idle() {
     if (given->ahead != nullptr)
       write_ahead(*given);
     else if (given->memory.size() <= fetched_bytes_max)
-      fetch(given->memory.subspan(given->memory.size() / 2));  // what is wanted last
+      prefetch(given->memory.subspan(given->memory.size() / 2));  // what is wanted last
     else
       continue;
     break;
