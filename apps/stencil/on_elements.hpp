@@ -47,7 +47,7 @@ class Block : public Element<Block, Index<2>> {
     for (std::size_t i = 0; i < values.size(); ++i, to += stride) *to = values[i];
   }
   /// Messages of a step.
-  std::uint64_t awaited() const {
+  std::uint64_t expected() const {
     if (plan_.whole_edges) return edges_.size();
     std::uint64_t cells = 0;
     for (const Edge& edge : edges_) cells += std::uint64_t(edge.cells);
@@ -72,7 +72,7 @@ class Block : public Element<Block, Index<2>> {
   }
 
   static constexpr auto triggers =
-      headway::triggers(trigger<&Block::make_step, &Block::cell, &Block::edge>(&Block::awaited));
+      headway::triggers(trigger<&Block::make_step, &Block::cell, &Block::edge>(&Block::expected));
   static constexpr auto aggregation =
       entries(entry<&Block::cell>{{.topology = grid(1)}}, entry<&Block::edge>{{.topology = grid(1)}});
 

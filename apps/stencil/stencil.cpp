@@ -152,7 +152,7 @@ Result run_on_elements(Pe& pe, const Arguments& arguments) {
   result.frames = bench::growth(before, after);
   result.handled = after.handled - before.handled;
   blocks.for_each_local([&](Block& block) {
-    result.expected += block.awaited() * steps;
+    result.expected += block.expected() * steps;
     result.errors += count_errors(block.field(), plan.blocks.whole(), std::ptrdiff_t(steps));
     result.checksum += block.field().checksum();
   });

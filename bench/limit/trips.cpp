@@ -17,8 +17,17 @@
 namespace headway::limit {
 namespace {
 
-constexpr std::size_t piece_bytes_max = std::size_t(256) << 10, depth = 64;
-constexpr std::size_t piece_stride = piece_bytes_max + cache_line;  // room behind it for copies in wide pieces
+/// A ring of pieces. Behind each is room: for copies in wide pieces, and what a processor reads ahead of need.
+struct Ring {
+  std::size_t piece_bytes, places, stride;
+  std::size_t bytes() const { return places * stride; }
+};
+constexpr std::size_t kibi = 1024, ring_stride = 256 * kibi + cache_line;
+/// Many places: lines have left their writer's own cache by the time that they are written again.
+constexpr Ring rings[] = {{16 * kibi, 64, ring_stride},
+                          {16 * kibi, 256, 20 * kibi},
+                          {64 * kibi, 64, ring_stride},
+                          {256 * kibi, 64, ring_stride}};
 
 /// What a PE shares with the other; its messages, or its pieces, follow.
 ///
@@ -145,25 +154,25 @@ struct Cma {
 /// The sender copies it into pieces of shared memory, used in turn, and the receiver out of them meanwhile.
 struct Pieces {
   Copy copy;
-  std::size_t piece;
-  static std::byte* at(Side& side, Word number) {
-    return reinterpret_cast<std::byte*>(&side + 1) + number % depth * piece_stride;
+  Ring ring;
+  std::byte* at(Side& side, Word number) const {
+    return reinterpret_cast<std::byte*>(&side + 1) + number % ring.places * ring.stride;
   }
   void send(Player& player, Word number) const {
     const std::byte* const from = player.message(number);
     Side& side = player.mine;
-    for (std::size_t done = 0; done < player.bytes(); done += piece) {
-      player.wait_until([&] { return player.written - side.emptied.load(std::memory_order_acquire) < depth; });
-      copy(at(side, player.written), from + done, std::min(piece, player.bytes() - done));
+    for (std::size_t done = 0; done < player.bytes(); done += ring.piece_bytes) {
+      player.wait_until([&] { return player.written - side.emptied.load(std::memory_order_acquire) < ring.places; });
+      copy(at(side, player.written), from + done, std::min(ring.piece_bytes, player.bytes() - done));
       side.filled.store(++player.written, std::memory_order_release);
     }
   }
   void receive(Player& player, Word number) const {
     std::byte* const to = player.target(number);
     Side& side = player.theirs;
-    for (std::size_t done = 0; done < player.bytes(); done += piece) {
+    for (std::size_t done = 0; done < player.bytes(); done += ring.piece_bytes) {
       player.wait_until([&] { return side.filled.load(std::memory_order_acquire) > player.read; });
-      copy(to + done, at(side, player.read), std::min(piece, player.bytes() - done));
+      copy(to + done, at(side, player.read), std::min(ring.piece_bytes, player.bytes() - done));
       side.emptied.store(++player.read, std::memory_order_release);
     }
   }
@@ -244,14 +253,17 @@ Job mapped_trips_job(const Options& options) {
 Job pieces_trips_job(const Options& options) {
   std::vector<NamedWay<Pieces>> ways;
   const auto add = [&](const char* name, Copy copy) {
-    for (const std::size_t kibi : {16, 64, 256}) {
-      ways.push_back({std::string(name) + ", pieces of " + std::to_string(kibi) + "K", {copy, kibi << 10}});
+    for (const Ring& ring : rings) {
+      const std::string pieces = std::to_string(ring.places) + " pieces of " + std::to_string(ring.piece_bytes / kibi);
+      ways.push_back({std::string(name) + ", " + pieces + "K", {copy, ring}});
     }
   };
   for (const CopyFormulation& one : copies) {
     if (one.copy != copy_words) add(one.name, one.copy);
   }
-  return trips_job(options, std::move(ways), false, depth * piece_stride);
+  std::size_t bytes = 0;
+  for (const Ring& ring : rings) bytes = std::max(bytes, ring.bytes());
+  return trips_job(options, std::move(ways), false, bytes);
 }
 
 Job cma_trips_job(const Options& options) {

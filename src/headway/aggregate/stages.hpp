@@ -13,10 +13,12 @@ namespace headway::aggregate {
 /// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
 /// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
 /// Between them is room that nobody uses: what a processor reads ahead of need would be the next one's lines.
-/// At most 4 MiB, and what is used of them is there; taken from the PE's Pool with the first use.
+/// Up to 4 MiB, or 5 in pages larger than 4 KiB, and what is used of them is there; taken from the PE's Pool with the
+/// first use.
 class Stages {
  public:
   static constexpr std::size_t stage_bytes = std::size_t(16) << 10, stride = std::size_t(20) << 10, count = 256;
+  static_assert(stride >= stage_bytes && stride % 4096 == 0);
 
   explicit Stages(Pe& pe) : pe_(&pe) {}
 

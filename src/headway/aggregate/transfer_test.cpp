@@ -88,7 +88,7 @@ TEST(Transfer, puts_are_there_when_their_destination_says_so) {
 TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
-    constexpr std::size_t count = aggregate::Stages::count + 100, size = 640;
+    constexpr std::size_t count = aggregate::Stages::count + 100, size = aggregate::Stages::stage_bytes / 8;
     std::size_t got = 0, given_back = 0;
     std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
     offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {

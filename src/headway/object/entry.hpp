@@ -70,14 +70,18 @@ constexpr object::Entries<Entry...> entries(Entry... list) {
 /// is their step. Steps follow one another from 0 on. Messages of the current one are handled as they come; those of later
 /// ones wait in the element, and move with it; one of an earlier step is a UsageError. When as many of the current step have
 /// been handled as `expected` says, `then(step)` runs, and the next one is current. `expected` is a number of at least 1, or a
-/// method of the element, called with the step, that says it. What tells an element to begin may come after messages of
-/// others that have begun: where `then` needs it, it is one of `methods` too, and step 0 expects one more.
+/// method of the element, called with the step, that says it.
 ///
+/// Neighbours' messages of step 0 may come, and `then(0)` run, before the element itself is told to start. So the method
+/// that starts it is one of `methods`, called with step 0, which expects one more; or `then` sends first what is to be
+/// sent in its step, unless it has been.
+///
+///     void start(int step);  // called with 0: sends this element's ghosts
 ///     void ghost(int step, int side, std::span<const double> cells);
-///     std::size_t neighbours(int step) const;
-///     void relax(int step);
+///     std::size_t expected(int step) const { return neighbours() + (step == 0); }
+///     void relax(int step);  // sends the next step's
 ///     static constexpr auto triggers =
-///         headway::triggers(headway::trigger<&Block::relax, &Block::ghost>(&Block::neighbours));
+///         headway::triggers(headway::trigger<&Block::relax, &Block::start, &Block::ghost>(&Block::expected));
 template <auto then, auto... methods, class Expected>
 constexpr object::Trigger<Expected, then, methods...> trigger(Expected expected) {
   return {expected};

@@ -43,7 +43,7 @@ class Point : public Element<Point, Index<1>> {
     sum_ += value;
   }
   std::size_t neighbours() const { return index()[0] == 0 || index()[0] + 1 == int(all().size()) ? 1 : 2; }
-  std::size_t awaited(int step) const { return neighbours() + (step == 0 ? 1 : 0); }
+  std::size_t expected(int step) const { return neighbours() + (step == 0 ? 1 : 0); }
   void relax(int step) {
     EXPECT_EQ(step, step_);
     value_ = (value_ + sum_) / double(1 + neighbours());
@@ -57,7 +57,7 @@ class Point : public Element<Point, Index<1>> {
     archive(value_, sum_, step_, steps_);
   }
   static constexpr auto aggregation = entries(entry<&Point::ghost>{});
-  static constexpr auto triggers = headway::triggers(trigger<&Point::relax, &Point::start, &Point::ghost>(&Point::awaited));
+  static constexpr auto triggers = headway::triggers(trigger<&Point::relax, &Point::start, &Point::ghost>(&Point::expected));
 
  private:
   void send_ghosts(int step) {
@@ -68,7 +68,7 @@ class Point : public Element<Point, Index<1>> {
     }
   }
   double value_ = 0, sum_ = 0;
-  int step_ = 0, steps_ = 1 << 30;
+  int step_ = 0, steps_ = 0;
 };
 
 std::vector<double> averaged(int points, int steps) {
@@ -91,7 +91,7 @@ TEST(Triggers, run_in_step_while_messages_of_later_steps_wait_and_move_with_thei
     expect_run(shape, [](Pe& pe) {
       constexpr int points = 24, steps = 20;
       Array<Point> row(pe, points, {}, 0);
-      if (pe.id() == pe.size() - 1) {  // some start when what their neighbours send them is there
+      if (pe.id() == pe.size() - 1) {  // every second one after its neighbours' messages of step 0 have come to it
         for (int i = 0; i < points; i += 2) row[i].send<&Point::start>(0, steps);
         for (int i = 0; i < 1000; ++i) pe.progress();
         for (int i = 1; i < points; i += 2) row[i].send<&Point::start>(0, steps);
