@@ -48,6 +48,20 @@ TEST(Misuse, a_destination_out_of_range_is_refused_with_the_range_and_nothing_is
   });
 }
 
+TEST(Misuse, of_errors_in_handlers_that_a_program_swallows_the_first_is_told) {
+  const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
+    Aggregator<int> words(pe);
+    words.on([](int i) { throw std::runtime_error("thrown for " + std::to_string(i)); });
+    if (pe.id() == 1) return;
+    for (int i = 1; i <= 100; ++i) {
+      words.send(0, i);
+      words.flush();
+      EXPECT_THROW(pe.progress(), std::exception);
+    }
+  });
+  expect_says(outcome, 121, {"PE 0", "thrown for 1\n"});
+}
+
 TEST(Misuse, a_destination_out_of_range_in_a_handler_ends_the_run) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     Aggregator<std::uint64_t> words(pe, {.name = "words"});

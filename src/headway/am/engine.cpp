@@ -402,12 +402,14 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
 // --- failures
 
 void Engine::fail(FailureKind kind, const std::string& text) {
-  failed_ = true;
-  const std::size_t length = std::min(text.size(), sizeof board_->failure_text - 1);
-  std::memcpy(board_->failure_text, text.data(), length);
-  board_->failure_text[length] = 0;
-  board_->failure.store(kind, std::memory_order_release);
-  options_.when_failed();
+  // The first is the one that is told, by whoever reads the board: a program that swallows it may come to more of them.
+  if (!std::exchange(failed_, true)) {
+    const std::size_t length = std::min(text.size(), sizeof board_->failure_text - 1);
+    std::memcpy(board_->failure_text, text.data(), length);
+    board_->failure_text[length] = 0;
+    board_->failure.store(kind, std::memory_order_release);
+    options_.when_failed();
+  }
   throw RunFailed(kind, text);
 }
 
