@@ -164,7 +164,7 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
     added.thing.way = by_key;
     added.thing.own_ns = key_ns;
   }
-  if (way.copied && !way.maps) fetch_when_idle(added);
+  if (way.copied) fetch_when_idle(added);
   return key_of(added, way.maps ? map(added) : way.timed);
 }
 

@@ -97,7 +97,7 @@ class Transfers : public am::Extension {
     bool by_key;
     bool timed;  // what is given to others says so, and learn_sent() wants to know
     bool maps = false;  // its receiver has not mapped it, but what map() writes
-    bool copied = false;  // all of it is read, out of where it lies
+    bool copied = false;  // all of it is read out of where it lies, which its receiver has mapped
   };
   /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
   SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts);

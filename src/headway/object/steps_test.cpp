@@ -57,7 +57,8 @@ class Point : public Element<Point, Index<1>> {
     archive(value_, sum_, step_, steps_);
   }
   static constexpr auto aggregation = entries(entry<&Point::ghost>{});
-  static constexpr auto triggers = headway::triggers(trigger<&Point::relax, &Point::start, &Point::ghost>(&Point::expected));
+  static constexpr auto triggers =
+      headway::triggers(trigger<&Point::relax, &Point::start, &Point::ghost>(&Point::expected));
 
  private:
   void send_ghosts(int step) {
