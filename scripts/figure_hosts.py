@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from figure_state import Processors
 from figure_table import CannotRun, Record, Row, at_least, rate
 
 TOP = Path(__file__).resolve().parent.parent
@@ -37,13 +38,13 @@ def speed(record: Record) -> float:
     return 1 / record["one_way_us"]["median"] if "one_way_us" in record else rate(record)
 
 
-def in_turns(jobs: dict[str, Job], rounds: int, results: Path) -> dict[str, list[Record]]:
-    """All in one round, then all in the next."""
-    done: dict[str, list[Record]] = {name: [] for name in jobs}
-    for _ in range(rounds):
-        for name, job in jobs.items():
-            done[name].append(job.run(results / "hosts.json"))
-    return done
+def in_turns(jobs: dict[str, Job], rounds: int, results: Path,
+             processors: Processors | None = None) -> dict[str, list[Record]]:
+    """All in one round, then all in the next; with `processors` those in which they were together."""
+    def one() -> dict[str, Record]:
+        return {name: job.run(results / "hosts.json") for name, job in jobs.items()}
+    all_rounds = processors.rounds_together(rounds, one) if processors else [one() for _ in range(rounds)]
+    return {name: [of_round[name] for of_round in all_rounds] for name in jobs}
 
 
 def ratio(of: list[Record], to: list[Record]) -> Record:
@@ -57,8 +58,9 @@ def middle(records: list[Record]) -> Record:
     return sorted(records, key=speed)[len(records) // 2]
 
 
-def compared(what: str, ours: Job, other: Job, of: str, bound: float, rounds: int, results: Path) -> Row:
-    done = in_turns({"ours": ours, "other": other}, rounds, results)
+def compared(what: str, ours: Job, other: Job, of: str, bound: float, rounds: int, results: Path,
+             processors: Processors | None = None) -> Row:
+    done = in_turns({"ours": ours, "other": other}, rounds, results, processors)
     return at_least(what, middle(done["ours"]), ratio(done["ours"], done["other"]), of, bound)
 
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -39,5 +41,25 @@ inline BufferLayout layout_of_buffers(std::size_t bytes, bool fresh) {
   layout.count = std::max<std::size_t>(2, in_all / layout.stride);
   return layout;
 }
+
+/// Such buffers on the heap, the first at the begin of a page, all touched.
+class HeapBuffers {
+ public:
+  HeapBuffers(std::size_t bytes, bool fresh)
+      : layout_(layout_of_buffers(bytes, fresh)), memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), alignment))) {
+    std::memset(memory_, 0, layout_.bytes());
+  }
+  ~HeapBuffers() { ::operator delete(memory_, alignment); }
+  HeapBuffers(const HeapBuffers&) = delete;
+  HeapBuffers& operator=(const HeapBuffers&) = delete;
+
+  std::byte* of(std::uint64_t index) const { return memory_ + layout_.offset(index); }
+  std::size_t count() const { return layout_.count; }
+
+ private:
+  static constexpr std::align_val_t alignment{4096};
+  BufferLayout layout_;
+  std::byte* memory_;
+};
 
 }  // namespace headway::bench

@@ -4,12 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <headway/base/clock.hpp>
 #include <message/buffers.hpp>
 #include <message/laps.hpp>
 #include <message/message.hpp>
-#include <new>
 #include <numeric>
 #include <record/record.hpp>
 #include <span>
@@ -29,37 +27,11 @@ struct ZerocopyResult {
   std::uint64_t errors = 0;
 };
 
-/// A rank's messages, or the memory that its partner's come to: as Headway's program has them.
-class ZerocopyBuffers {
- public:
-  ZerocopyBuffers(std::size_t bytes, bool fresh)
-      : bytes_(bytes),
-        layout_(bench::layout_of_buffers(bytes, fresh)),
-        memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), alignment))) {
-    std::memset(memory_, 0, layout_.bytes());  // so that it is there
-  }
-  ~ZerocopyBuffers() { ::operator delete(memory_, alignment); }
-  ZerocopyBuffers(const ZerocopyBuffers&) = delete;
-  ZerocopyBuffers& operator=(const ZerocopyBuffers&) = delete;
-
-  void fill(std::size_t source) {
-    for (std::size_t i = 0; i < layout_.count; ++i) bench::fill_pattern({memory_ + layout_.offset(i), bytes_}, source);
-  }
-  std::byte* of(std::uint64_t index) const { return memory_ + layout_.offset(index); }
-  std::size_t count() const { return layout_.count; }
-
- private:
-  static constexpr std::align_val_t alignment{4096};
-  std::size_t bytes_;
-  bench::BufferLayout layout_;
-  std::byte* memory_;
-};
-
 /// Collective. `wire` has send(from), receive(to), both of a whole message, and meet(), which waits for all.
 template <class Wire>
 ZerocopyResult play_zerocopy(Wire& wire, const ZerocopyWork& work, std::size_t me) {
-  ZerocopyBuffers out(work.bytes, work.fresh), in(work.bytes, work.fresh);
-  out.fill(me);
+  bench::HeapBuffers out(work.bytes, work.fresh), in(work.bytes, work.fresh);
+  for (std::size_t i = 0; i < out.count(); ++i) bench::fill_pattern({out.of(i), work.bytes}, me);
   const auto pass = [&](std::uint64_t trips, auto handle) {
     const auto hit = [&](std::uint64_t trip) {
       bench::stamp(out.of(trip), work.bytes, trip);

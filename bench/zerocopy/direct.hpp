@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <headway/headway.hpp>
+#include <message/buffers.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -14,14 +15,16 @@ namespace headway::bench {
 /// A way to send, see zerocopy.cpp.
 class Direct {
  public:
-  Direct(Pe& pe, const AggregatorOptions& options) : pe_(&pe), offers_(pe, options) {}
+  static constexpr bool copies = true;
+
+  Direct(Pe& pe, const AggregatorOptions& options, const HeapBuffers& targets)
+      : pe_(&pe), targets_(&targets), offers_(pe, options) {}
 
   template <class Arrived>
   void on(Arrived arrived) {
     offers_.on([this, arrived = std::move(arrived)](std::uint64_t index, const RemoteSource<std::uint64_t>& source) {
-      const std::size_t words = source.size();
-      if (memory_.size() < words) memory_.resize(words);
-      get(*pe_, source, memory_, [this, arrived, index, words] { arrived(index, std::span(memory_).first(words)); });
+      const std::span target(reinterpret_cast<std::uint64_t*>(targets_->of(index)), source.size());
+      get(*pe_, source, target, [arrived, index, target] { arrived(index, target); });
     });
   }
   void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {
@@ -52,8 +55,8 @@ class Direct {
   };
 
   Pe* pe_;
+  const HeapBuffers* targets_;
   Aggregator<std::uint64_t, RemoteSource<std::uint64_t>> offers_;
-  std::vector<std::uint64_t> memory_;
   std::deque<Place> places_;  // for the Sources of which not all are done, which stay where they are
   std::vector<Place*> spare_;
 };

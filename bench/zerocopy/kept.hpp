@@ -6,7 +6,6 @@
 #include <headway/headway.hpp>
 #include <span>
 #include <utility>
-#include <vector>
 #include <zerocopy/regular.hpp>
 
 namespace headway::bench {
@@ -15,18 +14,15 @@ namespace headway::bench {
 class Kept : public Regular {
  public:
   using Regular::Regular;
+  static constexpr bool copies = true;
 
   template <class Arrived>
   void on(Arrived arrived) {
     messages_.on([this, arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
-      if (memory_.size() < data.size()) memory_.resize(data.size());
-      if (!data.empty()) std::memcpy(memory_.data(), data.data(), data.size_bytes());
-      arrived(index, std::span(memory_).first(data.size()));
+      std::memcpy(target(index), data.data(), data.size_bytes());
+      arrived(index, std::span(target(index), data.size()));
     });
   }
-
- private:
-  std::vector<std::uint64_t> memory_;
 };
 
 }  // namespace headway::bench

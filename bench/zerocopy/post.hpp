@@ -5,7 +5,6 @@
 #include <headway/headway.hpp>
 #include <span>
 #include <utility>
-#include <vector>
 #include <zerocopy/send.hpp>
 
 namespace headway::bench {
@@ -14,21 +13,16 @@ namespace headway::bench {
 class Post : public Send {
  public:
   using Send::Send;
+  static constexpr bool copies = true;
 
   template <class Arrived>
   void on(Arrived arrived) {
     messages_.on_posted(
-        [this](std::uint64_t, std::size_t words) {
-          if (memory_.size() < words) memory_.resize(words);
-          return std::span(memory_);
-        },
+        [this](std::uint64_t index, std::size_t words) { return std::span(target(index), words); },
         [arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
           arrived(index, data);
         });
   }
-
- private:
-  std::vector<std::uint64_t> memory_;
 };
 
 }  // namespace headway::bench

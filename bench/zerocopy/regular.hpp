@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <headway/headway.hpp>
+#include <message/buffers.hpp>
 #include <span>
 #include <utility>
 
@@ -11,7 +12,10 @@ namespace headway::bench {
 /// A way to send, see zerocopy.cpp.
 class Regular {
  public:
-  Regular(Pe& pe, const AggregatorOptions& options) : pe_(&pe), messages_(pe, options) {}
+  static constexpr bool copies = false;
+
+  Regular(Pe& pe, const AggregatorOptions& options, const HeapBuffers& targets)
+      : pe_(&pe), targets_(&targets), messages_(pe, options) {}
 
   template <class Arrived>
   void on(Arrived arrived) {
@@ -31,7 +35,11 @@ class Regular {
   const AggregatorOptions& options() const { return messages_.options(); }
 
  protected:
+  /// Where message `index` comes to, if it is copied.
+  std::uint64_t* target(std::uint64_t index) const { return reinterpret_cast<std::uint64_t*>(targets_->of(index)); }
+
   Pe* pe_;
+  const HeapBuffers* targets_;
   Aggregator<std::uint64_t, std::span<const std::uint64_t>> messages_;
 };
 

@@ -1,9 +1,11 @@
 /// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How it
 /// travels is a way, a class that has
 ///
-///     Way(pe, options)              collective
+///     Way(pe, options, targets)     collective; content that is copied to memory of its receiver's comes to targets, a
+///                                   HeapBuffers, a buffer each message in turn
 ///     on(arrived)                   arrived(index, data) is called when a message is here, in a handler or in
 ///                                   wait_until(); all of it is in data, which stays until arrived() returns
+///     copies                        whether it has use for targets
 ///     issue(partner, index, data)   begins to send; data stays as it is until the partner's next message has arrived
 ///     wait_until(done)              until done() holds, which reads what arrived() changes
 ///     statistics(), options()       of what carries it
@@ -96,7 +98,8 @@ class Player {
       : pe_(&pe),
         arguments_(&arguments),
         sources_(pe, arguments.bytes, arguments.buffers == "fresh", arguments.memory == "pool"),
-        way_(pe, arguments.aggregator) {
+        targets_(Way::copies ? arguments.bytes : 0, Way::copies && arguments.buffers == "fresh"),
+        way_(pe, arguments.aggregator, targets_) {
     way_.on([this](std::uint64_t index, std::span<const std::uint64_t> data) { arrived(index, data); });
   }
 
@@ -170,6 +173,7 @@ class Player {
   Pe* pe_;
   const Arguments* arguments_;
   Sources sources_;
+  HeapBuffers targets_;
   Way way_;
   Checker* checker_ = nullptr;
   bool touch_ = false;

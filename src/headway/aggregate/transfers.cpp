@@ -140,20 +140,23 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   return key_of(added, !is_mapped && (times == 1 || memory.size() <= Stages::stage_bytes) && map(added));
 }
 
-/// What others have not mapped goes where they have: all that is short, the begin of what is long. Whether who reads it
-/// is to take the time.
+/// What others have not mapped goes where they have: all that is short, unless who gets it is sooner done by attaching, and
+/// the begin of what is long. Whether they are to take the time.
 bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
   const std::span<const std::byte> memory = exposure.memory;
   if (memory.size() > Stages::stage_bytes) return begin_ahead(added.number, exposure);
-  const auto pick = writes_.pick(memory.size(), 0b11);
-  const std::int64_t begin = pick.timed ? now() : 0;
-  exposure.stage = stages_.put(memory, write_ways[pick.way]);
-  if (!pick.timed || exposure.stage.data() == nullptr) return false;
-  exposure.learns = &writes_;
+  const bool may_leave = way_ == TransferWay::fastest && reach().others_attach();
+  const auto pick = writes_.pick(memory.size(), all_copies | unsigned(may_leave) << where_it_lies);
+  if (pick.way != where_it_lies) {
+    const std::int64_t begin = pick.timed ? now() : 0;
+    exposure.stage = stages_.put(memory, copies[pick.way]);
+    if (exposure.stage.data() == nullptr) return false;
+    if (pick.timed) exposure.own_ns = now() - begin;
+  }
   exposure.way = pick.way;
-  exposure.own_ns = now() - begin;
-  return true;
+  if (pick.timed) exposure.learns = &writes_;
+  return pick.timed;
 }
 
 rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum,
@@ -178,17 +181,17 @@ bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
   const std::span<const std::byte> ahead = ahead_of(exposure.memory);
   exposure.ahead = ahead_pipeline_->begin(ahead.size(), pipeline_id(number));
   if (exposure.ahead == nullptr) return false;
-  const auto pick = writes_.pick(bytes, 0b11);
+  const auto pick = writes_.pick(bytes, all_copies);
   exposure.learns = &writes_;
   exposure.way = pick.way;
-  PipelineRing::write(*exposure.ahead, ahead, write_ways[pick.way], first_bytes);
+  PipelineRing::write(*exposure.ahead, ahead, copies[pick.way], first_bytes);
   if (ahead_.empty()) pe_->engine().call_when_idle(*this);
   ahead_.push_back(number);
   return pick.timed;
 }
 
 void Transfers::write_ahead(const Exposure& exposure) {
-  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), write_ways[exposure.way]);
+  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), copies[exposure.way]);
 }
 
 void Transfers::fetch_when_idle(const NumberedTable<Exposure>::Added& added) {

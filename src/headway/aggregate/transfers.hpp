@@ -36,6 +36,10 @@ enum class Given : std::uint8_t {
   to_put,
 };
 
+/// How content that others have not mapped is written to where they have, past the caches or not; or what is short is left,
+/// for who wants it to attach.
+enum WrittenBy : std::size_t { through_caches, around_caches, where_it_lies };
+
 /// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for
 /// them.
 ///
@@ -152,8 +156,8 @@ class Transfers : public am::Extension {
     std::uint64_t left;
     std::uint64_t checksum;
     WhenDone done;
-    rma::FastestWay<2>* learns = nullptr;  // how long others have taken in this way, and this PE before them
-    std::size_t way = 0;
+    std::size_t way = where_it_lies;
+    rma::FastestWay<3>* learns = nullptr;  // how long others have taken in this way, and this PE before them
     std::int64_t own_ns = 0;
     std::span<const std::byte> stage;   // a copy of it for those who have that mapped
     PipelinedContent* ahead = nullptr;  // its begin, for who has not asked for it yet
@@ -269,9 +273,9 @@ class Transfers : public am::Extension {
   /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
   Turns pulls_to_ask_{window_bytes}, pushes_to_send_{window_bytes};
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
-  rma::FastestWay<2> mapped_sends_;  // with the message, by key
+  rma::FastestWay<3> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
-  rma::FastestWay<2> writes_;    // of what others copy: in caches, past them
+  rma::FastestWay<3> writes_;    // of what others copy
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

@@ -137,11 +137,11 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   if (PipelinedContent* const content =
           is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
-    if (given.learns == nullptr) {
+    if (given.way == where_it_lies) {
       given.learns = &writes_;
-      given.way = writes_.pick(memory.size(), 0b11).way;
+      given.way = writes_.pick(memory.size(), all_copies).way;
     }
-    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), write_ways[given.way]);
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), copies[given.way]);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
@@ -224,7 +224,7 @@ void Transfers::end_pull(std::uint64_t number) {
   const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
   if (ns != not_timed) gets_.learn(by_pieces, ended.key.bytes, ns);
   tell(std::move(ended.finished));  // first, as in get()
-  const bool refused = ended.for_message && !reach().may_attach(ended.key);
+  const bool refused = is_on_host(ended.key.pe) && !reach().may_attach(ended.key);
   tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
 }
 

@@ -125,7 +125,7 @@ CacheSizes cache_sizes() {
       sizes.own = bytes;
       processors_of_core = processors;
     } else if (level == "3") {
-      sizes.share = bytes / std::max<std::size_t>(processors / processors_of_core, 1);
+      sizes.share = std::min(bytes / std::max<std::size_t>(processors / processors_of_core, 1), CacheSizes::share_max);
     }
   }
 }

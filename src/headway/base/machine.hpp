@@ -28,7 +28,10 @@ std::uint64_t cgroup_memory_limit_bytes();
 /// Bytes of cache of a core. 0 where the system does not say.
 struct CacheSizes {
   std::size_t own = 0;    // the second level, where it is the core's own
-  std::size_t share = 0;  // of the third level, divided by the cores that have it together
+  /// Of the third level, divided by the cores that have it together; at most share_max, for a guest may be told the cache of
+  /// a whole socket for the two cores that it was given (260 MiB; 32 MiB stay there no more).
+  std::size_t share = 0;
+  static constexpr std::size_t share_max = std::size_t(16) << 20;
 };
 CacheSizes cache_sizes();
 

@@ -41,7 +41,11 @@ class Reach final : public am::Extension {
   /// The same, and whether mapped() is more than nullptr, for memory of this PE and what PE `other` could do with it.
   bool may_attach_to_this(std::size_t other) const;
   /// `other` has found that it may not.
-  void refused_by(std::size_t other) { refused_by_[other] = true; }
+  void refused_by(std::size_t other) { refused_by_[other] = any_refused_ = true; }
+  /// Whether other processes of the host may attach to this one, and none is known to be refused.
+  bool others_attach() const {
+    return (way_ == TransferWay::fastest || way_ == TransferWay::cma) && host_pes_ > pes_per_process_ && !any_refused_;
+  }
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
   /// Whether there are other processes, and they have this PE's pool mapped, or can have.
   bool others_map_pool() const;
@@ -77,7 +81,8 @@ class Reach final : public am::Extension {
   std::uint64_t token_ = 0;  // 0: no key has been made
   std::uint32_t process_ = 0;
   std::vector<Attach> attach_;     // by PE
-  std::vector<bool> refused_by_;  // likewise: those that may not attach to this one
+  std::vector<bool> refused_by_;   // likewise: those that may not attach to this one
+  bool any_refused_ = false;
 };
 
 }  // namespace headway::rma

@@ -1,0 +1,76 @@
+"""Whether the system has the two processors together or apart, which changes by seconds and triples what a line costs."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from figure_table import CannotRun
+
+Round = TypeVar("Round")
+
+
+class Processors:
+    """Knows their state by trips of 8 bytes, one way."""
+
+    def __init__(self, programs: Path, patience_s: float = 300) -> None:
+        self.programs = programs
+        self.patience_s = patience_s  # for all waiting and all rounds that are dropped
+        self.shortest_us: float | None = None
+        self.rounds = self.rounds_apart = 0  # that were counted
+
+    def trip_us(self) -> float:
+        command = [str(self.programs / "headway-zerocopy"), "--messages", "3000", "--bytes", "8", "--json", "-"]
+        ended = subprocess.run(command, env={**os.environ, "HEADWAY_PES": "2"}, capture_output=True, text=True, check=False)
+        if ended.returncode != 0:
+            raise CannotRun(f"{' '.join(command)}: status {ended.returncode}: {ended.stderr.strip()}")
+        trip: float = json.loads(ended.stdout)["one_way_us"]["median"]
+        return trip
+
+    def are_together(self) -> bool:
+        """Whether a trip takes no longer than the shortest yet, or little."""
+        trip = self.trip_us()
+        self.shortest_us = min(trip, self.shortest_us or trip)
+        return trip <= 1.5 * self.shortest_us
+
+    def learn(self) -> None:
+        """For some seconds, in which they are together at least once."""
+        for _ in range(20):
+            self.are_together()
+            time.sleep(0.2)
+
+    def wait(self) -> None:
+        """Until they are together, or patience ends."""
+        while self.patience_s > 0 and not self.are_together():
+            time.sleep(0.5)
+            self.patience_s -= 0.5
+
+    def rounds_together(self, rounds: int, one: Callable[[], Round],
+                        drop: Callable[[Round], None] = lambda _: None) -> list[Round]:
+        """So many before and after which they were together: figures of neighbours are then of one state. Others are
+        dropped, while patience lasts."""
+        if self.shortest_us is None:
+            self.learn()
+        kept: list[Round] = []
+        while len(kept) < rounds:
+            self.wait()
+            begin = time.monotonic()
+            together = self.are_together()
+            done = one()
+            together = self.are_together() and together
+            if together or self.patience_s <= 0:
+                kept.append(done)
+                self.rounds_apart += not together
+            else:
+                drop(done)
+                self.patience_s -= time.monotonic() - begin
+        self.rounds += rounds
+        return kept
+
+    def told(self) -> str:
+        """Of the rounds that were to be together, how many were not."""
+        return f"; so far {self.rounds_apart} of {self.rounds} rounds with the processors apart" if self.rounds else ""
