@@ -17,7 +17,7 @@ Round = TypeVar("Round")
 class Processors:
     """Knows their state by trips of 8 bytes, one way."""
 
-    def __init__(self, programs: Path, patience_s: float = 300) -> None:
+    def __init__(self, programs: Path, patience_s: float = 120) -> None:
         self.programs = programs
         self.patience_s = patience_s  # for all waiting and all rounds that are dropped
         self.shortest_us: float | None = None
@@ -32,10 +32,10 @@ class Processors:
         return trip
 
     def are_together(self) -> bool:
-        """Whether a trip takes no longer than the shortest yet, or little."""
+        """Whether a trip takes less than twice as long as the shortest yet."""
         trip = self.trip_us()
         self.shortest_us = min(trip, self.shortest_us or trip)
-        return trip <= 1.5 * self.shortest_us
+        return trip <= 2 * self.shortest_us
 
     def learn(self) -> None:
         """For some seconds, in which they are together at least once."""
