@@ -19,26 +19,34 @@ class Processors:
 
     def __init__(self, programs: Path, patience_s: float = 120) -> None:
         self.programs = programs
-        self.patience_s = patience_s  # for all waiting and all rounds that are dropped
+        self.patience_s_at_first = patience_s
         self.shortest_us: float | None = None
+        self.begin_section()
+
+    def begin_section(self) -> None:
+        self.patience_s = self.patience_s_at_first  # for all waiting and all rounds that are dropped
         self.rounds = self.rounds_apart = 0  # that were counted
 
     def trip_us(self) -> float:
         command = [str(self.programs / "headway-zerocopy"), "--messages", "3000", "--bytes", "8", "--json", "-"]
-        ended = subprocess.run(command, env={**os.environ, "HEADWAY_PES": "2"}, capture_output=True, text=True, check=False)
+        try:
+            ended = subprocess.run(command, env={**os.environ, "HEADWAY_PES": "2"}, capture_output=True, text=True, check=False,
+                                   timeout=60)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CannotRun(f"{' '.join(command)}: {error}") from error
         if ended.returncode != 0:
             raise CannotRun(f"{' '.join(command)}: status {ended.returncode}: {ended.stderr.strip()}")
         trip: float = json.loads(ended.stdout)["one_way_us"]["median"]
         return trip
 
     def are_together(self) -> bool:
-        """Whether a trip takes less than twice as long as the shortest yet."""
+        """Whether a trip takes at most twice as long as the shortest yet."""
         trip = self.trip_us()
         self.shortest_us = min(trip, self.shortest_us or trip)
         return trip <= 2 * self.shortest_us
 
     def learn(self) -> None:
-        """For some seconds, in which they are together at least once."""
+        """For some seconds: what is shortest then is taken for together."""
         for _ in range(20):
             self.are_together()
             time.sleep(0.2)
@@ -64,13 +72,13 @@ class Processors:
             together = self.are_together() and together
             if together or self.patience_s <= 0:
                 kept.append(done)
+                self.rounds += 1
                 self.rounds_apart += not together
             else:
                 drop(done)
                 self.patience_s -= time.monotonic() - begin
-        self.rounds += rounds
         return kept
 
     def told(self) -> str:
         """Of the rounds that were to be together, how many were not."""
-        return f"; so far {self.rounds_apart} of {self.rounds} rounds with the processors apart" if self.rounds else ""
+        return f"; {self.rounds_apart} of {self.rounds} rounds with the processors apart" if self.rounds else ""

@@ -46,7 +46,9 @@ inline BufferLayout layout_of_buffers(std::size_t bytes, bool fresh) {
 class HeapBuffers {
  public:
   HeapBuffers(std::size_t bytes, bool fresh)
-      : layout_(layout_of_buffers(bytes, fresh)), memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), alignment))) {
+      : bytes_(bytes),
+        layout_(layout_of_buffers(bytes, fresh)),
+        memory_(static_cast<std::byte*>(::operator new(layout_.bytes(), alignment))) {
     std::memset(memory_, 0, layout_.bytes());
   }
   ~HeapBuffers() { ::operator delete(memory_, alignment); }
@@ -55,9 +57,11 @@ class HeapBuffers {
 
   std::byte* of(std::uint64_t index) const { return memory_ + layout_.offset(index); }
   std::size_t count() const { return layout_.count; }
+  std::size_t bytes() const { return bytes_; }  // of each
 
  private:
   static constexpr std::align_val_t alignment{4096};
+  std::size_t bytes_;
   BufferLayout layout_;
   std::byte* memory_;
 };

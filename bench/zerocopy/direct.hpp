@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include <zerocopy/regular.hpp>
 
 namespace headway::bench {
 
@@ -23,8 +24,9 @@ class Direct {
   template <class Arrived>
   void on(Arrived arrived) {
     offers_.on([this, arrived = std::move(arrived)](std::uint64_t index, const RemoteSource<std::uint64_t>& source) {
-      const std::span target(reinterpret_cast<std::uint64_t*>(targets_->of(index)), source.size());
-      get(*pe_, source, target, [arrived, index, target] { arrived(index, target); });
+      const std::span target = words_at(*targets_, index);
+      const std::size_t words = source.size();
+      get(*pe_, source, target, [arrived, index, target, words] { arrived(index, target.first(words)); });
     });
   }
   void issue(std::size_t partner, std::uint64_t index, std::span<const std::uint64_t> data) {

@@ -1,6 +1,7 @@
 /// The regular call, whose handler copies the content to memory of its own: what post and direct do, and MPI.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <headway/headway.hpp>
@@ -19,8 +20,9 @@ class Kept : public Regular {
   template <class Arrived>
   void on(Arrived arrived) {
     messages_.on([this, arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
-      std::memcpy(target(index), data.data(), data.size_bytes());
-      arrived(index, std::span(target(index), data.size()));
+      const std::span kept = target(index).first(std::min(data.size(), target(index).size()));
+      std::memcpy(kept.data(), data.data(), kept.size_bytes());
+      arrived(index, kept);
     });
   }
 };

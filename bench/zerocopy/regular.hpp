@@ -9,6 +9,10 @@
 
 namespace headway::bench {
 
+inline std::span<std::uint64_t> words_at(const HeapBuffers& buffers, std::uint64_t index) {
+  return {reinterpret_cast<std::uint64_t*>(buffers.of(index)), buffers.bytes() / sizeof(std::uint64_t)};
+}
+
 /// A way to send, see zerocopy.cpp.
 class Regular {
  public:
@@ -36,7 +40,7 @@ class Regular {
 
  protected:
   /// Where message `index` comes to, if it is copied.
-  std::uint64_t* target(std::uint64_t index) const { return reinterpret_cast<std::uint64_t*>(targets_->of(index)); }
+  std::span<std::uint64_t> target(std::uint64_t index) const { return words_at(*targets_, index); }
 
   Pe* pe_;
   const HeapBuffers* targets_;

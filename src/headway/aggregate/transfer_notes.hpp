@@ -12,9 +12,9 @@ namespace headway::aggregate {
 
 enum SentBy : std::size_t { with_message, by_key };                        // content of messages
 enum GotBy : std::size_t { by_loads, past_caches, by_attach, by_pieces };  // what others have given
-/// By WrittenBy.
-inline constexpr LargeCopy copies[] = {copy_bytes, copy_past_caches};
-inline constexpr unsigned all_copies = 1u << through_caches | 1u << around_caches;
+/// What places content, by Placed.
+inline constexpr LargeCopy placing[] = {copy_bytes, copy_past_caches};
+inline constexpr unsigned both_copies = 1u << through_caches | 1u << around_caches;
 
 enum class Word : std::uint64_t {
   want,       // number: a Source or content; offset, bytes: of it; asker: number of the pull

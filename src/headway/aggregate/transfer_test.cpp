@@ -144,6 +144,8 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
       std::size_t left = 0;
       for (std::size_t i = 0; i < 3; ++i) left += offset_of(pe, 5000) == none;  // each way once
       EXPECT_EQ(left, 1u);
+      rma::Reach::of(pe).refused_by((pe.id() + pe.size() / 2) % pe.size());
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_NE(offset_of(pe, 10'000), none);  // another size: none was tried yet
       pe.quiesce();
     });
   }

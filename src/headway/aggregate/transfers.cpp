@@ -146,16 +146,16 @@ bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
   const std::span<const std::byte> memory = exposure.memory;
   if (memory.size() > Stages::stage_bytes) return begin_ahead(added.number, exposure);
-  const bool may_leave = way_ == TransferWay::fastest && reach().others_attach();
-  const auto pick = writes_.pick(memory.size(), all_copies | unsigned(may_leave) << where_it_lies);
+  const bool may_leave = exposure.left == 1 && memory.size() > along_bytes_max && reach().others_attach();
+  const auto pick = stagings_.pick(memory.size(), both_copies | unsigned(may_leave) << where_it_lies);
   if (pick.way != where_it_lies) {
     const std::int64_t begin = pick.timed ? now() : 0;
-    exposure.stage = stages_.put(memory, copies[pick.way]);
+    exposure.stage = stages_.put(memory, placing[pick.way]);
     if (exposure.stage.data() == nullptr) return false;
     if (pick.timed) exposure.own_ns = now() - begin;
   }
-  exposure.way = pick.way;
-  if (pick.timed) exposure.learns = &writes_;
+  exposure.placed = pick.way;
+  if (pick.timed) exposure.teaches = Teaches::stagings;
   return pick.timed;
 }
 
@@ -163,8 +163,7 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
                                        WhenDone done) {
   const auto added = exposures_.emplace(Given::sent, content, std::uint64_t(1), sum, std::move(done));
   if (way.timed) {
-    added.thing.learns = &mapped_sends_;
-    added.thing.way = by_key;
+    added.thing.teaches = Teaches::mapped_sends;
     added.thing.own_ns = key_ns;
   }
   if (way.copied) fetch_when_idle(added);
@@ -181,17 +180,17 @@ bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
   const std::span<const std::byte> ahead = ahead_of(exposure.memory);
   exposure.ahead = ahead_pipeline_->begin(ahead.size(), pipeline_id(number));
   if (exposure.ahead == nullptr) return false;
-  const auto pick = writes_.pick(bytes, all_copies);
-  exposure.learns = &writes_;
-  exposure.way = pick.way;
-  PipelineRing::write(*exposure.ahead, ahead, copies[pick.way], first_bytes);
+  const auto pick = writes_.pick(bytes, both_copies);
+  exposure.teaches = Teaches::writes;
+  exposure.placed = pick.way;
+  PipelineRing::write(*exposure.ahead, ahead, placing[pick.way], first_bytes);
   if (ahead_.empty()) pe_->engine().call_when_idle(*this);
   ahead_.push_back(number);
   return pick.timed;
 }
 
 void Transfers::write_ahead(const Exposure& exposure) {
-  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), copies[exposure.way]);
+  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), placing[exposure.placed]);
 }
 
 void Transfers::fetch_when_idle(const NumberedTable<Exposure>::Added& added) {
@@ -276,9 +275,9 @@ void Transfers::end_use(PeId source, const Note& note) {
     throw FormatError("a transfer names memory that was given for another");
   }
   const bool read_otherwise = found->ahead != nullptr && !was_read_ahead(note.number, *found);
-  if (found->learns != nullptr && note.bytes != not_timed && !read_otherwise) {
+  if (note.bytes != not_timed && !read_otherwise) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
-    found->learns->learn(found->way, found->memory.size(), found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
+    learn(*found, source, found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
   }
   if (note.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
@@ -289,6 +288,17 @@ void Transfers::end_use(PeId source, const Note& note) {
   WhenDone done = std::move(found->done);
   forget(note.number, *found);
   done();
+}
+
+/// Of where content was placed only who has to come for it, and can, knows the price.
+void Transfers::learn(const Exposure& exposure, PeId source, std::int64_t ns) {
+  const std::size_t bytes = exposure.memory.size();
+  if (exposure.teaches == Teaches::mapped_sends) return mapped_sends_.learn(by_key, bytes, ns);
+  if (exposure.teaches == Teaches::nothing || !reach().is_other_process_here(source)) return;
+  if (exposure.teaches == Teaches::stagings)
+    stagings_.learn(exposure.placed, bytes, ns);
+  else
+    writes_.learn(exposure.placed, bytes, ns);
 }
 
 // --- content of messages
@@ -349,7 +359,9 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
     if (key.bytes >= learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
   } else {
     const bool attaches = reach.may_attach(key);
-    if (may_pull && way_ != TransferWay::cma)
+    if (attaches && key.bytes <= Stages::stage_bytes)
+      pick = {by_attach, false};  // pieces take longer
+    else if (may_pull && way_ != TransferWay::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
     if (!attaches || pick.way == by_pieces) return {.timed = pick.timed || key.is_timed()};
   }

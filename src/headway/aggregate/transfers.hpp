@@ -36,14 +36,14 @@ enum class Given : std::uint8_t {
   to_put,
 };
 
-/// How content that others have not mapped is written to where they have, past the caches or not; or what is short is left,
-/// for who wants it to attach.
-enum WrittenBy : std::size_t { through_caches, around_caches, where_it_lies };
+/// Where content is that others have not mapped: copied to where they have, through the caches or past them, or where it
+/// was.
+enum Placed : std::size_t { through_caches, around_caches, where_it_lies };
 
 /// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for
 /// them.
 ///
-///     small Source     owner: a copy in the pool, that others have mapped; else as below
+///     small Source     owner: a copy in the pool, that others have mapped, or none, whichever is faster; then as below
 ///     get in pieces    owner, idle: writes the begin of a Source for one get (Pipeline), as getter reads
 ///                      getter: "want n bytes from here on" -> owner: "there", and writes them; ... "used"
 ///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
@@ -100,7 +100,7 @@ class Transfers : public am::Extension {
   struct SendWay {
     bool by_key;
     bool timed;  // what is given to others says so, and learn_sent() wants to know
-    bool maps = false;  // its receiver has not mapped it, but what map() writes
+    bool maps = false;  // its receiver has not mapped it: map()
     bool copied = false;  // all of it is read out of where it lies, which its receiver has mapped
   };
   /// Whether content for `destination` had better not be copied into its frame. `posts`: its receiver copies it.
@@ -147,6 +147,7 @@ class Transfers : public am::Extension {
   std::int64_t now() const { return pe_->engine().now(); }
 
  private:
+  enum class Teaches : std::uint8_t { nothing, mapped_sends, stagings, writes };
   struct Exposure {
     Exposure(Given a, std::span<const std::byte> m, std::uint64_t times, std::uint64_t sum, WhenDone d)
         : as(a), memory(m), left(times), checksum(sum), done(std::move(d)) {}
@@ -156,8 +157,8 @@ class Transfers : public am::Extension {
     std::uint64_t left;
     std::uint64_t checksum;
     WhenDone done;
-    std::size_t way = where_it_lies;
-    rma::FastestWay<3>* learns = nullptr;  // how long others have taken in this way, and this PE before them
+    std::size_t placed = where_it_lies;
+    Teaches teaches = Teaches::nothing;  // how long others have taken, and this PE before them
     std::int64_t own_ns = 0;
     std::span<const std::byte> stage;   // a copy of it for those who have that mapped
     PipelinedContent* ahead = nullptr;  // its begin, for who has not asked for it yet
@@ -220,6 +221,7 @@ class Transfers : public am::Extension {
   void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
   void note_in_place(PeId source, const Note& note);
   void end_use(PeId source, const Note& note);
+  void learn(const Exposure& exposure, PeId source, std::int64_t ns);
   void pull(Pull pull);
   void begin_pull(Pull& pull);
   bool map(const NumberedTable<Exposure>::Added& added);
@@ -273,9 +275,10 @@ class Transfers : public am::Extension {
   /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
   Turns pulls_to_ask_{window_bytes}, pushes_to_send_{window_bytes};
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
-  rma::FastestWay<3> mapped_sends_;  // with the message, by key
+  rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;
-  rma::FastestWay<3> writes_;    // of what others copy
+  rma::FastestWay<3> stagings_;  // of what is short and others copy, by Placed
+  rma::FastestWay<2> writes_;    // of what is longer
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

@@ -137,13 +137,12 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   if (PipelinedContent* const content =
           is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
-    if (given.way == where_it_lies && memory.size() > Stages::stage_bytes) {
-      given.learns = &writes_;
-      given.way = writes_.pick(memory.size(), all_copies).way;
+    if (given.placed == where_it_lies) {
+      const bool is_short = memory.size() <= Stages::stage_bytes;  // and cannot be attached to: says nothing of stages
+      given.placed = is_short ? std::size_t(around_caches) : writes_.pick(memory.size(), both_copies).way;
+      if (given.teaches != Teaches::mapped_sends) given.teaches = is_short ? Teaches::nothing : Teaches::writes;
     }
-    // What is short is seldom asked for so, and how long that takes says nothing of stages.
-    const LargeCopy copy = given.way == where_it_lies ? copy_past_caches : copies[given.way];
-    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), copy);
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), placing[given.placed]);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);

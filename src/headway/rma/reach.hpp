@@ -42,10 +42,12 @@ class Reach final : public am::Extension {
   bool may_attach_to_this(std::size_t other) const;
   /// `other` has found that it may not.
   void refused_by(std::size_t other) { refused_by_[other] = any_refused_ = true; }
-  /// Whether other processes of the host may attach to this one, and none is known to be refused.
+  /// Whether other processes of the host may, and by settings would, attach to this one, and none is known to be refused.
   bool others_attach() const {
-    return (way_ == TransferWay::fastest || way_ == TransferWay::cma) && host_pes_ > pes_per_process_ && !any_refused_;
+    return way_ == TransferWay::fastest && host_pes_ > pes_per_process_ && !any_refused_;
   }
+  /// Of this host.
+  bool is_other_process_here(std::size_t pe) const { return on_this_host(pe) && !in_this_process(pe); }
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
   /// Whether there are other processes, and they have this PE's pool mapped, or can have.
   bool others_map_pool() const;
