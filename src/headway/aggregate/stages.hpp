@@ -10,7 +10,7 @@
 
 namespace headway::aggregate {
 
-/// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first costs
+/// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first may cost
 /// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
 /// Between them is room that nobody uses: what a processor reads ahead of need would be the next one's lines.
 /// Up to 4 MiB, or 5 in pages larger than 4 KiB, and what is used of them is there; taken from the PE's Pool with the
