@@ -51,11 +51,14 @@ class Processors:
             self.are_together()
             time.sleep(0.2)
 
-    def wait(self) -> None:
-        """Until they are together, or patience ends."""
-        while self.patience_s > 0 and not self.are_together():
+    def wait(self) -> bool:
+        """Until they are together, or patience ends: false."""
+        while not self.are_together():
+            if self.patience_s <= 0:
+                return False
             time.sleep(0.5)
             self.patience_s -= 0.5
+        return True
 
     def rounds_together(self, rounds: int, one: Callable[[], Round],
                         drop: Callable[[Round], None] = lambda _: None) -> list[Round]:
@@ -65,9 +68,8 @@ class Processors:
             self.learn()
         kept: list[Round] = []
         while len(kept) < rounds:
-            self.wait()
+            together = self.wait()
             begin = time.monotonic()
-            together = self.are_together()
             done = one()
             together = self.are_together() and together
             if together or self.patience_s <= 0:

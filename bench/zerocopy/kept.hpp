@@ -1,7 +1,6 @@
 /// The regular call, whose handler copies the content to memory of its own: what post and direct do, and MPI.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <headway/headway.hpp>
@@ -20,7 +19,7 @@ class Kept : public Regular {
   template <class Arrived>
   void on(Arrived arrived) {
     messages_.on([this, arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
-      const std::span kept = target(index).first(std::min(data.size(), target(index).size()));
+      const std::span kept = target(index, data.size());
       std::memcpy(kept.data(), data.data(), kept.size_bytes());
       arrived(index, kept);
     });

@@ -1,7 +1,6 @@
 /// The post interface: send_buffer() among the arguments, and a receiver that says where its content goes.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <headway/headway.hpp>
 #include <span>
@@ -19,7 +18,7 @@ class Post : public Send {
   template <class Arrived>
   void on(Arrived arrived) {
     messages_.on_posted(
-        [this](std::uint64_t index, std::size_t words) { return target(index).first(std::min(words, target(index).size())); },
+        [this](std::uint64_t index, std::size_t words) { return target(index, words); },
         [arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
           arrived(index, data);
         });

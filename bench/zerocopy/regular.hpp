@@ -1,6 +1,8 @@
 /// The regular call: a span among the arguments of a message, which is copied into a frame and read in place.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <headway/headway.hpp>
 #include <message/buffers.hpp>
@@ -39,8 +41,11 @@ class Regular {
   const AggregatorOptions& options() const { return messages_.options(); }
 
  protected:
-  /// Where message `index` comes to, if it is copied.
-  std::span<std::uint64_t> target(std::uint64_t index) const { return words_at(*targets_, index); }
+  /// Where message `index` comes to, if it is copied, as far as there is room.
+  std::span<std::uint64_t> target(std::uint64_t index, std::size_t words) const {
+    const std::span<std::uint64_t> all = words_at(*targets_, index);
+    return all.first(std::min(words, all.size()));
+  }
 
   Pe* pe_;
   const HeapBuffers* targets_;
