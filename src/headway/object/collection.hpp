@@ -58,7 +58,8 @@ class Sections;
 ///     pe.quiesce();
 ///
 /// Messages are counted as all are: quiesce() and epochs wait for them, wherever the element goes meanwhile. Each is
-/// handled exactly once. A message for an element that does not exist waits for it. quiesce() before it is destroyed.
+/// handled exactly once. A message for an element that does not exist waits for it. quiesce() before it is destroyed, also
+/// where every call has been answered: PEs tell one another where elements have gone.
 template <class T>
 class Collection {
  public:
