@@ -12,7 +12,6 @@
 #include <headway/base/sendable.hpp>
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/pooled_array.hpp>
-#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -28,15 +27,6 @@ struct RemoteDestination {
 
 namespace aggregate {
 
-/// Calls it at the next progress, in the scope of who asks, which lasts until then.
-template <class Call>
-void call_later(am::Engine& engine, Call call) {
-  ++engine.scopes()[engine.scope()].continuations;
-  engine.run_later(engine.scope(), [&engine, call = std::move(call)]() mutable {
-    --engine.scopes()[engine.scope()].continuations;
-    call();
-  });
-}
 /// Throws UsageError: `what` names one that nobody can use.
 [[noreturn]] void refuse_no_uses(const char* what);
 
@@ -109,10 +99,7 @@ class Exposed {
   static void end_later(Pe&, Promise<> done) { done.set_later(); }
   template <class Done>
   static void end_later(Pe& pe, Done done) {
-    if constexpr (std::is_copy_constructible_v<Done>)
-      call_later(pe.engine(), std::move(done));
-    else
-      call_later(pe.engine(), [done = std::make_shared<Done>(std::move(done))] { (*done)(); });
+    pe.engine().keep_open_and_run_later(pe.engine().scope(), std::move(done));
   }
 
   Transfers* transfers_;

@@ -7,7 +7,6 @@
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
-#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -59,9 +58,7 @@ bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfer
   am::Engine& engine = pe_->engine();
   if (scope == engine.scope()) return true;
   if (!std::exchange(comes_later, true)) {
-    begin_waiting(scope);
-    engine.run_later(scope, [this, scope, &comes_later, more] {
-      end_waiting(scope);
+    engine.keep_open_and_run_later(scope, [this, &comes_later, more] {
       comes_later = false;
       (this->*more)();
     });
@@ -212,12 +209,8 @@ void Transfers::go_on_reading(std::uint64_t number, std::uint64_t offset, std::u
     return send_piece(pull->key.pe, {Word::want, pull->key.number, offset, bytes, number});
   }
   if (!has_core) std::this_thread::yield();
-  const am::ScopeId scope = engine.scope();
-  begin_waiting(scope);
-  engine.run_later(scope, [this, scope, number, offset, bytes, read] {
-    end_waiting(scope);
-    go_on_reading(number, offset, bytes, read);
-  });
+  engine.keep_open_and_run_later(engine.scope(),
+                                 [this, number, offset, bytes, read] { go_on_reading(number, offset, bytes, read); });
 }
 
 void Transfers::end_pull(std::uint64_t number) {
@@ -233,12 +226,7 @@ void Transfers::end_pull(std::uint64_t number) {
 void Transfers::tell(WhenDone done) {
   am::Engine& engine = pe_->engine();
   if (engine.in_handler()) return done();
-  const am::ScopeId scope = engine.scope();
-  begin_waiting(scope);
-  engine.run_later(scope, [this, scope, done = std::make_shared<WhenDone>(std::move(done))] {
-    end_waiting(scope);
-    (*done)();
-  });
+  engine.keep_open_and_run_later(engine.scope(), std::move(done));
 }
 
 void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {

@@ -65,14 +65,7 @@ void Completions::complete(Completion& completion) {
 void Completions::complete_later(Completion& completion) {
   if (!completion.waiter || ended_) return;
   later_.push(completion);
-  const ScopeId scope = engine_->scope();
-  ++engine_->scopes()[scope].continuations;
-  engine_->run_later(scope, [this] { continue_next_later(); });
-}
-
-void Completions::continue_next_later() {
-  --engine_->scopes()[engine_->scope()].continuations;
-  complete(*later_.pop());
+  engine_->keep_open_and_run_later(engine_->scope(), [this] { complete(*later_.pop()); });
 }
 
 // --- waiting

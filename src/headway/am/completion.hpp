@@ -174,7 +174,6 @@ class Completions final : public Extension {
     Hold<Completion> pop();
   };
   static void resume(Completion& completion);
-  void continue_next_later();
 
   Engine* engine_;
   bool ended_ = false;

@@ -344,10 +344,11 @@ FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
 void Engine::run_tasks() {
   std::vector<Task>& tasks = tasks_[next_tasks_];
   next_tasks_ ^= 1;
-  for (const Task& task : tasks) {
-    in_continuation_ = task.continuation;
-    run_as_handler(task.scope, task.run, [&] {
-      return std::string(task.continuation ? "what continues at the end of an epoch" : "a call that waited");
+  for (Task& task : tasks) {
+    in_continuation_ = task.kind == TaskKind::continuation;
+    if (task.kind == TaskKind::keeps_open) --scopes_[task.scope].continuations;
+    run_as_handler(task.scope, [&task] { task.run(); }, [this] {
+      return std::string(in_continuation_ ? "what continues at the end of an epoch" : "a call that waited");
     });
     in_continuation_ = false;
   }

@@ -14,6 +14,7 @@
 #include <headway/am/stall_page.hpp>
 #include <headway/base/fiber.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/base/once.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
@@ -251,11 +252,17 @@ class Engine {
   /// Runs `task` at the next progress, as a handler, in a scope that cannot be done before.
   template <class F>
   void run_later(ScopeId scope, F&& task) {
-    tasks_[next_tasks_].emplace_back(scope, false, std::forward<F>(task));
+    tasks_[next_tasks_].emplace_back(scope, TaskKind::of_open_scope, std::forward<F>(task));
+  }
+  /// In one that might be: it stays open until then.
+  template <class F>
+  void keep_open_and_run_later(ScopeId scope, F&& task) {
+    ++scopes_[scope].continuations;
+    tasks_[next_tasks_].emplace_back(scope, TaskKind::keeps_open, std::forward<F>(task));
   }
   template <class F>
   void run_continuation_later(ScopeId scope, F&& task) {
-    tasks_[next_tasks_].emplace_back(scope, true, std::forward<F>(task));
+    tasks_[next_tasks_].emplace_back(scope, TaskKind::continuation, std::forward<F>(task));
   }
   void count_created(std::uint64_t messages, ScopeId scope) { scopes_[scope].created += messages; }
   void count_created(std::uint64_t messages) { count_created(messages, scope_); }
@@ -334,13 +341,14 @@ class Engine {
   };
 
   /// Runs, as a handler, in its scope.
+  enum class TaskKind : std::uint8_t { of_open_scope, keeps_open, continuation };
   struct Task {
     template <class F>
-    Task(ScopeId s, bool is_continuation, F&& f) : scope(s), continuation(is_continuation), run(std::forward<F>(f)) {}
+    Task(ScopeId s, TaskKind k, F&& f) : scope(s), kind(k), run(std::forward<F>(f)) {}
 
     ScopeId scope;
-    bool continuation;
-    std::function<void()> run;
+    TaskKind kind;
+    Once run;
   };
 
   [[noreturn]] static void throw_not_here();
