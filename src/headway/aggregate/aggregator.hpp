@@ -93,7 +93,6 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     constexpr bool for_views = ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || aggregate::is_view<Args>) && ...);
     static_assert(for_views, "headway: send_buffer() is for an argument that is a std::span or std::string_view");
     if constexpr (good_arguments && for_views && made_for_this_call) {
-      check_send(destination);
       send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
     }
   }
@@ -268,10 +267,29 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
+  /// Short content takes no longer than as a plain argument.
   template <std::size_t... i, class... Given>
-  void send_buffers(std::size_t destination, std::index_sequence<i...>, Given&&... given) {
-    Pe& pe = engine().pe();
-    aggregate::Transfers& transfers = aggregate::Transfers::of(pe);
+  inline __attribute__((always_inline)) void send_buffers(std::size_t destination, std::index_sequence<i...> numbers,
+                                                          Given&&... given) {
+    const std::size_t least = aggregate::Transfers::keyed_bytes_min(copies_content());
+    const auto is_short = [least]<class G>(const G& one) {
+      if constexpr (aggregate::is_send_buffer<G>)
+        return one.content.size_bytes() < least;
+      else
+        return true;
+    };
+    if (!(is_short(given) && ...)) return send_long_buffers(destination, numbers, given...);
+    send(destination, aggregate::content_of<Args>(given)...);
+    const auto finish = []<class G>(G& one) {
+      if constexpr (aggregate::is_send_buffer<G>) one.finish();
+    };
+    (finish(given), ...);
+  }
+
+  template <std::size_t... i, class... Given>
+  __attribute__((noinline)) void send_long_buffers(std::size_t destination, std::index_sequence<i...>, Given&... given) {
+    check_send(destination);
+    aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
     const std::size_t largest = largest_buffer(given...);
     const auto with_buffers = [&](auto visit) {
       const auto one = [&]<class G>(std::size_t index, G& buffer) {
@@ -283,10 +301,6 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     with_buffers([&](bool is_largest, const auto& buffer) {
       if (is_largest) content = std::as_bytes(buffer.content);
     });
-    if (content.size() < aggregate::Transfers::keyed_bytes_min(copies_content())) {
-      send(destination, aggregate::content_of<Args>(given)...);
-      return with_buffers([](bool, auto& buffer) { buffer.finish(); });
-    }
     using SendWay = aggregate::Transfers::SendWay;
     const SendWay way = is_ordered() ? SendWay{} : transfers.send_way(destination, content, copies_content());
     if (way.by_key) {
