@@ -267,14 +267,14 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
-  /// Short content takes no longer than as a plain argument.
+  /// Where all of them are short they go as plain arguments do, and are done when send() returns.
   template <std::size_t... i, class... Given>
   inline __attribute__((always_inline)) void send_buffers(std::size_t destination, std::index_sequence<i...> numbers,
                                                           Given&&... given) {
-    const std::size_t least = aggregate::Transfers::keyed_bytes_min(copies_content());
-    const auto is_short = [least]<class G>(const G& one) {
+    const std::size_t long_bytes_min = aggregate::Transfers::keyed_bytes_min(copies_content());
+    const auto is_short = [long_bytes_min]<class G>(const G& one) {
       if constexpr (aggregate::is_send_buffer<G>)
-        return one.content.size_bytes() < least;
+        return one.content.size_bytes() < long_bytes_min;
       else
         return true;
     };
@@ -286,8 +286,10 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     (finish(given), ...);
   }
 
+  /// The largest by key, if that is faster; else all of them in the message.
   template <std::size_t... i, class... Given>
-  __attribute__((noinline)) void send_long_buffers(std::size_t destination, std::index_sequence<i...>, Given&... given) {
+  __attribute__((noinline)) void send_long_buffers(std::size_t destination, std::index_sequence<i...>,
+                                                   Given&... given) {
     check_send(destination);
     aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
     const std::size_t largest = largest_buffer(given...);

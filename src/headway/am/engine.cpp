@@ -69,6 +69,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
 
 Engine::~Engine() {
   for (const auto& extension : extensions_) extension->end();
+  for (std::vector<Task>& tasks : tasks_) tasks.clear();  // what they hold may need extensions
   if (options_.reporter != nullptr) *options_.reporter = nullptr;
   if (fiber_local == this) fiber_local = nullptr;
 }
@@ -342,17 +343,22 @@ FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
 }
 
 void Engine::run_tasks() {
-  std::vector<Task>& tasks = tasks_[next_tasks_];
+  struct Running {  // one that throws ends the run
+    Engine& engine;
+    std::vector<Task>& tasks;
+    ~Running() {
+      engine.in_continuation_ = false;
+      tasks.clear();
+    }
+  } const running{*this, tasks_[next_tasks_]};
   next_tasks_ ^= 1;
-  for (Task& task : tasks) {
+  for (Task& task : running.tasks) {
     in_continuation_ = task.kind == TaskKind::continuation;
     if (task.kind == TaskKind::keeps_open) --scopes_[task.scope].continuations;
     run_as_handler(task.scope, [&task] { task.run(); }, [this] {
       return std::string(in_continuation_ ? "what continues at the end of an epoch" : "a call that waited");
     });
-    in_continuation_ = false;
   }
-  tasks.clear();
 }
 
 // --- handlers

@@ -254,11 +254,11 @@ class Engine {
   void run_later(ScopeId scope, F&& task) {
     tasks_[next_tasks_].emplace_back(scope, TaskKind::of_open_scope, std::forward<F>(task));
   }
-  /// In one that might be: it stays open until then.
+  /// The same in a scope that could be done before, and stays open until the task runs.
   template <class F>
   void keep_open_and_run_later(ScopeId scope, F&& task) {
-    ++scopes_[scope].continuations;
     tasks_[next_tasks_].emplace_back(scope, TaskKind::keeps_open, std::forward<F>(task));
+    ++scopes_[scope].continuations;
   }
   template <class F>
   void run_continuation_later(ScopeId scope, F&& task) {
@@ -340,8 +340,12 @@ class Engine {
     Arrival arrival = {};
   };
 
+  enum class TaskKind : std::uint8_t {
+    of_open_scope,
+    keeps_open,    // counts among its scope's continuations
+    continuation,  // of the end of an epoch
+  };
   /// Runs, as a handler, in its scope.
-  enum class TaskKind : std::uint8_t { of_open_scope, keeps_open, continuation };
   struct Task {
     template <class F>
     Task(ScopeId s, TaskKind k, F&& f) : scope(s), kind(k), run(std::forward<F>(f)) {}

@@ -67,7 +67,7 @@ struct Scope {
   bool done = false;
   bool active = false;              // handlers have run in it since the last look
   std::uint32_t inner = 0;          // epochs within it that are not done
-  std::uint32_t continuations = 0;  // registered in it, and not run yet
+  std::uint32_t continuations = 0;  // registered in it, and not run yet; and what else keeps it open
   std::vector<Continuation> when_done;
 };
 

@@ -13,8 +13,8 @@
 
 namespace headway {
 
-/// It may be one that cannot be copied. One word of it lies inside, without more memory. Destroyed before, it is not
-/// called.
+/// Holds any callable, also one that cannot be copied. One of up to a word that is trivially copyable takes no memory
+/// beside. One that is destroyed, or assigned to, before it was called is not called.
 ///
 /// Moved in words: a std::function is, in GCC 12, loaded 16 bytes at a time from where two words have just been stored,
 /// and that waits for both to leave the store buffer (33 ns of a transfer).
@@ -29,43 +29,42 @@ class Once {
       std::memcpy(&word_, &f, sizeof f);
     else
       word_ = reinterpret_cast<std::uintptr_t>(new F(std::move(f)));
-    end_ = &end<F>;
+    use_ = &use_as<F>;
   }
-  Once(Once&& other) noexcept : word_(other.word()), end_(std::exchange(other.end_, nullptr)) {}
+  Once(Once&& other) noexcept : word_(other.word()), use_(std::exchange(other.use_, nullptr)) {}
   Once& operator=(Once&& other) noexcept {
-    if (this == &other) return *this;
-    drop();
-    word_ = other.word();
-    end_ = std::exchange(other.end_, nullptr);
+    Once taken(std::move(other));  // which may lie in what is dropped here
+    std::swap(word_, taken.word_);
+    std::swap(use_, taken.use_);
     return *this;
   }
-  ~Once() { drop(); }
+  ~Once() {
+    if (use_ != nullptr) use_(word_, false);
+  }
 
-  /// Nothing the second time.
+  /// Calls it, and destroys it then, also where it throws. It may destroy this. Nothing the second time.
   void operator()() {
-    if (const End end_it = std::exchange(end_, nullptr)) end_it(word_, true);
+    if (const Use use = std::exchange(use_, nullptr)) use(word_, true);
   }
 
  private:
-  using End = void (*)(std::uintptr_t word, bool call);
+  using Use = void (*)(std::uintptr_t word, bool call);
   template <class F>
   static constexpr bool lies_inside = sizeof(F) <= sizeof(std::uintptr_t) && std::is_trivially_copyable_v<F>;
 
   /// Calls what a word says, if it is to, and destroys it.
   template <class F>
-  static void end(std::uintptr_t word, bool call) {
+  static void use_as(std::uintptr_t word, bool call) {
     if constexpr (lies_inside<F>) {
       if (!call) return;
       std::array<std::byte, sizeof(F)> bytes;
       std::memcpy(bytes.data(), &word, sizeof(F));
-      std::bit_cast<F>(bytes)();
+      F f = std::bit_cast<F>(bytes);
+      f();
     } else {
       const std::unique_ptr<F> f(reinterpret_cast<F*>(word));
       if (call) (*f)();
     }
-  }
-  void drop() {
-    if (const End end_it = std::exchange(end_, nullptr)) end_it(word_, false);
   }
   std::uintptr_t word() const {
     std::uintptr_t word = word_;
@@ -74,7 +73,7 @@ class Once {
   }
 
   std::uintptr_t word_ = 0;
-  End end_ = nullptr;
+  Use use_ = nullptr;
 };
 
 }  // namespace headway
