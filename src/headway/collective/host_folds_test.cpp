@@ -52,20 +52,27 @@ using SumForAll = OperationOf<Kind::allreduce, std::uint64_t, std::plus<>>;
 class Network {
  public:
   static constexpr std::uint64_t folds = 4 * fold_cells;
+  static constexpr std::size_t hosts_max = 13;
 
   Network(std::size_t hosts, std::uint64_t seed) : hosts_(hosts), seed_(seed), next_(hosts), checked_(hosts) {
     Hosts places{{}, hosts, 1, 0};
+    parts_.swap(kept_parts());
     for (std::size_t host = 0; host < hosts; ++host) places.firsts.push_back(host);
     for (std::size_t host = 0; host < hosts; ++host) {
       places.own = host;
       memory_.push_back(std::make_unique<Memory>());
-      parts_.emplace_back(HostFolds::area_bytes(hosts) / sizeof(FoldSlot));
+      if (parts_.size() == host) parts_.emplace_back(HostFolds::area_bytes(hosts_max) / sizeof(FoldSlot));
+      std::memset(static_cast<void*>(parts_[host].data()), 0, HostFolds::area_bytes(hosts_max));
       posts_.push_back(std::make_unique<Post>(mutex_, letters_, host));
       ends_.push_back(
           std::make_unique<HostFolds>(places, *posts_[host], std::vector<FoldArea*>{&memory_[host]->area},
                                       std::vector<std::byte*>{reinterpret_cast<std::byte*>(parts_[host].data())}));
     }
   }
+
+  ~Network() { parts_.swap(kept_parts()); }
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
 
   /// Any message that is on its way, if there is one.
   bool deliver(Random& random) {
@@ -116,6 +123,11 @@ class Network {
   struct Memory {
     FoldArea area{};
   };
+  /// For the next network: what is made and freed anew each time costs a sanitizer more than all else.
+  static std::vector<std::vector<FoldSlot>>& kept_parts() {
+    static std::vector<std::vector<FoldSlot>> kept;
+    return kept;
+  }
 
   std::uint32_t root(std::uint64_t fold) const {
     return is_for_all(fold) ? 0 : std::uint32_t(fold * 7 + seed_) % std::uint32_t(hosts_);
