@@ -34,6 +34,12 @@ using testing::Shape;
 using testing::Shared;
 
 const Settings shared{{"HEADWAY_COLLECTIVES", "shared"}};
+// ThreadSanitizer finds in one repetition what it finds in two, and takes ten times as long over each.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t repetitions = 1;
+#else
+constexpr std::size_t repetitions = 2;
+#endif
 constexpr Shape local_shapes[] = {{2, 1}, {3, 3}, {4, 1}, {5, 2}, {8, 4}, {8, 1}, {13, 13}};
 
 /// Without looking at the library, for 30 s at most.
@@ -185,7 +191,7 @@ void sleep_us(std::uint64_t us) { std::this_thread::sleep_for(std::chrono::micro
 TEST(Folds, any_number_are_under_way_whoever_is_late) {
   constexpr std::size_t many = 700;
   for (const Shape shape : local_shapes) {
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 2 * repetitions; ++seed) {
       expect_run(
           shape,
           [&](Pe& pe) {
@@ -216,7 +222,7 @@ TEST(Folds, an_epoch_waits_for_those_called_in_it_that_wait_for_cells) {
     expect_run(
         shape,
         [&](Pe& pe) {
-          for (std::size_t round = 0; round < 4; ++round) {
+          for (std::size_t round = 0; round < 2 * repetitions; ++round) {
             Epoch outer(pe);
             Mixed first, second;
             for (std::size_t i = 0; i < many; ++i) {
@@ -241,7 +247,7 @@ TEST(Folds, an_epoch_waits_for_those_called_in_it_that_wait_for_cells) {
 }
 
 TEST(Folds, quiescence_and_epochs_wait_for_none_that_a_member_calls_later) {
-  constexpr std::size_t many = 3 * collective::fold_cells, rounds = 12;
+  constexpr std::size_t many = 3 * collective::fold_cells, rounds = 6 * repetitions;
   for (const Shape shape : local_shapes) {
     expect_run(
         shape,
