@@ -1,4 +1,22 @@
-# cmake -D CASE=x.cpp -D COMPILER=c++ -D INCLUDE_DIRS=file -P check.cmake
+# cmake -D COMPILER=c++ -D INCLUDE_DIRS=file -D HEADERS=x.hpp [-D CASE=x.cpp] -P check.cmake: checks a case; without one, makes the
+# precompiled header that cases begin with.
+file(STRINGS ${INCLUDE_DIRS} dirs)
+list(TRANSFORM dirs PREPEND -I)
+
+# compile(SOURCE FLAGS...): sets `status` and `output`.
+macro(compile source)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 ${dirs} ${ARGN} ${source}
+                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+endmacro()
+
+if(NOT CASE)
+  compile(${HEADERS} -x c++-header -o ${HEADERS}.gch)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "the headers must compile, but:\n${output}")
+  endif()
+  return()
+endif()
+
 file(STRINGS ${CASE} head LIMIT_COUNT 2)
 list(GET head 0 first)
 if(NOT first MATCHES "^// expect: (.+)$")
@@ -11,21 +29,12 @@ if(second MATCHES "^// names: (.+)$")
   set(named "${CMAKE_MATCH_1}")
 endif()
 
-file(STRINGS ${INCLUDE_DIRS} dirs)
-list(TRANSFORM dirs PREPEND -I)
-
-# Sets `status` and `output`.
-macro(compile)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 -fsyntax-only ${dirs} ${ARGN} ${CASE}
-                  RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-endmacro()
-
-compile()
+compile(${CASE} -fsyntax-only -include ${HEADERS})
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "must compile without HEADWAY_BAD, but:\n${output}")
 endif()
 
-compile(-DHEADWAY_BAD)
+compile(${CASE} -fsyntax-only -include ${HEADERS} -DHEADWAY_BAD)
 if(status EQUAL 0)
   message(FATAL_ERROR "must not compile with HEADWAY_BAD, but does")
 endif()
