@@ -31,15 +31,20 @@ inline bool can_attach() {
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof to;
 }
 
-/// Words that differ from those of every other number.
+/// Words that differ from those of every other number. By pointers, as are_words_of(): unoptimized and sanitized, tests spend half
+/// of their time here.
 inline std::vector<std::uint64_t> words_of(std::uint64_t number, std::size_t size) {
   std::vector<std::uint64_t> words(size);
-  for (std::size_t i = 0; i < size; ++i) words[i] = number * 0x9e3779b97f4a7c15 + i;
+  std::uint64_t word = number * 0x9e3779b97f4a7c15;
+  std::uint64_t* const end = words.data() + size;
+  for (std::uint64_t* at = words.data(); at != end; ++at) *at = word++;
   return words;
 }
 inline bool are_words_of(std::uint64_t number, std::span<const std::uint64_t> words) {
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] != number * 0x9e3779b97f4a7c15 + i) return false;
+  std::uint64_t word = number * 0x9e3779b97f4a7c15;
+  const std::uint64_t* const end = words.data() + words.size();
+  for (const std::uint64_t* at = words.data(); at != end; ++at) {
+    if (*at != word++) return false;
   }
   return true;
 }
