@@ -34,7 +34,7 @@ using testing::Shape;
 using testing::Shared;
 
 const Settings shared{{"HEADWAY_COLLECTIVES", "shared"}};
-// ThreadSanitizer finds in one repetition what it finds in two, and takes ten times as long over each.
+// Half as many under ThreadSanitizer, which takes some six times as long over each; both ways to end are in either.
 #if defined(__SANITIZE_THREAD__)
 constexpr std::size_t repetitions = 1;
 #else
