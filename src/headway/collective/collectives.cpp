@@ -13,9 +13,21 @@ namespace {
 
 const std::size_t extension = am::register_extension(&Collectives::make);
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-  return hash ^ hash >> 29;
+/// A permutation of 64 bits in which each bit of the input changes every bit of the output: MurmurHash3's fmix64().
+std::uint64_t mix(std::uint64_t bits) {
+  bits = (bits ^ bits >> 33) * 0xff51afd7ed558ccd;
+  bits = (bits ^ bits >> 33) * 0xc4ceb9fe1a85ec53;
+  return bits ^ bits >> 33;
+}
+
+/// Two independent chains. The first element of each is the length, so that no list begins as another one ends.
+TeamNumber number_of(const std::vector<std::uint32_t>& pes) {
+  std::uint64_t low = mix(pes.size() + 0x9e3779b97f4a7c15), high = mix(pes.size() + 0xd1b54a32d192ed03);
+  for (const std::uint32_t pe : pes) {
+    low = mix(low ^ pe);
+    high = mix(high + (pe + 1) * 0x9e3779b97f4a7c15);
+  }
+  return {low, std::uint32_t(high >> 32) | 1, 0};
 }
 
 }  // namespace
@@ -28,7 +40,7 @@ Collectives& Collectives::of(Pe& pe) { return static_cast<Collectives&>(pe.engin
 
 Collectives::Collectives(Pe& pe)
     : pe_(&pe),
-      world_(std::make_shared<TeamState>(TeamState{&pe, 0, std::uint32_t(pe.id()), std::uint32_t(pe.size()), {}})),
+      world_(std::make_shared<TeamState>(TeamState{&pe, {}, std::uint32_t(pe.id()), std::uint32_t(pe.size()), {}})),
       mail_(new Mail{Aggregator<Note, Bytes>(pe, {.flush_when_idle = true, .name = "collectives"})}) {
   mail_->notes.on([this](PeId source, const Note& note, Bytes content) { take(source, note, content); });
 }
@@ -281,10 +293,10 @@ void Collectives::differ(const Call& here, std::size_t pe, const Note& there) {
 }
 
 /// nullptr where this PE has none of that number.
-std::shared_ptr<const TeamState> Collectives::team_of(std::uint64_t number) const {
+std::shared_ptr<const TeamState> Collectives::team_of(const TeamNumber& number) const {
   if (number == world_->number) return world_;
-  const auto found = teams_.find(number);
-  return found == teams_.end() ? nullptr : found->second.lock();
+  const auto found = teams_->find(number);
+  return found == teams_->end() ? nullptr : found->second.lock();
 }
 
 /// This PE is through with the call that it is for, which must have been another one.
@@ -355,22 +367,25 @@ std::string Collectives::unfinished() const {
 
 std::shared_ptr<TeamState> Collectives::make_team(const std::vector<std::size_t>& pes) {
   const std::size_t world = pe_->size();
-  auto state = std::make_shared<TeamState>(TeamState{pe_, 0, nobody, std::uint32_t(pes.size()), {}});
+  const auto remove = [teams = teams_](TeamState* state) {
+    teams->erase(state->number);
+    delete state;
+  };
+  const std::shared_ptr<TeamState> state(new TeamState{pe_, {}, nobody, std::uint32_t(pes.size()), {}}, remove);
   std::vector<bool> is_there(world);
-  std::uint64_t hash = pes.size();
   for (const std::size_t pe : pes) {
     if (pe >= world) throw UsageError(fmt::format("a team's members are PEs: {} of 0 to {}", pe, world - 1));
     if (is_there[pe]) throw UsageError(fmt::format("PE {} is twice in the list of a team", pe));
     is_there[pe] = true;
     if (pe == pe_->id()) state->rank = std::uint32_t(state->pes.size());
     state->pes.push_back(std::uint32_t(pe));
-    hash = mix(hash, pe);
   }
   if (state->rank == nobody) {
     throw UsageError(fmt::format("PE {} makes a team of which it is no member", pe_->id().value));
   }
-  state->number = mix(hash, 1 + lists_[hash]++) | 1;
-  teams_[state->number] = state;
+  state->number = number_of(state->pes);
+  state->number.made_before = lists_[state->pes]++;
+  (*teams_)[state->number] = state;
   return state;
 }
 

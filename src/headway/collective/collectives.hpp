@@ -7,6 +7,7 @@
 #include <headway/collective/descriptor.hpp>
 #include <headway/collective/folds.hpp>
 #include <headway/collective/team.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -71,13 +72,14 @@ class Collectives final : public am::Extension, private Carrier {
 
  private:
   struct Key {
-    std::uint64_t team;
+    TeamNumber team;
     std::uint32_t call;
     bool operator==(const Key&) const = default;
   };
   struct Hash {
     std::size_t operator()(const Key& key) const {
-      return std::size_t((key.team ^ key.call * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> 16);
+      const std::uint64_t which = std::uint64_t(key.team.made_before) << 32 | key.call;
+      return std::size_t((key.team.list_low ^ which * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd >> 16);
     }
   };
   struct Early {
@@ -109,15 +111,16 @@ class Collectives final : public am::Extension, private Carrier {
   void take(std::size_t source, const Note& note, Bytes content);
   void give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content);
   void end_if_done(Descriptor& descriptor);
-  std::shared_ptr<const TeamState> team_of(std::uint64_t number) const;
+  std::shared_ptr<const TeamState> team_of(const TeamNumber& number) const;
   [[noreturn]] void fail_late(const TeamState& team, std::size_t source, const Note& note);
   [[noreturn]] void fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,
                                   const std::string& here);
 
   Pe* pe_;
   std::shared_ptr<TeamState> world_;
-  std::unordered_map<std::uint64_t, std::uint32_t> lists_;  // by the hash of a team's list: how many were made of it
-  std::unordered_map<std::uint64_t, std::weak_ptr<TeamState>> teams_;  // by their numbers
+  std::map<std::vector<std::uint32_t>, std::uint32_t> lists_;  // how many teams were made of each list
+  using Teams = std::map<TeamNumber, std::weak_ptr<TeamState>>;
+  std::shared_ptr<Teams> teams_ = std::make_shared<Teams>();  // those that are there; each removes itself
   std::int64_t sent_ns_ = 0;  // when messages were posted last
   bool carried_ = false;      // since then there are others
   Descriptors descriptors_;

@@ -21,7 +21,7 @@ enum class Word : std::uint32_t { up, up_taken, down, down_taken };
 
 /// What travels with each segment; `taken` words have none.
 struct Note {
-  std::uint64_t team;
+  TeamNumber team;
   std::uint64_t count;  // of elements, of the whole vector or block
   std::uint32_t call;   // how many the team's members had called before
   std::uint32_t what;   // Operation::number()
@@ -30,7 +30,7 @@ struct Note {
   std::uint32_t segment;
   Word word;
 };
-static_assert(sizeof(Note) == 40);
+static_assert(sizeof(Note) == 48);
 
 /// Segments of elements that are serialized: a value is in one, however long it is.
 inline constexpr std::size_t unsegmented = ~std::size_t(0);

@@ -125,7 +125,7 @@ std::optional<Note> Folds::passed(std::uint64_t fold, const Call& call) {
   const auto tell = [&] { here.came_pe.store(engine_->id(), relaxed); };
   if (!FoldCrossing(here.came, here.passed).come(mark(fold, call.number), tell)) return std::nullopt;
   const std::uint64_t what_and_root = here.passed_what_and_root.load(relaxed);
-  return Note{.team = 0,
+  return Note{.team = {},
               .count = here.passed_count.load(relaxed),
               .call = std::uint32_t(here.passed.load(relaxed)),
               .what = std::uint32_t(what_and_root >> 32),
@@ -137,7 +137,7 @@ std::optional<Note> Folds::passed(std::uint64_t fold, const Call& call) {
 
 Note Folds::note_of(std::size_t pe, std::uint64_t fold) const {
   const FoldSlot& slot = areas_[pe]->slots[fold % fold_cells];
-  return {0, slot.count, slot.number, slot.what, slot.root, std::uint32_t(first_pe_ + pe), 0, Word::up};
+  return {{}, slot.count, slot.number, slot.what, slot.root, std::uint32_t(first_pe_ + pe), 0, Word::up};
 }
 
 std::optional<Note> Folds::other_than(std::uint64_t fold, const Call& call) const {
@@ -192,7 +192,7 @@ std::optional<Note> Folds::first_not_called() const {
     if (has_called(pe, begun_)) return note_of(pe, begun_);
   }
   if (HostFolds::Said said; has_hosts() && hosts_->first_early(begun_, said)) {
-    return Note{0, said.count, said.number, said.what, said.root, said.pe, 0, Word::up};
+    return Note{{}, said.count, said.number, said.what, said.root, said.pe, 0, Word::up};
   }
   return std::nullopt;
 }

@@ -409,6 +409,37 @@ TEST(Team, those_that_overlap_do_not_mix) {
   }
 }
 
+/// Each PE makes every team that it is in, in an order of its own.
+TEST(Team, every_list_of_up_to_three_pes_is_a_team_of_its_own) {
+  constexpr std::size_t pes = 6;
+  std::vector<std::vector<std::size_t>> lists;
+  for (std::size_t a = 0; a < pes; ++a) {
+    lists.push_back({a});
+    for (std::size_t b = 0; b < pes; ++b) {
+      if (b == a) continue;
+      lists.push_back({a, b});
+      for (std::size_t c = 0; c < pes; ++c) {
+        if (c != a && c != b) lists.push_back({a, b, c});
+      }
+    }
+  }
+  expect_run({pes, 1}, [&](Pe& pe) {
+    std::vector<std::size_t> mine;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (std::ranges::find(lists[i], std::size_t(pe.id())) != lists[i].end()) mine.push_back(i);
+    }
+    std::ranges::rotate(mine, mine.begin() + std::ptrdiff_t(mine.size() * pe.id() / pes));
+    std::map<std::size_t, Team> teams;
+    for (const std::size_t i : mine) teams.emplace(i, Team(pe, lists[i]));
+    std::map<std::size_t, Future<std::size_t>> sums;
+    for (const auto& [i, team] : teams) sums.emplace(i, allreduce_async(team, i * pes + pe.id(), std::plus<>()));
+    for (auto& [i, sum] : sums) {
+      const std::size_t members = std::accumulate(lists[i].begin(), lists[i].end(), std::size_t(0));
+      EXPECT_EQ(sum.get(), lists[i].size() * i * pes + members);
+    }
+  });
+}
+
 TEST(Team, may_be_gone_before_what_was_called_on_it_is_done) {
   expect_run({5, 1}, [](Pe& pe) {
     std::optional<Future<int>> sum;
