@@ -264,7 +264,7 @@ constexpr Shape shapes[] = {{7, 4, 1}, {20, 9, 1}, {13, 5, 4}, {18, 7, 3}, {11, 
 
 /// What the valid frames to all PEs of a shape have: the signature of each handler, and lengths.
 struct Valid {
-  std::map<std::uint16_t, std::uint16_t> signatures;
+  std::map<std::uint32_t, std::uint16_t> signatures;
   fuzz::FrameLengths lengths;
 };
 

@@ -49,8 +49,8 @@ void mutate_frame(Bytes& input, const Bytes& other, Random& random) {
       input[0] = std::byte(random.one_in(4) ? random.below(128) : random.below(32) & ~unsigned(keep_signature));
       break;
     case 1: header.count = std::uint32_t(boundary_value(random, header.count)); break;
-    case 2: header.source = std::uint32_t(random.one_in(2) ? random.below(24) : boundary_value(random, 20)); break;
-    case 3: header.handler = std::uint16_t(random.one_in(8) ? boundary_value(random, 32) : random.below(36)); break;
+    case 2: header.source = std::uint16_t(random.one_in(2) ? random.below(24) : boundary_value(random, 20)); break;
+    case 3: header.handler = std::uint32_t(random.one_in(8) ? boundary_value(random, 32) : random.below(36)); break;
     case 4: header.hops_left = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
     case 5: header.flags = std::uint8_t(random.one_in(4) ? random.below(256) : random.below(4)); break;
     case 6:

@@ -51,8 +51,8 @@ class FrameLengths {
     std::int64_t at(std::int64_t c) const { return bytes + slope * (c - count); }
     void add(std::int64_t c, std::int64_t b);
   };
-  std::map<std::uint16_t, Line> payloads_;
-  std::map<std::pair<std::uint16_t, std::uint8_t>, Line> tails_;
+  std::map<std::uint32_t, Line> payloads_;
+  std::map<std::pair<std::uint32_t, std::uint8_t>, Line> tails_;
 };
 
 }  // namespace headway::fuzz

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <headway/aggregate/calls.hpp>
+#include <headway/base/creation_table.hpp>
 
 namespace headway {
 
@@ -11,10 +12,10 @@ namespace headway {
 class CallState final : public am::Extension {
  public:
   struct Object {
-    void* value;  // nullptr: destroyed
+    void* value;
     const void* type;
   };
-  std::vector<Object> objects;  // by number
+  CreationTable<Object> objects;
   std::vector<CallAggregator*> aggregators;
   std::unique_ptr<CallAggregator> default_calls;
   std::array<std::uint64_t, am::scopes_max> set_aside{};  // messages that layers above have set aside, by scope
@@ -174,26 +175,25 @@ void CallAggregator::object_made(std::uint32_t number) {
 }
 
 void* CallAggregator::find_object(Pe& pe, std::uint32_t number, const void* type) {
-  const CallState& state = CallState::of(pe);
-  if (number >= state.objects.size()) return nullptr;
-  const CallState::Object& object = state.objects[number];
-  if (object.value == nullptr) {
+  CallState& state = CallState::of(pe);
+  const CallState::Object* const object = state.objects.find(number);
+  if (object == nullptr) [[unlikely]] {
+    if (!state.objects.was_made(number)) return nullptr;
     throw UsageError(fmt::format("a call came to PE {} for DistObject number {}, which was destroyed there: quiesce() "
                                  "before destroying it",
                                  pe.id().value, number));
   }
-  if (object.type != type) throw FormatError(fmt::format("a call names DistObject number {} as one of another type", number));
-  return object.value;
+  if (object->type != type) throw FormatError(fmt::format("a call names DistObject number {} as one of another type", number));
+  return object->value;
 }
 
 std::uint32_t CallAggregator::add_object(Pe& pe, void* object, const void* type) {
   CallState& state = CallState::of(pe);
-  state.objects.push_back({object, type});
-  const auto number = std::uint32_t(state.objects.size() - 1);
+  const std::uint32_t number = state.objects.add({object, type});
   for (CallAggregator* calls : state.aggregators) calls->object_made(number);
   return number;
 }
 
-void CallAggregator::remove_object(Pe& pe, std::uint32_t number) { CallState::of(pe).objects[number].value = nullptr; }
+void CallAggregator::remove_object(Pe& pe, std::uint32_t number) { CallState::of(pe).objects.remove(number); }
 
 }  // namespace headway

@@ -422,7 +422,7 @@ class Core : public am::FrameHandler {
   PartMemory part_memory_;
   std::unique_ptr<rma::FastestWay<2>> part_ways_;  // to write parts for other PEs of the host; once there are any
   bool ready_ = false;
-  std::uint16_t id_ = 0;
+  std::uint32_t id_ = 0;
   std::uint16_t signature_ = 0;
   std::size_t frame_bytes_ = 0;    // of the largest buffer at any level that messages are put into first
   std::vector<SizeLimits> sizes_;  // by level

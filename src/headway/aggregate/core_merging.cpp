@@ -63,7 +63,7 @@ void Core::post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushR
   count_frame(target, payload_bytes + tail_bytes);
   FrameHeader& header = frame.frame->header;
   fill_header(header, am::root_scope, frame.hops_left, payload_bytes, tail_bytes, merged.content.count, 0);
-  header.source = std::uint32_t(merged.owner);
+  header.source = std::uint16_t(merged.owner);
   header.scope = merged.content.tag;
   engine_->store().post(target, frame);
 }

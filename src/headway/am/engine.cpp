@@ -22,6 +22,7 @@ namespace headway::am {
 namespace {
 
 constexpr unsigned frames_per_round = 16;
+constexpr std::size_t removed_max = 64;  // handlers whose descriptions are kept after they were removed
 
 /// Never destroyed: where one PE's thread calls exit(), others may still be starting.
 std::vector<MakeExtension>& extension_makers() {
@@ -45,20 +46,19 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
       spin_ns_(std::int64_t(endpoint.costs().wake_ns)),
       scopes_(*this) {
   control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint16_t)));
-    const auto handler = control_value<std::uint16_t>(bytes.first(bytes.size() - text.size()));
+    const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint32_t)));
+    const auto handler = control_value<std::uint32_t>(bytes.first(bytes.size() - text.size()));
     const std::string theirs(reinterpret_cast<const char*>(text.data()), text.size());
     if (!std::ranges::all_of(theirs, [](unsigned char c) { return c >= ' '; })) throw FormatError("it holds no text");
-    const Entry& mine = known_handler(handler);
+    const std::string mine = describe_made_handler(handler);
     fail(FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
                      "the same order, with the same types, topologies and buffers, on every PE",
-                     handler, mine.handler ? mine.handler->description() : mine.description, id(), theirs, source));
+                     handler, mine, id(), theirs, source));
   });
   control_describe_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    const Entry& mine = known_handler(control_value<std::uint16_t>(bytes));
-    std::string answer(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    answer += mine.handler ? mine.handler->description() : mine.description;
+    const std::string mine = describe_made_handler(control_value<std::uint32_t>(bytes));
+    const std::string answer = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) + mine;
     send_control(source, control_description_, std::as_bytes(std::span(answer)));
   });
   fiber_local = this;
@@ -163,14 +163,12 @@ bool Engine::run_what_arrived(unsigned frames_max) {
 bool Engine::flush_due() {
   if (open_buffers_ == 0) return false;
   std::int64_t due = never;
-  for (const Entry& entry : handlers_) {
-    if (entry.handler != nullptr) due = std::min(due, entry.handler->due());
-  }
+  handlers_.for_each([&](std::uint32_t, Entry& entry) { due = std::min(due, entry.handler->due()); });
   if (due == never) return false;
   const std::int64_t time = now();
   bool any = false;
   if (due <= time) {
-    for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_due(time);
+    handlers_.for_each([&](std::uint32_t, Entry& entry) { any |= entry.handler->flush_due(time); });
   }
   return any;
 }
@@ -178,29 +176,25 @@ bool Engine::flush_due() {
 bool Engine::flush_idle(IdleFlush how) {
   turns_left_ = false;
   bool any = false;
-  for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_idle(how);
+  handlers_.for_each([&](std::uint32_t, Entry& entry) { any |= entry.handler->flush_idle(how); });
   return any;
 }
 
 bool Engine::flush_all(FlushReason reason) {
   if (open_buffers_ == 0) return false;
   bool any = false;
-  for (const Entry& entry : handlers_) any |= entry.handler != nullptr && entry.handler->flush_open(reason);
+  handlers_.for_each([&](std::uint32_t, Entry& entry) { any |= entry.handler->flush_open(reason); });
   return any;
 }
 
 void Engine::enter_scope(ScopeId scope) {
   if (scope == scope_) return;
   scope_ = scope;
-  for (const Entry& entry : handlers_) {
-    if (entry.handler != nullptr) entry.handler->enter_scope(scope);
-  }
+  handlers_.for_each([scope](std::uint32_t, Entry& entry) { entry.handler->enter_scope(scope); });
 }
 
 void Engine::flush_scope(ScopeId scope, FlushReason reason) {
-  for (const Entry& entry : handlers_) {
-    if (entry.handler != nullptr) entry.handler->flush_scope(scope, reason);
-  }
+  handlers_.for_each([&](std::uint32_t, Entry& entry) { entry.handler->flush_scope(scope, reason); });
 }
 
 void Engine::check_header(const Arrival& arrival) {
@@ -213,20 +207,20 @@ void Engine::check_header(const Arrival& arrival) {
 }
 
 /// Who takes a frame of messages that all end here, if nothing stands against that.
-FrameHandler* Engine::taken_now(const FrameHeader& header) const {
-  if (header.kind != std::uint8_t(FrameKind::messages) || header.hops_left != 0 || !scopes_.takes(header.scope) ||
-      header.handler >= handlers_.size()) {
+FrameHandler* Engine::taken_now(const FrameHeader& header) {
+  if (header.kind != std::uint8_t(FrameKind::messages) || header.hops_left != 0 || !scopes_.takes(header.scope)) {
     return nullptr;
   }
-  FrameHandler* const handler = handlers_[header.handler].handler;
-  return handler != nullptr && handler->ready() && handler->signature() == header.signature ? handler : nullptr;
+  const Entry* const entry = handlers_.find(header.handler);
+  if (entry == nullptr || !entry->handler->ready() || entry->handler->signature() != header.signature) return nullptr;
+  return entry->handler;
 }
 
 /// Handles an arrival and those behind it that go the same way, as one call of the handler: what has to be done before
 /// and after handlers is done once. Whether there is a further arrival, which goes another way: it is in `frames` then.
 bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
   Arrival& arrival = frames.arrival;
-  const std::uint64_t way = way_of(arrival.header);
+  const std::uint64_t handling = handling_of(arrival.header);
   show_name(arrival.header.handler);
   bool further = false;
   auto run = [&] {
@@ -236,7 +230,7 @@ bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
       handler.handle(arrival, next);
       if (arrival.owned != 0) endpoint_->release(arrival);
       further = poll(frames);
-    } while (further && way_of(arrival.header) == way && arrival.header.source < size());
+    } while (further && handling_of(arrival.header) == handling && source_at_last_hop(arrival.header) < size());
   };
   run_as_handler(scope_of_tag(arrival.header.scope), run, [&] { return describe_handling(handler, arrival); });
   note_activity();
@@ -266,23 +260,25 @@ void Engine::dispatch_control(Arrival& arrival) {
 
 void Engine::dispatch_messages(Held held) {
   const FrameHeader& header = held.arrival.header;
-  const std::uint16_t id = header.handler;
-  if (id >= handlers_.size() || !handlers_[id].is_or_was_ready()) return hold(early_, std::move(held));
-  Entry& entry = handlers_[id];
-  if (entry.handler == nullptr) {
+  const std::uint32_t number = header.handler;
+  Entry* const entry = handlers_.find(number);
+  const Removed* const removed = entry == nullptr ? find_removed(number) : nullptr;
+  const bool waits_for_on = entry != nullptr ? !entry->handler->ready() : removed != nullptr && !removed->was_ready;
+  if (!handlers_.was_made(number) || waits_for_on) return hold(early_, std::move(held));
+  if (entry == nullptr) {
     fail(FailureKind::undelivered,
          fmt::format("{} messages from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before "
                      "destroying an aggregator",
-                     header.count, header.source, this->id(), entry.description));
+                     header.count, header.source, id(), describe_handler(number)));
   }
-  if (header.signature != entry.handler->signature()) {
-    send_control(header.source, control_describe_, std::as_bytes(std::span(&id, 1)));
+  if (header.signature != entry->handler->signature()) {
+    send_control(header.source, control_describe_, std::as_bytes(std::span(&number, 1)));
     return hold(strange_, std::move(held));
   }
-  if (header.hops_left == 0 || !entry.has_paused(header.hops_left)) {
-    if (run_handler(*entry.handler, held) == FrameHandler::Result::done) return endpoint_->release(held.arrival);
+  if (header.hops_left == 0 || !entry->has_paused(header.hops_left)) {
+    if (run_handler(*entry->handler, held) == FrameHandler::Result::done) return endpoint_->release(held.arrival);
   }
-  hold(entry.paused_with(held.arrival.header.hops_left), std::move(held));
+  hold(entry->paused_with(held.arrival.header.hops_left), std::move(held));
   ++paused_frames_;
 }
 
@@ -319,7 +315,7 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   }
 }
 
-void Engine::show_name(std::uint16_t handler) {
+void Engine::show_name(std::uint32_t handler) {
   if (handler < handler_names_max && board_->handler_names[handler][0] == 0) [[unlikely]] {
     name_of_handler(handler).copy(board_->handler_names[handler], sizeof board_->handler_names[0] - 1);
   }
@@ -363,22 +359,29 @@ void Engine::run_tasks() {
 
 // --- handlers
 
-std::uint16_t Engine::add_handler(FrameHandler& handler) {
-  if (handlers_.size() >= 0xffff) throw UsageError("more than 65535 aggregators were made in one run");
-  handlers_.push_back({&handler, {}, false, {}});
-  return std::uint16_t(handlers_.size() - 1);
-}
+std::uint32_t Engine::add_handler(FrameHandler& handler) { return handlers_.add({&handler}); }
 
-void Engine::remove_handler(std::uint16_t id) {
-  Entry& entry = handlers_[id];
-  entry.description = entry.handler->description();
-  entry.was_ready = entry.handler->ready();
-  entry.handler = nullptr;
+void Engine::remove_handler(std::uint32_t number) {
+  Entry& entry = *handlers_.find(number);
+  if (removed_.size() == removed_max) removed_.pop_front();
+  removed_.push_back({number, entry.handler->ready(), entry.handler->description()});
   for (std::vector<Held>& paused : entry.paused) {
     paused_frames_ -= paused.size();
     for (Held& held : paused) early_.push_back(std::move(held));  // the next quiesce() reports them
   }
-  entry.paused.clear();
+  handlers_.remove(number);
+}
+
+/// nullptr for a handler that is there, and for one that was removed long ago.
+const Engine::Removed* Engine::find_removed(std::uint32_t number) const {
+  const auto found = std::ranges::find(removed_, number, &Removed::number);
+  return found == removed_.end() ? nullptr : &*found;
+}
+
+std::string Engine::describe_handler(std::uint32_t number) const {
+  if (const Entry* const entry = handlers_.find(number)) return entry->handler->description();
+  if (const Removed* const removed = find_removed(number)) return removed->description;
+  return fmt::format("aggregator number {}", number);
 }
 
 std::uint16_t Engine::add_control(ControlHandler handler) {
@@ -391,7 +394,7 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
     frame.header = {};
     frame.header.payload_bytes = std::uint32_t(bytes.size());
     frame.header.count = 1;
-    frame.header.source = std::uint32_t(id());
+    frame.header.source = std::uint16_t(id());
     frame.header.handler = control;
     frame.header.kind = std::uint8_t(FrameKind::control);
     if (!bytes.empty()) std::memcpy(frame.payload(), bytes.data(), bytes.size());
@@ -420,10 +423,12 @@ void Engine::fail(FailureKind kind, const std::string& text) {
   throw RunFailed(kind, text);
 }
 
-const Engine::Entry& Engine::known_handler(std::uint16_t id) const {
-  if (id >= handlers_.size())
-    throw FormatError(fmt::format("it is about aggregator number {}, which was never made", id));
-  return handlers_[id];
+/// FormatError for a handler that this PE has not made.
+std::string Engine::describe_made_handler(std::uint32_t number) const {
+  if (!handlers_.was_made(number)) {
+    throw FormatError(fmt::format("it is about aggregator number {}, which was never made", number));
+  }
+  return describe_handler(number);
 }
 
 void Engine::refuse(const Arrival& arrival, const char* what) {
@@ -432,11 +437,7 @@ void Engine::refuse(const Arrival& arrival, const char* what) {
   if (header.kind == std::uint8_t(FrameKind::control)) {
     about = fmt::format("one of the runtime's own messages, number {},", header.handler);
   } else {
-    const Entry* entry = header.handler < handlers_.size() ? &handlers_[header.handler] : nullptr;
-    about = fmt::format("a frame of {} messages for {}", header.count,
-                        entry == nullptr            ? fmt::format("aggregator number {}", header.handler)
-                        : entry->handler != nullptr ? entry->handler->description()
-                                                    : entry->description);
+    about = fmt::format("a frame of {} messages for {}", header.count, describe_handler(header.handler));
   }
   fail(FailureKind::failed,
        fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id(), what));

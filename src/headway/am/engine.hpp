@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <headway/am/board.hpp>
 #include <headway/am/frame_store.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/am/scopes.hpp>
 #include <headway/am/stall_page.hpp>
+#include <headway/base/creation_table.hpp>
 #include <headway/base/fiber.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/once.hpp>
@@ -230,17 +232,17 @@ class Engine {
 
   // --- handlers of counted messages
 
-  /// Takes the next handler number: collective, same order on every PE.
-  std::uint16_t add_handler(FrameHandler& handler);
-  void remove_handler(std::uint16_t id);
+  /// Returns the number of the handler: collective, in the same order on every PE. No later handler gets that number.
+  std::uint32_t add_handler(FrameHandler& handler);
+  void remove_handler(std::uint32_t number);
   /// Handlers tell of each buffer that they open (1) or close (-1). While there are none they are not asked to flush.
   void count_open_buffers(int by) { open_buffers_ += by; }
   /// The handler became ready: frames that waited for it are dispatched at the next progress.
   void handler_ready() { replay_early_ = !early_.empty(); }
   /// Fills the fields of a message frame's header that do not depend on its content.
-  void stamp(FrameHeader& header, std::uint16_t handler, std::uint16_t signature, std::uint8_t hops_left,
+  void stamp(FrameHeader& header, std::uint32_t handler, std::uint16_t signature, std::uint8_t hops_left,
              ScopeId scope) const {
-    header.source = std::uint32_t(id());
+    header.source = std::uint16_t(id());
     header.handler = handler;
     header.signature = signature;
     header.kind = std::uint8_t(FrameKind::messages);
@@ -319,19 +321,23 @@ class Engine {
     bool is_in(ScopeId scope) const { return scope == root_scope || scope_of_tag(arrival.header.scope) == scope; }
   };
   struct Entry {
-    FrameHandler* handler = nullptr;  // nullptr: destroyed
-    std::string description;          // of a destroyed one
-    bool was_ready = false;           // likewise
+    FrameHandler* handler;
     // Frames to forward that found no room, by hops left and then oldest first: one that waits for a hop must not stand
     // before one that has fewer to go.
-    std::vector<std::vector<Held>> paused;
+    std::vector<std::vector<Held>> paused = {};
 
-    bool is_or_was_ready() const { return handler != nullptr ? handler->ready() : was_ready; }
     bool has_paused(std::uint8_t hops_left) const { return hops_left < paused.size() && !paused[hops_left].empty(); }
     std::vector<Held>& paused_with(std::uint8_t hops_left) {
       if (paused.size() <= hops_left) paused.resize(hops_left + 1u);
       return paused[hops_left];
     }
+  };
+
+  /// A handler that was removed, for messages to people.
+  struct Removed {
+    std::uint32_t number;
+    bool was_ready;
+    std::string description;
   };
 
   /// Of one round.
@@ -367,7 +373,7 @@ class Engine {
     return true;
   }
   void check_header(const Arrival& arrival);
-  FrameHandler* taken_now(const FrameHeader& header) const;
+  FrameHandler* taken_now(const FrameHeader& header);
   bool handle_run(FrameHandler& handler, Frames& frames);
   static std::string describe_handling(const FrameHandler& handler, const Arrival& arrival);
   void dispatch(Arrival& arrival);
@@ -383,19 +389,21 @@ class Engine {
   void hold(std::vector<Held>& frames, Held held);
   void hold_for_later(Held held);
   void take_over(Held& held);
-  const Entry& known_handler(std::uint16_t id) const;
+  const Removed* find_removed(std::uint32_t number) const;
+  std::string describe_handler(std::uint32_t number) const;
+  std::string describe_made_handler(std::uint32_t number) const;
   bool resume_paused();
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);
   bool replay_later();
-  void show_name(std::uint16_t handler);
+  void show_name(std::uint32_t handler);
   void show_handler(const FrameHeader& header) {
     board_->last_handler.store({header.handler + 1u, header.source}, std::memory_order_relaxed);
   }
   std::vector<std::uint32_t> waits_for() const;
   std::size_t holder_of_most() const;
   std::uint64_t outstanding_bytes() const;
-  std::string name_of_handler(std::uint16_t id) const;
+  std::string name_of_handler(std::uint32_t number) const;
   void add_undelivered(std::vector<std::string>& lines) const;
   void add_memory(std::vector<std::string>& lines) const;
   void enter_wait(Phase what, std::uint32_t peer);
@@ -408,7 +416,8 @@ class Engine {
   EngineOptions options_;
   FrameStore store_;
   PeBoard* board_;
-  std::vector<Entry> handlers_;
+  CreationTable<Entry> handlers_;
+  std::deque<Removed> removed_;  // the last ones
   std::vector<ControlHandler> controls_;
   std::vector<Task> tasks_[2];  // in turn, so that both keep their memory: one runs, the next takes what comes meanwhile
   unsigned next_tasks_ = 0;

@@ -8,11 +8,13 @@ namespace headway::am {
 
 bool Engine::has_paused(ScopeId scope) const {
   if (paused_frames_ == 0) return false;
-  return std::ranges::any_of(handlers_, [scope](const Entry& entry) {
-    return std::ranges::any_of(entry.paused, [scope](const std::vector<Held>& paused) {
+  bool any = false;
+  handlers_.for_each([&](std::uint32_t, const Entry& entry) {
+    any |= std::ranges::any_of(entry.paused, [scope](const std::vector<Held>& paused) {
       return std::ranges::any_of(paused, [scope](const Held& held) { return held.is_in(scope); });
     });
   });
+  return any;
 }
 
 bool Engine::held_back(ScopeId epoch) const {
@@ -31,11 +33,11 @@ void Engine::take_called(std::uint64_t called_max) {
 
 bool Engine::resume_paused() {
   bool any = false;
-  for (std::size_t i = 0; i < handlers_.size(); ++i) {
-    for (std::vector<Held>& paused : handlers_[i].paused) {
-      if (!paused.empty()) any |= resume_paused(*handlers_[i].handler, paused);
+  handlers_.for_each([&](std::uint32_t, Entry& entry) {
+    for (std::vector<Held>& paused : entry.paused) {
+      if (!paused.empty()) any |= resume_paused(*entry.handler, paused);
     }
-  }
+  });
   return any;
 }
 

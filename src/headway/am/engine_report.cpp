@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t peers_listed_max = 4;
 
 using MessagesByPeer = std::map<std::uint32_t, std::uint64_t>;
-using Piles = std::map<std::uint16_t, MessagesByPeer>;  // by handler
+using Piles = std::map<std::uint32_t, MessagesByPeer>;  // by handler
 
 void add_once(std::vector<std::uint32_t>& pes, std::size_t pe) {
   if (std::ranges::find(pes, pe) == pes.end()) pes.push_back(std::uint32_t(pe));
@@ -39,9 +39,7 @@ std::string list(const MessagesByPeer& messages, const char* preposition) {
 std::uint64_t Engine::undeliverable_messages(ScopeId scope) const {
   std::uint64_t messages = 0;
   for (const Held& held : early_) messages += held.is_in(scope) ? held.messages() : 0;
-  for (const Entry& entry : handlers_) {
-    if (entry.handler != nullptr) messages += entry.handler->waiting_messages(scope);
-  }
+  handlers_.for_each([&](std::uint32_t, const Entry& entry) { messages += entry.handler->waiting_messages(scope); });
   if (scope != root_scope) return messages;
   for (const Held& held : later_) {
     if (scopes_.awaits_epoch(held.arrival.header.scope)) messages += held.messages();
@@ -50,7 +48,7 @@ std::uint64_t Engine::undeliverable_messages(ScopeId scope) const {
 }
 
 std::string Engine::undelivered(ScopeId scope) const {
-  std::map<std::pair<std::uint16_t, std::uint32_t>, std::uint64_t> by_handler_and_source;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> by_handler_and_source;
   for (const Held& held : early_) {
     if (!held.is_in(scope)) continue;
     by_handler_and_source[{held.arrival.header.handler, held.arrival.header.source}] += held.messages();
@@ -60,21 +58,21 @@ std::string Engine::undelivered(ScopeId scope) const {
     const auto& [handler, source] = key;
     text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: ", text.empty() ? "" : "\n", messages, source,
                         id());
-    if (handler >= handlers_.size()) {
+    const Removed* const removed = find_removed(handler);
+    if (!handlers_.was_made(handler)) {
       text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
-    } else if (const Entry& entry = handlers_[handler]; !entry.is_or_was_ready()) {
-      text += fmt::format("{} has no handler there (call on())",
-                          entry.handler != nullptr ? entry.handler->description() : entry.description);
+    } else if (handlers_.find(handler) != nullptr || (removed != nullptr && !removed->was_ready)) {
+      text += fmt::format("{} has no handler there (call on())", describe_handler(handler));
     } else {
-      text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", entry.description);
+      text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", describe_handler(handler));
     }
   }
-  for (const Entry& entry : handlers_) {
-    const std::uint64_t waiting = entry.handler == nullptr ? 0 : entry.handler->waiting_messages(scope);
-    if (waiting == 0) continue;
+  handlers_.for_each([&](std::uint32_t, const Entry& entry) {
+    const std::uint64_t waiting = entry.handler->waiting_messages(scope);
+    if (waiting == 0) return;
     text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
                         text.empty() ? "" : "\n", waiting, id(), entry.handler->description());
-  }
+  });
   std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
   for (const Held& held : later_) {
     if (scope == root_scope && scopes_.awaits_epoch(held.arrival.header.scope)) {
@@ -91,10 +89,9 @@ std::string Engine::undelivered(ScopeId scope) const {
 
 // --- the report
 
-std::string Engine::name_of_handler(std::uint16_t id) const {
-  if (id >= handlers_.size()) return fmt::format("aggregator number {}, which was not made there", id);
-  const Entry& entry = handlers_[id];
-  const std::string text = entry.handler != nullptr ? entry.handler->description() : entry.description;
+std::string Engine::name_of_handler(std::uint32_t number) const {
+  if (!handlers_.was_made(number)) return fmt::format("aggregator number {}, which was not made there", number);
+  const std::string text = describe_handler(number);
   return text.substr(0, text.find(" with buffers"));
 }
 
@@ -159,14 +156,14 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     if (!scopes_.awaits_epoch(held.arrival.header.scope)) pile_up(later, held);
   }
   for (const Held& held : strange_) pile_up(strange, held);
-  for (std::size_t id = 0; id < handlers_.size(); ++id) {
-    for (const std::vector<Held>& frames : handlers_[id].paused) {
+  handlers_.for_each([&](std::uint32_t number, const Entry& entry) {
+    for (const std::vector<Held>& frames : entry.paused) {
       for (const Held& held : frames) pile_up(paused, held);
     }
     MessagesByPeer in_buffers;
-    if (handlers_[id].handler != nullptr) handlers_[id].handler->count_open(in_buffers);
-    if (!in_buffers.empty()) open[std::uint16_t(id)] = std::move(in_buffers);
-  }
+    entry.handler->count_open(in_buffers);
+    if (!in_buffers.empty()) open[number] = std::move(in_buffers);
+  });
   store_.for_each_queued([&](std::size_t target, const FrameHeader& header, bool) {
     if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
   });

@@ -89,12 +89,11 @@ void Engine::pause() {
   }
   if (store_.reclaim()) return;
   std::int64_t longest = waits_unrung_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_unrung : sleep_ns_max;
-  for (const Entry& entry : handlers_) {
-    if (entry.handler == nullptr) continue;
+  handlers_.for_each([&](std::uint32_t, Entry& entry) {
     if (const std::int64_t due = entry.handler->due(); due != never) {
       longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));
     }
-  }
+  });
   show_counts();
   endpoint_->sleep(longest);
   if (options_.idle == Idle::spin) {

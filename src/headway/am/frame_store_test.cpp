@@ -160,7 +160,7 @@ class Patterns final : public FrameHandler {
  private:
   static std::byte byte(std::uint32_t i) { return std::byte(i * 37 >> 3 ^ i); }
   Engine* engine_;
-  std::uint16_t id_;
+  std::uint32_t id_;
 };
 
 TEST(FrameStore, what_is_written_in_drafts_arrives_whatever_the_lengths_of_frame_payload_and_tail) {

@@ -174,7 +174,7 @@ void Reporter::add_silent(PeView& view, std::size_t pe) const {
   struct Pile {
     std::uint64_t messages = 0, frames = 0;
   };
-  std::map<std::pair<std::uint16_t, std::uint32_t>, Pile> unread;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Pile> unread;
   local::for_each_unread(*segment_, pe, [&](const FrameHeader& header) {
     if (header.kind != std::uint8_t(FrameKind::messages)) return;
     Pile& pile = unread[{header.handler, header.source}];

@@ -50,7 +50,7 @@ class Numbers final : public FrameHandler {
 
  private:
   Engine* engine_;
-  std::uint16_t id_;
+  std::uint32_t id_;
 };
 
 /// What each PE received, in order.

@@ -11,7 +11,7 @@
 namespace headway {
 
 /// Limits of the settings, for messages and tests.
-inline constexpr std::size_t pes_max = 4096;
+inline constexpr std::size_t pes_max = 4096;  // at most 65536: a frame's header names its source in 16 bits
 inline constexpr std::size_t budget_bytes_min = std::size_t(1) << 20;
 inline constexpr std::size_t budget_bytes_max = std::size_t(1) << 38;
 inline constexpr std::size_t buffer_bytes_min = 256;

@@ -157,7 +157,7 @@ class Folds final : private am::FrameHandler {
   std::vector<FoldArea*> areas_;      // by PE of this host
   std::shared_ptr<HostFolds> hosts_;  // nullptr: there is one
   Resume resume_;
-  std::uint16_t handler_;
+  std::uint32_t handler_;
   std::uint64_t begun_ = 0;
   std::deque<Deferred> deferred_;
   std::size_t resumed_ = 0;  // taken from there, and not there yet

@@ -118,7 +118,7 @@ class Reductions final : public am::FrameHandler {
 
   CallAggregator* calls_;
   std::function<std::size_t(std::uint64_t)> local_size_;
-  std::uint16_t number_;
+  std::uint32_t number_;
   Partials partials_;
   std::map<std::uint64_t, FromBelow> from_below_;  // by stream
   DistObject<Reductions*> me_;

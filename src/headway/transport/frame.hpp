@@ -1,6 +1,7 @@
 /// What the wire moves: a header and bytes. The header is the same on every transport.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -30,8 +31,8 @@ struct std::hash<headway::PeId> {
 
 namespace headway {
 
-///   byte   0         4            8       12       16        18          20     21          22     23      24
-///          | payload | tail bytes | count | source | handler | signature | kind | hops left | scope | flags | payload
+///   byte   0         4            8       12       14     15          16        20          22      23      24
+///          | payload | tail bytes | count | source | kind | hops left | handler | signature | scope | flags | payload
 ///          ...
 ///
 /// The payload grows up from byte 24; the tail (lengths and routing keys) lies at the end of the frame's memory and
@@ -40,28 +41,37 @@ struct FrameHeader {
   std::uint32_t payload_bytes;
   std::uint32_t tail_bytes;
   std::uint32_t count;      // messages in the frame
-  std::uint32_t source;     // the PE that posted it
-  std::uint16_t handler;    // which frame handler of the receiver takes it
-  std::uint16_t signature;  // of that handler's message type and route; both sides must agree
+  std::uint16_t source;     // the PE that posted it
   std::uint8_t kind;        // FrameKind
   std::uint8_t hops_left;   // how many more hops its messages may take after this one
+  std::uint32_t handler;    // the number of the receiver's frame handler; no other handler of the run has it
+  std::uint16_t signature;  // of that handler's message type and route; both sides must agree
   std::uint8_t scope;       // the epoch of its messages, and the parity of the quiescence phase they were sent in
   std::uint8_t flags;       // the handler's own
 };
 static_assert(sizeof(FrameHeader) == 24);
 
-/// All that decides where a frame goes on its PE and whether it may be handled now: its last eight bytes. Frames with
-/// the same are treated alike.
-inline std::uint64_t way_of(const FrameHeader& header) {
+/// The handler of a frame, its scope and its flags: the last eight bytes of the header. Frames at their last hop in which
+/// they are equal are handled alike.
+inline std::uint64_t handling_of(const FrameHeader& header) {
   static_assert(offsetof(FrameHeader, handler) == 16 && offsetof(FrameHeader, flags) == 23);
-  std::uint64_t way;
-  std::memcpy(&way, &header.handler, sizeof way);
-  return way;
+  std::uint64_t handling;
+  std::memcpy(&handling, &header.handler, sizeof handling);
+  return handling;
+}
+
+/// The source of a frame of messages at its last hop. For every other frame it is larger than the number of any PE.
+inline std::uint32_t source_at_last_hop(const FrameHeader& header) {
+  static_assert(offsetof(FrameHeader, source) == 12 && offsetof(FrameHeader, hops_left) == 15);
+  static_assert(std::endian::native == std::endian::little);
+  std::uint32_t source;
+  std::memcpy(&source, &header.source, sizeof source);
+  return source;
 }
 
 enum class FrameKind : std::uint8_t {
-  messages,  // counted for quiescence, held back by scope
-  control,   // the runtime's own small messages: neither
+  messages = 0,  // counted for quiescence, held back by scope
+  control,       // the runtime's own small messages: neither
 };
 
 /// A frame in memory of its sender: claimed, filled, posted, and given back by its receiver. `link` belongs to whoever

@@ -98,7 +98,7 @@ class Cells final : public fuzz::Target {
   /// What a sender writes into a cell.
   Bytes posted(std::size_t source, std::size_t payload, std::size_t tail) {
     Bytes input(links_at);
-    FrameHeader header{std::uint32_t(payload), std::uint32_t(tail), 1, std::uint32_t(source), 0, 0, 0, 0, 0, 0};
+    FrameHeader header{std::uint32_t(payload), std::uint32_t(tail), 1, std::uint16_t(source), 0, 0, 0, 0, 0, 0};
     if (payload + tail > sizeof(Cell::bytes)) {
       header.kind = kind_by_reference;
       const std::uint64_t block = segment_->offset(segment_->arena(source)) + 4096;

@@ -274,7 +274,7 @@ class Participant {
     frame->header = {};
     frame->header.payload_bytes = std::uint32_t(bytes);
     frame->header.count = 1;
-    frame->header.source = std::uint32_t(endpoint_->id());
+    frame->header.source = std::uint16_t(endpoint_->id());
     for (std::size_t i = 0; i < words; ++i) std::memcpy(frame->payload() + i * 8, &sent_[target], 8);
     const Endpoint::Posted posted = endpoint_->try_post(target, frame, frame->payload() + bytes, true);
     if (posted != Endpoint::Posted::lent) endpoint_->drop(frame);
@@ -291,7 +291,7 @@ class Participant {
     FrameHeader header{};
     header.payload_bytes = std::uint32_t(words * sizeof(std::uint64_t));
     header.count = 1;
-    header.source = std::uint32_t(endpoint_->id());
+    header.source = std::uint16_t(endpoint_->id());
     for (std::size_t i = 0; i < words; ++i) std::memcpy(at + i * 8, &sent_[target], 8);
     endpoint_->post_in_place(target, header);
     ++sent_[target];
@@ -357,7 +357,7 @@ TEST(LocalEndpoint, wakes_a_sleeper_for_each_of_many_frames_that_go_to_and_fro) 
     const std::unique_ptr<Endpoint> endpoint = make_endpoint(segment, pe);
     SmallFrame small{};
     small.frame.header.payload_bytes = 8;
-    small.frame.header.source = std::uint32_t(pe);
+    small.frame.header.source = std::uint16_t(pe);
     for (std::uint64_t round = 0; round < rounds; ++round) {
       if (round % 2 == pe) {
         std::memcpy(small.frame.payload(), &round, 8);

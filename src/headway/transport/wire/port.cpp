@@ -407,7 +407,7 @@ void Port::send_credits_due() {
 void Port::send_credit(std::size_t pe, std::size_t source) {
   CreditMessage message{};
   message.head.link = make_link(Kind::credit, source % options_.pes_per_process);
-  message.head.header.source = std::uint32_t(first_pe() + pe);
+  message.head.header.source = std::uint16_t(first_pe() + pe);
   message.head.header.payload_bytes = sizeof message.released;
   message.released = owed_[pe * options_.pes + source].say();
   ++counts_.credits_sent;

@@ -106,7 +106,7 @@ class Participant {
     if (frame == nullptr) return;
     std::byte* const end = reinterpret_cast<std::byte*>(frame) + bytes;
     frame->header = {std::uint32_t(payload), std::uint32_t(tail), std::uint32_t(sent_[target]),
-                     std::uint32_t(endpoint_->id()), 0, 0, 0, std::uint8_t(random_.below(hops_max)), 0, 0};
+                     std::uint16_t(endpoint_->id()), 0, std::uint8_t(random_.below(hops_max)), 0, 0, 0, 0};
     for (std::size_t i = 0; i < payload; ++i) frame->payload()[i] = pattern(endpoint_->id(), sent_[target], i);
     for (std::size_t i = 0; i < tail; ++i) (end - tail)[i] = pattern(endpoint_->id(), sent_[target], i + 99);
     const auto* const content = reinterpret_cast<const std::byte*>(&frame->header);
@@ -271,7 +271,7 @@ Endpoint::Posted post(Processes& run, std::size_t payload, std::uint8_t hops_lef
   sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
   Frame* const frame = sender.try_claim(frame_overhead + payload, 0);
   if (frame == nullptr) return Endpoint::Posted::refused;
-  frame->header = {std::uint32_t(payload), 0, 1, 0, 0, 0, std::uint8_t(kind), hops_left, 0, 0};
+  frame->header = {std::uint32_t(payload), 0, 1, 0, std::uint8_t(kind), hops_left, 0, 0, 0, 0};
   const auto posted = sender.try_post(1, frame, frame->payload() + payload, true);
   if (posted != Endpoint::Posted::lent) sender.drop(frame);
   return posted;
