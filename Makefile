@@ -1,9 +1,9 @@
 # Every command does its own set-up: as root on Debian or Ubuntu it installs what is missing, elsewhere it names it.
 #
 #   make              build the tools and applications: build/release/bin/headway, and headway-NAME beside it
-#   make demo         that, then the main job: random updates of a table over all cores, direct against aggregated
-#   make check        build everything and pass the tests, some of them once more under sanitizers
-#   make check-long   the tests that take longer than belongs there
+#   make demo         build and run the main job: random updates of a table over all cores, direct against aggregated
+#   make check        build what it runs and pass the tests, those of single layers under sanitizers
+#   make check-long   all other tests: long ones, the second MPI, simulated machines, sanitized tests as they are released
 #   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
 #   make format       clang-format over all sources
 #   make tidy         clang-tidy over all sources
@@ -19,11 +19,16 @@ WERROR ?= OFF
 build_in = cmake --build build/$(1) -j $(JOBS)
 test_in = ctest --test-dir build/$(1) --output-on-failure --no-tests=error --output-log $(CURDIR)/build/$(1)/check.log
 
+# Tests over MPICH have names with `mpich`: `check` tries one MPI, Open MPI.
+second_mpi = mpich
+
 # $(call sanitized,PRESET,which tests): builds and runs, in that preset, the tests that CMake lists for it.
 define sanitized
 	@scripts/configure $(1) HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
 	@$(call build_in,$(1)) --target headway_$(1)_tests
+	@scripts/steps 'build $(1)'
 	@$(call test_in,$(1)) -j $(TEST_JOBS) -L '^$(1)$$' $(2)
+	@scripts/steps 'test $(1)'
 endef
 
 # $(call simulated,short or long): the same in the build for SimGrid's SMPI, where SimGrid is (the shell looks, after set-up).
@@ -39,28 +44,42 @@ build:
 	@scripts/configure release
 	@$(call build_in,release) --target headway_programs
 
-demo: build
+demo:
+	@scripts/setup demo
+	@scripts/configure release
+	@$(call build_in,release) --target headway_demo
 	@scripts/demo
 
 check:
+	@scripts/steps --begin
 	@scripts/setup check
 	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
 	@ctest --test-dir build/release -N -LE '^long$$' | scripts/hold-seconds --names
+	@scripts/steps 'set up and configure'
 	@$(call build_in,release)
-	@$(call test_in,release) -j $(TEST_JOBS) -LE '^long$$'
-	$(call sanitized,asan,-LE '^long$$')
-	$(call sanitized,tsan,-LE '^long$$')
-	$(call simulated,short)
-	@scripts/hold-seconds $(foreach preset,release asan tsan,build/$(preset)/check.log) \
-	  $$(command -v smpirun >/dev/null && echo build/smpi/check.log)
+	@scripts/steps 'build release'
+	@$(call test_in,release) -j $(TEST_JOBS) -LE '^(long|sanitized)$$' -E $(second_mpi)
+	@scripts/steps 'test release'
+	$(call sanitized,asan,-LE '^long$$' -E $(second_mpi))
+	$(call sanitized,tsan,-LE '^long$$' -E $(second_mpi))
+	@scripts/hold-seconds $(foreach preset,release asan tsan,build/$(preset)/check.log)
+	@scripts/steps --end
 
+# What `check` leaves out runs here: long tests, sanitized ones as they are released, the second MPI, simulated machines.
 check-long:
+	@scripts/steps --begin
 	@scripts/setup check
 	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
-	@$(call build_in,release)
-	@$(call test_in,release) -L '^long$$' -LE '^asan$$'
+	@$(call build_in,release) --target all headway_long
+	@scripts/steps 'build release'
+	@$(call test_in,release) -j $(TEST_JOBS) -L '^sanitized$$' -LE '^long$$'
+	@$(call test_in,release) -j $(TEST_JOBS) -R $(second_mpi) -LE '^(long|sanitized)$$'
+	@$(call test_in,release) -L '^long$$' -LE '^sanitized$$'
+	@scripts/steps 'test release'
 	$(call sanitized,asan,-L '^long$$')
+	$(call simulated,short)
 	$(call simulated,long)
+	@scripts/steps --end
 
 check-smpi:
 	$(call sanitized,smpi,$(if $(filter long,$(WHICH)),-L,-LE) '^long$$')

@@ -1,6 +1,6 @@
 # What `cmake --install` gives: headers as <headway/LAYER/...>, one static library a layer, the headway command and the
 # headway-NAME programs, the CMake package (find_package(headway): headway::headway, or headway::LAYER alone) and
-# headway.pc. Also the target headway_programs, everything that belongs into bin/, for builds without tests.
+# headway.pc. Also the targets headway_programs, everything that belongs into bin/, and headway_demo.
 
 option(HEADWAY_INSTALL "Make the rules for cmake --install" ${PROJECT_IS_TOP_LEVEL})
 
@@ -32,6 +32,10 @@ if(HEADWAY_TOOLS)
 endif()
 get_property(plugins GLOBAL PROPERTY HEADWAY_PLUGINS)
 add_custom_target(headway_programs DEPENDS ${programs} ${plugins})
+# What scripts/demo runs.
+set(demo ${programs})
+list(FILTER demo INCLUDE REGEX "^headway-(command$|randomaccess$|peer-)")
+add_custom_target(headway_demo DEPENDS ${demo})
 
 if(NOT HEADWAY_INSTALL)
   return()

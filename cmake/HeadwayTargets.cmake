@@ -20,6 +20,13 @@ set(HEADWAY_TEST_FLAGS "" CACHE STRING "Compiler flags of the sources of tests, 
 add_library(headway_test_flags INTERFACE)
 target_compile_options(headway_test_flags INTERFACE ${HEADWAY_TEST_FLAGS})
 
+# headway_build_in_check_long(TARGET): `make check` does without it; `make check-long` builds it.
+add_custom_target(headway_long)
+function(headway_build_in_check_long target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  add_dependencies(headway_long ${target})
+endfunction()
+
 # headway_layer(NAME SOURCES a.cpp ... USES lower-layer ...): the library headway_NAME, alias headway::NAME.
 function(headway_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
@@ -53,12 +60,17 @@ function(headway_layer name)
       add_library(headway_${name}_headers OBJECT ${checks})
       target_link_libraries(headway_${name}_headers PRIVATE headway_${name} headway_warnings)
       target_compile_options(headway_${name}_headers PRIVATE -O0)
+      headway_build_in_check_long(headway_${name}_headers)
     endif()
   endif()
 endfunction()
 
-# headway_sanitize(TEST TARGET asan|tsan ...): `make check` also runs the test TEST, of the executable TARGET, in these presets.
+# headway_sanitize(TEST TARGET asan|tsan ...): `make check` runs the test TEST, of the executable TARGET, in these presets, and
+# in no other; `make check-long` runs it in the release preset, where it has the label `sanitized`.
 function(headway_sanitize test target)
+  if(ARGN)
+    set_property(TEST ${test} APPEND PROPERTY LABELS sanitized)
+  endif()
   foreach(preset IN LISTS ARGN)
     set_property(TEST ${test} APPEND PROPERTY LABELS ${preset})
     if(NOT TARGET headway_${preset}_tests)
@@ -85,6 +97,9 @@ function(headway_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "HEADWAY_BIND=none")
   headway_sanitize(${name} ${name} ${ARG_SANITIZE})
+  if(ARG_SANITIZE)
+    headway_build_in_check_long(${name})
+  endif()
 endfunction()
 
 # headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [ARGUMENTS ...]): an executable over <fuzz/fuzz.hpp>. Its test NAME
@@ -101,6 +116,7 @@ function(headway_fuzz name)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGUMENTS} --runs ${ARG_RUNS} --corpus ${corpus})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   headway_sanitize(${name} ${name} asan)
+  headway_build_in_check_long(${name})
   if(NOT ARG_ARGUMENTS)
     add_test(NAME ${name}_long COMMAND ${name} --runs 100000000 --seed 2 --corpus ${corpus})
     set_tests_properties(${name}_long PROPERTIES TIMEOUT 14400 LABELS long)
