@@ -180,12 +180,14 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   return verified ? 0 : 1;
 }
 
-/// Measures with the kind of messages that the arguments name.
-template <class Blocks>
-int measure_any(Pe& pe, const Arguments& arguments, const Blocks& blocks) {
+/// Measures with the kind of messages that the arguments name. Only for the smallest is the cheapest kind of blocks worth its
+/// compile time.
+int measure_any(Pe& pe, const Arguments& arguments) {
   if (arguments.type == "fixed" && arguments.bytes == sizeof(std::uint64_t)) {
-    return measure<ValueAlone>(pe, arguments, blocks);
+    return with_blocks(arguments.log2, pe.size(), pe.id(),
+                       [&](const auto& blocks) { return measure<ValueAlone>(pe, arguments, blocks); });
   }
+  const AnyBlocks blocks(arguments.log2, pe.size(), pe.id());
   return bench::with_kind(arguments.type, arguments.bytes,
                           [&]<class Kind>(std::type_identity<Kind>) { return measure<Kind>(pe, arguments, blocks); });
 }
@@ -197,8 +199,5 @@ int main(int argc, char** argv) {
   using namespace headway::randomaccess;
   Arguments arguments;
   if (const auto status = parse(argc, argv, arguments)) return *status;
-  return headway::run(argc, argv, [&](headway::Pe& pe) {
-    return with_blocks(arguments.log2, pe.size(), pe.id(),
-                       [&](const auto& blocks) { return measure_any(pe, arguments, blocks); });
-  });
+  return headway::run(argc, argv, [&](headway::Pe& pe) { return measure_any(pe, arguments); });
 }
