@@ -17,7 +17,6 @@
 #include <headway/base/serialize.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
-#include <headway/collective/team.hpp>
 #include <headway/object/directory.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
@@ -26,6 +25,7 @@
 #include <headway/object/messages.hpp>
 #include <headway/object/options.hpp>
 #include <headway/object/reduction.hpp>
+#include <headway/object/transit.hpp>
 #include <map>
 #include <memory>
 #include <span>
@@ -116,7 +116,7 @@ class Collection {
   }
 
   /// Runs a method of every element, once each, whether they move meanwhile or not. Each element runs those of the same
-  /// collection in the same order.
+  /// collection in the same order. An element that the method inserts does not run it: see ElementRef::insert().
   template <auto method, class... Given>
   void broadcast(Given&&... given) {
     if constexpr (object::require_entry_method<T, method, Given...>()) {
@@ -125,7 +125,8 @@ class Collection {
     }
   }
 
-  /// Runs a method of every element, and gives what op makes of all results, in any order. UsageError for no elements at all.
+  /// Runs a method of every element, as broadcast() does, and gives what op makes of all results, in any order. UsageError
+  /// for no elements at all.
   template <auto method, class Op, class... Given>
   auto reduce(Op op, Given&&... given);
 
@@ -134,13 +135,13 @@ class Collection {
   Section<T> section(const std::vector<Name>& members);
 
   /// For a sparse array, collective, from the main program: quiesces, and learns how many elements there are; from then on
-  /// reductions know whom to wait for.
+  /// reductions know whom to wait for, and elements that were inserted before contribute beside the others. Call it
+  /// after inserting and erasing, before the next reduction.
   void done_inserting()
     requires(Traits::sparse)
   {
     pe_->quiesce();
-    size_ = allreduce(*pe_, std::uint64_t(elements_.size()), std::plus<>());
-    size_known_ = true;
+    count_elements();
   }
 
   /// Of all elements; of a sparse array as of done_inserting().
@@ -259,7 +260,7 @@ class Collection {
   void insert_at(const Address& key, const Args&... args)
     requires(Traits::sparse)
   {
-    calls_.rpc_ff(directory_.home(key), object::Insert<T>(), me_, key, args...);
+    calls_.rpc_ff(directory_.home(key), object::Insert<T>(), me_, key, transit_.insert(), args...);
   }
   void erase_at(const Address& key)
     requires(Traits::sparse)
@@ -272,6 +273,7 @@ class Collection {
   template <class Value, class Op, class Target>
   void contribute(T& element, const Value& value, Op op, Target target) {
     require_size();
+    if (Traits::sparse && state(element).reductions == object::not_counted) object::throw_not_counted();
     reductions_.give({object::of_elements, state(element).reductions++}, 1, size_, value, op, target);
   }
 
@@ -303,11 +305,13 @@ class Collection {
   }
   void learn(const Address& address, std::uint32_t pe, std::uint32_t version) { directory_.learn(address, pe, version); }
   void arrive(PeId source, const Address& address, const object::Passport& passport, std::span<const std::byte> content);
-  void arrival_known(std::uint32_t broadcasts) {
-    if (--in_transit_[broadcasts] == 0) in_transit_.erase(broadcasts);
+  void arrival_known(std::uint32_t broadcasts, std::span<const std::uint32_t> inserted) {
+    transit_.arrived(broadcasts, inserted);
   }
+  void need_history(std::uint32_t look, std::uint32_t first);
+  void drop_history(std::uint32_t first);
   template <class... Args>
-  void insert(const Address& key, const Args&... args);
+  void insert(const Address& key, const object::Birth& birth, const Args&... args);
   void erase_here(PeId source, const Address& key, std::uint32_t version) {
     T* const element = find_here(key);
     if (element == nullptr) return miss(source, key, version, object::Erase<T>());
@@ -386,6 +390,8 @@ class Collection {
   struct Bound;
 
   static constexpr unsigned dimensions = Traits::dense ? Traits::dimensions : 1;
+  /// Elements may be on their way while a broadcast runs.
+  static constexpr bool keeps_history();
   using Extents = std::array<std::int32_t, dimensions>;
   Collection(Made, Pe& pe, const CollectionOptions& options, const Extents& extents);
   static Extents number_extents(Pe& pe) {
@@ -395,7 +401,6 @@ class Collection {
     const std::size_t each = pe.engine().endpoint().pes_per_process();
     return {std::int32_t((pe.size() + each - 1) / each)};
   }
-  static Team team_of_all(Pe& pe);
   static Homes homes_of(Pe& pe, const CollectionOptions& options, const Form& form);
   static AggregatorOptions named(AggregatorOptions options, const CollectionOptions& given) {
     if (options.name.empty()) options.name = given.name;
@@ -645,6 +650,7 @@ class Collection {
   void require_size() const {
     if (!size_known_) object::throw_size_unknown();
   }
+  void count_elements();
 
   // --- gates
 
@@ -671,8 +677,8 @@ class Collection {
   template <class PassOn, class RunIt>
   void run_broadcast(PassOn pass_on, RunIt run_it);
   void take_up_broadcast();
-  void catch_up(T& element);
-  void drop_history();
+  void tell_arrival(std::uint32_t broadcasts, std::uint32_t account, const object::Transit::Cause& cause);
+  bool catch_up(T& element, object::Transit::Cause& cause);
 
   struct Early {
     am::ScopeId scope;
@@ -690,6 +696,7 @@ class Collection {
   std::uint64_t size_ = 0;
   bool size_known_ = Traits::dense;
   bool complete_ = !Traits::dense;  // all elements that are there at once have been made: broadcasts may begin
+  std::uint32_t contributed_ = 0;  // reductions that elements of a sparse array had given to, as of done_inserting()
   const bool measures_;
   const object::LoadClock load_clock_;
   std::uint64_t missed_ = 0, departed_ = 0, departed_bytes_ = 0;
@@ -697,9 +704,14 @@ class Collection {
   std::uint32_t broadcasts_started_ = 0;                     // on PE 0
   std::uint32_t broadcasts_ = 0;                             // of which all elements here have seen so many
   std::map<std::uint32_t, Early> early_broadcasts_;
-  Team forgetting_;                                    // its collectives are in the order of the broadcasts
-  std::deque<std::function<void(T&)>> history_;        // broadcasts that an element on its way may not have seen
-  std::map<std::uint32_t, std::uint32_t> in_transit_;  // elements that have left and are not known to have arrived, by what they have seen
+  std::deque<std::function<void(T&)>> history_;  // the last broadcasts, which an element on its way may not have had
+  object::Transit transit_;
+  /// A look at which broadcasts are needed: this PE's and those of the PEs below.
+  struct Look {
+    std::size_t missing;  // PEs that have not said
+    std::uint32_t first;
+  };
+  std::map<std::uint32_t, Look> looks_;  // by number
   CallAggregator calls_;
   Aggregators aggregators_;
   std::unique_ptr<object::Sections<T>> sections_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <headway/object/collection.hpp>
-#include <numeric>
 #include <string_view>
 
 namespace headway {
@@ -55,7 +54,7 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
       size_(Traits::dense ? form_.size() : 0),
       measures_(options.measure_load),
       load_clock_(pe.engine(), options.measure_load),
-      forgetting_(team_of_all(pe)),
+      transit_(std::uint32_t(pe.id())),
       calls_(pe, named(options.aggregation, options)),
       aggregators_(pe,
                    [&](std::size_t entry) {
@@ -80,15 +79,6 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
   for (const auto& [method, given] : options.methods) {
     if (object::entry_of_name<T>(method) == object::no_entry) object::throw_no_entry(method);
   }
-}
-
-/// Of its own, where broadcasts are kept for elements on their way: what programs call on all PEs comes in another order.
-template <class T>
-Team Collection<T>::team_of_all(Pe& pe) {
-  if constexpr (!Traits::moves || !object::Migratable<T>) return Team(pe);
-  std::vector<std::size_t> pes(pe.size());
-  std::iota(pes.begin(), pes.end(), std::size_t(0));
-  return Team(pe, pes);
 }
 
 template <class T>
@@ -122,12 +112,42 @@ typename Collection<T>::Homes Collection<T>::homes_of(Pe& pe, const CollectionOp
 
 template <class T>
 template <class... Args>
-void Collection<T>::insert(const Address& key, const Args&... args) {
+void Collection<T>::insert(const Address& key, const object::Birth& birth, const Args&... args) {
   Entry& entry = directory_.at(key);
   if (entry.element != nullptr || entry.pe != pe_->id()) object::throw_key_exists();
-  if (size_known_) size_known_ = false;
+  size_known_ = false;
   ++entry.version;
-  make(key, args...);
+  transit_.hear(birth.broadcasts);
+  object::Transit::Cause cause(transit_, birth.account, birth.broadcasts);
+  T& element = make(key, args...);
+  state(element).broadcasts = birth.broadcasts;
+  state(element).reductions = object::not_counted;
+  catch_up(element, cause);
+  tell_arrival(birth.broadcasts, birth.account, cause);
+}
+
+/// After quiescence. A PE that has left may start reductions everywhere: none leaves before all know the size.
+template <class T>
+void Collection<T>::count_elements() {
+  struct Count {
+    std::uint64_t elements;
+    std::uint32_t contributed;
+  };
+  Count count{elements_.size(), contributed_};
+  for (T* const element : elements_) {
+    const std::uint32_t reductions = state(*element).reductions;
+    if (reductions != object::not_counted) count.contributed = std::max(count.contributed, reductions);
+  }
+  count = allreduce(*pe_, count, [](const Count& a, const Count& b) {
+    return Count{a.elements + b.elements, std::max(a.contributed, b.contributed)};
+  });
+  size_ = count.elements;
+  size_known_ = true;
+  contributed_ = count.contributed;
+  for (T* const element : elements_) {
+    if (state(*element).reductions == object::not_counted) state(*element).reductions = contributed_;
+  }
+  barrier(*pe_);
 }
 
 // --- moving
@@ -186,7 +206,7 @@ void Collection<T>::depart(T& element, std::size_t pe) {
   leave(entry, element);
   destroy(&element);
   directory_.learn(address, pe, passport.version);
-  ++in_transit_[passport.broadcasts];
+  transit_.depart(passport.broadcasts);
   ++departed_;
   departed_bytes_ += content.size();
   calls_.rpc_ff(pe, object::Arrive<T>(), me_, address, passport, std::span<const std::byte>(content));
@@ -221,9 +241,12 @@ void Collection<T>::arrive(PeId source, const Address& address, const object::Pa
     if (home != pe_->id() && home != source) {
       calls_.rpc_ff(home, object::Learn<T>(), me_, address, std::uint32_t(pe_->id()), passport.version);
     }
-    calls_.rpc_ff(source, object::ArrivalKnown<T>(), me_, passport.broadcasts);
+    transit_.hear(passport.broadcasts);
+    object::Transit::Cause cause(transit_, std::uint32_t(source), passport.broadcasts);
     if constexpr (requires { here.arrived(); }) here.arrived();
-    catch_up(here);
+    const bool stays = catch_up(here, cause);
+    tell_arrival(passport.broadcasts, std::uint32_t(source), cause);
+    if (!stays) return;
     for (std::size_t gate = 0; of.rare && gate < of.rare->gates.size(); ++gate) let_in(here, gate);
   }
 }
@@ -246,6 +269,7 @@ void Collection<T>::restore(const Address& address, std::span<const std::byte> c
     Entry& entry = directory_.at(address);
     if (entry.element != nullptr) throw FormatError("two elements have the same name");
     enter(entry, *element);
+    if constexpr (Traits::sparse) state(*element).reductions = object::not_counted;
     element.release();
   }
 }
@@ -394,20 +418,36 @@ Future<> Collection<T>::when(T& element, std::int64_t step, std::uint64_t count)
 // --- broadcasts
 
 template <class T>
+constexpr bool Collection<T>::keeps_history() {
+  return Traits::sparse || (Traits::moves && object::Migratable<T>);
+}
+
+template <class T>
 template <class PassOn, class RunIt>
 void Collection<T>::run_broadcast(PassOn pass_on, RunIt run_it) {
   const std::size_t me = pe_->id();
   for (std::size_t bit = 1; (me & bit) == 0 && (me | bit) < pe_->size(); bit <<= 1) pass_on(me | bit);
   const std::uint32_t number = broadcasts_++;
-  if constexpr (Traits::moves && object::Migratable<T>) history_.push_back(run_it);
-  for (std::size_t i = 0; i < elements_.size(); ++i) {
-    auto& of = state(*elements_[i]);
-    if (of.broadcasts != number) continue;
-    ++of.broadcasts;
-    run_it(*elements_[i]);
+  transit_.hear(broadcasts_);
+  if constexpr (keeps_history()) history_.push_back(run_it);
+  {
+    const object::Transit::Cause cause(transit_, std::uint32_t(me), broadcasts_);
+    for (std::size_t i = 0; i < elements_.size();) {
+      T* const element = elements_[i];
+      auto& of = state(*element);
+      if (of.broadcasts == number) {
+        if (of.wanted != object::stays) {
+          settle(*element);
+          if (i == elements_.size() || elements_[i] != element) continue;  // it has left, and another one may have its place
+        }
+        ++of.broadcasts;
+        run_it(*element);
+      }
+      ++i;
+    }
   }
-  if constexpr (Traits::moves && object::Migratable<T>) {
-    if (broadcasts_ % object::history_kept == 0) drop_history();
+  if constexpr (keeps_history()) {
+    if (broadcasts_ % object::history_kept == 0) need_history(broadcasts_ / object::history_kept, transit_.needed(broadcasts_));
   }
   take_up_broadcast();
 }
@@ -494,27 +534,51 @@ void Collection<T>::take_reduce(std::uint32_t number, const object::Asker& asker
       });
 }
 
+/// What has arrived here, or was made here, is on its way no longer.
 template <class T>
-void Collection<T>::catch_up(T& element) {
-  auto& of = state(element);
-  while (of.broadcasts < broadcasts_) {
-    const std::size_t behind = broadcasts_ - of.broadcasts;
-    ++of.broadcasts;
-    history_[history_.size() - behind](element);
-  }
+void Collection<T>::tell_arrival(std::uint32_t broadcasts, std::uint32_t account, const object::Transit::Cause& cause) {
+  if (account == pe_->id()) return transit_.arrived(broadcasts, cause.inserted());
+  calls_.rpc_ff(account, object::ArrivalKnown<T>(), me_, broadcasts, cause.inserted());
 }
 
-/// Forgets broadcasts that every element has seen, or has missed no PE that could tell it. All PEs come here after the same
-/// one. An element that leaves later has seen all that its PE has; one that is on its way counts where it left until it
-/// is known to have arrived.
+/// Runs what the element has missed. False: it has erased itself.
 template <class T>
-void Collection<T>::drop_history() {
-  std::uint32_t seen = broadcasts_;
-  if (!in_transit_.empty()) seen = std::min(seen, in_transit_.begin()->first);
-  allreduce_async(forgetting_, seen, [](std::uint32_t a, std::uint32_t b) { return std::min(a, b); })
-      .then([this](std::uint32_t by_all) {
-        while (history_.size() > broadcasts_ - by_all) history_.pop_front();
-      });
+bool Collection<T>::catch_up(T& element, object::Transit::Cause& cause) {
+  auto& of = state(element);
+  const Address address = of.address;
+  while (of.broadcasts < broadcasts_) {
+    if (of.wanted == object::leaves && find_here(address) == nullptr) return false;
+    const std::size_t behind = broadcasts_ - of.broadcasts;
+    cause.set(++of.broadcasts);
+    history_[history_.size() - behind](element);
+  }
+  return true;
+}
+
+/// Broadcasts from number `first` on are needed by elements on this PE's account, or on that of PEs below it. All PEs come
+/// here after the same broadcasts. The root, PE 0, hears from all, and tells them what nobody needs. An element that leaves
+/// later has had all that its PE has run.
+template <class T>
+void Collection<T>::need_history(std::uint32_t look, std::uint32_t first) {
+  const std::size_t me = pe_->id();
+  std::size_t children = 0;
+  for (std::size_t bit = 1; (me & bit) == 0 && (me | bit) < pe_->size(); bit <<= 1) ++children;
+  const auto at = looks_.try_emplace(look, Look{children + 1, first}).first;
+  at->second.first = std::min(at->second.first, first);
+  if (--at->second.missing != 0) return;
+  const std::uint32_t needed = at->second.first;
+  looks_.erase(at);
+  if (me == 0) return drop_history(needed);
+  calls_.rpc_ff(me & (me - 1), object::NeedHistory<T>(), me_, look, needed);
+}
+
+template <class T>
+void Collection<T>::drop_history(std::uint32_t first) {
+  const std::size_t me = pe_->id();
+  for (std::size_t bit = 1; (me & bit) == 0 && (me | bit) < pe_->size(); bit <<= 1) {
+    calls_.rpc_ff(me | bit, object::DropHistory<T>(), me_, first);
+  }
+  while (history_.size() > broadcasts_ - first) history_.pop_front();
 }
 
 // --- what elements ask for

@@ -69,6 +69,8 @@ struct Rare {
 
 /// What an element wants, if not to move to a PE.
 inline constexpr std::uint32_t stays = ~std::uint32_t(0), leaves = stays - 1;
+/// In the place of a number of reductions: the element was inserted after the last done_inserting().
+inline constexpr std::uint32_t not_counted = ~std::uint32_t(0);
 /// In the place of a number, matches none: there are fewer elements.
 inline constexpr std::uint32_t no_number = ~std::uint32_t(0);
 
@@ -140,6 +142,8 @@ class Element {
 
   /// Gives a value to a reduction over all elements of the collection: each gives as many, in the order of its own calls,
   /// and of the same types. When all have given their n-th, `target` gets op(op(v0, v1), ...), in any order. See to().
+  /// Elements of a sparse array give from the first done_inserting() after their insertion on, beside the next values of the
+  /// others. UsageError before.
   template <class Value, class Op, class Target>
   void contribute(const Value& value, Op op, Target target);
   /// The same, over the members of a section of the collection.

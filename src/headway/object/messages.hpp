@@ -8,6 +8,7 @@
 #include <headway/aggregate/rpc.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
+#include <headway/object/transit.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ namespace object {
 inline constexpr std::uint32_t history_kept = 64;
 
 [[noreturn]] void throw_size_unknown();
+[[noreturn]] void throw_not_counted();
 [[noreturn]] void throw_nothing_to_reduce();
 
 /// Who gets the answer to a call.
@@ -131,15 +133,26 @@ struct Arrive {
     there->arrive(source, address, passport, content);
   }
 };
+/// An element that had so many broadcasts has arrived, and has inserted others on the same account.
 template <class T>
 struct ArrivalKnown {
-  void operator()(Collection<T>* there, std::uint32_t broadcasts) const { there->arrival_known(broadcasts); }
+  void operator()(Collection<T>* there, std::uint32_t broadcasts, std::span<const std::uint32_t> inserted) const {
+    there->arrival_known(broadcasts, inserted);
+  }
+};
+template <class T>
+struct NeedHistory {
+  void operator()(Collection<T>* there, std::uint32_t look, std::uint32_t first) const { there->need_history(look, first); }
+};
+template <class T>
+struct DropHistory {
+  void operator()(Collection<T>* there, std::uint32_t first) const { there->drop_history(first); }
 };
 template <class T>
 struct Insert {
   template <class Key, class... Args>
-  void operator()(Collection<T>* there, const Key& key, const Args&... args) const {
-    there->insert(key, args...);
+  void operator()(Collection<T>* there, const Key& key, const Birth& birth, const Args&... args) const {
+    there->insert(key, birth, args...);
   }
 };
 template <class T>

@@ -30,7 +30,10 @@ class ElementRef {
     return collection_->template rpc_to<method>(address_, std::forward<Given>(given)...);
   }
 
-  /// Of sparse arrays: makes the element, on its home.
+  /// Of sparse arrays: makes the element, on its home. Where and when it is made does not decide which broadcasts, and
+  /// methods of reduce(), it runs:
+  ///   inserted by a method that a broadcast runs    those after this broadcast; so do elements that its constructor inserts
+  ///   inserted by anything else                     those that this PE has not run yet
   template <class... Args>
   void insert(const Args&... args) const {
     collection_->insert_at(address_, args...);

@@ -10,6 +10,11 @@ void throw_size_unknown() {
   throw UsageError("a reduction over a sparse array must know how many elements there are: call done_inserting() on all PEs");
 }
 
+void throw_not_counted() {
+  throw UsageError("an element contributes to a reduction over its sparse array that does not count it: call done_inserting() on all "
+                   "PEs after inserting");
+}
+
 void throw_nothing_to_reduce() { throw UsageError("reduce() over a collection without elements: there is no value"); }
 
 Reductions::Reductions(CallAggregator& calls, std::function<std::size_t(std::uint64_t)> local_size)
