@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <headway/object/object.hpp>
 #include <support/run_pes.hpp>
+#include <utility>
 
 namespace headway {
 namespace {
@@ -88,6 +90,77 @@ TEST(Classes, that_know_each_other_step_together_while_they_move) {
       });
     });
   }
+}
+
+// --- a class that is not complete yet
+
+class Boss;
+
+/// Gets, keeps and copies what names elements of a class that comes later.
+class Worker : public Element<Worker, Index<1>> {
+ public:
+  explicit Worker(Proxy<Boss> boss) : boss_(boss) {}
+  void join(Section<Boss> bosses) {
+    const Section<Boss> copy(bosses);
+    bosses_ = copy;
+    bosses = std::move(bosses_);
+    bosses_ = bosses;
+  }
+  void work(const Proxy<Boss>& boss) {
+    const Proxy<Boss> copy(boss);
+    Proxy<Boss> another{copy};
+    another = std::move(boss_);
+    boss_ = another;
+    EXPECT_EQ(boss_, copy);
+    report();
+  }
+  void report();
+  Proxy<Boss> boss() const { return boss_; }
+  static Collection<Boss>& same(Collection<Boss>& bosses) { return bosses; }
+  static Future<Proxy<Boss>> same(Future<Proxy<Boss>> future) { return future; }
+  static ElementRef<Boss> first(const Proxy<Boss>& bosses);
+
+ private:
+  Proxy<Boss> boss_;
+  Section<Boss> bosses_;
+};
+
+class Boss : public Element<Boss, Single> {
+ public:
+  void done(std::int64_t sum) { sum_ += sum; }
+  void member_done() { ++member_done_; }
+  std::int64_t sum() const { return sum_; }
+  std::int64_t member_done_count() const { return member_done_; }
+  template <class A>
+  void serialize(A& archive) {
+    archive(sum_, member_done_);
+  }
+
+ private:
+  std::int64_t sum_ = 0, member_done_ = 0;
+};
+
+ElementRef<Boss> Worker::first(const Proxy<Boss>& bosses) { return bosses[0]; }
+void Worker::report() {
+  contribute(std::int64_t(index()[0]), std::plus<>(), to<&Boss::done>(first(boss_)));
+  bosses_.broadcast<&Boss::member_done>();
+}
+
+TEST(Classes, are_named_by_proxies_and_sections_before_they_are_complete) {
+  expect_run({3, 1}, [](Pe& pe) {
+    Singleton<Boss> boss(pe);
+    Array<Worker> workers(pe, {4}, {}, boss.proxy());
+    if (pe.id() == 1) workers.broadcast<&Worker::join>(Worker::same(boss).section({0}));
+    pe.quiesce();
+    if (pe.id() == 2) {
+      const Proxy<Boss> there = Worker::same(workers[3].rpc<&Worker::boss>()).get();
+      workers.broadcast<&Worker::work>(there);
+    }
+    pe.quiesce();
+    EXPECT_EQ(boss.rpc<&Boss::sum>().get(), 0 + 1 + 2 + 3);
+    EXPECT_EQ(boss.rpc<&Boss::member_done_count>().get(), 4);
+    pe.quiesce();
+  });
 }
 
 }  // namespace

@@ -56,7 +56,10 @@ template <class T>
 class Proxy {
  public:
   Proxy() = default;
-  explicit Proxy(const Collection<T>& collection) : number_(collection.number()) {}
+  /// Of a Collection<T>. A template, so that copying a Proxy does not ask what converts to a Collection<T>.
+  template <class C>
+    requires(!std::is_same_v<C, Proxy> && std::is_base_of_v<Collection<T>, C>)
+  explicit Proxy(const C& collection) : number_(collection.number()) {}
 
   Collection<T>& collection() const {
     Collection<T>** const found = DistObject<Collection<T>*>::find(am::Engine::here().pe(), number_);
