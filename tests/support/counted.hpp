@@ -1,4 +1,4 @@
-/// Something that says when it is destroyed.
+/// Things that say when they are made and destroyed.
 #pragma once
 
 #include <utility>
@@ -17,6 +17,31 @@ class Counted {
 
  private:
   int* destroyed_;
+};
+
+/// How many objects of a kind were made, and how many destroyed.
+struct Tally {
+  int made = 0;
+  int destroyed = 0;
+};
+
+/// Adds itself to a tally. It may travel in messages; one that has come in a message is in no tally.
+class Tallied {
+ public:
+  Tallied() = default;
+  explicit Tallied(Tally& tally) : tally_(&tally) { ++tally.made; }
+  Tallied(const Tallied& other) : tally_(other.tally_) {
+    if (tally_ != nullptr) ++tally_->made;
+  }
+  Tallied& operator=(const Tallied&) = delete;
+  ~Tallied() {
+    if (tally_ != nullptr) ++tally_->destroyed;
+  }
+  template <class Archive>
+  void serialize(Archive&) {}
+
+ private:
+  Tally* tally_ = nullptr;
 };
 
 }  // namespace headway::testing

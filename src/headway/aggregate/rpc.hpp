@@ -245,7 +245,7 @@ Future<R> call_for_answer(Pe& pe, CallAggregator& calls, PeId destination, F run
 /// answer are messages of the epoch in which rpc was called: that, and quiesce(), wait for the answer to be handled,
 /// whether its future still lives or not.
 ///
-/// Arguments that need a destructor have names where the compiler is GCC: am::require_named_arguments.
+/// Arguments that need a destructor have names where the compiler is GCC 12: am::require_named_arguments.
 template <class F, class... Args>
 auto rpc(CallAggregator& calls, PeId destination, F, Args&&... args) {
   am::require_named_arguments<Args...>();

@@ -31,6 +31,8 @@ using testing::Outcome;
 using testing::Shape;
 using testing::shapes;
 using testing::Shared;
+using testing::Tallied;
+using testing::Tally;
 
 int twice(int n) { return 2 * n; }
 int twice_for_sure(int n) noexcept { return 2 * n; }
@@ -342,7 +344,7 @@ TEST(Rpc, coroutines_take_values_and_the_receivers_objects) {
   });
 }
 
-/// What GCC 12 destroys twice where it is made with braces in an expression with co_await.
+/// What GCC 12 destroys twice where it is made with braces in an expression with co_await (GCC bug 99576).
 struct Label {
   std::string text;
   int number;
@@ -363,6 +365,33 @@ TEST(Rpc, named_arguments_are_destroyed_once) {
       co_return named + both[0] + both[1];
     };
     EXPECT_EQ(run_task(pe, ask(pe)), 303u);
+    pe.quiesce();
+  });
+}
+
+/// A Label that is tallied.
+struct TalliedLabel {
+  Tallied tallied;
+  std::string text;
+};
+/// With a temporary where the compiler destroys it once, and rpc takes it.
+template <class Made>
+Task<std::size_t> ask_length(Pe& pe, Tally& tally) {
+  const auto length = [](const Made& label) { return label.text.size(); };
+  if constexpr (am::destroys_temporaries_twice) {
+    const Made label{Tallied(tally), std::string(100, 'l')};
+    co_return co_await rpc(pe, next_of(pe), length, label);
+  } else {
+    co_return co_await rpc(pe, next_of(pe), length, Made{Tallied(tally), std::string(100, 'l')});
+  }
+}
+
+TEST(Rpc, an_argument_is_destroyed_once_in_the_shortest_form_that_compiles) {
+  expect_run({2, 1}, [](Pe& pe) {
+    Tally tally;
+    EXPECT_EQ(run_task(pe, ask_length<TalliedLabel>(pe, tally)), 100u);
+    EXPECT_EQ(tally.made, 1);
+    EXPECT_EQ(tally.destroyed, 1);
     pe.quiesce();
   });
 }

@@ -23,18 +23,24 @@ struct BrokenPromise : std::runtime_error {
 namespace am {
 [[noreturn]] void throw_promise_used(const char* what);
 
-/// GCC 12 destroys temporaries that are made with braces, and closures with captures, twice where they are in an
-/// expression with co_await. A type does not say how its object was made, so what has a destructor must have a name:
-/// docs/decisions/0024-one-completion-type.md.
+/// Whether this compiler destroys a temporary twice that is initialised member by member (braces for an aggregate, a
+/// closure with captures) in an expression with co_await: GCC before 13, bug 99576 (with 100611, 101367 and
+/// 101976). GCC 13 and later and Clang destroy it once: docs/decisions/0024-one-completion-type.md.
+#if defined(__GNUC__) && !defined(__clang__)
+inline constexpr bool destroys_temporaries_twice = __GNUC__ < 13;
+#else
+inline constexpr bool destroys_temporaries_twice = false;
+#endif
+
+/// With such a compiler, one line of compile error for temporaries with destructors: a type does not say how its object
+/// was made.
 template <class... Args>
 constexpr void require_named_arguments() {
-#if defined(__GNUC__) && !defined(__clang__)
   constexpr bool named = ((std::is_lvalue_reference_v<Args> ||
                            std::is_trivially_destructible_v<std::remove_reference_t<Args>>)&&...);
-  static_assert(named,
-                "headway: GCC 12 destroys such a temporary twice where it is in an expression with co_await: give the "
-                "argument a name first, `const std::string text = ...;`, and pass that");
-#endif
+  static_assert(named || !destroys_temporaries_twice,
+                "headway: GCC 12 destroys such a temporary twice where it is in an expression with co_await (GCC bug "
+                "99576): give the argument a name first, `const std::string text = ...;`, and pass that");
 }
 }  // namespace am
 

@@ -26,6 +26,8 @@ using testing::in_handler;
 using testing::later;
 using testing::Outcome;
 using testing::Shared;
+using testing::Tallied;
+using testing::Tally;
 
 Task<int> one_more(Future<int> future) { co_return 1 + co_await future; }
 Task<int> number(int n) { co_return n; }
@@ -314,6 +316,41 @@ TEST(WhenAll, destroying_it_destroys_its_tasks) {
     EXPECT_EQ(log, "began gone ");
     in_handler(pe, [&] { promise.set(1); });
     EXPECT_EQ(log, "began gone ");
+  });
+}
+
+// --- what the compiler does with temporaries
+
+/// An aggregate, which braces initialise member by member.
+struct Braced {
+  Tallied tallied;
+  int number;
+};
+Task<> look_at(const auto&...) { co_return; }
+
+// If this fails with a new compiler, am::destroys_temporaries_twice names the wrong ones.
+TEST(Task, temporaries_beside_co_await_are_destroyed_twice_by_the_compilers_that_are_known_for_it_alone) {
+  const auto braces = [](Tally& tally) -> Task<> { co_await look_at(Braced{Tallied(tally), 1}); };
+  const auto captures = [](Tally& tally) -> Task<> {
+    const Tallied named(tally);
+    co_await look_at([named] {});
+  };
+  const auto constructor = [](Tally& tally) -> Task<> { co_await look_at(Tallied(tally), 1); };
+  const auto named = [](Tally& tally) -> Task<> {
+    const Braced label{Tallied(tally), 1};
+    co_await look_at(label);
+  };
+  expect_run({1, 1}, [&](Pe& pe) {
+    const auto destroyed_too_often = [&pe](auto body) {
+      Tally tally;
+      run_task(pe, body(tally));
+      EXPECT_GE(tally.made, 1);
+      return tally.destroyed - tally.made;
+    };
+    EXPECT_EQ(destroyed_too_often(braces), am::destroys_temporaries_twice ? 1 : 0);
+    EXPECT_EQ(destroyed_too_often(captures), am::destroys_temporaries_twice ? 1 : 0);
+    EXPECT_EQ(destroyed_too_often(constructor), 0);
+    EXPECT_EQ(destroyed_too_often(named), 0);
   });
 }
 
