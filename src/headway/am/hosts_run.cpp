@@ -63,7 +63,7 @@ class SignalsNoted {
 };
 
 /// As one word of a shell.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
   return result + "'";
@@ -207,14 +207,14 @@ class Hosts {
   /// AGENT HOST LINE, where the line reads the invitation, since everybody on a host sees arguments.
   std::vector<std::string> over_agent(const std::string& host) const {
     std::string line =
-        fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable, quoted(current_folder()));
+        fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable, shell_quoted(current_folder()));
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text(*entry);
       if (text.starts_with("HEADWAY_") || text.starts_with("UCX_") || text.starts_with("LD_LIBRARY_PATH="))
-        line += " " + quoted(text);
+        line += " " + shell_quoted(text);
     }
-    for (const std::string& word : command_) line += " " + quoted(word);
-    line = "exec sh -c " + quoted(line);  // whatever the user's shell there is
+    for (const std::string& word : command_) line += " " + shell_quoted(word);
+    line = "exec sh -c " + shell_quoted(line);  // whatever the user's shell there is
     if (!options_.agent.empty()) return {options_.agent, host, line};
     return {"ssh", "-o", "ConnectTimeout=4", host, line};
   }
