@@ -1,4 +1,4 @@
-# cmake -D program=FILE -D argument=TEXT -D way=processes|threads|sim|openmpi|mpich|ucx -D sizes="1;2" [-D seeds=N] [-D plugins=DIR]
+# cmake -D program=FILE -D way=processes|threads|sim|openmpi|mpich|ucx -D sizes="1;2" [-D seeds=N] [-D plugins=DIR]
 #       -P check.cmake
 # The program must end with 0 on each of these numbers of PEs; in sim, for each of N seeds with refusals and delays.
 set(launch)
@@ -33,7 +33,7 @@ foreach(pes IN LISTS sizes)
     list(APPEND of_size HEADWAY_PES_PER_PROCESS=${pes})
   endif()
   foreach(seed RANGE 1 ${seeds_of_size})
-    set(command ${settings} ${of_size} HEADWAY_SEED=${seed} ${start} ${program} ${argument})
+    set(command ${settings} ${of_size} HEADWAY_SEED=${seed} ${start} ${program})
     execute_process(COMMAND ${CMAKE_COMMAND} -E env ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output
                     ERROR_VARIABLE output TIMEOUT 120)
     if(NOT status EQUAL 0)
