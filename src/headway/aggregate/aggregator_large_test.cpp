@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <headway/aggregate/aggregator.hpp>
@@ -261,6 +262,45 @@ TEST(LargeMessage, of_some_budgets_is_put_together_in_pages_that_are_there) {
       small_budget);
 }
 
+// --- with sizes for tests, so that few bytes go the ways of many
+
+const Settings small_constants{{"HEADWAY_TEST_SIZES", "small"}};
+
+TEST(LargeMessage, that_outgrows_what_it_is_promised_arrives_unchanged) {
+  for (const Shape shape : {Shape{2, 1}, Shape{3, 3}, Shape{4, 4, "delay=30us,refuse=0.1,inbox=16,per-host=2"}}) {
+#if !defined(HEADWAY_SIM) || defined(__SANITIZE_THREAD__)
+    if (shape.simulated != nullptr) continue;
+#endif
+    for (const bool ordered : {false, true}) {
+      expect_run(
+          shape,
+          [&](Pe& pe) {
+            const SizeConstants& small = pe.engine().sizes();
+            Aggregator<std::uint64_t, Bytes> messages(pe, {.ordered = ordered});
+            std::uint64_t wrong = 0, sent = 0;
+            messages.on([&](std::uint64_t number, Bytes bytes) { wrong += !is_content(bytes, number); });
+            for (const std::size_t bytes : {small.part_frame_bytes_max, small.alone_frame_bytes_max, std::size_t(10'001),
+                                            small.promised_bytes_max, small.promised_bytes_max + 1, std::size_t(64_KiB),
+                                            std::size_t(200'003)}) {
+              for (std::size_t to = 0; to < pe.size(); ++to) messages.send(to, sent, content(bytes, sent));
+              ++sent;
+            }
+            EXPECT_EQ(pe.quiesce(), sent * pe.size() * pe.size());
+            EXPECT_EQ(wrong, 0u);
+          },
+          small_constants);
+    }
+  }
+}
+
+TEST(LargeMessage, sizes_for_tests_are_normal_or_small) {
+  const auto outcome = testing::catch_run({1, 1}, [](Pe&) {}, {{"HEADWAY_TEST_SIZES", "tiny"}});
+  EXPECT_EQ(outcome.status, 120);
+  EXPECT_NE(outcome.text.find("HEADWAY_TEST_SIZES=tiny: allowed is normal or small"), std::string::npos) << outcome.text;
+  expect_run({1, 1}, [](Pe& pe) { EXPECT_EQ(pe.engine().sizes().promised_bytes_max, 1_GiB); },
+             {{"HEADWAY_TEST_SIZES", "normal"}});
+}
+
 // --- the memory that parts are put together in
 
 std::size_t resident_bytes() {
@@ -288,6 +328,58 @@ TEST(PartMemory, grows_with_what_lies_in_it) {
   EXPECT_GE(memory.bytes(), 10_MiB);
   for (std::size_t i = 0; i < before; ++i) ASSERT_EQ(memory.at()[i], std::byte(7));
   EXPECT_EQ(memory.at()[10_MiB - 1], std::byte(0));
+}
+
+/// Flags that the system keeps of the area which holds `at`, as /proc/self/smaps names them.
+std::string area_flags(const std::byte* at) {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  bool is_in_area = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2) is_in_area = begin <= address && address < end;
+    if (is_in_area && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+bool may_be_huge(const std::byte* at) { return area_flags(at).find(" hg ") != std::string::npos; }
+
+TEST(PartMemory, grows_across_the_begin_of_its_huge_pages) {
+  const bool knows_huge_pages = may_be_huge(aggregate::Mapping(8_MiB).at() + 4_MiB);
+  for (const SizeConstants& constants : {normal_sizes, small_sizes}) {
+    const std::size_t huge_page = constants.mapping_huge_page_bytes;
+    // From below that place, at it, and above, and on from there.
+    for (const std::size_t first : {huge_page / 2, huge_page, huge_page + 1, 3 * huge_page}) {
+      aggregate::Mapping memory(first, constants);
+      std::memset(memory.at(), 1, memory.bytes());
+      std::size_t written = memory.bytes();
+      for (int step = 2; step < 5; ++step) {
+        memory.grow(2 * memory.bytes() + 1);
+        const std::byte* const at = memory.at();
+        ASSERT_GT(memory.bytes(), 2 * written);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % huge_page, 0u) << first;
+        EXPECT_EQ(std::size_t(std::count(at, at + written, std::byte(step - 1))), written) << first;
+        EXPECT_EQ(at[written], std::byte(0)) << first;
+        EXPECT_EQ(at[memory.bytes() - 1], std::byte(0)) << first;
+        EXPECT_FALSE(may_be_huge(at)) << first;
+        if (knows_huge_pages && memory.bytes() > huge_page) {
+          EXPECT_TRUE(may_be_huge(at + huge_page)) << first;
+          EXPECT_TRUE(may_be_huge(at + memory.bytes() - 1)) << first;
+        }
+        std::memset(memory.at(), step, memory.bytes());
+        written = memory.bytes();
+      }
+    }
+  }
+}
+
+TEST(PartMemory, stays_as_it_is_where_it_is_large_enough_already) {
+  aggregate::Mapping memory(100);
+  const std::byte* const at = memory.at();
+  memory.grow(memory.bytes());
+  memory.grow(1);
+  EXPECT_EQ(memory.at(), at);
+  EXPECT_EQ(memory.bytes(), normal_sizes.mapping_granule_bytes);
 }
 
 TEST(PartMemory, keeps_what_came_back_last_within_bounds_until_it_is_due) {

@@ -12,8 +12,6 @@ namespace headway::aggregate {
 namespace {
 
 constexpr std::uint32_t posts_per_poll_alone = 32;
-// Of a part that is written as usual: its reader begins sooner. Past the caches longer ones are as fast or faster.
-constexpr std::size_t short_part_frame_bytes = 32_KiB;
 
 // Where a header's scope lies in its last word; its length is the low half of the first.
 static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
@@ -205,7 +203,7 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
   store.reclaim();
   const std::uint64_t before = store.outstanding_bytes(destination);
   const std::int64_t begin = engine_->now();
-  const std::size_t short_max = short_part_frame_bytes - (part_frame_bytes_ - part_max);
+  const std::size_t short_max = engine_->sizes().short_part_frame_bytes - (part_frame_bytes_ - part_max);
   const std::size_t most = way == in_caches ? std::min(part_max, short_max) : part_max;
   const bool claimed = put_in_parts(destination, pieces, bytes, most, way);
   const std::int64_t ns = engine_->now() - begin;
@@ -278,9 +276,10 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
 /// Addresses for all of it, whatever a first part promises, or for a few times what has come where that is very much:
 /// memory comes with what is written there.
 void Core::make_room(Partial& partial, std::uint64_t bytes) {
-  constexpr std::uint64_t growth = 8, promised_max = 1_GiB;
   if (bytes <= partial.memory.bytes()) return;
-  const std::uint64_t wanted = std::min(partial.total, std::max(bytes * growth, promised_max));
+  const SizeConstants& sizes = engine_->sizes();
+  const std::uint64_t wanted =
+      std::min(partial.total, std::max(bytes * sizes.promised_growth, std::uint64_t(sizes.promised_bytes_max)));
   if (partial.received != 0) return partial.memory.grow(wanted);
   change_part_memory([&](PartMemory& memory) { partial.memory = memory.take(wanted); });
 }

@@ -13,13 +13,8 @@ namespace {
 
 // Those whose size adapts start with this, and are at least that large, if one may be.
 constexpr std::size_t first_buffer_bytes = 4_KiB, least_buffer_bytes = 1_KiB;
-// Of a message by itself: as much as one target may hold; straight from writer to reader it is copied once. To other
-// hosts no more than receives that are kept posted hold, and credit is meant for.
-constexpr std::size_t alone_frame_bytes_max = 64_MiB, alone_frame_bytes_max_between_hosts = 256_KiB;
-constexpr std::size_t alone_share = 4, alone_share_between_hosts = 16;
-// Of a part: so many are on their way or rest that they leave the writer's own cache before they are read, and the
-// reader copies one while the next is written.
-constexpr std::size_t part_frame_bytes_max = 128_KiB, part_share = 16;
+// The largest frames of messages by themselves, and of parts, are shares of the budget, up to SizeConstants.
+constexpr std::size_t alone_share = 4, alone_share_between_hosts = 16, part_share = 16;
 // Of what messages in parts are put together in, kept for the next one, in budgets.
 constexpr std::size_t kept_budgets = 8;
 
@@ -54,7 +49,8 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
       timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
       delay_cost_{engine_->endpoint().costs().overhead_ns, timeout_ns_ == am::never ? 0 : options_.delay_cost},
-      part_memory_(kept_budgets * engine_->store().budget_bytes()) {
+      part_memory_(std::min(kept_budgets * engine_->store().budget_bytes(), engine_->sizes().kept_bytes_max),
+                   engine_->sizes()) {
   options_.name = name_;
   find_host();
   enter_scope(engine_->scope());
@@ -91,9 +87,10 @@ void Core::lay_out(bool ready) {
   const auto share_of = [&](std::size_t share, std::size_t most) {
     return std::max(std::min(most, budget / share), std::size_t(buffer_bytes_min));
   };
-  alone_frame_bytes_ = share_of(alone_share, alone_frame_bytes_max);
-  alone_frame_bytes_between_hosts_ = share_of(alone_share_between_hosts, alone_frame_bytes_max_between_hosts);
-  part_frame_bytes_ = share_of(part_share, part_frame_bytes_max);
+  const SizeConstants& sizes = engine_->sizes();
+  alone_frame_bytes_ = share_of(alone_share, sizes.alone_frame_bytes_max);
+  alone_frame_bytes_between_hosts_ = share_of(alone_share_between_hosts, sizes.alone_frame_bytes_max_between_hosts);
+  part_frame_bytes_ = share_of(part_share, sizes.part_frame_bytes_max);
 
   const std::size_t content = frame_bytes_ - frame_overhead - padding_;
   const auto cutoff_bytes = std::size_t(options_.cutoff * double(frame_bytes_));

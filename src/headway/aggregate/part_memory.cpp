@@ -8,26 +8,32 @@
 namespace headway::aggregate {
 namespace {
 
-constexpr std::size_t granule = 64_KiB, huge_page = 2_MiB;
-constexpr std::size_t kept_max = 16;
 constexpr std::int64_t kept_ns = 100'000'000;
+
+/// One area of the system's to `to`, where it replaces what is there: it keeps its pages, and what it was advised.
+void move_area(std::byte* from, std::size_t bytes, std::byte* to, std::size_t larger) {
+  if (mremap(from, bytes, larger, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+    throw_errno("mremap of memory for a message in parts");
+  }
+}
 
 }  // namespace
 
-Mapping::Mapping(std::size_t bytes) : bytes_(align_up(std::max<std::size_t>(bytes, 1), granule)) {
-  const std::size_t slack = bytes_ > huge_page ? huge_page : 0;
+Mapping::Mapping(std::size_t bytes, const SizeConstants& sizes)
+    : bytes_(align_up(std::max<std::size_t>(bytes, 1), sizes.mapping_granule_bytes)), sizes_(&sizes) {
+  const std::size_t small = sizes.mapping_huge_page_bytes, slack = bytes_ > small ? small : 0;
   void* const got = mmap(nullptr, bytes_ + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                          -1, 0);
   if (got == MAP_FAILED) throw_errno("mmap of memory for a message in parts");
   at_ = static_cast<std::byte*>(got);
   if (slack == 0) return;
-  const std::size_t before = align_up(reinterpret_cast<std::uintptr_t>(got), huge_page) -
+  const std::size_t before = align_up(reinterpret_cast<std::uintptr_t>(got), small) -
                              reinterpret_cast<std::uintptr_t>(got);
   if (before != 0) munmap(at_, before);
   if (before != slack) munmap(at_ + before + bytes_, slack - before);
   at_ += before;
   // The first page stays small, so that with each that is touched no more comes than has come before.
-  madvise(at_ + huge_page, bytes_ - huge_page, MADV_HUGEPAGE);
+  madvise(at_ + small, bytes_ - small, MADV_HUGEPAGE);
 }
 
 Mapping::~Mapping() {
@@ -35,11 +41,14 @@ Mapping::~Mapping() {
 }
 
 void Mapping::grow(std::size_t bytes) {
-  const std::size_t larger = align_up(bytes, granule);
-  void* const got = mremap(at_, bytes_, larger, MREMAP_MAYMOVE);
-  if (got == MAP_FAILED) throw_errno("mremap of memory for a message in parts");
-  at_ = static_cast<std::byte*>(got);
-  bytes_ = larger;
+  if (bytes <= bytes_) return;
+  // Its place: what moves there grows on its way, so that small and huge pages stay one area each.
+  Mapping larger(bytes, *sizes_);
+  const std::size_t small = sizes_->mapping_huge_page_bytes;
+  move_area(at_, std::min(bytes_, small), larger.at_, std::min(larger.bytes_, small));
+  if (bytes_ > small) move_area(at_ + small, bytes_ - small, larger.at_ + small, larger.bytes_ - small);
+  at_ = std::exchange(larger.at_, nullptr);
+  bytes_ = larger.bytes_;
 }
 
 Mapping PartMemory::take(std::size_t bytes) {
@@ -47,7 +56,7 @@ Mapping PartMemory::take(std::size_t bytes) {
   for (auto one = kept_.begin(); one != kept_.end(); ++one) {
     if (one->bytes() >= bytes && (best == kept_.end() || one->bytes() <= best->bytes())) best = one;
   }
-  if (best == kept_.end()) return Mapping(bytes);
+  if (best == kept_.end()) return Mapping(bytes, *sizes_);
   Mapping memory = std::move(*best);
   kept_bytes_ -= memory.bytes();
   kept_.erase(best);
@@ -60,7 +69,7 @@ void PartMemory::give(Mapping memory, std::int64_t now) {
   kept_.push_back(std::move(memory));
   due_ = now + kept_ns;
   auto first = kept_.begin();
-  for (; kept_bytes_ > kept_bytes_max_ || std::size_t(kept_.end() - first) > kept_max; ++first) {
+  for (; kept_bytes_ > kept_bytes_max_ || std::size_t(kept_.end() - first) > sizes_->kept_mappings_max; ++first) {
     kept_bytes_ -= first->bytes();
   }
   kept_.erase(kept_.begin(), first);

@@ -9,17 +9,11 @@
 #include <new>
 
 namespace headway::aggregate {
-namespace {
-
-/// Written before the reader learns of it.
-constexpr std::size_t step_bytes_max = 16_KiB, step_bytes_min = 4_KiB;
-
-}  // namespace
-
 void Pipeline::begin_ring() {
   begun_ = true;
   if (!rma::Reach::of(*pe_).others_map_pool()) return;
-  const std::size_t bytes = std::clamp<std::size_t>(2 * cache_sizes().own, 1_MiB, 4_MiB);
+  const SizeConstants& sizes = pe_->engine().sizes();
+  const std::size_t bytes = std::clamp(2 * cache_sizes().own, sizes.ring_bytes_min, sizes.ring_bytes_max);
   rma::Pool& pool = rma::Pool::of(*pe_);
   try {
     ring_.emplace(pool.memory().subspan(pool.allocate(bytes), bytes));
@@ -71,12 +65,12 @@ std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
 }
 
 void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
-                         std::size_t until) {
+                         const SizeConstants& sizes, std::size_t until) {
   until = std::min(until, from.size());
   for (std::size_t done = content.written.load(std::memory_order_relaxed); done < until;) {
     // Who reads soon has something, and little left when all is written.
-    const std::size_t left = from.size() - done, step = std::clamp(done, step_bytes_min, step_bytes_max);
-    const std::size_t n = std::min({step, left, std::max(step_bytes_min, left / 2)});
+    const std::size_t left = from.size() - done, step = std::clamp(done, sizes.step_bytes_min, sizes.step_bytes_max);
+    const std::size_t n = std::min({step, left, std::max(sizes.step_bytes_min, left / 2)});
     copy(content.bytes() + done, from.data() + done, n);
     done += n;
     content.written.store(done, std::memory_order_release);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <headway/am/pe.hpp>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/size_constants.hpp>
 #include <optional>
 #include <span>
 
@@ -38,9 +39,9 @@ class PipelineRing {
 
   /// Room for so much, of which nothing is written. nullptr while there is not as much: nothing has changed then.
   PipelinedContent* begin(std::size_t bytes, std::uint64_t id);
-  /// Goes on with it, by `copy`, until so many bytes or more are written. Never waits.
+  /// Goes on with it, by `copy`, in steps as `sizes` has them, until so many bytes or more are written. Never waits.
   static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
-                    std::size_t until = ~std::size_t(0));
+                    const SizeConstants& sizes, std::size_t until = ~std::size_t(0));
   /// Nobody reads the one with this id any more. False where its reader has taken it.
   bool drop(std::uint64_t id);
 

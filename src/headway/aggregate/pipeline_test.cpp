@@ -76,7 +76,7 @@ TEST(Pipeline, is_read_as_far_as_it_is_written) {
   EXPECT_EQ(read.read(10), Found::part);
   EXPECT_EQ(std::memcmp(received.data(), sent.data(), 1000), 0);
   EXPECT_EQ(content.taken, 0u);
-  PipelineRing::write(content, sent, copy_bytes);
+  PipelineRing::write(content, sent, copy_bytes, normal_sizes);
   EXPECT_EQ(read.read(0), Found::all);
   EXPECT_EQ(received, sent);
   EXPECT_EQ(content.taken, 1u);
@@ -103,12 +103,12 @@ TEST(Pipeline, is_written_in_parts) {
   std::vector<std::byte> received(sent.size());
   PipelinedContent& content = *ring.begin(sent.size(), 7);
   PipelinedRead read(content, 7, sent.size(), received.data(), copy_bytes);
-  PipelineRing::write(content, sent, copy_bytes, 8_KiB);
+  PipelineRing::write(content, sent, copy_bytes, normal_sizes, 8_KiB);
   EXPECT_EQ(content.written, 8_KiB);
   EXPECT_EQ(read.read(0), Found::part);
-  PipelineRing::write(content, sent, copy_bytes, 8_KiB);
+  PipelineRing::write(content, sent, copy_bytes, normal_sizes, 8_KiB);
   EXPECT_EQ(content.written, 8_KiB) << "so much is written";
-  PipelineRing::write(content, sent, copy_bytes);
+  PipelineRing::write(content, sent, copy_bytes, normal_sizes);
   EXPECT_EQ(read.read(0), Found::all);
   EXPECT_EQ(received, sent);
 }
@@ -154,7 +154,8 @@ TEST(Pipeline, of_two_threads_delivers_all) {
         const std::scoped_lock lock(mutex);
         offers.push_back({room, content.size()});
       }
-      PipelineRing::write(*room, content, number % 2 == 0 ? copy_bytes : copy_past_caches);
+      PipelineRing::write(*room, content, number % 2 == 0 ? copy_bytes : copy_past_caches,
+                          number % 3 == 0 ? small_sizes : normal_sizes);
     }
   });
   std::uint64_t wrong = 0;

@@ -6,6 +6,8 @@
 
 namespace headway::aggregate {
 
+Stages::Stages(Pe& pe) : pe_(&pe), sizes_(&pe.engine().sizes()) {}
+
 bool Stages::has_room() {
   if (!begun_) begin();
   return !free_.empty();
@@ -13,7 +15,7 @@ bool Stages::has_room() {
 
 std::span<const std::byte> Stages::put(std::span<const std::byte> content, LargeCopy copy) {
   if (!has_room()) return {};
-  std::byte* const stage = memory_ + free_.front() * stride;
+  std::byte* const stage = memory_ + free_.front() * sizes_->stage_stride;
   free_.pop_front();
   prefetch(content);
   copy(stage, content.data(), content.size());
@@ -26,11 +28,11 @@ void Stages::begin() {
   if (!rma::Reach::of(*pe_).others_map_pool()) return;
   rma::Pool& pool = rma::Pool::of(*pe_);
   try {
-    memory_ = pool.memory().data() + pool.allocate(count * stride);
+    memory_ = pool.memory().data() + pool.allocate(sizes_->stages * sizes_->stage_stride);
   } catch (const UsageError&) {
     return;
   }
-  for (std::uint32_t stage = 0; stage != count; ++stage) free_.push_back(stage);
+  for (std::uint32_t stage = 0; stage != sizes_->stages; ++stage) free_.push_back(stage);
 }
 
 }  // namespace headway::aggregate

@@ -6,6 +6,7 @@
 #include <deque>
 #include <headway/am/pe.hpp>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/size_constants.hpp>
 #include <span>
 
 namespace headway::aggregate {
@@ -17,21 +18,21 @@ namespace headway::aggregate {
 /// first use.
 class Stages {
  public:
-  static constexpr std::size_t stage_bytes = std::size_t(16) << 10, stride = std::size_t(20) << 10, count = 256;
-  static_assert(stride >= stage_bytes && stride % 4096 == 0);
-
-  explicit Stages(Pe& pe) : pe_(&pe) {}
+  explicit Stages(Pe& pe);
 
   /// Not where nobody could read it there, or where all stages are taken.
   bool has_room();
-  /// Where a copy of `content`, of at most `stage_bytes`, lies until free(). Nothing where there is no room.
+  /// Where a copy of `content`, of at most SizeConstants::stage_bytes, lies until free(). Nothing where there is no room.
   std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
-  void free(const std::byte* stage) { free_.push_back(std::uint32_t(std::size_t(stage - memory_) / stride)); }
+  void free(const std::byte* stage) {
+    free_.push_back(std::uint32_t(std::size_t(stage - memory_) / sizes_->stage_stride));
+  }
 
  private:
   void begin();
 
   Pe* pe_;
+  const SizeConstants* sizes_;
   bool begun_ = false;
   std::byte* memory_ = nullptr;
   std::deque<std::uint32_t> free_;  // the one that was used last is the last

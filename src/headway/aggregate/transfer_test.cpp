@@ -88,7 +88,8 @@ TEST(Transfer, puts_are_there_when_their_destination_says_so) {
 TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
-    constexpr std::size_t count = aggregate::Stages::count + 100, size = aggregate::Stages::stage_bytes / 8;
+    const SizeConstants& sizes = pe.engine().sizes();
+    const std::size_t count = sizes.stages + 100, size = sizes.stage_bytes / 8;
     std::size_t got = 0, given_back = 0;
     std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
     offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {
@@ -119,8 +120,8 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
     expect_run(
         shape,
         [&](Pe& pe) {
-          constexpr std::size_t room = aggregate::Stages::stage_bytes, stride = aggregate::Stages::stride,
-                                count = aggregate::Stages::count;
+          const SizeConstants& sizes = pe.engine().sizes();
+          const std::size_t room = sizes.stage_bytes, stride = sizes.stage_stride, count = sizes.stages;
           const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
           EXPECT_EQ(offset_of(pe, aggregate::Transfers::along_bytes_max + 1), staged ? first + stride : none);  // in turn
@@ -282,7 +283,7 @@ TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
 TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
   expect_run({2, 1}, [](Pe& pe) {
     using aggregate::Transfers;
-    constexpr std::size_t most = Transfers::taken_bytes_most / Transfers::along_bytes_max;
+    const std::size_t most = pe.engine().sizes().taken_bytes_max / Transfers::along_bytes_max;
     const std::vector<std::byte> memory(Transfers::along_bytes_max);
     const auto is_copied = [&](std::uint64_t gets = 1) {
       return Source<std::byte>(pe, memory, [] {}, gets).remote().is_short();

@@ -22,20 +22,10 @@ const std::size_t extension = [] {
 
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 150;
-/// What is shorter is copied through the caches where it is mapped: who looks at what came past them waits for memory.
-constexpr std::size_t learned_bytes_min = 32_KiB;
-
 /// Content of more than a page that others read where it lies: half of it its owner fetches meanwhile, if it is idle.
 /// Of what is longer who reads it gets as much by itself.
-constexpr std::size_t fetched_bytes_min = 4_KiB + 1, fetched_bytes_max = 32_KiB;
+constexpr std::size_t fetched_bytes_min = 4_KiB + 1;
 constexpr std::size_t fetches_max = 16;
-
-/// Of content that is written before anybody asks for it: what is written first holds its message up.
-constexpr std::size_t first_bytes = 8_KiB;
-
-std::span<const std::byte> ahead_of(std::span<const std::byte> memory) {
-  return memory.first(std::min<std::size_t>(memory.size(), rma::BufferKey::ahead_bytes_max));
-}
 
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
@@ -65,6 +55,7 @@ std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique
 
 Transfers::Transfers(Pe& pe)
     : pe_(&pe),
+      sizes_(pe.engine().sizes()),
       host_pes_(pe.size()),
       way_(pe.engine().transfer_settings().way),
       checks_(pe.engine().transfer_settings().check),
@@ -125,7 +116,7 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 bool Transfers::takes_over(std::span<const std::byte> memory, std::uint64_t times) const {
   constexpr std::size_t mapped_bytes_max = 512;
   if (memory.size() > along_bytes_max || checks_ || times != 1) return false;
-  if (taken_bytes_ + memory.size() > taken_bytes_most) return false;
+  if (taken_bytes_ + memory.size() > sizes_.taken_bytes_max) return false;
   if (way_ == TransferWay::frames) return true;
   if (way_ != TransferWay::fastest) return false;
   const bool all_map = host_pes_ == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
@@ -137,7 +128,7 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
   const bool is_mapped = as != Given::to_get || reach().is_in_pool(memory.data(), memory.size());
   if (as == Given::to_get && is_mapped) fetch_when_idle(added);
-  return key_of(added, !is_mapped && (times == 1 || memory.size() <= Stages::stage_bytes) && map(added));
+  return key_of(added, !is_mapped && (times == 1 || memory.size() <= sizes_.stage_bytes) && map(added));
 }
 
 /// What others have not mapped goes where they have: all that is short, unless who gets it is sooner done by attaching, and
@@ -145,7 +136,7 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
 bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
   const std::span<const std::byte> memory = exposure.memory;
-  if (memory.size() > Stages::stage_bytes) return begin_ahead(added.number, exposure);
+  if (memory.size() > sizes_.stage_bytes) return begin_ahead(added.number, exposure);
   const bool may_leave = exposure.left == 1 && memory.size() > along_bytes_max && reach().others_attach();
   const auto pick = stagings_.pick(memory.size(), both_copies | unsigned(may_leave) << where_it_lies);
   if (pick.way != where_it_lies) {
@@ -183,19 +174,19 @@ bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
   const auto pick = writes_.pick(bytes, both_copies);
   exposure.teaches = Teaches::writes;
   exposure.placed = pick.way;
-  PipelineRing::write(*exposure.ahead, ahead, placing[pick.way], first_bytes);
+  PipelineRing::write(*exposure.ahead, ahead, placing[pick.way], sizes_, sizes_.first_bytes);
   if (ahead_.empty()) pe_->engine().call_when_idle(*this);
   ahead_.push_back(number);
   return pick.timed;
 }
 
 void Transfers::write_ahead(const Exposure& exposure) {
-  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), placing[exposure.placed]);
+  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), placing[exposure.placed], sizes_);
 }
 
 void Transfers::fetch_when_idle(const NumberedTable<Exposure>::Added& added) {
   const std::size_t bytes = added.thing.memory.size();
-  if (bytes < fetched_bytes_min || bytes > fetched_bytes_max || ahead_.size() >= fetches_max) return;
+  if (bytes < fetched_bytes_min || bytes > sizes_.fetched_bytes_max || ahead_.size() >= fetches_max) return;
   if (!reach().others_map_pool()) return;
   if (ahead_.empty()) pe_->engine().call_when_idle(*this);
   ahead_.push_back(added.number);
@@ -210,7 +201,7 @@ bool Transfers::idle() {
     if (given == nullptr) continue;
     if (given->ahead != nullptr)
       write_ahead(*given);
-    else if (given->memory.size() <= fetched_bytes_max)
+    else if (given->memory.size() <= sizes_.fetched_bytes_max)
       prefetch(given->memory.subspan(given->memory.size() / 2));  // what is wanted last
     else
       continue;
@@ -316,7 +307,7 @@ Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const 
     if (way_ == TransferWay::fastest && content.size() <= along_bytes_max) return {};
     if (way_ == TransferWay::cma) return {reach().may_attach_to_this(destination), false};
     const bool maps = way_ == TransferWay::fastest && posts && is_on_host(destination) &&
-                      (content.size() > Stages::stage_bytes || stages_.has_room());
+                      (content.size() > sizes_.stage_bytes || stages_.has_room());
     return {.by_key = maps, .timed = false, .maps = maps};
   }
   if (posts || way_ != TransferWay::fastest)  // one copy, and not two
@@ -356,10 +347,10 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
   const std::byte* const from = reach.mapped(key);
   if (from != nullptr) {
     pick = {by_loads, false};
-    if (key.bytes >= learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
+    if (key.bytes >= sizes_.learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
   } else {
     const bool attaches = reach.may_attach(key);
-    if (attaches && key.bytes <= Stages::stage_bytes)
+    if (attaches && key.bytes <= sizes_.stage_bytes)
       pick = {by_attach, false};  // pieces take longer
     else if (may_pull && way_ != TransferWay::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);

@@ -77,13 +77,12 @@ class Transfers : public am::Extension {
   /// for which a key that travels, and what that names after it, would cost more; unless misuse is to be found, or
   /// HEADWAY_TRANSFER names a way that has keys.
   bool takes_over(std::span<const std::byte> memory, std::uint64_t times) const;
-  /// What such copies that are not inside take, until they are given back: at most taken_bytes_most.
+  /// What such copies that are not inside take, until they are given back: at most SizeConstants::taken_bytes_max.
   void take(std::size_t bytes) { taken_bytes_ += bytes; }
   void give_back(std::size_t bytes) { taken_bytes_ -= bytes; }
   /// What goes along with its message costs less so: as much as goes in place, with what it is known by.
   static constexpr std::size_t along_bytes_max = std::size_t(4) << 10;
   static_assert(along_bytes_max + 32 <= in_place_bytes_most);
-  static constexpr std::size_t taken_bytes_most = std::size_t(2) << 20;
 
   /// `done` is told when others have been done with it `times` times.
   rma::BufferKey give(Given as, std::span<const std::byte> memory, std::uint64_t times, WhenDone done);
@@ -189,21 +188,12 @@ class Transfers : public am::Extension {
   struct Note;
   struct Mail;
 
-  /// Within a host who takes a piece copies it while the next one is made: pieces that stay in a core's cache, each
-  /// just below a frame of 32 KiB. Over a network frames are what costs.
-  static constexpr std::size_t piece_bytes_within_host = (std::size_t(32) << 10) - 512;
-  static constexpr std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
-  static constexpr std::size_t window_bytes = std::size_t(1) << 20;
-  static constexpr std::size_t ask_bytes = window_bytes / 4;  // at once
-  static_assert(ask_bytes == rma::BufferKey::ahead_bytes_max);
-  static constexpr std::size_t small_put_bytes_max = std::size_t(4) << 10;
-
   rma::Reach& reach() const {
     if (reach_ == nullptr) reach_ = &rma::Reach::of(*pe_);
     return *reach_;
   }
   std::uint64_t piece_bytes(std::size_t other) const {
-    return is_on_host(other) ? piece_bytes_within_host : piece_bytes_between_hosts;
+    return is_on_host(other) ? sizes_.piece_bytes_within_host : sizes_.piece_bytes_between_hosts;
   }
   void take_note(PeId source, const Note& note, std::span<const std::byte> content);
   void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
@@ -241,8 +231,8 @@ class Transfers : public am::Extension {
   void tell(WhenDone done);
   void close(ExposedMemory*& exposed);
   /// As what it counts while the network moves it.
-  static std::uint64_t counted(const rma::BufferKey& key) {
-    return std::min<std::uint64_t>(ask_bytes, key.bytes);
+  std::uint64_t counted(const rma::BufferKey& key) const {
+    return std::min<std::uint64_t>(sizes_.ask_bytes(), key.bytes);
   }
   bool is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)());
   void begin_waiting(am::ScopeId scope);
@@ -250,11 +240,15 @@ class Transfers : public am::Extension {
   [[noreturn]] void refuse_late_content(const Pull& pull);
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
   Copied copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
+  std::span<const std::byte> ahead_of(std::span<const std::byte> memory) const {
+    return memory.first(std::min(memory.size(), sizes_.ask_bytes()));
+  }
   rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
   void forget(std::uint64_t number, Exposure& exposure);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
+  const SizeConstants& sizes_;
   mutable rma::Reach* reach_ = nullptr;  // once it has been asked for: they are made in any order
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
   TransferWay way_;
@@ -273,7 +267,7 @@ class Transfers : public am::Extension {
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;
   /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
-  Turns pulls_to_ask_{window_bytes}, pushes_to_send_{window_bytes};
+  Turns pulls_to_ask_{sizes_.window_bytes}, pushes_to_send_{sizes_.window_bytes};
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
   rma::FastestWay<2> mapped_sends_;  // with the message, by key
   rma::FastestWay<4> gets_;

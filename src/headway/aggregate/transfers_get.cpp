@@ -78,7 +78,7 @@ void Transfers::pull(Pull given) {
   const bool ahead = pull.key.is_ahead() && !pe_->engine().endpoint().pool(pull.key.pe).empty();
   if (ahead) {
     begin_pull(pull);
-    pull.ahead = pull.wanted = pull.key.ahead_bytes();
+    pull.ahead = pull.wanted = pull.key.ahead_bytes(sizes_.ask_bytes());
   }
   if (pull.wanted < pull.key.bytes) {
     begin_waiting(pull.scope);
@@ -99,7 +99,7 @@ void Transfers::begin_pull(Pull& pull) {
 void Transfers::want_more() {
   const auto next_bytes = [this](std::uint64_t number) {
     const Pull& pull = *pulls_.find(number);
-    return std::min<std::uint64_t>(ask_bytes, pull.key.bytes - pull.wanted);
+    return std::min<std::uint64_t>(sizes_.ask_bytes(), pull.key.bytes - pull.wanted);
   };
   while (const std::optional<std::uint64_t> first = pulls_to_ask_.first(next_bytes)) {
     const std::uint64_t number = *first, n = next_bytes(number);
@@ -124,7 +124,7 @@ void Transfers::want_more() {
 void Transfers::send_pieces(PeId source, const Note& note) {
   Exposure& given = exposure(source, note, Given::to_get);
   const std::span<const std::byte> memory = given.memory;
-  if (note.bytes > window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
+  if (note.bytes > sizes_.window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
   if (given.ahead != nullptr && note.offset == 0 && is_on_host(source)) {  // who gets it has looked for it too soon
@@ -135,11 +135,11 @@ void Transfers::send_pieces(PeId source, const Note& note) {
           is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
     if (given.placed == where_it_lies) {
-      const bool is_short = memory.size() <= Stages::stage_bytes;  // and cannot be attached to: says nothing of stages
+      const bool is_short = memory.size() <= sizes_.stage_bytes;  // and cannot be attached to: says nothing of stages
       given.placed = is_short ? std::size_t(around_caches) : writes_.pick(memory.size(), both_copies).way;
       if (given.teaches != Teaches::mapped_sends) given.teaches = is_short ? Teaches::nothing : Teaches::writes;
     }
-    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), placing[given.placed]);
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), placing[given.placed], sizes_);
   }
   for (std::uint64_t done = 0; done < note.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);

@@ -5,17 +5,11 @@
 #include <vector>
 
 namespace headway::aggregate {
-namespace {
-
-constexpr std::size_t network_bytes_max = 256_MiB;
-
-}  // namespace
-
 /// Only where the user says so: UCX 1.13 ends an owner's process when one that gets from it dies (docs/decisions/0027).
 /// Of what is very long pieces can be seen to move.
 bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes) const {
   const am::Engine& engine = pe_->engine();
-  return engine.transfer_settings().way == TransferWay::network && !network_refuses_ && bytes <= network_bytes_max &&
+  return engine.transfer_settings().way == TransferWay::network && !network_refuses_ && bytes <= sizes_.network_bytes_max &&
          pe_->engine().endpoint().network_reads(other);
 }
 

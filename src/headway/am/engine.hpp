@@ -123,9 +123,10 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  AggregationSettings aggregation = {};  // for the layers above, as are the next two
+  AggregationSettings aggregation = {};  // for the layers above, as are the next three
   TransferSettings transfer = {};
   CollectiveWay collectives = CollectiveWay::best;
+  SizeConstants sizes = normal_sizes;
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
   std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
   // Set while the engine lives, for those that share its thread: what the PE would report now.
@@ -159,6 +160,7 @@ class Engine {
   const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
   const TransferSettings& transfer_settings() const { return options_.transfer; }
   CollectiveWay collective_way() const { return options_.collectives; }
+  const SizeConstants& sizes() const { return options_.sizes; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
   /// Whether what runs is a continuation of an epoch; it is a handler as well.

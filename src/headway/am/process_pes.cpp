@@ -127,6 +127,7 @@ void ProcessPes::run_pe(Endpoint& endpoint, std::size_t pe, EngineOptions option
     options.aggregation = aggregation_;
     options.transfer = transfer_;
     options.collectives = collectives_;
+    options.sizes = sizes_;
     options.still_wanted = [this] { while_waiting(); };
     options.when_failed = [this, pe] { after_failure(pe); };
     options.give_report = GiveReport{&report_area_of(*memory_, pe), &board(pe)};

@@ -65,6 +65,7 @@ class ProcessPes {
   AggregationSettings aggregation_ = AggregationSettings::from_environment();
   TransferSettings transfer_ = TransferSettings::from_environment();
   CollectiveWay collectives_ = collective_way_from_environment();
+  SizeConstants sizes_ = size_constants_from_environment();
 };
 
 /// What is on its way to files is written, and the process ends without anything else of it running.

@@ -85,6 +85,7 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
       Engine engine(endpoint, {.budget_bytes = options.budget_bytes,
                                .spill_bytes = options.spill_bytes,
                                .idle = Idle::sleep,
+                               .sizes = options.sizes,
                                .reporter = &simulation.reporter(endpoint.id())});
       const int status = body(engine.pe());
       if (status != 0) return failed(endpoint.id(), FailureKind(status), "the program returned this status");

@@ -7,6 +7,7 @@
 #include <headway/am/board.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/am/stall_page.hpp>
+#include <headway/base/size_constants.hpp>
 #include <headway/transport/sim/world.hpp>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ struct SimulateOptions {
   std::size_t spill_bytes = std::size_t(1) << 30;
   std::int64_t stall_ns = 1'000'000'000;
   std::size_t stack_bytes = Fiber::stack_bytes_default;
+  SizeConstants sizes = normal_sizes;
 };
 
 struct SimulateResult {

@@ -25,7 +25,8 @@ constexpr std::array variables = {"HEADWAY_PES",        "HEADWAY_PES_PER_PROCESS
                                   "HEADWAY_SIM",        "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
                                   "HEADWAY_THRESHOLD",  "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
                                   "HEADWAY_DELAY_COST", "HEADWAY_COMM_THREAD",     "HEADWAY_TRANSFER",
-                                  "HEADWAY_CHECK",      "HEADWAY_COLLECTIVES",     "HEADWAY_PROGRESS"};
+                                  "HEADWAY_CHECK",      "HEADWAY_COLLECTIVES",     "HEADWAY_PROGRESS",
+                                  "HEADWAY_TEST_SIZES"};
 
 constexpr const char* transports =
     has_simulation
@@ -252,6 +253,13 @@ CollectiveWay collective_way_from_environment() {
   refuse("HEADWAY_COLLECTIVES", *text, "auto, messages or shared");
 }
 
+SizeConstants size_constants_from_environment() {
+  const auto text = variable("HEADWAY_TEST_SIZES");
+  if (!text || *text == "normal") return normal_sizes;
+  if (*text == "small") return small_sizes;
+  refuse("HEADWAY_TEST_SIZES", *text, "normal or small");
+}
+
 Settings Settings::from_environment(Launchers launchers) {
   refuse_unknown_variables();
   Settings settings;
@@ -302,6 +310,7 @@ Settings Settings::from_environment(Launchers launchers) {
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();
   settings.collectives = collective_way_from_environment();
+  settings.sizes = size_constants_from_environment();
   settings.sim = variable("HEADWAY_SIM").value_or("");
   if (settings.simulated()) {
     const std::string given = variable("HEADWAY_PES_PER_PROCESS").value_or("");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/base/launcher.hpp>
+#include <headway/base/size_constants.hpp>
 #include <optional>
 #include <string>
 
@@ -71,6 +72,9 @@ enum class CollectiveWay {
 /// Throws SettingError for what is not allowed.
 CollectiveWay collective_way_from_environment();
 
+/// HEADWAY_TEST_SIZES: normal_sizes or small_sizes. Throws SettingError for what is not allowed.
+SizeConstants size_constants_from_environment();
+
 /// Who moves frames between hosts: HEADWAY_PROGRESS.
 enum class Progress {
   polling,  // PEs, when they call the library
@@ -97,6 +101,7 @@ struct Settings {
   AggregationSettings aggregation;
   TransferSettings transfer;
   CollectiveWay collectives = CollectiveWay::best;
+  SizeConstants sizes = normal_sizes;
 
   bool simulated() const { return transport == "sim"; }
   /// Whether frames travel between processes that a launcher has started.
@@ -109,7 +114,7 @@ struct Settings {
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
-  /// AggregationSettings, TransferSettings and CollectiveWay, with derived values for what is not set. Under a launcher the number of
+  /// AggregationSettings, TransferSettings, CollectiveWay and SizeConstants, with derived values for what is not set. Under a launcher the number of
   /// processes is the launcher's. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
   static Settings from_environment(Launchers launchers = Launchers::recognised);
 };

@@ -15,7 +15,6 @@ struct BufferKey {
   static constexpr std::uint64_t ahead = std::uint64_t(1) << 63;  // with an offset: its begin is being written there
   static constexpr std::uint64_t timed = std::uint64_t(1) << 62;  // its owner wants to know how long copying it took
   static constexpr std::uint64_t no_offset = timed - 1;
-  static constexpr std::uint64_t ahead_bytes_max = std::uint64_t(256) << 10;
 
   std::uint64_t address;        // in the process of its PE
   std::uint64_t bytes;
@@ -28,10 +27,10 @@ struct BufferKey {
   std::uint64_t check;          // of all of these: bytes that are a key by chance do not hold it
 
   std::uint64_t pool_offset() const { return offset & no_offset; }
-  /// Whether its first bytes, all or ahead_bytes_max, are written there without anybody's asking
+  /// Whether its first bytes, all or SizeConstants::ask_bytes(), are written there without anybody's asking
   /// (aggregate::PipelinedContent).
   bool is_ahead() const { return (offset & ahead) != 0; }
-  std::uint64_t ahead_bytes() const { return is_ahead() ? std::min(bytes, ahead_bytes_max) : 0; }
+  std::uint64_t ahead_bytes(std::uint64_t most) const { return is_ahead() ? std::min(bytes, most) : 0; }
   bool is_timed() const { return (offset & timed) != 0; }
 
   std::uint64_t expected_check() const {

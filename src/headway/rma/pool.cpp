@@ -11,8 +11,6 @@ namespace {
 
 const std::size_t extension = am::register_extension(&Pool::make);
 
-// Smaller blocks are kept: the next allocation takes them again.
-constexpr std::size_t given_back_bytes_min = 64_KiB;
 // Pools begin where huge pages may, and so do blocks that have room for one.
 constexpr std::size_t huge_page = 2_MiB;
 
@@ -50,7 +48,9 @@ void Pool::give_back(std::optional<Arena>& half, std::uint64_t offset) {
   std::byte* const at = memory_.data() + offset;
   const std::size_t bytes = half->block_bytes(at);
   // Shared memory is removed from its file; private memory is forgotten.
-  if (bytes >= given_back_bytes_min && madvise(at, bytes, MADV_REMOVE) != 0) madvise(at, bytes, MADV_DONTNEED);
+  if (bytes >= pe_->engine().sizes().given_back_bytes_min && madvise(at, bytes, MADV_REMOVE) != 0) {
+    madvise(at, bytes, MADV_DONTNEED);
+  }
   half->free(at);
 }
 

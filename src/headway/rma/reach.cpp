@@ -20,9 +20,6 @@ namespace {
 
 const std::size_t extension = am::register_extension(&Reach::make);
 
-// The kernel copies at most 2 GiB less a page in a call.
-constexpr std::size_t call_bytes_max = std::size_t(1) << 30;
-
 bool is_refusal(int error) { return error == EPERM || error == EACCES || error == ENOSYS; }
 
 template <bool reads>
@@ -147,7 +144,7 @@ bool Reach::copy(const BufferKey& key, std::uint64_t offset, std::byte* here, st
   if (!may_attach(key) || !attach(key)) return false;
   for (std::size_t done = 0; done < bytes;) {
     const ssize_t n = attach_copy<reads>(key.process, key.address + offset + done, here + done,
-                                         std::min(bytes - done, call_bytes_max));
+                                         std::min(bytes - done, pe_->engine().sizes().attached_bytes_max));
     if (n > 0) {
       done += std::size_t(n);
       continue;
