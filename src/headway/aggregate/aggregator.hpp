@@ -480,10 +480,11 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         }
       }
     }
-    typename Format::Pieces pieces;
-    Format::split(pieces, args...);
-    return keeps_order_by_route() ? send_in_order(destination, pieces.parts, bytes, wait)
-                                  : send_in_parts(destination, pieces.parts, bytes, wait);
+    const auto send = [&](aggregate::Pieces pieces) {
+      return keeps_order_by_route() ? send_in_order(destination, pieces, bytes, wait)
+                                    : send_in_parts(destination, pieces, bytes, wait);
+    };
+    return Format::with_pieces(send, args...);
   }
 
   /// With little beside them, so that all of what is large lies somewhere already.
@@ -496,9 +497,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// As send_in_frame().
   bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
-      typename Format::Pieces pieces;
-      Format::split(pieces, args...);
-      write_past_caches(frame, pieces.parts, bytes);
+      Format::with_pieces([&](aggregate::Pieces pieces) { write_past_caches(frame, pieces, bytes); }, args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;

@@ -134,38 +134,8 @@ bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wai
   return true;
 }
 
-namespace {
-
-/// Reads the bytes of several pieces one after the other.
-class PieceReader {
- public:
-  explicit PieceReader(std::span<const std::span<const std::byte>> pieces) : pieces_(pieces) {}
-
-  template <class Copy>
-  void read(std::byte* to, std::size_t bytes, Copy copy) {
-    while (bytes > 0) {
-      const std::span<const std::byte> piece = pieces_.front().subspan(at_);
-      const std::size_t n = std::min(bytes, piece.size());
-      if (n != 0) copy(to, piece.data(), n);
-      to += n;
-      bytes -= n;
-      at_ += n;
-      if (at_ == pieces_.front().size()) {
-        pieces_ = pieces_.subspan(1);
-        at_ = 0;
-      }
-    }
-  }
-
- private:
-  std::span<const std::span<const std::byte>> pieces_;
-  std::size_t at_ = 0;
-};
-
-}  // namespace
-
 void Core::write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes) {
-  PieceReader(pieces).read(message_of(frame), bytes, copy_past_caches);
+  PieceReader(pieces, bytes).read(message_of(frame), bytes, copy_past_caches);
 }
 
 bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {
@@ -218,8 +188,8 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
 
 /// Returns whether all parts found frame memory.
 bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartWay way) {
+  PieceReader reader(pieces, bytes);
   count_alone(bytes);
-  PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
   bool claimed = true;
   for (std::size_t offset = 0; offset < bytes;) {
@@ -248,8 +218,8 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
     const DeferHandlers nobody_takes_it(engine_->pe());
     return send_in_order(destination, pieces, bytes, Wait::yes);
   }
+  PieceReader reader(pieces, bytes);
   ++alone_;
-  PieceReader reader(pieces);
   const std::uint64_t message = next_message_++;
   const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark, hop.key, engine_->id());
   for (std::size_t offset = 0; offset < bytes;) {

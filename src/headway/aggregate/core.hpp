@@ -10,6 +10,7 @@
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/part_memory.hpp>
+#include <headway/aggregate/piece_reader.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
@@ -280,10 +281,10 @@ class Core : public am::FrameHandler {
   }
   void post_in_place(std::size_t destination, std::size_t bytes);
 
-  using Pieces = std::span<const std::span<const std::byte>>;
   /// The message of a frame that is far.
   void write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes);
-  /// A larger one in parts, straight to its destination. `pieces` together are the message. False only for Wait::no.
+  /// A larger one in parts, straight to its destination. `pieces` together are the message, and have its length
+  /// (UsageError else). False only for Wait::no.
   /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been faster.
   bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
   /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.

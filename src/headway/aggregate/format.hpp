@@ -33,10 +33,11 @@ struct MessageFormat : FormatOfParts<Args...> {
         [at](const auto&... parts) __attribute__((always_inline)) { Parts::pack(at, parts...); }, args...);
   }
 
-  using typename Parts::Pieces;
-  /// The message in pieces, for one that is too large to be packed in one place.
-  static void split(Pieces& pieces, const Args&... args) {
-    with_parts([&pieces](const auto&... parts) { Parts::split(pieces, parts...); }, args...);
+  /// Calls f(Pieces) with the message in pieces, which refer to the arguments.
+  template <class F>
+  static decltype(auto) with_pieces(F&& f, const Args&... args) {
+    return with_parts([&f](const auto&... parts) -> decltype(auto) { return Parts::with_pieces(f, parts...); },
+                      args...);
   }
 
  private:

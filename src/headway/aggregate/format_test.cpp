@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <headway/aggregate/format.hpp>
+#include <headway/base/error.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,14 +88,15 @@ void round_trip(const Args&... args) {
   Format::pack(whole.data(), args...);
   expect_reads<Args...>(whole.data(), bytes, args...);
 
-  typename Format::Pieces pieces{};
-  Format::split(pieces, args...);
   std::vector<std::byte> joined;
-  for (const std::span<const std::byte> part : pieces.parts) joined.insert(joined.end(), part.begin(), part.end());
-  const std::size_t said = Format::bytes(args...);
-  ASSERT_EQ(joined.size(), said);
+  Format::with_pieces(
+      [&](Pieces pieces) {
+        for (const std::span<const std::byte> piece : pieces) joined.insert(joined.end(), piece.begin(), piece.end());
+      },
+      args...);
+  ASSERT_EQ(joined.size(), bytes);
   const Exactly again(bytes, std::byte(0));
-  if (said != 0) std::memcpy(again.data(), joined.data(), said);
+  if (bytes != 0) std::memcpy(again.data(), joined.data(), bytes);
   expect_reads<Args...>(again.data(), bytes, args...);
 
   if constexpr (!Format::fixed) {
@@ -326,6 +328,24 @@ TEST(MessageFormat, random_bytes_are_refused_or_read_but_never_beyond_their_end)
     }
   }
   EXPECT_GT(refused, 1000);
+}
+
+TEST(MessageFormat, pieces_are_read_to_their_end_and_no_further) {
+  const std::vector<std::byte> content{std::byte(1), std::byte(2), std::byte(3), std::byte(4), std::byte(5)};
+  const std::span<const std::byte> all(content);
+  const std::span<const std::byte> pieces[] = {{}, all.first(2), {}, all.subspan(2), {}};
+  std::vector<std::byte> read(content.size());
+  PieceReader reader(pieces, content.size());
+  reader.read(read.data(), 0, copy_bytes);
+  reader.read(read.data(), 1, copy_bytes);
+  reader.read(read.data() + 1, 4, copy_bytes);
+  EXPECT_EQ(read, content);
+  EXPECT_THROW(reader.read(read.data(), 1, copy_bytes), UsageError);
+  reader.read(read.data(), 0, copy_bytes);
+  for (const std::size_t wrong : {content.size() - 1, content.size() + 1, std::size_t(0)}) {
+    EXPECT_THROW(PieceReader(pieces, wrong), UsageError) << wrong;
+  }
+  const PieceReader of_nothing({}, 0);
 }
 
 TEST(MessageFormat, copies_of_every_length_are_exact) {

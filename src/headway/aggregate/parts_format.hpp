@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <headway/aggregate/argument.hpp>
+#include <headway/aggregate/piece_reader.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/copy.hpp>
 #include <headway/base/format_error.hpp>
@@ -186,38 +187,53 @@ struct PartsFormat {
     }
   }
 
-  /// The message in pieces, for one that is too large to be packed in one place. Views stay where they are.
-  struct Pieces {
-    alignas(64) std::byte prefix[prefix_bytes + 1];
-    std::vector<std::byte> serialized;
-    std::vector<std::span<const std::byte>> parts;
-  };
-  static void split(Pieces& pieces, const Parts&... parts) {
+  /// Calls f(Pieces) with the message in pieces, which are fixed_bytes or bytes(parts...) together. Fixed parts and views
+  /// stay where they are.
+  template <class F>
+  static decltype(auto) with_pieces(F&& f, const Parts&... parts) {
     static constexpr std::byte zeros[64]{};
-    pack_prefix(pieces.prefix, parts...);
-    pieces.parts.push_back(std::span(pieces.prefix, prefix_bytes));
-    std::size_t at = prefix_bytes;
+    static_assert(alignment <= sizeof zeros);
+    std::vector<std::span<const std::byte>> pieces;
+    std::size_t end = 0, i = 0;
+    const auto add = [&](std::size_t at, std::span<const std::byte> piece) {
+      if (at != end) pieces.push_back(std::span(zeros, at - end));
+      if (!piece.empty()) pieces.push_back(piece);
+      end = at + piece.size();
+    };
+
+    std::vector<std::uint64_t> view_sizes;
+    [[maybe_unused]] auto add_fixed = [&]<class A>(const A& part) {
+      // an empty one travels as store() writes it
+      if constexpr (kind_of<A>() == ArgumentKind::fixed) {
+        add(offsets.of[i], std::is_empty_v<A> ? std::span(zeros, 1) : std::as_bytes(std::span(&part, 1)));
+      }
+      if constexpr (is_view<A>) view_sizes.push_back(part.size());
+      ++i;
+    };
+    (add_fixed(parts), ...);
+    if constexpr (counts != 0) add(offsets.counts, std::as_bytes(std::span(view_sizes).first(counts)));
+    if constexpr (fixed) add(fixed_bytes, {});
+
     [[maybe_unused]] auto add_view = [&]<class A>(const A& part) {
       if constexpr (is_view<A>) {
         using Element = typename ViewElement<A>::Type;
-        const std::size_t padding = align_up(at, alignof(Element)) - at;
-        pieces.parts.push_back(std::span(zeros, padding));
-        pieces.parts.push_back(std::as_bytes(std::span(part.data(), part.size())));
-        at += padding + part.size() * sizeof(Element);
+        add(align_up(end, alignof(Element)), std::as_bytes(std::span(part.data(), part.size())));
       }
     };
     (add_view(parts), ...);
+    std::vector<std::byte> serialized;
     if constexpr (owning) {
       [[maybe_unused]] auto add_owning = [&]<class A>(const A& part) {
         if constexpr (kind_of<A>() == ArgumentKind::owning) {
-          const std::size_t before = pieces.serialized.size();
-          pieces.serialized.resize(before + serialized_bytes(part));
-          serialize(pieces.serialized.data() + before, part);
+          const std::size_t before = serialized.size();
+          serialized.resize(before + serialized_bytes(part));
+          serialize(serialized.data() + before, part);
         }
       };
       (add_owning(parts), ...);
-      pieces.parts.push_back(pieces.serialized);
+      add(end, serialized);
     }
+    return f(Pieces(pieces));
   }
 
  private:

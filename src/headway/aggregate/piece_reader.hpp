@@ -1,0 +1,28 @@
+/// A message that is too large to be packed in one place.
+#pragma once
+
+#include <cstddef>
+#include <headway/base/copy_large.hpp>
+#include <span>
+
+namespace headway::aggregate {
+
+/// What they hold, one after the other, is the message.
+using Pieces = std::span<const std::span<const std::byte>>;
+
+/// Reads the bytes of several pieces one after the other.
+class PieceReader {
+ public:
+  /// UsageError unless they are a message of so many bytes.
+  PieceReader(Pieces pieces, std::size_t message_bytes);
+
+  /// The next ones. UsageError beyond the last.
+  void read(std::byte* to, std::size_t bytes, LargeCopy copy);
+
+ private:
+  Pieces pieces_;
+  std::size_t at_ = 0;  // in the first one
+  std::size_t left_ = 0;
+};
+
+}  // namespace headway::aggregate
