@@ -1,4 +1,6 @@
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <headway/aggregate/part_memory.hpp>
@@ -10,9 +12,10 @@ namespace {
 
 constexpr std::int64_t kept_ns = 100'000'000;
 
-/// One area of the system's to `to`, where it replaces what is there: it keeps its pages, and what it was advised.
+/// Moves one area of memory to `to` and makes it larger. It replaces the area there, and keeps its pages and its advice. The
+/// kernel is called directly: UCX puts a function in the place of mremap() that ignores the new address.
 void move_area(std::byte* from, std::size_t bytes, std::byte* to, std::size_t larger) {
-  if (mremap(from, bytes, larger, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+  if (syscall(SYS_mremap, from, bytes, larger, MREMAP_MAYMOVE | MREMAP_FIXED, to) == -1) {
     throw_errno("mremap of memory for a message in parts");
   }
 }
