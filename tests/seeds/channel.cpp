@@ -2,59 +2,14 @@
 
 #include <array>
 #include <headway/headway.hpp>
-#include <type_traits>
+
+#include "aggregator_channel.hpp"
 
 namespace seeds {
 namespace {
 
 constexpr std::size_t pes_max = 256;
 std::array<Receiver*, pes_max> receivers{};  // by PE
-
-Receiver& receiver_of(Pe& pe) { return *receivers[pe.id()]; }
-
-/// How a handler gets an argument of that type.
-template <class Arg>
-using Parameter = std::conditional_t<headway::aggregate::is_view<Arg>, Arg, const Arg&>;
-
-template <class Codec, class... Args>
-class AggregatorChannel final : public Channel {
- public:
-  AggregatorChannel(Pe& pe, const ChannelPlan& plan, std::size_t number, Receiver& receiver)
-      : number_(number), takes_source_(plan.takes_source), receiver_(receiver), aggregator_(pe, plan.options) {}
-
-  void listen() override {
-    if (takes_source_) {
-      aggregator_.on([this](Pe&, PeId source, Parameter<Args>... args) { take(source, args...); });
-    } else {
-      aggregator_.on([this](Parameter<Args>... args) { take(std::nullopt, args...); });
-    }
-  }
-  void send(std::size_t destination, const Header& header, Content content) override {
-    Codec::send(header, content, [&](const Args&... args) { aggregator_.send(destination, args...); });
-  }
-  bool try_send(std::size_t destination, const Header& header, Content content) override {
-    return Codec::send(header, content,
-                       [&](const Args&... args) { return aggregator_.try_send(destination, args...); });
-  }
-  void flush() override { aggregator_.flush(); }
-  std::optional<headway::AggregatorStatistics> statistics() const override { return aggregator_.statistics(); }
-
- private:
-  void take(std::optional<PeId> source, Parameter<Args>... args) {
-    if constexpr (requires { Codec::header_of(args...); }) {
-      const Header& header = Codec::header_of(args...);
-      const Content expected = receiver_.arrives(number_, source, header);
-      receiver_.arrived(number_, header, Codec::holds(expected, args...));
-    } else {
-      receiver_.arrived_bare(number_, source, Codec::content_of(args...));
-    }
-  }
-
-  std::size_t number_;
-  bool takes_source_;
-  Receiver& receiver_;
-  headway::Aggregator<Args...> aggregator_;
-};
 
 /// Runs on the receiver.
 void take_call(Pe& pe, PeId source, std::uint32_t channel, const Header& header, Content content) {
@@ -105,21 +60,26 @@ class CallChannel final : public Channel {
 class ObjectCallChannel final : public Channel {
  public:
   ObjectCallChannel(Pe& pe, const ChannelPlan& plan, std::size_t number, Receiver& receiver)
-      : pe_(pe), itself_{&receiver, number}, calls_(pe, plan.options) {}
+      : pe_(pe), itself_{&receiver, number} {
+    if (plan.kind == Kind::object_calls) calls_.emplace(pe, plan.options);
+  }
 
   void listen() override { object_.emplace(pe_, itself_); }
   void send(std::size_t destination, const Header& header, Content content) override {
-    calls_.rpc_ff(
-        destination,
-        [](Pe&, PeId source, Object& object, const Header& h, Content arrived) {
-          const Content expected = object.receiver->arrives(object.number, source, h);
-          object.receiver->arrived(object.number, h, codecs::same(expected, arrived));
-        },
-        *object_, header, content);
+    const auto take = [](Pe&, PeId source, Object& object, const Header& h, Content arrived) {
+      const Content expected = object.receiver->arrives(object.number, source, h);
+      object.receiver->arrived(object.number, h, codecs::same(expected, arrived));
+    };
+    headway::CallAggregator& calls = calls_ ? *calls_ : headway::default_calls(pe_);
+    calls.rpc_ff(destination, take, *object_, header, content);
   }
   bool try_send(std::size_t, const Header&, Content) override { return false; }
-  void flush() override { calls_.flush(); }
-  std::optional<headway::AggregatorStatistics> statistics() const override { return calls_.statistics(); }
+  void flush() override {
+    if (calls_) calls_->flush();
+  }
+  std::optional<headway::AggregatorStatistics> statistics() const override {
+    return calls_ ? std::optional(calls_->statistics()) : std::nullopt;
+  }
 
  private:
   struct Object {
@@ -128,7 +88,7 @@ class ObjectCallChannel final : public Channel {
   };
   Pe& pe_;
   Object itself_;
-  headway::CallAggregator calls_;
+  std::optional<headway::CallAggregator> calls_;
   std::optional<headway::DistObject<Object>> object_;
 };
 
@@ -159,11 +119,15 @@ std::unique_ptr<Channel> make_channel(Pe& pe, const ChannelPlan& plan, std::size
     case Kind::record: return make<OfRecord, Record>(pe, plan, number, receiver);
     case Kind::calls:
     case Kind::default_calls: return std::make_unique<CallChannel>(pe, plan, number);
-    case Kind::object_calls: return std::make_unique<ObjectCallChannel>(pe, plan, number, receiver);
+    case Kind::fixed:
+    case Kind::fixed_calls: return make_fixed_channel(pe, plan, number, receiver);
+    case Kind::object_calls:
+    case Kind::default_object_calls: return std::make_unique<ObjectCallChannel>(pe, plan, number, receiver);
   }
   return nullptr;
 }
 
 void set_receiver(Pe& pe, Receiver* receiver) { receivers[pe.id()] = receiver; }
+Receiver& receiver_of(Pe& pe) { return *receivers[pe.id()]; }
 
 }  // namespace seeds

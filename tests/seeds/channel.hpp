@@ -43,7 +43,11 @@ class Channel {
 /// Collective, as making an aggregator is.
 std::unique_ptr<Channel> make_channel(Pe& pe, const ChannelPlan& plan, std::size_t number, Receiver& receiver);
 
+/// Of messages of fixed size, in the plan's form.
+std::unique_ptr<Channel> make_fixed_channel(Pe& pe, const ChannelPlan& plan, std::size_t number, Receiver& receiver);
+
 /// Calls find their receiver by its PE: all of a process, set by each PE for itself.
 void set_receiver(Pe& pe, Receiver* receiver);
+Receiver& receiver_of(Pe& pe);
 
 }  // namespace seeds

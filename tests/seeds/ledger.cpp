@@ -14,7 +14,7 @@ std::uint64_t key_of_bare(std::size_t stage, std::size_t channel, std::size_t de
 }
 
 std::uint64_t key_of(const Program& program, const Draft& draft) {
-  if (has_header(program.channel(draft).kind)) return draft.id;
+  if (has_header(program.channel(draft))) return draft.id;
   return key_of_bare(program.rounds[draft.round]->stage, draft.channel, draft.destination,
                      content_of(draft.id, draft.bytes));
 }
@@ -26,6 +26,22 @@ namespace {
 std::uint64_t spill_bytes_of(const Program& program, const Draft& draft) {
   const std::size_t buffer = std::min(program.channel(draft).options.buffer_bytes, program.budget_bytes / 2);
   return 2 * std::max(buffer, headway::buffer_bytes_min) + 8 * (draft.bytes + 128);
+}
+
+/// The same for what the library sends by itself, of all PEs: a word of a memory, or a value of a collective for, or
+/// from, each member, may be a message.
+std::uint64_t spill_bytes_of_others(const Program& program) {
+  std::uint64_t messages = 0, bytes = 0;
+  for (const auto& line : program.teams.lines) {
+    for (const auto& action : line.actions) {
+      if (action.what != headway::testing::TeamAction::What::call) continue;
+      const std::size_t members = line.size(program.pes);
+      messages += 8 * members;
+      bytes += 16 * members * sizeof(std::uint64_t) * (action.step.count + 32);
+    }
+  }
+  for (const MemoryPlan& plan : program.memories) messages += 8 * (plan.elements + 1) * program.pes;
+  return messages * program.budget_bytes + bytes;
 }
 
 class SerialRun {
@@ -51,6 +67,7 @@ class SerialRun {
         expectation_.spill_bytes_max = std::max(expectation_.spill_bytes_max, bytes);
       }
     }
+    expectation_.spill_bytes_max += spill_bytes_of_others(program_);
     return std::move(expectation_);
   }
 
@@ -73,7 +90,11 @@ class SerialRun {
 Expectation expect(const Program& program) { return SerialRun(program).run(); }
 
 Oracle::Oracle(const Program& program)
-    : program_(program), rounds_(program.rounds.size()), quiescing_(program.phases), quiesced_(program.phases) {}
+    : program_(program),
+      rounds_(program.rounds.size()),
+      quiescing_(program.phases),
+      quiesced_(program.phases),
+      counted_(program.phases) {}
 
 void Oracle::sends(std::uint64_t key) {
   ++unhandled_[key];
@@ -111,6 +132,12 @@ void Oracle::leaves_quiesce(std::size_t phase) {
     throw Violation(
         fmt::format("quiesce() has returned too early: {} messages are not handled yet", unhandled_messages_));
   }
+}
+
+void Oracle::counts_in_quiesce(std::size_t phase, std::uint64_t messages) {
+  if (!counted_[phase]) counted_[phase] = messages;
+  if (*counted_[phase] == messages) return;
+  throw Violation(fmt::format("quiesce() has returned {} on one PE and {} on another", *counted_[phase], messages));
 }
 
 void Oracle::finds_epoch_done(std::size_t round, unsigned level) {

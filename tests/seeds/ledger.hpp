@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -58,6 +59,8 @@ class Ledger {
   virtual bool is_settled(std::size_t /*round*/) const { return true; }
   virtual void enters_quiesce(std::size_t /*phase*/) {}
   virtual void leaves_quiesce(std::size_t /*phase*/) {}
+  /// What it returned.
+  virtual void counts_in_quiesce(std::size_t /*phase*/, std::uint64_t /*messages*/) {}
   /// An epoch, by how many it lies in, itself included.
   virtual void ends_epoch(std::size_t /*round*/, unsigned /*level*/) {}
   virtual void finds_epoch_done(std::size_t /*round*/, unsigned /*level*/) {}
@@ -76,6 +79,7 @@ class Oracle final : public Ledger {
   bool is_settled(std::size_t round) const override { return rounds_[round].settled; }
   void enters_quiesce(std::size_t phase) override { ++quiescing_[phase]; }
   void leaves_quiesce(std::size_t phase) override;
+  void counts_in_quiesce(std::size_t phase, std::uint64_t messages) override;
   void sends_in_epoch(std::size_t round, unsigned level) override { ++rounds_[round].unhandled[level]; }
   void handles_in_epoch(std::size_t round, unsigned level) override { --rounds_[round].unhandled[level]; }
   void ends_epoch(std::size_t round, unsigned level) override { ++rounds_[round].ended[level]; }
@@ -98,6 +102,7 @@ class Oracle final : public Ledger {
   std::uint64_t unhandled_messages_ = 0, messages_ = 0;
   std::vector<RoundState> rounds_;
   std::vector<std::size_t> quiescing_, quiesced_;  // PEs, by phase
+  std::vector<std::optional<std::uint64_t>> counted_;  // messages, by phase: what the first PE said
 };
 
 }  // namespace seeds

@@ -58,6 +58,7 @@ std::size_t target_bytes_max(const Program& program, const headway::Endpoint& en
   for (const Stage& stage : program.stages) {
     for (const ChannelPlan& plan : stage.channels) add(plan.options);
   }
+  for (const MemoryPlan& plan : program.memories) add(plan.options);
   return program.budget_bytes / 4 + hops_max * std::bit_ceil(frame_max);
 }
 
@@ -70,6 +71,8 @@ Participant::Participant(Pe& pe, const Program& program, const Expectation& expe
       ledger_(ledger),
       random_(mix(program.seed, 0xbe00 + pe.id())),
       target_bytes_max_(target_bytes_max(program, pe.engine().endpoint())),
+      teams_(pe, program.teams),
+      memories_(pe, program),
       begun_(program.rounds.size()) {
   set_receiver(pe, this);
 }
@@ -94,6 +97,7 @@ std::uint64_t Participant::run() {
     lines_.clear();
     ++stage_;
   }
+  left_.clear();
   return digest_;
 }
 
@@ -101,17 +105,36 @@ std::uint64_t Participant::run() {
 /// calls always listen, and what comes there may be sent on through all the others.
 void Participant::make_channels(const Stage& stage) {
   const bool may_wait = std::ranges::none_of(stage.channels, [](const ChannelPlan& plan) {
-    return plan.kind == Kind::calls || plan.kind == Kind::default_calls;
+    return plan.kind == Kind::calls || plan.kind == Kind::default_calls || plan.kind == Kind::fixed_calls;
   });
-  for (const ChannelPlan& plan : stage.channels) {
+  lines_.resize(stage.channels.size());
+  for (std::size_t number = 0; number < lines_.size(); ++number) {
+    if (stage.channels[number].first_round != 0) continue;
     if (may_wait) pass_time(20);
-    Line& line = lines_.emplace_back();
-    line.channel = make_channel(pe_, plan, lines_.size() - 1, *this);
-    line.sent.resize(2 * pe_.size() * (1 + epochs_max * stage.rounds.size()));
-    line.handled.resize(line.sent.size());
+    make_channel(stage, number);
   }
   if (may_wait) pass_time(20);
-  for (Line& line : lines_) line.channel->listen();
+  for (Line& line : lines_) {
+    if (line.channel) line.channel->listen();
+  }
+}
+
+void Participant::make_channel(const Stage& stage, std::size_t number) {
+  Line& line = lines_[number];
+  line.channel = seeds::make_channel(pe_, stage.channels[number], number, *this);
+  line.sent.resize(2 * pe_.size() * (1 + epochs_max * stage.rounds.size()));
+  line.handled.resize(line.sent.size());
+}
+
+/// For channels whose last round, by its number in the stage, is over: half are destroyed at once, the others later.
+void Participant::leave_channels(const Stage& stage, std::size_t round) {
+  for (std::size_t number = 0; number < lines_.size(); ++number) {
+    const bool is_last = round + 1 == stage.rounds.size() || stage.channels[number].last_round == round;
+    std::unique_ptr<Channel>& channel = lines_[number].channel;
+    if (!is_last || !channel) continue;
+    if (random_.one_in(2)) channel.reset();
+    else left_.push_back(std::move(channel));
+  }
 }
 
 void Participant::pass_time(std::size_t calls_max) {
@@ -123,7 +146,9 @@ void Participant::pass_time(std::size_t calls_max) {
 
 void Participant::run_round(const Round& round) {
   note("begins round {}", round.number);
+  chores_done_ = 0;
   send_roots(round);
+  do_all_else(round);
   ledger_.has_sent(round.number);
   end_round(round);
 }
@@ -150,9 +175,54 @@ void Participant::send_roots(const Round& round, unsigned level, std::size_t fir
     }
     send(program_.root(round, pe_.id(), i, level), false, now_and_then(round.try_every));
     if (now_and_then(round.progress_every)) pe_.progress();
-    if (now_and_then(round.flush_every)) lines_[random_.below(lines_.size())].channel->flush();
+    if (now_and_then(round.flush_every)) {
+      if (const auto& channel = lines_[random_.below(lines_.size())].channel) channel->flush();
+    }
+    if (level == 0 && !deferring_ && random_.one_in(4)) do_something_else(round);
   }
   deferring_ = false;
+}
+
+// --- besides messages
+
+/// One of what this round has besides messages. Each PE has an order of its own.
+void Participant::do_something_else(const Round& round) {
+  switch (random_.below(4)) {
+    case 0: do_chore(round); return;
+    case 1: destroy_something(round); return;
+    case 2: teams_.take_one(random_, round.phase); return;
+    default: memories_.take_one(round, random_);
+  }
+}
+
+bool Participant::do_chore(const Round& round) {
+  if (chores_done_ == round.chores.size()) return false;
+  const Chore& chore = round.chores[chores_done_++];
+  switch (chore.what) {
+    case Chore::What::destroy_array: memories_.destroy_array(chore.index); break;
+    case Chore::What::make_memory: memories_.make(chore.index); break;
+    case Chore::What::make_channel:
+      make_channel(program_.stages[stage_], chore.index);
+      lines_[chore.index].channel->listen();
+  }
+  return true;
+}
+
+bool Participant::destroy_something(const Round& round) {
+  if (left_.empty()) return memories_.destroy_one(round);
+  std::swap(left_[random_.below(left_.size())], left_.back());
+  left_.pop_back();
+  return true;
+}
+
+/// All of it, but for what may be destroyed in a later round.
+void Participant::do_all_else(const Round& round) {
+  for (bool any = true; any;) {
+    any = do_chore(round);
+    any |= teams_.take_one(random_, round.phase);
+    any |= memories_.take_one(round, random_);
+    if (any) pass_time(20);
+  }
 }
 
 void Participant::begin_epoch(const Round& round) {
@@ -230,11 +300,16 @@ void Participant::quiesce(const Round& round) {
   const std::uint64_t handled = pe_.quiesce();
   note("leaves quiesce() number {}", phase_);
   ledger_.leaves_quiesce(phase_);
-  if (const std::uint64_t messages = expectation_.phases[phase_].messages; handled != messages) {
+  const std::uint64_t messages = expectation_.phases[phase_].messages;
+  if (program_.has_others(phase_) ? handled < messages : handled != messages) {
     violated("quiesce() returned {}, but {} messages were handled", handled, messages);
   }
+  ledger_.counts_in_quiesce(phase_, handled);
   check_epochs();
+  teams_.check_done();
+  memories_.check(phase_);
   check_books(round);
+  leave_channels(program_.stages[round.stage], round.number - program_.stages[round.stage].rounds.front().number);
   ++phase_;
 }
 
@@ -248,7 +323,7 @@ void Participant::check_books(const Round& round) {
 }
 
 void Participant::check_statistics(const Line& line, const ChannelPlan& plan) {
-  const auto statistics = line.channel->statistics();
+  const auto statistics = line.channel ? line.channel->statistics() : std::nullopt;
   if (!statistics) return;
   const headway::AggregatorStatistics& s = *statistics;
   const char* name = name_of(plan.kind);
@@ -290,7 +365,7 @@ void Participant::send(const Draft& draft, bool from_handler, bool try_first) {
        from_handler ? " from a handler" : "");
   ++line.messages_sent;
   ledger_.sends(key_of(program_, draft));
-  if (has_header(program_.channel(draft).kind)) ledger_.sends_in_epoch(draft.round, draft.level);
+  if (has_header(program_.channel(draft))) ledger_.sends_in_epoch(draft.round, draft.level);
   if (!try_first || !line.channel->try_send(draft.destination, header, content)) {
     line.channel->send(draft.destination, header, content);
   }

@@ -4,10 +4,12 @@
 #include <headway/am/epoch.hpp>
 #include <headway/am/pe.hpp>
 #include <memory>
+#include <support/team_player.hpp>
 #include <vector>
 
 #include "channel.hpp"
 #include "ledger.hpp"
+#include "memories.hpp"
 
 namespace seeds {
 
@@ -35,7 +37,13 @@ class Participant final : private Receiver {
   };
 
   void make_channels(const Stage& stage);
+  void make_channel(const Stage& stage, std::size_t number);
+  void leave_channels(const Stage& stage, std::size_t round);
   void run_round(const Round& round);
+  void do_something_else(const Round& round);
+  bool do_chore(const Round& round);
+  bool destroy_something(const Round& round);
+  void do_all_else(const Round& round);
   void send_roots(const Round& round);
   void send_roots(const Round& round, unsigned level, std::size_t first, std::size_t end);
   void begin_epoch(const Round& round);
@@ -74,6 +82,10 @@ class Participant final : private Receiver {
   Random random_;  // for what changes nothing but the time
   std::size_t target_bytes_max_;
   std::vector<Line> lines_;
+  std::vector<std::unique_ptr<Channel>> left_;  // all their messages are handled: this PE destroys them at any time
+  std::size_t chores_done_ = 0;                 // of the round
+  headway::testing::TeamPlayer teams_;
+  Memories memories_;
   std::vector<OpenEpoch> open_, ended_;  // the innermost last; in this phase
   std::vector<unsigned> begun_;          // epochs, by round
   std::size_t continuations_left_ = 0;

@@ -9,6 +9,10 @@
 #include <cmath>
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
+#include <span>
+#include <utility>
+
+#include "fixed_forms.hpp"
 
 namespace seeds {
 namespace {
@@ -16,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace headway::literals;
 
+constexpr std::size_t kinds_at_first = std::size_t(Kind::object_calls) + 1;
 constexpr std::size_t serialized_bytes_max = 8'000;  // what tests compare element by element stays small
 
 std::size_t draw_pes(Random& random, std::size_t pes_max) {
@@ -45,7 +50,7 @@ headway::AggregatorOptions draw_options(Random& random) {
 }
 
 ChannelPlan draw_channel(Random& random) {
-  ChannelPlan plan{Kind(random.below(kinds)), draw_options(random), random.one_in(2)};
+  ChannelPlan plan{Kind(random.below(kinds_at_first)), draw_options(random), random.one_in(2)};
   if (plan.kind == Kind::default_calls) plan.options = {};
   return plan;
 }
@@ -59,7 +64,7 @@ void draw_processes(Random random, Program& program) {
       headway::Topology& topology = plan.options.topology;
       const headway::Scheme scheme = schemes[random.below(std::size(schemes))];
       const bool possible = topology.dimensions > 0 && topology.dimensions < headway::dimensions_max;
-      if (random.one_in(2) && possible && plan.kind != Kind::default_calls) topology.scheme = scheme;
+      if (random.one_in(2) && possible && has_options(plan)) topology.scheme = scheme;
     }
   }
 }
@@ -74,7 +79,7 @@ void draw_hosts(Random random, Program& program) {
     for (ChannelPlan& plan : stage.channels) {
       headway::Topology topology = plan.options.topology;
       topology.scheme = random.one_in(2) ? headway::Scheme::whs : headway::Scheme::hh;
-      const bool possible = headway::aggregate::is_allowed(topology) && plan.kind != Kind::default_calls;
+      const bool possible = headway::aggregate::is_allowed(topology) && has_options(plan);
       if (random.one_in(2) && possible) plan.options.topology = topology;
     }
   }
@@ -85,7 +90,7 @@ void draw_delay_costs(Random random, Program& program) {
   for (Stage& stage : program.stages) {
     for (ChannelPlan& plan : stage.channels) {
       const double cost = std::pow(10, -5 + 6 * random.fraction());
-      if (random.one_in(5) && plan.kind != Kind::default_calls) plan.options.delay_cost = cost;
+      if (random.one_in(5) && has_options(plan)) plan.options.delay_cost = cost;
     }
   }
 }
@@ -182,9 +187,139 @@ Stage draw_flood(Random& random, const Program& program) {
   return stage;
 }
 
+/// Channels that are made and destroyed between rounds, behind a quiescence and while others send.
+void draw_short_lived(Random random, Program& program) {
+  if (random.one_in(2)) return;
+  for (Stage& stage : program.stages) {
+    for (ChannelPlan& plan : stage.channels) {
+      if (plan.kind != Kind::object_calls || random.one_in(2)) continue;
+      plan.kind = Kind::default_object_calls;
+      plan.options = {};
+    }
+    for (std::size_t next = 1; next < stage.rounds.size(); ++next) {
+      if (!stage.rounds[next - 1].quiesces) continue;
+      const std::span<Round> later = std::span(stage.rounds).subspan(next);
+      ChannelPlan& ended = stage.channels[random.below(stage.channels.size())];
+      const std::size_t number = std::size_t(&ended - stage.channels.data());
+      const bool others = std::ranges::all_of(
+          later, [&](const Round& round) { return round.channels != std::vector<std::size_t>{number}; });
+      if (others && ended.last_round == to_the_last && ended.first_round < next && !random.one_in(3)) {
+        ended.last_round = next - 1;
+        for (Round& round : later) std::erase(round.channels, number);
+      }
+      if (random.one_in(3)) continue;
+      ChannelPlan plan = draw_channel(random);
+      if (random.one_in(5)) plan = {Kind::default_object_calls, {}, random.one_in(2)};
+      plan.first_round = next;
+      stage.rounds[next - 1].chores.push_back({Chore::What::make_channel, stage.channels.size()});
+      for (Round& round : later) {
+        if (!random.one_in(3)) round.channels.push_back(stage.channels.size());
+      }
+      stage.channels.push_back(plan);
+    }
+  }
+}
+
+/// Some channels have messages of fixed size, at most about 4 MB of them in a round.
+void draw_fixed_forms(Random random, Program& program) {
+  constexpr double bytes_max = 4e6, bytes_large = 20e3;
+  if (!random.one_in(3)) return;
+  for (Stage& stage : program.stages) {
+    for (ChannelPlan& plan : stage.channels) {
+      const Kind kind = random.one_in(5) ? Kind::fixed_calls : Kind::fixed;
+      const std::size_t form = random.below(fixed_forms);
+      if (random.one_in(2) || !has_options(plan)) continue;
+      plan.kind = kind;
+      plan.form = form;
+    }
+    for (Round& round : stage.rounds) {
+      double bytes = 0;
+      for (const std::size_t channel : round.channels) {
+        const ChannelPlan& plan = stage.channels[channel];
+        if (has_form(plan.kind)) bytes += double(fixed_form_facts[plan.form].bytes) / double(round.channels.size());
+      }
+      if (bytes > bytes_large) round.hops_max = std::min(round.hops_max, 1u);
+      const std::size_t senders = round.pattern == Pattern::one_to_all ? 1 : program.pes;
+      bytes *= double(senders) * messages_per_root(round.hops_max, round.branching);
+      if (bytes * double(round.roots_max) <= bytes_max) continue;
+      round.roots_max = std::max<std::size_t>(1, std::size_t(bytes_max / bytes));
+      round.roots_min = std::min(round.roots_min, round.roots_max);
+    }
+  }
+}
+
+void draw_teams(Random random, Program& program) {
+  if (!random.one_in(5)) return;
+  program.teams = headway::testing::draw_team_script(
+      random, program.pes, {.lines_max = random.one_in(8) ? 25u : 4u, .phases = program.phases});
+}
+
+void draw_memories(Random random, Program& program) {
+  constexpr std::size_t memories_max = 3, elements_max = 100;
+  if (!random.one_in(6) || program.phases < 3) return;
+  std::size_t phase = random.below(program.phases - 2);
+  const auto round_of_next_phase = [&] {
+    std::vector<std::size_t> rounds;
+    for (const Round* round : program.rounds) {
+      if (round->phase == phase) rounds.push_back(round->number);
+    }
+    ++phase;
+    return rounds[random.below(rounds.size())];
+  };
+  const auto chores_of = [&](std::size_t round) -> std::vector<Chore>& {
+    for (Stage& stage : program.stages) {
+      for (Round& one : stage.rounds) {
+        if (one.number == round) return one.chores;
+      }
+    }
+    return program.stages.back().rounds.back().chores;
+  };
+  while (phase + 3 <= program.phases && program.memories.size() < memories_max) {
+    MemoryPlan plan;
+    plan.made = round_of_next_phase();
+    plan.written = round_of_next_phase();
+    plan.read = round_of_next_phase();
+    plan.elements = random.size(1, elements_max);
+    plan.block = random.size(1, plan.elements);
+    plan.mapped = random.one_in(2);
+    plan.options = draw_options(random);
+    const std::size_t index = program.memories.size();
+    chores_of(plan.made).push_back({Chore::What::make_memory, index});
+    if (phase < program.phases) {
+      const std::size_t after = random.between(phase, program.phases - 1);
+      for (const Round* round : program.rounds) {
+        if (round->phase != after) continue;
+        chores_of(round->number).push_back({Chore::What::destroy_array, index});
+        break;
+      }
+    }
+    program.memories.push_back(plan);
+    if (random.one_in(2)) phase -= random.below(3);
+  }
+}
+
+/// Of those that are drawn by themselves, without changing what else is drawn.
+void draw_besides(std::uint64_t seed, Program& program, const ProgramLimits& limits) {
+  if (limits.short_lived) draw_short_lived(Random(mix(seed, 0x540e)), program);
+  if (limits.fixed_forms) draw_fixed_forms(Random(mix(seed, 0xf18d)), program);
+  if (limits.teams) draw_teams(Random(mix(seed, 0x7ea5)), program);
+  if (limits.memories) draw_memories(Random(mix(seed, 0x9e50)), program);
+  for (Stage& stage : program.stages) {
+    for (Round& round : stage.rounds) {
+      round.waits_for_messages = round.waits_for_messages && std::ranges::all_of(stage.channels, delivers_unaided);
+    }
+  }
+}
+
 std::string describe(const ChannelPlan& plan) {
   const headway::AggregatorOptions& o = plan.options;
   std::string text = fmt::format("{} {}", name_of(plan.kind), headway::to_string(o.topology));
+  if (has_form(plan.kind)) {
+    const FixedFormFacts& form = fixed_form_facts[plan.form];
+    text += fmt::format(" form {}: {} B aligned to {} B", plan.form, form.bytes, form.alignment);
+  }
+  if (plan.first_round != 0) text += fmt::format(" from round {}", plan.first_round);
+  if (plan.last_round != to_the_last) text += fmt::format(" to round {}", plan.last_round);
   if (o.buffer_bytes != headway::derived_bytes) text += fmt::format(" {} B", o.buffer_bytes);
   if (o.threshold != headway::derived_fraction) text += fmt::format(" threshold {:.2g}", o.threshold);
   if (o.cutoff != headway::derived_fraction) text += fmt::format(" cutoff {:.2g}", o.cutoff);
@@ -214,11 +349,21 @@ std::string describe(const Round& round) {
 const char* name_of(Kind kind) {
   constexpr const char* names[kinds] = {"nothing", "byte", "header", "block-24", "block-200", "block-1000",
                                         "wide",    "pair", "bare",   "span",     "text",      "views",
-                                        "strings", "map",  "record", "calls",    "rpc_ff",    "object-calls"};
+                                        "strings", "map",  "record", "calls",    "rpc_ff",    "object-calls",
+                                        "object-rpc_ff", "fixed", "fixed-calls"};
   return names[int(kind)];
 }
 
-bool has_header(Kind kind) { return kind != Kind::nothing && kind != Kind::byte && kind != Kind::bare; }
+bool has_form(Kind kind) { return kind == Kind::fixed || kind == Kind::fixed_calls; }
+
+bool has_header(const ChannelPlan& plan) {
+  if (has_form(plan.kind)) return fixed_form_facts[plan.form].has_header;
+  return plan.kind != Kind::nothing && plan.kind != Kind::byte && plan.kind != Kind::bare;
+}
+
+bool has_options(const ChannelPlan& plan) {
+  return plan.kind != Kind::default_calls && plan.kind != Kind::default_object_calls;
+}
 
 void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
   Random random(mix(seed, 0x5eed));
@@ -229,10 +374,19 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
   if (random.one_in(2)) program.budget_bytes = std::bit_floor(program.budget_bytes);
   if (floods) program.budget_bytes = limits.budget_bytes_min;
   program.conditions = headway::sim::random_conditions(random, program.pes);
-  const std::size_t stages = floods ? 1 : random.between(1, 2);
+  std::size_t stages = floods ? 1 : random.between(1, 2);
+  // Few messages through many channels.
+  Random random_of_many(mix(seed, 0xc4ea));
+  const bool has_many = limits.short_lived && !floods && random_of_many.one_in(25);
+  ProgramLimits limits_of_stage = limits;
+  if (has_many) {
+    stages = random_of_many.between(4, 12);
+    limits_of_stage.messages_max /= 20;
+  }
   for (std::size_t s = 0; s < stages; ++s) {
     Stage& stage =
-        program.stages.emplace_back(floods ? draw_flood(random, program) : draw_stage(random, program, limits));
+        program.stages.emplace_back(floods ? draw_flood(random, program)
+                                           : draw_stage(random, program, limits_of_stage));
     stage.rounds.back().quiesces = true;
     for (Round& round : stage.rounds) {
       round.stage = s;
@@ -249,6 +403,7 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
       program.rounds.push_back(&round);
     }
   }
+  if (!floods) draw_besides(seed, program, limits);
 }
 
 std::size_t Program::roots(const Round& round, std::size_t pe) const {
@@ -289,15 +444,30 @@ Draft Program::message(std::uint64_t id, std::size_t source, const Round& round,
     case Kind::strings:
     case Kind::map:
     case Kind::record: draft.bytes = random.size(0, std::min(round.bytes_max, serialized_bytes_max)); break;
+    case Kind::fixed:
+    case Kind::fixed_calls: {
+      const FixedFormFacts& form = fixed_form_facts[channel(draft).form];
+      draft.bytes = form.bytes - (form.has_header ? sizeof(Header) : 0);
+      break;
+    }
     default: draft.bytes = random.size(round.bytes_min, round.bytes_max);
   }
-  if (!has_header(kind)) draft.hops = 0;
+  if (!has_header(channel(draft))) draft.hops = 0;
   if (draft.hops != 0) draft.children = random.below(16) < round.branching ? 2 : 1;
   return draft;
 }
 
 const ChannelPlan& Program::channel(const Draft& draft) const {
   return stages[rounds[draft.round]->stage].channels[draft.channel];
+}
+
+bool Program::has_others(std::size_t phase) const {
+  const auto is_in_phase = [&](std::size_t round) { return rounds[round]->phase == phase; };
+  const auto has_actions = [&](const headway::testing::TeamLine& line) {
+    return std::ranges::count(line.actions, phase, &headway::testing::TeamAction::phase) != 0;
+  };
+  const auto is_used = [&](const MemoryPlan& plan) { return is_in_phase(plan.written) || is_in_phase(plan.read); };
+  return std::ranges::any_of(teams.lines, has_actions) || std::ranges::any_of(memories, is_used);
 }
 
 std::string Program::describe() const {
@@ -309,6 +479,13 @@ std::string Program::describe() const {
       text += fmt::format("{}{}", &channel == stage.channels.data() ? "" : ", ", seeds::describe(channel));
     }
     for (const Round& round : stage.rounds) text += fmt::format(" | {}", seeds::describe(round));
+  }
+  if (const std::size_t calls = teams.calls(); calls != 0) {
+    text += fmt::format("; {} collectives of teams of {} lists", calls, teams.lines.size());
+  }
+  for (const MemoryPlan& plan : memories) {
+    text += fmt::format("; memory of {} elements in rounds {}, {}, {}", plan.elements, plan.made, plan.written,
+                        plan.read);
   }
   return text;
 }

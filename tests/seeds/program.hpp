@@ -9,13 +9,14 @@
 #include <headway/base/random.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <string>
+#include <support/team_script.hpp>
 #include <vector>
 
 namespace seeds {
 
 using headway::Random;
 
-/// What the messages of a channel are made of. The last three are calls.
+/// What the messages of a channel are made of.
 enum class Kind : std::uint8_t {
   nothing,
   byte,  // fixed size, without a header
@@ -35,19 +36,32 @@ enum class Kind : std::uint8_t {
   calls,
   default_calls,
   object_calls,
+  default_object_calls,  // calls
+  fixed,
+  fixed_calls,
 };
-inline constexpr std::size_t kinds = 18;
+inline constexpr std::size_t kinds = 21;
 
 const char* name_of(Kind kind);
-/// Whether its messages say which they are; others are known by their content alone, and nothing follows from them.
-bool has_header(Kind kind);
+/// Whether its messages have one of the forms of fixed_forms.hpp.
+bool has_form(Kind kind);
+inline constexpr std::size_t to_the_last = ~std::size_t(0);
 
 /// An aggregator, or what calls go through.
 struct ChannelPlan {
   Kind kind = Kind::span;
   headway::AggregatorOptions options;
   bool takes_source = false;  // the handler
+  std::size_t form = 0;       // of messages of fixed size
+  // The rounds of its stage in which messages go through it. It is made before the quiesce() in front of the first, and
+  // destroyed at any time after the one behind the last.
+  std::size_t first_round = 0, last_round = to_the_last;
 };
+/// Whether the program chooses its options.
+bool has_options(const ChannelPlan& plan);
+
+/// Whether its messages say which they are; others are known by their content alone, and nothing follows from them.
+bool has_header(const ChannelPlan& plan);
 
 /// Where the messages of a round go.
 enum class Pattern : std::uint8_t { uniform, all_to_one, one_to_all, neighbour, self, hot_spot, in_turn };
@@ -56,6 +70,13 @@ inline constexpr std::size_t patterns = 7;
 /// How an epoch ends, and what becomes of it.
 enum class EpochEnd : std::uint8_t { wait, close, then, destroy };
 inline constexpr std::size_t epoch_ends = 4, epochs_max = 3;
+
+/// What all PEs do in the same order, each at any time of the round.
+struct Chore {
+  enum class What : std::uint8_t { destroy_array, make_channel, make_memory };
+  What what = What::make_channel;
+  std::size_t index = 0;  // of a memory of the program, or a channel of the stage
+};
 
 struct Round {
   std::size_t number = 0, stage = 0, phase = 0;  // phase: quiesce() calls before it
@@ -69,10 +90,20 @@ struct Round {
   std::vector<EpochEnd> epochs;              // how each ends, the outermost first: one lies within the other
   // What main programs do between sends: once in so many, or never (0).
   unsigned progress_every = 0, flush_every = 0, defer_every = 0, try_every = 0;
+  std::vector<Chore> chores;
   // How it ends.
   bool waits_for_messages = false;  // without a flush: timeouts or idleness must be enough
   unsigned allreduce_words = 0;
   bool barrier = false, quiesces = false;
+};
+
+/// A GlobalMemory and an array. Each PE makes them in one round, writes in another and reads in a third, each of another
+/// phase. After the third phase each PE destroys the memory at any time.
+struct MemoryPlan {
+  std::size_t made = 0, written = 0, read = 0;  // rounds of the program
+  std::size_t elements = 0, block = 1;
+  bool mapped = true;
+  headway::AggregatorOptions options;
 };
 
 /// Rounds over the same channels; the last one ends with quiesce().
@@ -101,6 +132,8 @@ struct Program {
   std::vector<Stage> stages;
   std::vector<const Round*> rounds;  // of all stages
   std::size_t phases = 0;
+  headway::testing::TeamScript teams;
+  std::vector<MemoryPlan> memories;
 
   Program() = default;
   Program(const Program&) = delete;
@@ -114,6 +147,8 @@ struct Program {
   Draft message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const;
 
   const ChannelPlan& channel(const Draft& draft) const;
+  /// Whether the library sends messages of its own in a phase, which its quiesce() counts as well.
+  bool has_others(std::size_t phase) const;
 
   /// In one line.
   std::string describe() const;
@@ -135,6 +170,11 @@ struct ProgramLimits {
   std::size_t bytes_max = 1'500'000;  // of one message
   std::size_t budget_bytes_min = 1 << 16;
   bool floods = true;  // some programs of 20 PEs and more that send more than their budget at once
+  // What some programs have besides.
+  bool fixed_forms = true;  // messages of fixed size up to 200 KiB, of any alignment
+  bool short_lived = true;  // channels that are made and destroyed while others send
+  bool teams = true;        // collectives of teams
+  bool memories = true;     // GlobalMemory and DistArray
 };
 
 /// Draws a program into an empty one.

@@ -1,8 +1,10 @@
 /// Runs random programs on the simulated transport, one a seed, and says which break a promise of the library.
 ///
-///     headway_seeds [--first SEED] [--count N] [--jobs J] [--violations-max N] [--expect-violation] [--verbose]
+///     headway_seeds [--first SEED] [--count N] [--jobs J] [--violations-max N] [--without KIND] [--expect-violation]
+///                   [--verbose]
 ///
-/// Ends with 0 if no seed did; with --expect-violation, if one did.
+/// KIND, of what programs have besides their messages: fixed-forms, short-lived, teams, memories; several by several
+/// options. Ends with 0 if no seed breaks a promise; with --expect-violation, if one does.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -37,6 +39,7 @@ struct Options {
   std::size_t jobs = std::max(1u, std::thread::hardware_concurrency());
   std::uint64_t violations_max = 10;
   bool expect_violation = false, verbose = false;
+  ProgramLimits limits;
 };
 
 /// What the jobs share.
@@ -71,7 +74,7 @@ void run_job(const Options& options, Progress& progress, std::size_t job) {
     progress.current[job] = seed;
     limit_cpu();
     Program program;
-    draw(program, seed);
+    draw(program, seed, options.limits);
     if (options.verbose) fmt::print("seed {}: {}\n", seed, program.describe());
     const Verdict verdict = run_simulated(program, options.verbose);
     if (!verdict.violation.empty()) report(progress, program, verdict.violation);
@@ -95,14 +98,13 @@ pid_t start_job(const Options& options, Progress& progress, std::size_t job) {
 
 void report_death(const Options& options, Progress& progress, std::size_t job, int status) {
   Program program;
-  draw(program, progress.current[job]);
+  draw(program, progress.current[job], options.limits);
   ++progress.done;
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   report(progress, program,
          signal == SIGPROF ? fmt::format("it runs for more than {} s", cpu_seconds_max)
          : signal != 0     ? fmt::format("it dies of signal {} ({})", signal, strsignal(signal))
                            : fmt::format("it exits with {}", WEXITSTATUS(status)));
-  static_cast<void>(options);
 }
 
 void run_jobs(const Options& options, Progress& progress) {
@@ -122,6 +124,15 @@ void run_jobs(const Options& options, Progress& progress) {
   }
 }
 
+bool& limit_of(ProgramLimits& limits, const std::string& kind) {
+  if (kind == "fixed-forms") return limits.fixed_forms;
+  if (kind == "short-lived") return limits.short_lived;
+  if (kind == "teams") return limits.teams;
+  if (kind == "memories") return limits.memories;
+  throw std::runtime_error(
+      fmt::format("--without {}: allowed are fixed-forms, short-lived, teams, memories", kind));
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -133,6 +144,10 @@ Options parse(int argc, char** argv) {
       options.violations_max = 1;
     } else {
       if (i + 1 == argc) throw std::runtime_error(option + " needs a value");
+      if (option == "--without") {
+        limit_of(options.limits, argv[++i]) = false;
+        continue;
+      }
       const std::uint64_t value = std::stoull(argv[++i]);
       if (option == "--first")
         options.first = value;
