@@ -44,6 +44,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Core = aggregate::Core;
   using Receiver::good_arguments, Receiver::key_header_bytes, Receiver::copies_content;
   using typename Receiver::Format, typename Receiver::Wait;
+  using Into = aggregate::Into;
   static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
 
  public:
@@ -75,7 +76,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       }
     } else if constexpr (good_arguments) {
       const std::size_t bytes = Format::bytes(args...);
-      const auto fill = [&](std::byte * at) __attribute__((always_inline)) { Format::pack(at, args...); };
+      const auto fill = [&](std::byte * at) __attribute__((always_inline)) {
+        Format::template pack<Into::frame>(at, args...);
+      };
       if (!send_packed<Format::owning>(destination, bytes, fill)) {
         send_unpacked(destination, bytes, aggregate::keep_in_register(args)...);
       }
@@ -351,7 +354,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
     const am::OpenFrame frame = claim_alone(destination, bytes, Wait::yes);
     try {
-      Format::pack(message_of(frame) + key_header_bytes, args...);
+      Format::template pack<Into::frame>(message_of(frame) + key_header_bytes, args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;
@@ -457,7 +460,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     } else {
       const std::uint64_t value = slot_entry(hop.slot).encode(bytes, hop.key, engine().id());
       return put(
-          hop.slot, bytes, value, [&](std::byte* at) { Format::pack(at, args...); }, wait);
+          hop.slot, bytes, value, [&](std::byte* at) { Format::template pack<Into::frame>(at, args...); }, wait);
     }
   }
 
@@ -514,7 +517,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if constexpr (goes_in_place) {
       if (bytes <= in_place_bytes_max()) {
         if (std::byte* const at = try_begin_in_place(destination)) {
-          Format::pack(at, args...);
+          Format::template pack<Into::frame>(at, args...);
           post_in_place(destination, bytes);
           return true;
         }
@@ -526,7 +529,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   bool send_in_frame(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
-      Format::pack(message_of(frame), args...);
+      Format::template pack<Into::frame>(message_of(frame), args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;

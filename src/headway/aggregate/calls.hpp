@@ -200,11 +200,12 @@ class CallAggregator {
     const std::size_t bytes = sizeof(CallHeader) + (Format::fixed ? Format::prefix_bytes : Format::bytes(args...));
     const std::size_t padded = align_up(bytes, sizeof(std::uint64_t));
     const CallHeader header{aggregate::offset_of_stub(stub), std::uint32_t(padded - bytes)};
-    auto fill = [&](std::byte* at) {
+    const auto fill = [&]<aggregate::Into into>(std::byte* at) {
       std::memcpy(at, &header, sizeof header);
-      Format::pack(at + sizeof header, args...);
+      Format::template pack<into>(at + sizeof header, args...);
     };
-    if (aggregator_.template send_packed<Format::owning>(destination, padded, fill)) return;
+    const auto fill_frame = [&](std::byte* at) { fill.template operator()<aggregate::Into::frame>(at); };
+    if (aggregator_.template send_packed<Format::owning>(destination, padded, fill_frame)) return;
     std::uint64_t few[8]{};  // a small call that goes by itself costs no allocation
     std::vector<std::uint64_t> many;
     std::uint64_t* words = few;
@@ -212,7 +213,7 @@ class CallAggregator {
       many.resize(padded / sizeof(std::uint64_t));
       words = many.data();
     }
-    fill(reinterpret_cast<std::byte*>(words));
+    fill.template operator()<aggregate::Into::memory>(reinterpret_cast<std::byte*>(words));
     aggregator_.send(destination, Words(words, padded / sizeof(std::uint64_t)));
   }
 

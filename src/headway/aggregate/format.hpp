@@ -28,9 +28,11 @@ struct MessageFormat : FormatOfParts<Args...> {
   }
 
   /// Writes the message, which takes bytes(args...), to `at`, aligned to `alignment`.
+  template <Into into = Into::memory>
   static inline __attribute__((always_inline)) void pack(std::byte* at, const Args&... args) {
     with_parts(
-        [at](const auto&... parts) __attribute__((always_inline)) { Parts::pack(at, parts...); }, args...);
+        [at](const auto&... parts) __attribute__((always_inline)) { Parts::template pack<into>(at, parts...); },
+        args...);
   }
 
   /// Calls f(Pieces) with the message in pieces, which refer to the arguments.

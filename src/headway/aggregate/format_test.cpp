@@ -361,6 +361,7 @@ TEST(MessageFormat, copies_of_every_length_are_exact) {
   for (std::size_t n = 0; n <= 500; ++n) {
     expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short(a, b, n); });
     expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<true>(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<true>(a, b, n, true); });
     expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<false, 224>(a, b, n); });
     expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_received(a, b, n); });
   }

@@ -23,6 +23,12 @@
 
 namespace headway::aggregate {
 
+/// What a message is packed into.
+enum class Into {
+  memory,  // that ends behind it
+  frame,  // later messages go behind it: their lines are asked for
+};
+
 /// Numbers, all of whose bytes are their value, whatever it is.
 template <class T>
 inline constexpr bool is_plain_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
@@ -164,7 +170,9 @@ struct PartsFormat {
   }
 
   /// Writes the message, which takes bytes(parts...), to `at`, aligned to `alignment`.
+  template <Into into = Into::memory>
   static inline __attribute__((always_inline)) void pack(std::byte* at, const Parts&... parts) {
+    constexpr bool more_follows = into == Into::frame;
     pack_prefix(at, parts...);
     if constexpr (!fixed) {
       std::byte* end = at + prefix_bytes;
@@ -173,14 +181,14 @@ struct PartsFormat {
           using Element = typename ViewElement<A>::Type;
           end = at + align_up(std::size_t(end - at), alignof(Element));
           const std::size_t size = part.size() * sizeof(Element);
-          copy_short<true>(end, reinterpret_cast<const std::byte*>(part.data()), size);
+          copy_short<true>(end, reinterpret_cast<const std::byte*>(part.data()), size, more_follows);
           end += size;
         }
       };
       (put_view(parts), ...);
       if constexpr (owning) {
         [[maybe_unused]] auto put_owning = [&]<class A>(const A& part) {
-          if constexpr (kind_of<A>() == ArgumentKind::owning) end = serialize(end, part);
+          if constexpr (kind_of<A>() == ArgumentKind::owning) end = serialize(end, part, more_follows);
         };
         (put_owning(parts), ...);
       }

@@ -530,7 +530,7 @@ class Receiver : public Core {
       push_entry(slot, form, form.encode(0, hop.key, source));
     } else {
       const bool beyond_threshold = fills(slot, slot.cursor + padded);
-      copy_short<true>(slot.cursor, at, bytes);
+      copy_short<true>(slot.cursor, at, bytes, true);
       slot.cursor += padded;
       write_entry(slot.limit, form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;

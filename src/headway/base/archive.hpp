@@ -43,7 +43,9 @@ class ByteWriter {
   using is_loading = std::false_type;
   using is_saving = std::true_type;
 
-  explicit ByteWriter(std::byte* out) : begin_(out), end_(out) {}
+  // `more_follows`: as of copy_short().
+  explicit ByteWriter(std::byte* out, bool more_follows = false)
+      : begin_(out), end_(out), more_follows_(more_follows) {}
   std::byte* end() const { return end_; }
 
   std::size_t position() const { return static_cast<std::size_t>(end_ - begin_); }
@@ -53,7 +55,7 @@ class ByteWriter {
   }
   // The same for a size that the compiler does not know.
   void row(const void* from, std::size_t bytes) {
-    copy_short<true>(end_, static_cast<const std::byte*>(from), bytes);
+    copy_short<true>(end_, static_cast<const std::byte*>(from), bytes, more_follows_);
     end_ += bytes;
   }
   void byte(unsigned char value) { *end_++ = static_cast<std::byte>(value); }
@@ -72,6 +74,7 @@ class ByteWriter {
  private:
   std::byte* begin_;
   std::byte* end_;
+  bool more_follows_;
 };
 
 }  // namespace detail

@@ -18,7 +18,7 @@ inline __attribute__((always_inline)) void ask_to_write(const std::byte* to) {
 #endif
 }
 
-/// After `bytes` were written at `to`, or before: asks for the lines that later messages of such a size will be written
+/// After `bytes` were written at `to` in a frame, or before: asks for the lines that later messages of such a size will be written
 /// to, which are with their reader. For shorter ones the processor asks in time by itself; longer ones would push out
 /// what was asked for. Where messages for one PE follow one another it pays from 65 bytes on, else `above` 128.
 template <std::size_t above = 128>
@@ -77,10 +77,12 @@ inline __attribute__((always_inline)) void copy_wide(std::byte* to, const std::b
 }
 
 /// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known, in words: data that was just
-/// written in words and is read in larger pieces stalls the processor. `in_row`: what comes later goes
-/// behind it. Up to `in_words` bytes without a call.
-template <bool in_row = false, std::size_t in_words = 64>
-inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) {
+/// written in words and is read in larger pieces stalls the processor. `in_pieces`: the same for the ends of longer
+/// data. Up to `in_words` bytes without a call. `more_follows`: later messages go behind this one, in the same frame; their
+/// lines are asked for.
+template <bool in_pieces = false, std::size_t in_words = 64>
+inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes,
+                                                      bool more_follows = false) {
   auto word = [&](std::size_t at) __attribute__((always_inline)) {
     std::uint64_t value;
     std::memcpy(&value, from + at, 8);
@@ -103,9 +105,9 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
 #pragma GCC unroll 1
     for (std::size_t at = 0; at < bytes - 8; at += 8) put(at, word(at));
     put(bytes - 8, last);
-  } else if (in_row && bytes > 64 && (bytes <= 128 || bytes > 256)) {
+  } else if (in_pieces && bytes > 64 && (bytes <= 128 || bytes > 256)) {
     // Its ends may have been set just now: see copy_fixed().
-    ask_for_what_follows<64>(to, bytes);
+    if (more_follows) ask_for_what_follows<64>(to, bytes);
     copy_fixed<16>(to, from);
     const std::uint64_t before = word(bytes - 16), last = word(bytes - 8);
     if (bytes > 256) {
@@ -119,7 +121,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     put(bytes - 16, before);
     put(bytes - 8, last);
   } else if (bytes != 0) {
-    if constexpr (in_row) ask_for_what_follows(to, bytes);
+    if (more_follows) ask_for_what_follows(to, bytes);
     std::memcpy(to, from, bytes);
   }
 }

@@ -324,9 +324,10 @@ template <class T>
 }
 
 /// Writes `value` to `out`, which has room for serialized_bytes(value) and needs no alignment; returns the end.
+/// `more_follows`: `out` lies in a frame, to which later messages are written behind it.
 template <class T>
-std::byte* serialize(std::byte* out, const T& value) {
-  detail::ByteWriter writer(out);
+std::byte* serialize(std::byte* out, const T& value, bool more_follows = false) {
+  detail::ByteWriter writer(out, more_follows);
   writer(value);
   return writer.end();
 }
