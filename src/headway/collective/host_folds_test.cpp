@@ -225,6 +225,22 @@ std::string thrown_by(const std::function<void()>& run) {
   return "nothing";
 }
 
+// Hosts fold by an operation's number. GCC gives both closures one name.
+TEST(Operations, of_two_closures_of_one_function_are_two) {
+  const auto sum = [](std::uint64_t a, std::uint64_t b) { return a + b; };
+  const auto product = [](std::uint64_t a, std::uint64_t b) { return a * b; };
+  const auto folded = [](const Operation& operation) {
+    std::uint64_t left = 6;
+    const std::uint64_t right = 7;
+    EXPECT_EQ(Operation::find(operation.number(true)), &operation);
+    Operation::find(operation.number())->fold()(reinterpret_cast<std::byte*>(&left),
+                                                reinterpret_cast<const std::byte*>(&right), sizeof left);
+    return left;
+  };
+  EXPECT_EQ(folded((OperationOf<Kind::reduce, std::uint64_t, decltype(sum)>::operation)), 13u);
+  EXPECT_EQ(folded((OperationOf<Kind::reduce, std::uint64_t, decltype(product)>::operation)), 42u);
+}
+
 TEST(HostFolds, name_both_where_hosts_differ_whoever_comes_first) {
   for (const bool above_is_late : {false, true}) {
     Network run(2, 0);  // call 0 is for all: host 1 is below host 0

@@ -23,10 +23,26 @@ bool has_root(Kind kind) { return kind == Kind::reduce || kind == Kind::broadcas
 
 }  // namespace
 
+Operation::Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(), FoldBytes fold_bytes)
+    : kind_(kind), number_(hash & ~1u), type_(type), op_(op), fold_(fold_bytes), next_(first_) {
+  while (find(number_) != nullptr) number_ += 2;
+  first_ = this;
+}
+
 const Operation* Operation::find(std::uint32_t number) {
   const Operation* operation = first_;
   while (operation != nullptr && operation->number_ != (number & ~1u)) operation = operation->next_;
   return operation;
+}
+
+std::string Operation::place_among_namesakes() const {
+  std::size_t place = 0, all = 0;
+  for (const Operation* other = first_; other != nullptr; other = other->next_) {
+    if (other->kind_ != kind_ || other->op_ == nullptr || other->type_() != type_() || other->op_() != op_()) continue;
+    ++all;
+    if (other == this) place = all;
+  }
+  return all == 1 ? "" : fmt::format(" ({} of {} of this name)", place, all);
 }
 
 std::string Operation::describe(std::uint32_t number, std::uint64_t count, std::uint32_t root) {
@@ -35,7 +51,7 @@ std::string Operation::describe(std::uint32_t number, std::uint64_t count, std::
   if (operation == nullptr) return "none that this program has";
   if (operation->kind_ == Kind::barrier) return "barrier";
   std::string text = fmt::format("{} of {} {}", name_of(operation->kind_), count, operation->type_());
-  if (operation->op_ != nullptr) text += fmt::format(" with {}", operation->op_());
+  if (operation->op_ != nullptr) text += fmt::format(" with {}{}", operation->op_(), operation->place_among_namesakes());
   if (ordered) text += ", ordered";
   if (has_root(operation->kind_)) text += fmt::format(", root {}", root);
   return text;

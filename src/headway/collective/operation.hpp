@@ -17,14 +17,13 @@ enum class Kind : std::uint8_t { reduce, allreduce, broadcast, barrier, scan, ex
 /// from before it starts: what a PE names by number any other can describe.
 class Operation {
  public:
-  Operation(Kind kind, std::uint32_t number, std::string (*type)(), std::string (*op)(), FoldBytes fold_bytes)
-      : kind_(kind), number_(number), type_(type), op_(op), fold_(fold_bytes), next_(first_) {
-    first_ = this;
-  }
+  Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(), FoldBytes fold_bytes);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  /// What travels. Different for different operations, but for one in 2^31; bit 0 is for `ordered`.
+  /// What travels; bit 0 is for `ordered`. Each operation has its own: of those with the same hash the first to be
+  /// initialised keeps it, and others take the next that are free. All processes of a run execute the same program, and
+  /// initialise in the same order.
   std::uint32_t number(bool ordered = false) const { return number_ | std::uint32_t(ordered); }
 
   Kind kind() const { return kind_; }
@@ -35,10 +34,14 @@ class Operation {
   /// nullptr where this program has none of that number, `ordered` or not.
   static const Operation* find(std::uint32_t number);
 
-  /// "reduce of 5 double with std::plus<void>, ordered, root 2".
+  /// "reduce of 5 double with std::plus<void>, ordered, root 2". Operators whose types have the same name, as two closures
+  /// of one function may, are numbered.
   static std::string describe(std::uint32_t number, std::uint64_t count, std::uint32_t root);
 
  private:
+  /// "", or " (1 of 2 of this name)".
+  std::string place_among_namesakes() const;
+
   static inline constinit const Operation* first_ = nullptr;
 
   Kind kind_;
@@ -62,11 +65,10 @@ constexpr FoldBytes fold_of() {
     return nullptr;
 }
 
-/// Operators are told apart by the names of their types: two closures with the same parameters, written in one
-/// function, are not, nor are two functions of one type.
+/// Operators are told apart by their types: two functions of one type are not.
 template <Kind kind, class T, class Op = NoOperator>
 struct OperationOf {
-  static constexpr std::uint32_t number = [] {
+  static constexpr std::uint32_t hash_of_names = [] {
     std::uint64_t hash = 0xcbf29ce484222325 ^ std::uint64_t(kind);  // FNV-1a
     for (const char c : aggregate::pretty_name<T, Op>()) hash = (hash ^ std::uint8_t(c)) * 0x100000001b3;
     return std::uint32_t(((hash * 0x9e3779b97f4a7c15) >> 32) & ~std::uint64_t(1));
@@ -75,7 +77,7 @@ struct OperationOf {
 };
 template <Kind kind, class T, class Op>
 const Operation OperationOf<kind, T, Op>::operation{
-    kind, number, &aggregate::type_name<T>, std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>,
+    kind, hash_of_names, &aggregate::type_name<T>, std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>,
     fold_of<T, Op>()};
 
 }  // namespace headway::collective

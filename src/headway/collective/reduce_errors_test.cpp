@@ -53,6 +53,15 @@ TEST(ReduceMismatch, of_operators_names_both) {
       {"reduce of 1 int with std::plus<void>, root 0", "reduce of 1 int with std::multiplies<void>, root 0"});
 }
 
+// GCC gives both closures one name.
+TEST(ReduceMismatch, of_two_closures_of_one_function_names_both) {
+  const auto sum = [](long a, long b) { return a + b; };
+  const auto product = [](long a, long b) { return a * b; };
+  expect_mismatch([&](Pe& pe) { static_cast<void>(reduce(pe, 1L, sum, 0)); },
+                  [&](Pe& pe) { static_cast<void>(reduce(pe, 1L, product, 0)); },
+                  {"reduce of 1 long", ", root 0", ", and PE "});
+}
+
 TEST(ReduceMismatch, of_counts_names_both) {
   const std::vector<double> values(100'000);
   expect_mismatch(
