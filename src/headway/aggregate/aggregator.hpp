@@ -51,7 +51,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// Throws SettingError for options that cannot be.
   explicit Aggregator(Pe& pe, const AggregatorOptions& given = {})
       : Receiver(pe, given,
-                 {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::type_name<Args...>()}) {
+                 {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::raw_type_name<Args...>()}) {
   }
 
   using Receiver::on, Receiver::on_posted;

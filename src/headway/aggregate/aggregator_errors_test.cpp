@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/calls.hpp>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <support/expect_error.hpp>
 #include <support/run_pes.hpp>
 #include <type_traits>
+#include <vector>
 
 namespace headway {
 namespace {
@@ -77,6 +80,10 @@ TEST(Misuse, sending_before_on_is_refused) {
     for (const Topology topology : topologies) {
       Aggregator<std::uint64_t> words(pe, {.topology = topology, .name = "early"});
       Aggregator<std::span<const std::uint8_t>> spans(pe, {.topology = topology});
+      Aggregator<std::string, std::string_view, std::map<std::string, std::vector<long>>> texts(pe);
+      expect_usage_error([&] { texts.send(0, "", "", {}); },
+                         "<std::string, std::string_view, std::map<std::string, std::vector<long>>, ");
+      expect_usage_error([&] { spans.send(0, {}); }, "<std::span<const unsigned char>, ");
       expect_usage_error([&] { words.send(0, 1); }, "send() before on()");
       expect_usage_error([&] { words.send(0, 1); }, "'early'");
       expect_usage_error([&] { (void)words.try_send(1, 1); }, "send() before on()");

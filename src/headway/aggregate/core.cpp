@@ -7,6 +7,7 @@
 #include <headway/aggregate/defaults.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/base/type_text.hpp>
 
 namespace headway::aggregate {
 namespace {
@@ -180,7 +181,7 @@ void Core::mark_ready(bool wants_source) {
 
 std::string Core::description() const {
   return fmt::format("aggregator number {}{} <{}, {}{}> with buffers of {}", id_,
-                     name_.empty() ? "" : " '" + name_ + "'", shape_.type, to_string(options_.topology),
+                     name_.empty() ? "" : " '" + name_ + "'", as_written(shape_.type), to_string(options_.topology),
                      options_.ordered ? ", ordered" : "", format_bytes(options_.buffer_bytes));
 }
 

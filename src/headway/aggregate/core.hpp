@@ -30,7 +30,7 @@ struct MessageShape {
   std::size_t fixed_bytes = 0;  // of every message, padding included; 0: they differ
   std::size_t alignment = 1;
   bool wants_source = false;  // the handler takes it; on routes of several hops each message then carries it
-  std::string type;
+  std::string type;  // as the compiler writes it
 };
 
 /// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, a length as a

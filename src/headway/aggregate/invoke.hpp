@@ -6,6 +6,7 @@
 #include <headway/aggregate/call_function.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/base/type_text.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,7 +21,7 @@ constexpr std::string_view pretty_name() {
 
 /// The types' names as the compiler writes them; the same on all PEs of one program.
 template <class... T>
-std::string type_name() {
+std::string raw_type_name() {
   const std::string_view text = pretty_name<T...>();
 #if defined(__clang__)
   const std::size_t begin = text.find("T = <") + 5;
@@ -31,6 +32,11 @@ std::string type_name() {
 #endif
   if (begin > text.size() || end == text.npos || end < begin) return std::string(text);
   return std::string(text.substr(begin, end - begin));
+}
+/// The same for people.
+template <class... T>
+std::string type_name() {
+  return as_written(raw_type_name<T...>());
 }
 
 /// What a handler returns, as a std::type_identity; nothing for what is none.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <headway/base/error.hpp>
+#include <headway/base/type_text.hpp>
 #include <headway/collective/gather.hpp>
 #include <headway/object/checkpoint.hpp>
 #include <string_view>
@@ -24,7 +25,7 @@
 namespace headway::object {
 
 void throw_unfinished(const std::string& collection, const char* what) {
-  throw UsageError(fmt::format("checkpoint(): {} of {}: they would be lost", what, collection));
+  throw UsageError(fmt::format("checkpoint(): {} of {}: they would be lost", what, as_written(collection)));
 }
 void throw_wrong_address(const std::string& address) {
   throw FormatError(fmt::format("an element has an address that is none: {}", address));
@@ -371,7 +372,7 @@ void require_same(const std::string& name, const Manifest& manifest, const Store
     const std::string given = collections[i]->signature();
     if (manifest.signatures[i] != given)
       throw_damaged(name, fmt::format("is of another program: collection {} is {}, where {} is given", i,
-                                      manifest.signatures[i], given));
+                                      as_written(manifest.signatures[i]), as_written(given)));
     const std::optional<std::uint64_t> size = collections[i]->complete_size();
     if (size && *size != manifest.elements[i])
       throw_damaged(name, fmt::format("holds {} elements of collection {}, which has {}", manifest.elements[i], i,

@@ -71,7 +71,7 @@ class StoredCollection final : public Stored {
   explicit StoredCollection(Collection<T>& collection) : collection_(&collection) {}
 
   std::string signature() const override {
-    std::string text = aggregate::type_name<T>() + " by " + aggregate::type_name<typename Collection<T>::Naming>();
+    std::string text = aggregate::raw_type_name<T>() + " by " + aggregate::raw_type_name<typename Collection<T>::Naming>();
     if constexpr (requires { collection_->extents().at; }) text += extents_text(collection_->extents().at);
     return text;
   }

@@ -60,8 +60,8 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
                    [&](std::size_t entry) {
                      AggregatorOptions chosen = object::declared_options<T>(entry);
                      if (options.override_all) chosen = *options.override_all;
-                     for (const auto& [method, given] : options.methods) {
-                       if (object::entry_of_name<T>(method) == entry) chosen = given;
+                     for (const auto& given : options.methods) {
+                       if (object::entry_of_tag<T>(given.tag) == entry) chosen = given.options;
                      }
                      return named(chosen, options);
                    }),
@@ -76,8 +76,8 @@ Collection<T>::Collection(Made, Pe& pe, const CollectionOptions& options, const 
     if constexpr (!std::is_same_v<std::remove_reference_t<decltype(aggregator)>, CallAggregator>)
       listen<method>(object::WiresOf<method>(), aggregator);
   });
-  for (const auto& [method, given] : options.methods) {
-    if (object::entry_of_name<T>(method) == object::no_entry) object::throw_no_entry(method);
+  for (const auto& given : options.methods) {
+    if (object::entry_of_tag<T>(given.tag) == object::no_entry) object::throw_no_entry(given.name);
   }
 }
 

@@ -440,6 +440,37 @@ TEST(Options, methods_of_one_entry_share_buffers_and_programs_may_say_otherwise_
   });
 }
 
+class Overloaded : public Element<Overloaded, Index<1>> {
+ public:
+  void add(std::uint64_t) {}
+  void add(double) {}
+  static constexpr auto of_number = static_cast<void (Overloaded::*)(std::uint64_t)>(&Overloaded::add);
+  static constexpr auto of_double = static_cast<void (Overloaded::*)(double)>(&Overloaded::add);
+  static constexpr auto aggregation = entries(entry<of_number>{{.buffer_bytes = 4096}}, entry<of_double>{{.buffer_bytes = 4096}});
+};
+class OneOfTwo : public Element<OneOfTwo, Index<1>> {
+ public:
+  void add(std::uint64_t) {}
+  void add(double) {}
+  static constexpr auto of_number = static_cast<void (OneOfTwo::*)(std::uint64_t)>(&OneOfTwo::add);
+  static constexpr auto of_double = static_cast<void (OneOfTwo::*)(double)>(&OneOfTwo::add);
+  static constexpr auto aggregation = entries(entry<of_number>{{.buffer_bytes = 4096}});
+};
+
+TEST(Options, of_an_overloaded_method_are_not_those_of_another) {
+  expect_run({2, 1}, [](Pe& pe) {
+    CollectionOptions options;
+    options.set<Overloaded::of_double>({.buffer_bytes = 8192});
+    const Array<Overloaded> both(pe, 2, options);
+    EXPECT_EQ(both.options<Overloaded::of_number>().buffer_bytes, 4096u);
+    EXPECT_EQ(both.options<Overloaded::of_double>().buffer_bytes, 8192u);
+    CollectionOptions wrong;
+    wrong.set<OneOfTwo::of_double>({.buffer_bytes = 8192});
+    expect_setting_error([&] { Array<OneOfTwo>(pe, 2, wrong); }, "in no entry of its aggregation: &");
+    pe.quiesce();
+  });
+}
+
 // --- the main program looks at elements
 
 class Restless : public Element<Restless, Index<1>> {

@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <headway/aggregate/argument.hpp>
 #include <headway/aggregate/call_function.hpp>
+#include <headway/aggregate/calls.hpp>
+#include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/aggregate/rpc.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/am/task.hpp>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -45,6 +48,17 @@ inline constexpr bool is_entries<Entries<Entry...>> = true;
 /// Tells methods apart as a type.
 template <auto method>
 struct MethodTag {};
+/// The same as an address.
+template <auto method>
+inline constexpr const void* tag_of = &aggregate::type_tag<MethodTag<method>>;
+/// For people: "&Cell::recv", of all overloads.
+template <auto method>
+std::string name_of() {
+  std::string name = aggregate::type_name<MethodTag<method>>();
+  name.erase(0, name.find('<') + 1);
+  name.pop_back();
+  return name;
+}
 
 /// What trigger() makes.
 template <class Expected, auto then, auto... methods>

@@ -191,7 +191,7 @@ struct RunReduce {
   }
 };
 
-// --- what is known of methods by number and by name
+// --- what is known of methods by number and by tag
 
 template <class First, class... Rest>
 const First& first_of(const First& first, const Rest&...) {
@@ -248,18 +248,18 @@ AggregatorOptions declared_options(std::size_t number) {
 }
 
 template <auto... methods>
-bool names_one_of(const entry<methods...>*, std::string_view name) {
-  return ((aggregate::pretty_name<MethodTag<methods>>() == name) || ...);
+bool holds_tag(const entry<methods...>*, const void* tag) {
+  return ((tag_of<methods> == tag) || ...);
 }
 template <class... Entry>
-std::size_t entry_of_name_in(const Entries<Entry...>*, [[maybe_unused]] std::string_view name) {
+std::size_t entry_of_tag_in(const Entries<Entry...>*, [[maybe_unused]] const void* tag) {
   std::size_t found = no_entry, i = 0;
-  ((found = names_one_of(static_cast<const Entry*>(nullptr), name) ? i : found, ++i), ...);
+  ((found = holds_tag(static_cast<const Entry*>(nullptr), tag) ? i : found, ++i), ...);
   return found;
 }
 template <class T>
-std::size_t entry_of_name(std::string_view name) {
-  return entry_of_name_in(static_cast<const EntriesOf<T>*>(nullptr), name);
+std::size_t entry_of_tag(const void* tag) {
+  return entry_of_tag_in(static_cast<const EntriesOf<T>*>(nullptr), tag);
 }
 
 template <std::size_t i, class Entry, class F>

@@ -6,14 +6,20 @@
 #include <headway/object/entry.hpp>
 #include <headway/object/placement.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace headway {
 
 /// Options of a collection; all PEs give the same.
 struct CollectionOptions {
+  struct OfMethod {
+    const void* tag;  // of the method: no other has it, overloads of one name neither
+    std::string name;
+    AggregatorOptions options;
+  };
+
   Placement placement = {};
   /// For methods that the class lists in no entry, and for what the collection itself sends.
   AggregatorOptions aggregation = {};
@@ -26,12 +32,12 @@ struct CollectionOptions {
   /// For messages to people.
   std::string_view name = {};
   /// Filled by set().
-  std::vector<std::pair<std::string_view, AggregatorOptions>> methods = {};
+  std::vector<OfMethod> methods = {};
 
   /// For the entry that lists `method`, before all other options.
   template <auto method>
   CollectionOptions& set(const AggregatorOptions& options) {
-    methods.emplace_back(aggregate::pretty_name<object::MethodTag<method>>(), options);
+    methods.push_back({object::tag_of<method>, object::name_of<method>(), options});
     return *this;
   }
 };
