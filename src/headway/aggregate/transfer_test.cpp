@@ -88,8 +88,8 @@ TEST(Transfer, puts_are_there_when_their_destination_says_so) {
 TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
-    const SizeConstants& sizes = pe.engine().sizes();
-    const std::size_t count = sizes.stages + 100, size = sizes.stage_bytes / 8;
+    const SizeConstants& constants = pe.engine().sizes();
+    const std::size_t count = constants.stages + 100, size = constants.stage_bytes / 8;
     std::size_t got = 0, given_back = 0;
     std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
     offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {
@@ -120,8 +120,8 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
     expect_run(
         shape,
         [&](Pe& pe) {
-          const SizeConstants& sizes = pe.engine().sizes();
-          const std::size_t room = sizes.stage_bytes, stride = sizes.stage_stride, count = sizes.stages;
+          const SizeConstants& constants = pe.engine().sizes();
+          const std::size_t room = constants.stage_bytes, stride = constants.stage_stride, count = constants.stages;
           const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
           EXPECT_EQ(offset_of(pe, aggregate::Transfers::along_bytes_max + 1), staged ? first + stride : none);  // in turn

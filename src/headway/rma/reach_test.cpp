@@ -88,7 +88,7 @@ TEST(Reach, that_a_key_asks_for_the_time_changes_nothing_else) {
       EXPECT_TRUE(timed.is_timed());
       reach.check(timed);
       EXPECT_EQ(timed.is_ahead(), ahead);
-      EXPECT_EQ(timed.ahead_bytes(), ahead ? heap.size() : 0);
+      EXPECT_EQ(timed.ahead_bytes(normal_sizes.ask_bytes()), ahead ? heap.size() : 0);
       EXPECT_EQ(timed.pool_offset(), plain.pool_offset());
       EXPECT_EQ(timed.pool_offset(), at);
       EXPECT_EQ(reach.mapped(timed), reach.mapped(plain));
