@@ -28,7 +28,8 @@ Digests run_local(const Program& program, std::size_t pes_per_process) {
   const Expectation expectation = expect(program);
   Shared<std::uint64_t> digests(program.pes);
   const Shape shape{program.pes, pes_per_process};
-  const Settings settings{{"HEADWAY_BUDGET", std::to_string(program.budget_bytes)}};
+  const Settings settings{{"HEADWAY_BUDGET", std::to_string(program.budget_bytes)},
+                          {"HEADWAY_TEST_SIZES", program.has_small_sizes ? "small" : "normal"}};
   headway::testing::expect_run(
       shape,
       [&](Pe& pe) {

@@ -304,6 +304,7 @@ void draw_besides(std::uint64_t seed, Program& program, const ProgramLimits& lim
   if (limits.fixed_forms) draw_fixed_forms(Random(mix(seed, 0xf18d)), program);
   if (limits.teams) draw_teams(Random(mix(seed, 0x7ea5)), program);
   if (limits.memories) draw_memories(Random(mix(seed, 0x9e50)), program);
+  program.has_small_sizes = limits.small_sizes && Random(mix(seed, 0x512e)).one_in(4);
   for (Stage& stage : program.stages) {
     for (Round& round : stage.rounds) {
       round.waits_for_messages = round.waits_for_messages && std::ranges::all_of(stage.channels, delivers_unaided);
@@ -487,6 +488,7 @@ std::string Program::describe() const {
     text += fmt::format("; memory of {} elements in rounds {}, {}, {}", plan.elements, plan.made, plan.written,
                         plan.read);
   }
+  if (has_small_sizes) text += "; small sizes";
   return text;
 }
 

@@ -134,6 +134,7 @@ struct Program {
   std::size_t phases = 0;
   headway::testing::TeamScript teams;
   std::vector<MemoryPlan> memories;
+  bool has_small_sizes = false;  // of the library's size constants
 
   Program() = default;
   Program(const Program&) = delete;
@@ -175,6 +176,7 @@ struct ProgramLimits {
   bool short_lived = true;  // channels that are made and destroyed while others send
   bool teams = true;        // collectives of teams
   bool memories = true;     // GlobalMemory and DistArray
+  bool small_sizes = true;  // size constants so small that little content takes all ways
 };
 
 /// Draws a program into an empty one.

@@ -3,8 +3,8 @@
 ///     headway_seeds [--first SEED] [--count N] [--jobs J] [--violations-max N] [--without KIND] [--expect-violation]
 ///                   [--verbose]
 ///
-/// KIND, of what programs have besides their messages: fixed-forms, short-lived, teams, memories; several by several
-/// options. Ends with 0 if no seed breaks a promise; with --expect-violation, if one does.
+/// KIND, of what programs have besides their messages: fixed-forms, short-lived, teams, memories, small-sizes; several by
+/// several options. Ends with 0 if no seed breaks a promise; with --expect-violation, if one does.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -129,8 +129,9 @@ bool& limit_of(ProgramLimits& limits, const std::string& kind) {
   if (kind == "short-lived") return limits.short_lived;
   if (kind == "teams") return limits.teams;
   if (kind == "memories") return limits.memories;
+  if (kind == "small-sizes") return limits.small_sizes;
   throw std::runtime_error(
-      fmt::format("--without {}: allowed are fixed-forms, short-lived, teams, memories", kind));
+      fmt::format("--without {}: allowed are fixed-forms, short-lived, teams, memories, small-sizes", kind));
 }
 
 Options parse(int argc, char** argv) {

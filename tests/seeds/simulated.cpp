@@ -35,7 +35,8 @@ Verdict run_simulated(const Program& program, bool talks) {
                                        .budget_bytes = program.budget_bytes,
                                        .spill_bytes = expectation.spill_bytes_max + program.budget_bytes + 64_KiB,
                                        .stall_ns = stall_ns(program),
-                                       .stack_bytes = 1_MiB};  // messages of 200 KiB, some of which are packed there
+                                       .stack_bytes = 1_MiB,  // messages of 200 KiB, some of which are packed there
+                                       .sizes = program.has_small_sizes ? headway::small_sizes : headway::normal_sizes};
   const headway::am::SimulateResult result = headway::am::simulate(options, [&](Pe& pe) {
     verdict.digests[pe.id()] = Participant(pe, program, expectation, oracle).run();
     verdict.spilled_frames += pe.engine().store().spilled_frames();

@@ -66,6 +66,7 @@ Options parse(int argc, char** argv) {
 int run_program(const Program& program) {
   const Expectation expectation = expect(program);
   setenv("HEADWAY_BUDGET", std::to_string(program.budget_bytes).c_str(), 1);
+  setenv("HEADWAY_TEST_SIZES", program.has_small_sizes ? "small" : "normal", 1);
   return headway::run(0, nullptr, [&](Pe& pe) {
     if (pe.size() != program.pes) throw std::runtime_error(fmt::format("{} PEs were started", pe.size()));
     Ledger ledger;
