@@ -90,7 +90,7 @@ class Relay : public FrameHandler {
 
   Engine& engine_;
   const Script& script_;
-  std::uint16_t id_;
+  std::uint32_t id_;
   std::uint8_t phase_ = 0;
   std::array<std::uint8_t, 8> open_{};
   std::size_t open_count_ = 0;
