@@ -195,8 +195,11 @@ struct PartsFormat {
     }
   }
 
-  /// Calls f(Pieces) with the message in pieces, which are fixed_bytes or bytes(parts...) together. Fixed parts and views
-  /// stay where they are.
+  /// Up to so many bytes of fixed parts are copied into one piece. If their addresses were kept, the compiler would have to
+  /// assume on the path of every message that a write to a frame changes the arguments.
+  static constexpr std::size_t copied_prefix_max = 1024;
+  /// Calls f(Pieces) with the message in pieces, which are fixed_bytes or bytes(parts...) together. Views stay where they
+  /// are, and so do longer fixed parts.
   template <class F>
   static decltype(auto) with_pieces(F&& f, const Parts&... parts) {
     static constexpr std::byte zeros[64]{};
@@ -209,6 +212,12 @@ struct PartsFormat {
       end = at + piece.size();
     };
 
+    constexpr bool copies_prefix = prefix_bytes <= copied_prefix_max;
+    alignas(64) std::byte prefix[copies_prefix ? prefix_bytes + 1 : 1]{};
+    if constexpr (copies_prefix) {
+      pack_prefix(prefix, parts...);
+      add(0, std::span(prefix, prefix_bytes));
+    }
     std::vector<std::uint64_t> view_sizes;
     [[maybe_unused]] auto add_fixed = [&]<class A>(const A& part) {
       // an empty one travels as store() writes it
@@ -218,8 +227,10 @@ struct PartsFormat {
       if constexpr (is_view<A>) view_sizes.push_back(part.size());
       ++i;
     };
-    (add_fixed(parts), ...);
-    if constexpr (counts != 0) add(offsets.counts, std::as_bytes(std::span(view_sizes).first(counts)));
+    if constexpr (!copies_prefix) {
+      (add_fixed(parts), ...);
+      if constexpr (counts != 0) add(offsets.counts, std::as_bytes(std::span(view_sizes).first(counts)));
+    }
     if constexpr (fixed) add(fixed_bytes, {});
 
     [[maybe_unused]] auto add_view = [&]<class A>(const A& part) {

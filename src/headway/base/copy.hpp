@@ -18,9 +18,9 @@ inline __attribute__((always_inline)) void ask_to_write(const std::byte* to) {
 #endif
 }
 
-/// After `bytes` were written at `to` in a frame, or before: asks for the lines that later messages of such a size will be written
-/// to, which are with their reader. For shorter ones the processor asks in time by itself; longer ones would push out
-/// what was asked for. Where messages for one PE follow one another it pays from 65 bytes on, else `above` 128.
+/// After `bytes` were written at `to` in a frame, or before: asks for the lines that later messages of such a size will
+/// be written to, which are with their reader. For shorter ones the processor asks in time by itself; longer ones would
+/// push out the lines asked for. Where messages for one PE follow one another it pays from 65 bytes on, else `above` 128.
 template <std::size_t above = 128>
 inline __attribute__((always_inline)) void ask_for_what_follows(std::byte* to, std::size_t bytes) {
   constexpr std::size_t ahead = 2048, line = 64;
