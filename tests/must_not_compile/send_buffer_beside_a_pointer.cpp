@@ -1,4 +1,4 @@
-// expect: invalid conversion|cannot convert|cannot initialize
+// expect: headway: send\(\) takes the PE and what the Aggregator lists: an argument has another type
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

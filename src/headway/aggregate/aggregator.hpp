@@ -12,6 +12,7 @@
 #include <headway/aggregate/receiver.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/aggregate/transfers.hpp>
+#include <headway/aggregate/wrong_call.hpp>
 #include <headway/base/copy.hpp>
 #include <headway/base/error.hpp>
 #include <iterator>
@@ -45,6 +46,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Receiver::good_arguments, Receiver::key_header_bytes, Receiver::copies_content;
   using typename Receiver::Format, typename Receiver::Wait;
   using Into = aggregate::Into;
+  using Takes = aggregate::SendTakes<Args...>;
   static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
 
  public:
@@ -96,8 +98,17 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     constexpr bool for_views = ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || aggregate::is_view<Args>) && ...);
     static_assert(for_views, "headway: send_buffer() is for an argument that is a std::span or std::string_view");
     if constexpr (good_arguments && for_views && made_for_this_call) {
-      send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
+      constexpr bool of_elements = (aggregate::holds_elements_of<Args, std::remove_cvref_t<Given>> && ...);
+      static_assert(of_elements, "headway: what send_buffer() is given has elements of another type than the argument");
+      if constexpr (of_elements) send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
     }
+  }
+
+  /// One line of compile error for all else.
+  template <class... Given>
+    requires(good_arguments && !Takes::template fits<Given...>())
+  void send(Given&&...) {
+    Takes::template refuse<Given...>();
   }
 
   /// The same, but refuses (false) where send would wait; nothing has been sent then. A message that is larger than
@@ -108,6 +119,14 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     else
       return false;
   }
+  template <class... Given>
+    requires(good_arguments && !(Takes::template fits<Given...>() && aggregate::has_no_buffers<Given...>))
+  bool try_send(Given&&...) {
+    constexpr bool no_buffers = aggregate::has_no_buffers<Given...>;
+    static_assert(no_buffers, "headway: send_buffer() is for send(), not for try_send()");
+    if constexpr (no_buffers) Takes::template refuse<Given...>();
+    return false;
+  }
 
   /// Sends the elements of `range`, in their order, as so many send() would. Where the range is random access and of
   /// known size, nothing is looked at for each: up to twice as fast. One that makes its elements as they are read
@@ -115,11 +134,14 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   ///
   ///     updates.send_range(owner, bucket);
   template <class Range>
-  void send_range(PeId destination,
-                  Range&& range) requires(sizeof...(Args) == 1 && std::ranges::input_range<Range> &&
-                                          (std::convertible_to<std::ranges::range_reference_t<Range>, Args> && ...)) {
-    if constexpr (good_arguments && Format::fixed && std::ranges::random_access_range<Range> &&
-                  std::ranges::sized_range<Range>) {
+  void send_range(PeId destination, Range&& range) {
+    constexpr bool is_range_of_messages = aggregate::is_range_of<Range, Args...>();
+    static_assert(is_range_of_messages,
+                  "headway: send_range() takes the PE and a range of what the Aggregator lists, which is one type");
+    if constexpr (!is_range_of_messages) {
+      return;
+    } else if constexpr (good_arguments && Format::fixed && std::ranges::random_access_range<Range> &&
+                         std::ranges::sized_range<Range>) {
       const auto first = std::ranges::begin(range);
       const auto size = std::size_t(std::ranges::size(range));
       for (std::size_t next = 0; next != size;) {
@@ -137,21 +159,26 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   ///
   ///     updates.send_n(count, [&] { a = step(a); return std::pair(owner(a), a); });
   template <class Next>
-    requires std::invocable<Next&>
   void send_n(std::size_t count, Next next) {
-    const auto destination_of = [](const auto& message) { return std::size_t(PeId(std::get<0>(message))); };
-    while (count > 0) {
-      std::size_t now = std::min(count, std::max(singly_min, 2 * engine().size()));
-      if constexpr (good_arguments && Format::fixed) {
-        if (const std::size_t room = std::min(count, room_everywhere(Format::fixed_bytes)); room > now) {
-          write_batch(room, next, destination_of);
-          count -= room;
-          continue;
+    constexpr bool gives_messages = Takes::template are_given_by<Next>();
+    static_assert(gives_messages,
+                  "headway: send_n() takes a number and next(), which returns a pair or tuple: the PE, and what the "
+                  "Aggregator lists");
+    if constexpr (gives_messages) {
+      const auto destination_of = [](const auto& message) { return std::size_t(PeId(std::get<0>(message))); };
+      while (count > 0) {
+        std::size_t now = std::min(count, std::max(singly_min, 2 * engine().size()));
+        if constexpr (good_arguments && Format::fixed) {
+          if (const std::size_t room = std::min(count, room_everywhere(Format::fixed_bytes)); room > now) {
+            write_batch(room, next, destination_of);
+            count -= room;
+            continue;
+          }
         }
-      }
-      for (count -= now; now > 0; --now) {
-        const auto message = next();
-        std::apply([&](const auto& destination, const Args&... args) { send(destination, args...); }, message);
+        for (count -= now; now > 0; --now) {
+          const auto message = next();
+          std::apply([&](const auto& destination, const Args&... args) { send(destination, args...); }, message);
+        }
       }
     }
   }

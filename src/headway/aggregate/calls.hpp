@@ -7,6 +7,7 @@
 #include <functional>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/aggregate/call_function.hpp>
+#include <headway/aggregate/wrong_call.hpp>
 #include <headway/am/task.hpp>
 #include <map>
 #include <span>
@@ -168,6 +169,13 @@ class CallAggregator {
     rpc_ff(destination, static_cast<Result (*)(Parameters...)>(function), args...);
   }
 
+  /// One line of compile error for all else.
+  template <class... Given>
+    requires(!aggregate::begins_as_call<Given...>)
+  void rpc_ff(const Given&...) {
+    aggregate::refuse_call<Given...>();
+  }
+
   Pe& pe() const { return *pe_; }
 
   /// In a handler, for a layer above: the message that it handles cannot be handled yet after all. Until take_up() it
@@ -318,6 +326,11 @@ CallAggregator& default_calls(Pe& pe);
 template <class F, class... Args>
 void rpc_ff(Pe& pe, PeId destination, F fn, const Args&... args) {
   default_calls(pe).rpc_ff(destination, fn, args...);
+}
+template <class... Given>
+  requires(!aggregate::begins_as_call<Given...>)
+void rpc_ff(Pe&, const Given&...) {
+  aggregate::refuse_call<Given...>();
 }
 
 /// One T on each PE, known by the same number everywhere: as an argument of a call it arrives as the receiver's own T&.

@@ -283,4 +283,16 @@ auto rpc(Pe& pe, PeId destination, F function, Args&&... args) {
   return rpc(default_calls(pe), destination, function, std::forward<Args>(args)...);
 }
 
+/// One line of compile error for all else.
+template <class... Given>
+  requires(!aggregate::begins_as_call<Given...>)
+void rpc(CallAggregator&, Given&&...) {
+  aggregate::refuse_call<Given...>();
+}
+template <class... Given>
+  requires(!aggregate::begins_as_call<Given...>)
+void rpc(Pe&, Given&&...) {
+  aggregate::refuse_call<Given...>();
+}
+
 }  // namespace headway

@@ -34,6 +34,16 @@ inline constexpr bool is_send_buffer = false;
 template <class T, class Done>
 inline constexpr bool is_send_buffer<SendBuffer<T, Done>> = true;
 
+template <class... Given>
+inline constexpr bool has_no_buffers = (!is_send_buffer<std::remove_cvref_t<Given>> && ...);
+
+/// Whether the argument is a view of elements as these; what is no buffer has none.
+template <class Arg, class Given>
+inline constexpr bool holds_elements_of = true;
+template <class Arg, class T, class Done>
+inline constexpr bool holds_elements_of<Arg, SendBuffer<T, Done>> =
+    std::is_constructible_v<Arg, const T*, std::size_t>;
+
 /// The content of a buffer as an argument of type Arg; what is none is the argument itself.
 template <class Arg, class Given>
 decltype(auto) content_of(const Given& given) {

@@ -260,7 +260,9 @@ class Collection {
   void insert_at(const Address& key, const Args&... args)
     requires(Traits::sparse)
   {
-    calls_.rpc_ff(directory_.home(key), object::Insert<T>(), me_, key, transit_.insert(), args...);
+    constexpr bool made = is_made_from<std::remove_reference_t<typename aggregate::ArrivesAs<Args>::Type>...>;
+    static_assert(made, "headway: the class of elements has no constructor for the arguments of insert()");
+    if constexpr (made) calls_.rpc_ff(directory_.home(key), object::Insert<T>(), me_, key, transit_.insert(), args...);
   }
   void erase_at(const Address& key)
     requires(Traits::sparse)
@@ -409,7 +411,11 @@ class Collection {
 
   template <class... Args>
   void make_all(const CollectionOptions& options, const Args&... args) {
-    if (!options.empty) for_each_home([&](std::uint32_t number) { make(number, args...); });
+    constexpr bool made = is_made_from<Args...>;
+    static_assert(made, "headway: the class of elements has no constructor for the arguments that the collection has");
+    if constexpr (made) {
+      if (!options.empty) for_each_home([&](std::uint32_t number) { make(number, args...); });
+    }
     complete_ = true;
     take_up_broadcast();
   }
@@ -435,6 +441,9 @@ class Collection {
     }
     return 0;
   }
+
+  template <class... Args>
+  static constexpr bool is_made_from = requires(const Args&... args) { new T(args...); };
 
   template <class... Args>
   T& make(const Address& address, const Args&... args) {

@@ -27,6 +27,13 @@ namespace object {
 [[noreturn]] void throw_no_collection(std::uint32_t number);
 [[noreturn]] void throw_no_such_pe(std::size_t pe, std::size_t pes);
 
+/// Whether a call is given so many arguments, and a First before the others.
+template <class First, std::size_t count, class... Given>
+inline constexpr bool begins_with = false;
+template <class First, std::size_t count, class Given, class... Rest>
+inline constexpr bool begins_with<First, count, Given, Rest...> =
+    1 + sizeof...(Rest) == count && std::is_convertible_v<const Given&, const First&>;
+
 /// A message that waits in an element until its step is the current one.
 struct Kept {
   std::uint32_t method;  // of those that may wait, in their order
@@ -149,6 +156,14 @@ class Element {
   /// The same, over the members of a section of the collection.
   template <class Value, class Op, class Target>
   void contribute(const Section<T>& section, const Value& value, Op op, Target target);
+  /// One line of compile error for all else.
+  template <class... Given>
+    requires(sizeof...(Given) != 3 && !object::begins_with<Section<T>, 4, Given...>)
+  void contribute(const Given&...) {
+    static_assert(sizeof...(Given) == 3,
+                  "headway: contribute() takes a value, an operator and a target, and before these a section of the collection "
+                  "where it is over one");
+  }
 
  protected:
   Element();

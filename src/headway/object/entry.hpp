@@ -311,7 +311,13 @@ constexpr bool require_entry_method() {
     static_assert(good_parameters, "headway: an entry method takes values, const references and views (std::span<const T>)");
     if constexpr (of_class && good_parameters) {
       constexpr bool passable = Traits::template WithWires<Passable>::template with<Given...>();
-      static_assert(passable, "headway: the entry method cannot be called with these arguments");
+      if constexpr (sizeof...(Given) < Traits::parameters) {
+        static_assert(passable, "headway: the entry method cannot be called with these arguments: it takes more");
+      } else if constexpr (sizeof...(Given) > Traits::parameters) {
+        static_assert(passable, "headway: the entry method cannot be called with these arguments: it takes fewer");
+      } else {
+        static_assert(passable, "headway: the entry method cannot be called with these arguments: one has another type");
+      }
       if constexpr (is_coroutine<method>) return passable && aggregate::require_kept_arguments<Pointer>();
       return passable;
     }

@@ -38,6 +38,13 @@ constexpr bool require_operator() {
   return false;
 }
 
+template <class Target, class V>
+constexpr bool require_target() {
+  constexpr bool takes_result = std::is_invocable_v<const Target&, Pe&, const V&>;
+  static_assert(takes_result, "headway: the target of contribute() is what headway::to<&Class::method>() returns");
+  return takes_result;
+}
+
 /// Values of one reduction that are folded here, and have not gone on.
 class Partial {
  public:
@@ -68,7 +75,7 @@ class Reductions final : public am::FrameHandler {
   /// `count` elements of the `total` give a value.
   template <class V, class Op, class Target>
   void give(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, Op, const Target& target) {
-    if constexpr (require_operator<Op, V>()) give_any<V, Op>(id, count, total, value, target, true);
+    if constexpr (require_operator<Op, V>() && require_target<Target, V>()) give_any<V, Op>(id, count, total, value, target, true);
   }
   template <class V, class Op, class Target>
   void take(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target) {

@@ -1,0 +1,18 @@
+// expect: headway: the class of elements has no constructor for the arguments that the collection has
+#include <headway/object/object.hpp>
+
+class Cell : public headway::Element<Cell, headway::Index<2>> {
+ public:
+  explicit Cell(int number);
+  Cell() = default;
+  template <class A>
+  void serialize(A&) {}
+};
+
+void use(headway::Pe& pe) {
+#ifdef HEADWAY_BAD
+  const headway::Array<Cell> cells(pe, {2, 2}, {}, "one");
+#else
+  const headway::Array<Cell> cells(pe, {2, 2}, {}, 1);
+#endif
+}

@@ -1,0 +1,10 @@
+// expect: headway: rpc\(\) and rpc_ff\(\) take the PE to run on, a number, then the function, then its arguments
+#include <headway/aggregate/rpc.hpp>
+
+void use(headway::CallAggregator& calls) {
+#ifdef HEADWAY_BAD
+  calls.rpc_ff([](int) {}, 3);
+#else
+  calls.rpc_ff(0, [](int) {}, 3);
+#endif
+}

@@ -1,0 +1,12 @@
+// expect: headway: rpc\(\) and rpc_ff\(\) take the PE to run on, a number, then the function, then its arguments
+#include <headway/aggregate/rpc.hpp>
+
+void begin();
+
+void use(headway::Pe& pe) {
+#ifdef HEADWAY_BAD
+  headway::rpc_ff(pe, 0);
+#else
+  headway::rpc_ff(pe, 0, begin);
+#endif
+}

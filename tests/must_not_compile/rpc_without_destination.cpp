@@ -1,0 +1,12 @@
+// expect: headway: rpc\(\) and rpc_ff\(\) take the PE to run on, a number, then the function, then its arguments
+#include <headway/aggregate/rpc.hpp>
+
+int square(int n);
+
+void use(headway::Pe& pe) {
+#ifdef HEADWAY_BAD
+  static_cast<void>(headway::rpc(pe, square, 3));
+#else
+  static_cast<void>(headway::rpc(pe, 0, square, 3));
+#endif
+}

@@ -1,0 +1,10 @@
+// expect: headway: send\(\) takes the PE and what the Aggregator lists: 1 argument is missing
+#include <headway/aggregate/aggregator.hpp>
+
+void use(headway::Aggregator<long, long>& pairs) {
+#ifdef HEADWAY_BAD
+  if (!pairs.try_send(0, 1)) pairs.flush();
+#else
+  if (!pairs.try_send(0, 1, 2)) pairs.flush();
+#endif
+}
