@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/headway.hpp>
 #include <record/command_line.hpp>
@@ -165,11 +166,11 @@ inline void report(const Json& record, const std::string& json) {
     return;
   }
   const std::string line = fmt::format(
-      "{} {}: {} PEs, {} messages of {} bytes, {:.3f} ms{}, {}, {} frames, {:.0f} % full, {}\n",
-      record["bench"].get<std::string>(), record["mode"].get<std::string>(), record["pes"].get<std::size_t>(),
-      record["messages"].get<std::uint64_t>(), record["message_bytes"].get<std::size_t>(),
+      "{} {}: {}, {} of {}, {:.3f} ms{}, {}, {}, {:.0f} % full, {}\n", record["bench"].get<std::string>(),
+      record["mode"].get<std::string>(), counted(record["pes"].get<std::size_t>(), "PE"),
+      counted(record["messages"].get<std::uint64_t>(), "message"), counted(record["message_bytes"].get<std::size_t>(), "byte"),
       record["seconds"]["median"].get<double>() * 1e3, record.contains("simulated_time") ? " of simulated time" : "",
-      speed_of(record), record["frames"].get<std::uint64_t>(), record["fill_mean"].get<double>() * 100,
+      speed_of(record), counted(record["frames"].get<std::uint64_t>(), "frame"), record["fill_mean"].get<double>() * 100,
       record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);

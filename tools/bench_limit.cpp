@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <message/message.hpp>
 #include <record/command_line.hpp>
@@ -42,7 +43,7 @@ BenchCase limit_case(const std::string& label, const Words& arguments, std::size
 void check(const std::string& mode, const Settings& settings) {
   if (settings.simulated()) refuse(mode, "with --transport sim; it measures this machine");
   if (settings.pes > limit_pes_max) {
-    refuse(mode, fmt::format("with {} PEs; allowed are at most {}", settings.pes, limit_pes_max));
+    refuse(mode, fmt::format("with {}; allowed are at most {}", counted(settings.pes, "PE"), limit_pes_max));
   }
 }
 
@@ -86,7 +87,7 @@ BenchGroup ring_group(const std::string& title, Words arguments, const Request& 
     all.insert(all.end(), {"--bytes", std::to_string(bytes), "--messages", std::to_string(messages)});
     if (variable) all.emplace_back("--variable");
     group.cases.push_back(
-        limit_case(fmt::format("{} bytes{}", bytes, variable ? ", variable" : ""), all, settings.pes, settings));
+        limit_case(counted(bytes, "byte") + (variable ? ", variable" : ""), all, settings.pes, settings));
   };
   for (const std::size_t bytes : fixed_sizes) add(bytes, false);
   for (const std::size_t bytes : variable_sizes) add(bytes, true);
@@ -134,7 +135,7 @@ std::vector<BenchCase> limits_of_trips(const Request& request, const std::string
   }
   check(mode, settings);
   check_bytes(mode, work.bytes, trip_bytes_max);
-  if (settings.pes != 2) refuse(mode, fmt::format("for {} on {} PEs; allowed is 2", request.bench, settings.pes));
+  if (settings.pes != 2) refuse(mode, fmt::format("for {} on {}; allowed is 2", request.bench, counted(settings.pes, "PE")));
   if (request.touch) refuse(mode, "with --touch; its loops look at both ends");
   const std::string trips = request.messages.empty()
                                 ? std::to_string(bench::default_messages(request.bench, std::stoull(work.bytes)))
@@ -186,7 +187,7 @@ BenchCase limit_of_messages(const Request& request, const std::string& mode, con
   const std::uint64_t each = request.messages.empty() ? bench::default_messages(request.bench, std::stoull(work.bytes))
                                                       : std::stoull(request.messages);
   if (request.bench == "pingpong") {
-    if (settings.pes != 2) refuse(mode, fmt::format("for pingpong on {} PEs; allowed is 2", settings.pes));
+    if (settings.pes != 2) refuse(mode, fmt::format("for pingpong on {}; allowed is 2", counted(settings.pes, "PE")));
     if (buffers_of(mode) > 0) refuse(mode, fmt::format("for pingpong, which has no rings; allowed is {}", limit_mode));
     return limit_mode_case(mode, {"--bench", "latency", "--bytes", work.bytes, "--messages", std::to_string(each)},
                            settings);

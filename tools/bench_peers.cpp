@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
 #include <message/message.hpp>
@@ -85,8 +86,8 @@ void check_peer(const PeerChoice& choice, const Peer& peer, const Request& reque
                 const Settings& settings) {
   if (peer.mpi.starts_with("mpich") && settings.pes > available_cores() && !work.of_cpu) {
     throw SettingError(fmt::format(
-        "--peer: '{}' is not allowed with {} PEs; MPICH waits by spinning, allowed are at most the {} cores here{}",
-        choice.text, settings.pes, available_cores(),
+        "--peer: '{}' is not allowed with {}; MPICH waits by spinning, allowed are at most {}, as many as cores here{}",
+        choice.text, counted(settings.pes, "PE"), available_cores(),
         benchmark(request.bench).has_skew ? ", or --measure cpu, which counts that" : ""));
   }
   for (const std::string& size : request.sizes) {
@@ -151,7 +152,7 @@ BenchCase ucx_case(const Work& work, std::size_t pes) {
         "and build again",
         ucx_mode));
   }
-  if (pes != 2) throw SettingError(fmt::format("--peer: '{}' is not allowed with {} PEs; allowed is 2", ucx_mode, pes));
+  if (pes != 2) throw SettingError(fmt::format("--peer: '{}' is not allowed with {}; allowed is 2", ucx_mode, counted(pes, "PE")));
   const std::uint64_t bytes = std::stoull(work.bytes);
   if (bytes > bench::peer_bytes_max) {
     throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is up to {}", ucx_mode, bytes,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <optional>
 
 namespace headway::tools {
@@ -118,11 +119,10 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   const Json& first = own == cases.end() ? cases.front().record : own->record;
   const auto pes = first["pes"].get<std::size_t>(), processes = first["processes"].get<std::size_t>();
   std::string text = fmt::format(
-      "{}, {}: {} messages of {} bytes, {} PE{} in {} process{}, {}; {} round{}{}\n", bench, title,
-      first["messages"].get<std::uint64_t>(), first["message_bytes"].get<std::size_t>(), pes, pes == 1 ? "" : "s",
-      processes, processes == 1 ? "" : "es",
+      "{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title, counted(first["messages"].get<std::uint64_t>(), "message"),
+      counted(first["message_bytes"].get<std::size_t>(), "byte"), counted(pes, "PE"), counted(processes, "process"),
       first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
-      first["repeat"].get<std::size_t>(), first["repeat"] == 1 ? "" : "s", cases.size() > 1 ? ", interleaved" : "");
+      counted(first["repeat"].get<std::size_t>(), "round"), cases.size() > 1 ? ", interleaved" : "");
 
   std::vector<std::string> compared;  // the first, and the best peer
   for (const auto& [label, ratio] : first["ratio_to"].items()) compared.push_back(label);
@@ -160,8 +160,8 @@ std::string limit_table_of(const std::string& title, const std::vector<MeasuredC
   const Json& first = cases.front().record;
   const bool latency = first.contains("one_way_us"), copies = first["bench"] == "copy" || first["bench"] == "cma";
   const auto pes = first["pes"].get<std::size_t>(), rounds = first["repeat"].get<std::size_t>();
-  std::string text = fmt::format("limit, {}: {} PE{}; {} round{}, interleaved\n", title, pes, pes == 1 ? "" : "s",
-                                 rounds, rounds == 1 ? "" : "s");
+  std::string text = fmt::format("limit, {}: {}; {}, interleaved\n", title, counted(pes, "PE"),
+                                 counted(rounds, "round"));
   const char* const unit = latency ? "ns one way" : copies ? "GB/s" : "M/s/sender";
   std::vector<std::vector<std::string>> rows = {{"case", unit, "min", "max", "verified", "formulation"}};
   for (const MeasuredCase& one : cases) {
@@ -194,8 +194,8 @@ std::string osu_blocks(const std::string& bench, const std::vector<MeasuredCase>
   const bool latency = first.contains("one_way_us");
   std::string text;
   for (const std::string& label : labels) {
-    text += fmt::format("# Headway {}, {}, {} PEs, median of {}\n# {:<18}{}\n", bench, label,
-                        first["pes"].get<std::size_t>(), first["repeat"].get<std::size_t>(), "Size",
+    text += fmt::format("# Headway {}, {}, {}, median of {}\n# {:<18}{}\n", bench, label,
+                        counted(first["pes"].get<std::size_t>(), "PE"), first["repeat"].get<std::size_t>(), "Size",
                         latency ? "Latency (us)" : "Bandwidth (MB/s)");
     for (const MeasuredCase& one : cases) {
       if (one.label != label) continue;

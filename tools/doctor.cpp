@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/base/settings.hpp>
@@ -91,13 +92,13 @@ Finding settings() {
   try {
     const Settings s = Settings::from_environment();
     Finding found{"PEs", Grade::ok,
-                  fmt::format("{} in {} process{} by default; budget {} and spill cap {} a PE, {} in all", s.pes,
-                              s.processes(), s.processes() == 1 ? "" : "es", about(s.budget_bytes),
+                  fmt::format("{} in {} by default; budget {} and spill cap {} a PE, {} in all", s.pes,
+                              counted(s.processes(), "process"), about(s.budget_bytes),
                               about(s.spill_bytes), about(s.pes * (s.budget_bytes + s.spill_bytes))),
                   ""};
     if (s.pes > available_cores()) {
       found.grade = Grade::warning;
-      found.text += fmt::format("; oversubscribed, {} PEs on {} cores", s.pes, available_cores());
+      found.text += fmt::format("; oversubscribed, {} on {}", counted(s.pes, "PE"), counted(available_cores(), "core"));
       found.cure = fmt::format("works, slower: set HEADWAY_PES to {} or fewer", available_cores());
     } else if (s.pes * s.budget_bytes > available_memory_bytes() / 2) {
       found.grade = Grade::warning;
@@ -251,8 +252,7 @@ int doctor_command(int argc, char** argv) {
     warnings += found.grade == Grade::warning;
     errors += found.grade == Grade::error;
   }
-  std::cout << fmt::format("{} warning{}, {} error{}\n", warnings, warnings == 1 ? "" : "s", errors,
-                           errors == 1 ? "" : "s")
+  std::cout << fmt::format("{}, {}\n", counted(warnings, "warning"), counted(errors, "error"))
             << std::flush;
   return errors == 0 ? 0 : 1;
 }

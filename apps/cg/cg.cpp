@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <headway/base/counted.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/headway.hpp>
 #include <options.hpp>
@@ -87,8 +88,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 /// Why this run cannot be, or empty. The same on every PE.
 std::string refusal(const Arguments& arguments, const Blocks& blocks, std::size_t pes, const std::string& transport) {
   if (arguments.grid < std::size_t(blocks.columns())) {
-    return fmt::format("--grid: '{}' is not allowed; allowed for {} PEs, which are {} x {} blocks, is {} to {}",
-                       arguments.grid, pes, blocks.rows(), blocks.columns(), blocks.columns(), grid_max);
+    return fmt::format("--grid: '{}' is not allowed; allowed for {}, with {} x {} blocks, is {} to {}",
+                       arguments.grid, counted(pes, "PE"), blocks.rows(), blocks.columns(), blocks.columns(), grid_max);
   }
   if (arguments.bytes_per_second > 0 && transport == "sim") {
     return "--memory-speed is not allowed on the transport sim, whose PEs cannot sleep";
@@ -114,12 +115,13 @@ bool is_right(const Found& found, double tolerance) {
 void print(const bench::Json& record) {
   const auto number = [&record](const char* name) { return record[name].get<double>(); };
   const std::string line = fmt::format(
-      "cg {} {}: {} PEs, {} x {} cells, {} iterations of {:.2f} us{}, {:.2f} times as fast as cg, residual {:.2e}, "
-      "truly {:.2e}, {} frames, {}, {}\n",
-      record["method"].get<std::string>(), record["mode"].get<std::string>(), record["pes"].get<std::size_t>(),
-      record["grid"].get<std::size_t>(), record["grid"].get<std::size_t>(), record["iterations"].get<std::size_t>(),
+      "cg {} {}: {}, {} x {} cells, {} of {:.2f} us{}, {:.2f} times as fast as cg, residual {:.2e}, "
+      "truly {:.2e}, {}, {}, {}\n",
+      record["method"].get<std::string>(), record["mode"].get<std::string>(), counted(record["pes"].get<std::size_t>(), "PE"),
+      record["grid"].get<std::size_t>(), record["grid"].get<std::size_t>(),
+      counted(record["iterations"].get<std::size_t>(), "iteration"),
       number("iteration_us"), record.contains("simulated_time") ? " of simulated time" : "", number("times_cg"),
-      number("residual"), number("true_residual"), record["frames"].get<std::uint64_t>(),
+      number("residual"), number("true_residual"), counted(record["frames"].get<std::uint64_t>(), "frame"),
       record["converged"].get<bool>() ? "converged" : "not converged",
       record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <headway/base/counted.hpp>
 #include <headway/headway.hpp>
 #include <numeric>
 #include <span>
@@ -80,9 +81,9 @@ Options simulation_of(const Arguments& arguments, std::size_t pes) {
   }
   const Geometry geometry(options);
   if (geometry.cutoff < 0.5)
-    throw SettingError(fmt::format("--migrate-every: in {} steps of {} particles may move {:.3g}, too far for cells "
+    throw SettingError(fmt::format("--migrate-every: in {} of {} particles may move {:.3g}, too far for cells "
                                    "of {:.3g}",
-                                   options.migrate_every, options.time_step, Geometry::margin(options), geometry.side));
+                                   counted(options.migrate_every, "step"), options.time_step, Geometry::margin(options), geometry.side));
   options.seed = Settings::from_environment().seed;
   return options;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <headway/base/counted.hpp>
 #include <headway/headway.hpp>
 #include <span>
 #include <support/application.hpp>
@@ -47,7 +48,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 Options simulation_of(const Arguments& arguments, std::size_t pes) {
   Options options = arguments.simulation;
   const std::uint64_t all = arguments.processes != 0 ? arguments.processes : arguments.each * pes;
-  if (all > (1u << 30)) throw SettingError(fmt::format("--processes-per-pe: {} processes in all are too many", all));
+  if (all > (1u << 30)) throw SettingError(fmt::format("--processes-per-pe: {} in all are too many", counted(all, "process")));
   options.processes = std::uint32_t(all);
   options.seed = Settings::from_environment().seed;
   return options;

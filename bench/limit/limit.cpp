@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <headway/base/counted.hpp>
 #include <iostream>
 #include <message/buffers.hpp>
 #include <record/command_line.hpp>
@@ -262,8 +263,8 @@ void print(const Options& options, const bench::Json& record) {
   if (record.contains("bytes_per_second")) {
     figure = fmt::format("{:.2f} GB/s", record["bytes_per_second"].get<double>() / 1e9);
   }
-  std::cout << fmt::format("limit {}: {} PEs, {} x {} bytes, {:.3f} ms, {}, '{}', {}\n", options.bench, options.pes,
-                           record["messages"].get<std::uint64_t>(), message_bytes(options),
+  std::cout << fmt::format("limit {}: {}, {} x {}, {:.3f} ms, {}, '{}', {}\n", options.bench, counted(options.pes, "PE"),
+                           record["messages"].get<std::uint64_t>(), counted(message_bytes(options), "byte"),
                            record["seconds"]["median"].get<double>() * 1e3, figure,
                            record["formulation"].get<std::string>(),
                            record["verified"].get<bool>() ? "verified" : "WRONG")

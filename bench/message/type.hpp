@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <message/message.hpp>
 #include <string>
@@ -34,7 +35,7 @@ inline void check_type(const std::string& type, std::size_t bytes, double thresh
       ((sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", Sizes)), ...);
     }
     (FixedSizes{});
-    throw SettingError(fmt::format("--type: 'fixed' is not allowed with {} bytes; allowed are {}", bytes, sizes));
+    throw SettingError(fmt::format("--type: 'fixed' is not allowed with {}; allowed are {}", counted(bytes, "byte"), sizes));
   }
   if (!fixed && threshold > 0 && cutoff > 0 && threshold + cutoff > 1) {
     throw SettingError(fmt::format(

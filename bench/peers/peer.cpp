@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/settings.hpp>
 #include <iostream>
@@ -153,8 +154,8 @@ int run(const Arguments& arguments) {
   const bool verified = record["verified"];
   if (me == 0 && !arguments.json.empty()) bench::write_json(arguments.json, record);
   if (me == 0 && arguments.json.empty()) {
-    std::cout << fmt::format("{} {} {}: {} ranks, {}, {:.3f} ms, {}\n", arguments.bench, arguments.mode,
-                             HEADWAY_PEER_MPI, pes, bench::speed_of(record),
+    std::cout << fmt::format("{} {} {}: {}, {}, {:.3f} ms, {}\n", arguments.bench, arguments.mode,
+                             HEADWAY_PEER_MPI, counted(pes, "rank"), bench::speed_of(record),
                              record["seconds"]["median"].get<double>() * 1e3, verified ? "verified" : "WRONG")
               << std::flush;
   }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <headway/base/clock.hpp>
+#include <headway/base/counted.hpp>
 #include <iostream>
 #include <put/work.hpp>
 #include <record/command_line.hpp>
@@ -175,7 +176,7 @@ int run(const Arguments& arguments) {
   if (!arguments.json.empty()) {
     bench::write_json(arguments.json, record);
   } else {
-    std::cout << fmt::format("put ucx: {} puts, {}, {}\n", arguments.puts_or_default(), bench::speed_of(record),
+    std::cout << fmt::format("put ucx: {}, {}, {}\n", counted(arguments.puts_or_default(), "put"), bench::speed_of(record),
                              verified ? "verified" : "WRONG")
               << std::flush;
   }

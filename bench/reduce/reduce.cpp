@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <headway/base/counted.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
 #include <optional>
@@ -111,8 +112,8 @@ ReduceWorld world_of(Pe& pe) {
 void report_reduce(const Json& record, const std::string& json) {
   if (!json.empty()) return write_json(json, record);
   const std::string line =
-      fmt::format("reduce {}: {} PEs, {}, {}{}, {}\n", record["mode"].get<std::string>(),
-                  record["pes"].get<std::size_t>(), reduce_title(record), speed_of(record),
+      fmt::format("reduce {}: {}, {}, {}{}, {}\n", record["mode"].get<std::string>(),
+                  counted(record["pes"].get<std::size_t>(), "PE"), reduce_title(record), speed_of(record),
                   record.contains("simulated_time") ? " of simulated time" : "",
                   record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <headway/base/counted.hpp>
 #include <headway/headway.hpp>
 #include <iostream>
 #include <message/laps.hpp>
@@ -218,8 +219,8 @@ int measure_way(Pe& pe, const Arguments& arguments) {
   if (pe.size() % 2 != 0) {
     if (pe.id() == 0) {
       std::cerr << fmt::format(
-          "headway-zerocopy: {} PE{} not allowed; allowed is an even number, for it pairs them\n", pe.size(),
-          pe.size() == 1 ? " is" : "s are");
+          "headway-zerocopy: {} {} not allowed; allowed is an even number, for it pairs them\n",
+          counted(pe.size(), "PE"), by_number(pe.size(), "is", "are"));
     }
     return exit_status::unusable_arguments;
   }

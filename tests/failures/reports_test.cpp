@@ -81,7 +81,7 @@ TEST(StallReport, names_messages_that_nobody_can_handle_by_aggregator_and_sender
   const Outcome outcome = run_to_end({victim(), "missing"}, pes(3) + soon);
   EXPECT_EQ(outcome.status, 122);
   EXPECT_TRUE(contains(outcome.errors,
-                       "\n  PE 1 .*\n    1 messages from PE 0 are undelivered on PE 1: aggregator number \\d+ "
+                       "\n  PE 1 .*\n    1 message from PE 0 is undelivered on PE 1: aggregator number \\d+ "
                        "was never made there"))
       << outcome.errors;
 }

@@ -117,7 +117,7 @@ TEST(Undelivered, messages_for_an_aggregator_that_another_pe_lacks_end_the_run_w
     const Outcome outcome = run_to_end({victim(), "undelivered", "missing"}, pes(n, per_process));
     EXPECT_EQ(outcome.status, 123);
     EXPECT_TRUE(contains(outcome.errors,
-                         "^headway: PE 1 \\(pid \\d+\\): 1 messages from PE 0 are undelivered on PE 1: "
+                         "^headway: PE 1 \\(pid \\d+\\): 1 message from PE 0 is undelivered on PE 1: "
                          "aggregator number \\d+ was never made there"))
         << outcome.errors;
     EXPECT_EQ(outcome.leftovers, "");
@@ -128,7 +128,7 @@ TEST(Undelivered, messages_for_an_aggregator_without_handler_end_the_run_with_12
   const Outcome outcome = run_to_end({victim(), "undelivered", "without_handler"}, pes(3));
   EXPECT_EQ(outcome.status, 123);
   EXPECT_TRUE(contains(outcome.errors,
-                       "1 messages from PE 0 are undelivered on PE 1: aggregator number \\d+ 'lost' .* has no "
+                       "1 message from PE 0 is undelivered on PE 1: aggregator number \\d+ 'lost' .* has no "
                        "handler there \\(call on\\(\\)\\)"))
       << outcome.errors;
 }

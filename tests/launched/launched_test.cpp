@@ -133,7 +133,8 @@ TEST_P(Launched, random_updates_are_verified_in_all_modes) {
       const Outcome outcome = run_to_end(
           under(processes, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}), settings());
       EXPECT_EQ(outcome.status, 0) << mode << outcome.errors;
-      EXPECT_TRUE(contains(outcome.output, "randomaccess " + std::string(mode) + ": " + std::to_string(processes) + " PEs"))
+      EXPECT_TRUE(contains(outcome.output, "randomaccess " + std::string(mode) + ": " + std::to_string(processes) +
+                                              (processes == 1 ? " PE," : " PEs,")))
           << outcome.output;
       EXPECT_TRUE(contains(outcome.output, "verified")) << outcome.output;
     }
@@ -356,7 +357,7 @@ TEST_P(Launched, a_run_whose_pes_compute_for_long_is_not_stalled) {
 TEST_P(Launched, messages_that_nobody_takes_end_it_with_123) {
   const Outcome outcome = run_to_end(under(2, {victim(), "undelivered", "without_handler"}), settings());
   EXPECT_EQ(outcome.status, 123) << outcome.errors;
-  EXPECT_TRUE(contains(outcome.errors, "1 messages from PE 0 are undelivered on PE 1")) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "1 message from PE 0 is undelivered on PE 1")) << outcome.errors;
 }
 
 // --- what is no run

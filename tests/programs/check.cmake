@@ -47,7 +47,7 @@ foreach(pes IN LISTS sizes)
     endif()
     execute_process(COMMAND ${CMAKE_COMMAND} -E env ${settings} ${launch} ${program} ${topology}
                     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-    string(REGEX REPLACE "^headway: simulated ${pes} PEs, seed ${pes}: [^\n]*\n$" "" errors "${errors}")
+    string(REGEX REPLACE "^headway: simulated ${pes} PEs?, seed ${pes}: [^\n]*\n$" "" errors "${errors}")
     if(expected STREQUAL "")
       set(expected "${output}")
     endif()

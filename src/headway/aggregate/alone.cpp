@@ -6,6 +6,7 @@
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/posted.hpp>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 
 namespace headway::aggregate {
@@ -279,8 +280,8 @@ void KeyedMessage::keep() {
 }
 
 void refuse_destination(PeId source, std::size_t wanted, std::size_t given) {
-  throw UsageError(fmt::format("room for {} elements was posted for {} that PE {} sends: they do not fit", given, wanted,
-                               source.value));
+  throw UsageError(fmt::format("room for {} was posted for {} that PE {} sends: they do not fit",
+                               counted(given, "element"), wanted, source.value));
 }
 
 Mapping Core::take_content_memory(std::size_t bytes) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/defaults.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/type_text.hpp>
@@ -192,7 +193,7 @@ void Core::check_send(std::size_t destination) const {
 }
 
 void Core::refuse_frame(const Arrival& arrival, const char* what) const {
-  throw FormatError(fmt::format("a frame of {} messages from PE {} for {} is not valid: {}", arrival.header.count,
+  throw FormatError(fmt::format("a frame of {} from PE {} for {} is not valid: {}", counted(arrival.header.count, "message"),
                                 arrival.header.source, description(), what));
 }
 

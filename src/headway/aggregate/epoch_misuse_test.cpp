@@ -95,7 +95,7 @@ TEST(EpochMisuse, an_epoch_that_some_pe_does_not_make_ends_the_run) {
                           for (int to = 0; to < 3; ++to) words.send(to, to);
                           pe.quiesce();
                         }),
-              123, {"1 messages from PE 0 are undelivered on PE 2: they belong to an epoch that has not begun there"});
+              123, {"1 message from PE 0 is undelivered on PE 2: it belongs to an epoch that has not begun there"});
 }
 
 TEST(EpochMisuse, an_epoch_whose_messages_have_no_handler_ends_the_run) {
@@ -107,7 +107,7 @@ TEST(EpochMisuse, an_epoch_whose_messages_have_no_handler_ends_the_run) {
                           if (pe.id() == 0) words.send(1, 1);
                           (void)epoch.wait();
                         }),
-              123, {"1 messages from PE 0 are undelivered on PE 1", "'words'", "has no handler there"});
+              123, {"1 message from PE 0 is undelivered on PE 1", "'words'", "has no handler there"});
 }
 
 TEST(EpochMisuse, more_held_for_an_epoch_to_come_than_the_cap_of_the_spill_ends_the_run) {

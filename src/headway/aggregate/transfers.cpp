@@ -7,6 +7,7 @@
 #include <headway/aggregate/transfer.hpp>
 #include <headway/aggregate/transfer_notes.hpp>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <optional>
@@ -272,8 +273,8 @@ void Transfers::end_use(PeId source, const Note& note) {
   }
   if (note.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
-    throw UsageError(fmt::format("{} of {} bytes on PE {} was changed before PE {} was done with it",
-                                 name_of(found->as), found->memory.size(), pe_->id().value, source.value));
+    throw UsageError(fmt::format("{} of {} on PE {} was changed before PE {} was done with it",
+                                 name_of(found->as), counted(found->memory.size(), "byte"), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
   WhenDone done = std::move(found->done);
@@ -327,8 +328,9 @@ std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const {
 void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
                                   std::uint64_t sum) const {
   if (sum == 0 || checksum(content) == sum) return;
-  throw UsageError(fmt::format("{} bytes of PE {} were changed between send and their arrival on PE {}", key.bytes,
-                               key.pe, pe_->id().value));
+  throw UsageError(fmt::format("{} of PE {} {} arrival on PE {}", counted(key.bytes, "byte"), key.pe,
+                               by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
+                               pe_->id().value));
 }
 
 void Transfers::check(const rma::BufferKey& key) { reach().check(key); }

@@ -4,6 +4,7 @@
 #include <headway/aggregate/pipeline.hpp>
 #include <headway/aggregate/transfer.hpp>
 #include <headway/aggregate/transfer_notes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
@@ -68,8 +69,8 @@ bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfer
 
 void Transfers::refuse_late_content(const Pull& pull) {
   pe_->engine().fail(am::FailureKind::failed,
-                     fmt::format("{} bytes of PE {} are for an aggregator that was destroyed: quiesce() first",
-                                 pull.key.bytes, pull.key.pe));
+                     fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
+                                 counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
 }
 
 /// What its owner writes unasked is read here, after the rest has been asked for.
@@ -230,7 +231,7 @@ void Transfers::tell(WhenDone done) {
 }
 
 void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
-  throw UsageError(fmt::format("get of {} bytes of PE {} into {}: they do not fit", bytes, pe, room));
+  throw UsageError(fmt::format("get of {} of PE {} into {}: they do not fit", counted(bytes, "byte"), pe, room));
 }
 
 }  // namespace headway::aggregate

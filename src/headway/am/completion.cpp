@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <headway/am/completion.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <map>
 #include <string_view>
@@ -114,10 +115,11 @@ std::string Completions::unfinished() const {
   }
   if (all == 0) return {};
   std::string text =
-      fmt::format("{} coroutines on PE {} wait at the end of the run for what never comes: ", all, engine_->id());
+      fmt::format("{} on PE {} {} at the end of the run for what never comes: ", counted(all, "coroutine"), engine_->id(),
+                  by_number(all, "waits", "wait"));
   std::size_t listed = 0;
   for (const auto& [key, entry] : by_origin) {
-    if (listed++ == origins_listed_max) return text + fmt::format(", and {} others", by_origin.size() - listed + 1);
+    if (listed++ == origins_listed_max) return text + ", and " + counted(by_origin.size() - listed + 1, "other");
     text += fmt::format("{}{} ({})", listed == 1 ? "" : ", ", text_of(*entry.first), entry.second);
   }
   return text;

@@ -5,6 +5,7 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <utility>
 
@@ -267,9 +268,9 @@ void Engine::dispatch_messages(Held held) {
   if (!handlers_.was_made(number) || waits_for_on) return hold(early_, std::move(held));
   if (entry == nullptr) {
     fail(FailureKind::undelivered,
-         fmt::format("{} messages from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before "
-                     "destroying an aggregator",
-                     header.count, header.source, id(), describe_handler(number)));
+         fmt::format("{} from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before destroying an "
+                     "aggregator",
+                     counted(header.count, "message"), header.source, id(), describe_handler(number)));
   }
   if (header.signature != entry->handler->signature()) {
     send_control(header.source, control_describe_, std::as_bytes(std::span(&number, 1)));
@@ -437,7 +438,7 @@ void Engine::refuse(const Arrival& arrival, const char* what) {
   if (header.kind == std::uint8_t(FrameKind::control)) {
     about = fmt::format("one of the runtime's own messages, number {},", header.handler);
   } else {
-    about = fmt::format("a frame of {} messages for {}", header.count, describe_handler(header.handler));
+    about = fmt::format("a frame of {} for {}", counted(header.count, "message"), describe_handler(header.handler));
   }
   fail(FailureKind::failed,
        fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id(), what));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <headway/am/engine.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <map>
 
 namespace headway::am {
@@ -22,8 +23,8 @@ void add_once(std::vector<std::uint32_t>& pes, std::size_t pe) {
 std::string list(const MessagesByPeer& messages, const char* preposition) {
   if (messages.size() > peers_listed_max) {
     const auto most = std::ranges::max_element(messages, {}, [](const auto& entry) { return entry.second; });
-    return fmt::format("{} {} PEs, most {} PE {} ({})", preposition, messages.size(), preposition, most->first,
-                       most->second);
+    return fmt::format("{} {}, most {} PE {} ({})", preposition, counted(messages.size(), "PE"), preposition,
+                       most->first, most->second);
   }
   std::string text;
   for (const auto& [peer, count] : messages) {
@@ -56,8 +57,8 @@ std::string Engine::undelivered(ScopeId scope) const {
   std::string text;
   for (const auto& [key, messages] : by_handler_and_source) {
     const auto& [handler, source] = key;
-    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: ", text.empty() ? "" : "\n", messages, source,
-                        id());
+    text += fmt::format("{}{} from PE {} {} undelivered on PE {}: ", text.empty() ? "" : "\n", counted(messages, "message"),
+                        source, by_number(messages, "is", "are"), id());
     const Removed* const removed = find_removed(handler);
     if (!handlers_.was_made(handler)) {
       text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
@@ -70,8 +71,8 @@ std::string Engine::undelivered(ScopeId scope) const {
   handlers_.for_each([&](std::uint32_t, const Entry& entry) {
     const std::uint64_t waiting = entry.handler->waiting_messages(scope);
     if (waiting == 0) return;
-    text += fmt::format("{}{} messages are undelivered on PE {}: {} waits for what was never made there",
-                        text.empty() ? "" : "\n", waiting, id(), entry.handler->description());
+    text += fmt::format("{}{} {} undelivered on PE {}: {} waits for what was never made there", text.empty() ? "" : "\n",
+                        counted(waiting, "message"), by_number(waiting, "is", "are"), id(), entry.handler->description());
   });
   std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
   for (const Held& held : later_) {
@@ -80,9 +81,10 @@ std::string Engine::undelivered(ScopeId scope) const {
     }
   }
   for (const auto& [source, messages] : awaiting_epoch_by_source) {
-    text += fmt::format("{}{} messages from PE {} are undelivered on PE {}: they belong to an epoch that has not begun "
-                        "there; make epochs on every PE, in the same order",
-                        text.empty() ? "" : "\n", messages, source, id());
+    text += fmt::format("{}{} from PE {} {} undelivered on PE {}: {} to an epoch that has not begun there; make epochs on "
+                        "every PE, in the same order",
+                        text.empty() ? "" : "\n", counted(messages, "message"), source, by_number(messages, "is", "are"),
+                        id(), by_number(messages, "it belongs", "they belong"));
   }
   return text;
 }
@@ -139,12 +141,14 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
       lines.push_back(text.substr(begin, end - begin));
     }
   }
-  auto add = [&](const Piles& piles, const char* where, const char* preposition) {
+  // `one` says what is with one message, `more` with several.
+  auto add = [&](const Piles& piles, const char* one, const char* more, const char* preposition) {
     for (const auto& [handler, messages] : piles) {
       std::uint64_t sum = 0;
       for (const auto& [peer, count] : messages) sum += count;
       lines.push_back(
-          fmt::format("{} messages of {} {}: {}", sum, name_of_handler(handler), where, list(messages, preposition)));
+          fmt::format("{} of {} {}: {}", counted(sum, "message"), name_of_handler(handler), by_number(sum, one, more),
+                      list(messages, preposition)));
     }
   };
   auto pile_up = [](Piles& piles, const Held& held) {
@@ -167,11 +171,11 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
   store_.for_each_queued([&](std::size_t target, const FrameHeader& header, bool) {
     if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
   });
-  add(later, "wait for the end of quiesce() here", "from");
-  add(strange, "do not fit what this PE has made", "from");
-  add(paused, "are to travel on and find no room", "from");
-  add(queued, "in frames that are not taken", "for");
-  add(open, "in open buffers", "for");
+  add(later, "waits for the end of quiesce() here", "wait for the end of quiesce() here", "from");
+  add(strange, "does not fit what this PE has made", "do not fit what this PE has made", "from");
+  add(paused, "is to travel on and finds no room", "are to travel on and find no room", "from");
+  add(queued, "in a frame that is not taken", "in frames that are not taken", "for");
+  add(open, "in an open buffer", "in open buffers", "for");
 }
 
 /// Where the PE's frames are, if that may be what holds it up.

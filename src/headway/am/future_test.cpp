@@ -195,7 +195,7 @@ TEST(Future, a_callback_that_never_ran_is_reported_and_destroyed) {
     future.then([mine = std::move(promise), count = Counted(&*destroyed)](int) {});  // who sets it waits for it
   });
   EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
-  const char* text = "1 coroutines on PE 1 wait at the end of the run for what never comes: what follows a future at ";
+  const char* text = "1 coroutine on PE 1 waits at the end of the run for what never comes: what follows a future at ";
   EXPECT_NE(outcome.text.find(text), std::string::npos) << outcome.text;
   EXPECT_EQ(*destroyed, 1);
 }

@@ -15,6 +15,7 @@
 #include <functional>
 #include <headway/am/hosts_run.hpp>
 #include <headway/am/run.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/transport/wire/meeting.hpp>
 #include <optional>
@@ -331,8 +332,8 @@ class Hosts {
 
 int run_over_hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command) {
   if (settings.processes() < options.hosts.size()) {
-    throw SettingError(fmt::format("--hosts names {} hosts, and this run has {} process{}: allowed are at most so many",
-                                   options.hosts.size(), settings.processes(), settings.processes() == 1 ? "" : "es"));
+    throw SettingError(fmt::format("--hosts names {}, and this run has {}: allowed are at most so many",
+                                   counted(options.hosts.size(), "host"), counted(settings.processes(), "process")));
   }
   return Hosts(settings, options, command).run();
 }

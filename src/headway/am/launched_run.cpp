@@ -10,6 +10,7 @@
 #include <headway/am/identity.hpp>
 #include <headway/am/launched_run.hpp>
 #include <headway/base/clock.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
@@ -93,9 +94,9 @@ void LaunchedRun::check(int result, const char* call) const {
 std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   // Started without a launcher it is alone.
   if (!settings_.launcher && processes_ != settings_.processes()) {
-    throw SettingError(fmt::format("{} knows {} processes of this program, but no launcher has said that it started more "
+    throw SettingError(fmt::format("{} knows {} of this program, but no launcher has said that it started more "
                                    "than one: set HEADWAY_PES to {}",
-                                   wire_.functions->name, processes_, processes_ * settings_.pes_per_process));
+                                   wire_.functions->name, counted(processes_, "process"), processes_ * settings_.pes_per_process));
   }
   self_.pes = settings_.pes;
   self_.pes_per_process = settings_.pes_per_process;
@@ -156,9 +157,9 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
           setting_in(first.given, name), at_host(first), setting_in(other.given, name), process, at_host(other), name));
     }
     if (first.pes != other.pes || first.pes_per_process != other.pes_per_process) {
-      throw SettingError(fmt::format("differing settings: {} PEs, {} in a process, for process 0, and {}, {} for process "
+      throw SettingError(fmt::format("differing settings: {}, {} in a process, for process 0, and {}, {} for process "
                                      "{}; pass HEADWAY_ variables to all processes",
-                                     first.pes, first.pes_per_process, other.pes, other.pes_per_process, process));
+                                     counted(first.pes, "PE"), first.pes_per_process, other.pes, other.pes_per_process, process));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <headway/am/attendance.hpp>
 #include <headway/am/launched_watch.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/serialize.hpp>
 #include <utility>
 
@@ -189,7 +190,7 @@ std::optional<LaunchedWatch::Page> LaunchedWatch::step_report(std::int64_t now) 
   return Page{collecting_on_stall_,
               stall_page(collecting_on_stall_ ? fmt::format("nothing has moved for {:.3g} s though work is pending:",
                                                             double(now - still_since_) * 1e-9)
-                                              : fmt::format("a report on {} PEs, asked for by a signal:", pes),
+                                              : fmt::format("a report on {}, asked for by a signal:", counted(pes, "PE")),
                          all)};
 }
 

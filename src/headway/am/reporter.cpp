@@ -7,6 +7,7 @@
 #include <headway/am/attendance.hpp>
 #include <headway/am/reporter.hpp>
 #include <headway/am/system_state.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/transport/local/local.hpp>
 #include <map>
 #include <sstream>
@@ -193,8 +194,9 @@ void Reporter::add_silent(PeView& view, std::size_t pe) const {
       }
     }
     if (view.report.lines.size() == lines_unread_max) break;
-    view.report.lines.push_back(fmt::format("{} messages of {} in {} frames from PE {} are not handled yet",
-                                            pile.messages, name, pile.frames, source));
+    view.report.lines.push_back(fmt::format("{} of {} in {} from PE {} {} not handled yet",
+                                            counted(pile.messages, "message"), name, counted(pile.frames, "frame"),
+                                            source, by_number(pile.messages, "is", "are")));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <headway/am/stall_page.hpp>
+#include <headway/base/counted.hpp>
 #include <map>
 #include <utility>
 
@@ -139,8 +140,8 @@ std::string together(const Numbers& group, std::span<const PeView> pes) {
     frames += pes[pe].held_frames;
   }
   const PeView& first = pes[group[0]];
-  std::string text = fmt::format("\n  {} ({} PEs): each {}; together messages created {}, handled {}; frames held {}",
-                                 name_of(group), group.size(), state_of(first), created, handled, frames);
+  std::string text = fmt::format("\n  {} ({}): each {}; together messages created {}, handled {}; frames held {}",
+                                 name_of(group), counted(group.size(), "PE"), state_of(first), created, handled, frames);
   for (std::size_t i = 0; i < first.stack.size(); ++i) {
     text += (i == 0 ? fmt::format("\n    PE {} in ", group[0]) : "\n      by ") + first.stack[i];
   }
@@ -191,7 +192,7 @@ std::string conclusions(std::span<const PeView> pes, const Numbers& cycle,
         fmt::format("\n  {} {} in the end for {}{} {}",
                     waiting == pes.size() - 1 && waiting > 1 ? "all others"
                     : waiting == 1                           ? "one PE"
-                                                             : fmt::format("{} PEs", waiting),
+                                                             : counted(waiting, "PE"),
                     waiting == 1 ? "waits" : "wait", name_of(named), named.size() == 1 ? ", which" : "; each", state);
   }
   return text;

@@ -16,6 +16,7 @@
 #include <headway/am/system_state.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <iostream>
@@ -70,8 +71,8 @@ local::Segment make_segment(const Settings& settings) {
   try {
     return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);
   } catch (const SystemError& error) {
-    throw SystemError(fmt::format("{}: {} PEs with a frame memory of {} each (HEADWAY_BUDGET) need {}", error.what(),
-                                  settings.pes, format_bytes(settings.budget_bytes),
+    throw SystemError(fmt::format("{}: {} with a frame memory of {} each (HEADWAY_BUDGET) {} {}", error.what(),
+                                  counted(settings.pes, "PE"), format_bytes(settings.budget_bytes), by_number(settings.pes, "needs", "need"),
                                   format_bytes(local::Segment::bytes_for(settings.pes, settings.budget_bytes))));
   }
 }
@@ -315,8 +316,8 @@ void Supervisor::report_simulation() {
   const local::SegmentHeader& header = segment_.header();
   if (header.simulated == 0) return;
   if (status_ == 0 && header.simulated_ns != 0) {
-    say(fmt::format("simulated {} PEs, seed {}: {:.6f} s of simulated time, {} frames", settings_.pes, settings_.seed,
-                    double(header.simulated_ns) * 1e-9, header.simulated_frames));
+    say(fmt::format("simulated {}, seed {}: {:.6f} s of simulated time, {}", counted(settings_.pes, "PE"), settings_.seed,
+                    double(header.simulated_ns) * 1e-9, counted(header.simulated_frames, "frame")));
   } else {
     say(fmt::format("the run was simulated: HEADWAY_TRANSPORT=sim, HEADWAY_PES={}, HEADWAY_SEED={}{} repeat it",
                     settings_.pes, settings_.seed, settings_.sim.empty() ? "" : ", HEADWAY_SIM=" + settings_.sim));
@@ -367,7 +368,7 @@ void Supervisor::report(std::int64_t now) {
   }
   const auto views = reporter_.step(now);
   if (!views || (report_on_stall_ && !stall_.stalled())) return;
-  say(stall_page(!report_on_stall_ ? fmt::format("a report on {} PEs, asked for by a signal:", settings_.pes)
+  say(stall_page(!report_on_stall_ ? fmt::format("a report on {}, asked for by a signal:", counted(settings_.pes, "PE"))
                                    : fmt::format("nothing has moved for {:.3g} s though work is pending:",
                                                  double(stall_.still_ns()) * 1e-9),
                  *views));

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <headway/am/supervisor_process.hpp>
+#include <headway/base/counted.hpp>
 
 namespace headway::am {
 namespace {
@@ -19,7 +20,7 @@ std::string processes_limit() {
   const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return fmt::format(
       " ({}a container's pids.max may allow fewer; fewer PEs need fewer)",
-      limited ? fmt::format("ulimit -u allows this user {} processes and threads; ", limit.rlim_cur) : "");
+      limited ? fmt::format("ulimit -u allows this user {}; ", counted(limit.rlim_cur, "process or thread", "processes and threads")) : "");
 }
 
 }  // namespace
@@ -36,8 +37,9 @@ void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, cons
     errno = error;
     const bool descriptors = error == EMFILE || error == ENFILE;
     throw_errno(!descriptors ? call.c_str()
-                             : fmt::format("{}: {} processes need 3 descriptors each (ulimit -n allows {})", call,
-                                           processes_.size(), caller.descriptors_before.rlim_max)
+                             : fmt::format("{}: {} {} 3 descriptors each (ulimit -n allows {})", call,
+                                           counted(processes_.size(), "process"),
+                                           by_number(processes_.size(), "needs", "need"), caller.descriptors_before.rlim_max)
                                    .c_str());
   };
   for (int stream = 0; stream < 2 && !on_terminal; ++stream) {

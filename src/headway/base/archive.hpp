@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <headway/base/copy.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/format_error.hpp>
 
 namespace headway {
@@ -167,13 +168,13 @@ class ByteReader {
 
  private:
   [[noreturn]] void fail_short(std::size_t bytes) const {
-    throw FormatError("headway: damaged bytes: " + std::to_string(bytes) + " bytes wanted where " +
-                      std::to_string(remaining()) + " are left");
+    throw FormatError("headway: damaged bytes: " + counted(bytes, "byte") + " wanted where " +
+                      std::to_string(remaining()) + std::string(by_number(remaining(), " is left", " are left")));
   }
   [[noreturn]] void fail_count(std::uint64_t elements, std::size_t bytes_min) const {
-    throw FormatError("headway: damaged bytes: " + std::to_string(elements) + " elements of at least " +
-                      std::to_string(bytes_min) + " bytes promised where " + std::to_string(unpromised()) +
-                      " bytes are left");
+    throw FormatError("headway: damaged bytes: " + counted(elements, "element") + " of at least " + counted(bytes_min, "byte") +
+                      " promised where " + counted(unpromised(), "byte") +
+                      std::string(by_number(unpromised(), " is left", " are left")));
   }
   std::size_t unpromised() const { return remaining() > promised_ ? remaining() - promised_ : 0; }
 

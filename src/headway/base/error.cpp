@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 
 namespace headway {
@@ -12,8 +13,8 @@ void throw_errno(const char* call) {
 }
 
 void throw_destination_out_of_range(std::size_t destination, std::size_t pes) {
-  throw UsageError(fmt::format("destination PE {} is out of range: this run has {} PEs, 0 to {}",
-                               static_cast<std::ptrdiff_t>(destination), pes, pes - 1));
+  throw UsageError(fmt::format("destination PE {} is out of range: this run has {}, 0 to {}",
+                               static_cast<std::ptrdiff_t>(destination), counted(pes, "PE"), pes - 1));
 }
 
 }  // namespace headway

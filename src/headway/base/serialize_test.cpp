@@ -500,7 +500,7 @@ TEST(Serialize, damaged_bytes_are_refused_with_what_is_wrong) {
             "headway: damaged bytes: 2 elements of at least 8 bytes promised where 2 bytes are left");
   EXPECT_EQ(refusal<std::string>({255, 255, 255, 255, 255, 255, 255, 255, 255, 2}),
             "headway: damaged bytes: a count does not fit in 64 bits, its last digit is 2");
-  EXPECT_EQ(refusal<std::string>({}), "headway: damaged bytes: 1 bytes wanted where 0 are left");
+  EXPECT_EQ(refusal<std::string>({}), "headway: damaged bytes: 1 byte wanted where 0 are left");
 }
 
 TEST(Serialize, a_count_that_the_bytes_cannot_justify_is_refused_before_memory_is_claimed) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
@@ -141,15 +142,15 @@ void settle_transport(Settings& settings, Launchers launchers) {
   if (settings.starts_wire()) return;
   const std::size_t processes = launcher ? launcher->size : 1, most = processes * settings.pes_per_process;
   if (most > pes_max) {
-    throw SettingError(fmt::format("{} processes of {} PEs each (HEADWAY_PES_PER_PROCESS) are more than the {} PEs of the "
-                                   "largest run",
-                                   processes, settings.pes_per_process, pes_max));
+    throw SettingError(fmt::format("{} of {} each (HEADWAY_PES_PER_PROCESS) {} more than the {} PEs of the largest run",
+                                   counted(processes, "process"), counted(settings.pes_per_process, "PE"),
+                                   by_number(processes, "is", "are"), pes_max));
   }
   if (const auto given = variable("HEADWAY_PES"); given && settings.processes() != processes) {
     refuse("HEADWAY_PES", *given,
-           fmt::format("{} here: {} has started {} process{}, of {} PE{} each (HEADWAY_PES_PER_PROCESS)", most,
-                       launcher ? launcher->name : "no launcher", processes, processes == 1 ? "" : "es",
-                       settings.pes_per_process, settings.pes_per_process == 1 ? "" : "s"));
+           fmt::format("{} here: {} has started {}, of {} each (HEADWAY_PES_PER_PROCESS)", most,
+                       launcher ? launcher->name : "no launcher", counted(processes, "process"),
+                       counted(settings.pes_per_process, "PE")));
   } else if (!given) {
     settings.pes = most;
   }

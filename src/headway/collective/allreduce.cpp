@@ -6,6 +6,7 @@
 #include <cstring>
 #include <headway/am/board.hpp>
 #include <headway/am/engine.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/collective/allreduce.hpp>
@@ -28,9 +29,9 @@ constexpr unsigned looks_when_spinning = 100;
 
 [[noreturn]] void fail_sizes(std::size_t own, std::size_t pe, std::size_t others, std::size_t other) {
   throw UsageError(fmt::format(
-      "allreduce() with values of different sizes, {} bytes on PE {} and {} on PE {}: all PEs call the same "
+      "allreduce() with values of different sizes, {} on PE {} and {} on PE {}: all PEs call the same "
       "collectives in the same order",
-      own, pe, others, other));
+      counted(own, "byte"), pe, others, other));
 }
 
 struct Boards {
@@ -170,8 +171,8 @@ void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value
     engine.wait_until([&] { return state.result.has_value(); }, am::Phase::collective, std::uint32_t(state.parent));
     state.given = false;
     if (state.result->size() != value.size()) {
-      throw FormatError(fmt::format("the outcome of allreduce() that came from PE {} to PE {} has {} bytes instead of {}",
-                                    state.parent, engine.id(), state.result->size(), value.size()));
+      throw FormatError(fmt::format("the outcome of allreduce() that came from PE {} to PE {} has {} instead of {}",
+                                    state.parent, engine.id(), counted(state.result->size(), "byte"), value.size()));
     }
     if (!value.empty()) std::memcpy(value.data(), state.result->data(), value.size());
     state.result.reset();

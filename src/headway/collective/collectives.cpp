@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <headway/aggregate/aggregator.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/collective/collectives.hpp>
 #include <headway/collective/gather.hpp>
@@ -309,7 +310,8 @@ void Collectives::fail_late(const TeamState& team, std::size_t source, const Not
 void require_equal_blocks(std::size_t elements, std::size_t members) {
   if (elements % members == 0) return;
   throw UsageError(
-      fmt::format("all_to_all() of {} elements, which are no {} blocks of equal length", elements, members));
+      fmt::format("all_to_all() of {}, which {} no {} of equal length", counted(elements, "element"),
+                  by_number(elements, "is", "are"), counted(members, "block")));
 }
 
 // --- at the end of a run
@@ -340,19 +342,21 @@ std::string Collectives::unfinished() const {
     const Call& call = one.call();
     std::vector<std::uint32_t> missing;
     one.add_missing(missing);
-    text = fmt::format("{} collectives on PE {} wait at the end of the run for what never comes: {}, number {} of {}",
-                       descriptors_.size(), pe_->id().value, Operation::describe(call.what, call.count, call.root),
-                       call.number, call.team->name());
+    text = fmt::format("{} on PE {} {} at the end of the run for what never comes: {}, number {} of {}",
+                       counted(descriptors_.size(), "collective"), pe_->id().value,
+                       by_number(descriptors_.size(), "waits", "wait"),
+                       Operation::describe(call.what, call.count, call.root), call.number, call.team->name());
     constexpr std::size_t listed_max = 8;
     for (std::size_t i = 0; i < std::min(missing.size(), listed_max); ++i) {
       text += fmt::format("{}{}", i == 0 ? ", for PE " : ", ", call.team->pe_of(missing[i]));
     }
-    if (missing.size() > listed_max) text += fmt::format(" and {} others", missing.size() - listed_max);
+    if (missing.size() > listed_max) text += " and " + counted(missing.size() - listed_max, "other");
     if (descriptors_.size() > 1) text += ", and others";
   }
   if (not_called != 0) {
-    text += fmt::format("{}{} contributions on PE {} are for collectives that it has not called",
-                        text.empty() ? "" : "; ", not_called, pe_->id().value);
+    text += fmt::format("{}{} on PE {} {} that it has not called", text.empty() ? "" : "; ",
+                        counted(not_called, "contribution"), pe_->id().value,
+                        by_number(not_called, "is for a collective", "are for collectives"));
     std::optional<Note> one = in_cells != 0 ? folds_->first_not_called() : std::nullopt;
     if (!early_.empty()) one = early_.begin()->second.front().note;
     if (one) {
@@ -395,7 +399,7 @@ std::string TeamState::name() const {
   std::string text = "the team of PEs";
   for (std::size_t i = 0; i < std::min(pes.size(), listed_max); ++i)
     text += fmt::format("{} {}", i == 0 ? "" : ",", pes[i]);
-  if (pes.size() > listed_max) text += fmt::format(" and {} others", pes.size() - listed_max);
+  if (pes.size() > listed_max) text += " and " + counted(pes.size() - listed_max, "other");
   return text;
 }
 
@@ -408,7 +412,7 @@ Team::Team(Pe& pe, const std::vector<std::size_t>& pes) : state_(collective::Col
 
 PeId Team::pe(std::size_t rank) const {
   if (rank >= size()) {
-    throw UsageError(fmt::format("a rank of a team is less than its size: {} of {} PEs", rank, size()));
+    throw UsageError(fmt::format("a rank of a team is less than its size: {} of {}", rank, counted(size(), "PE")));
   }
   return state_->pe_of(rank);
 }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/epoch.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/gather.hpp>
@@ -393,8 +394,9 @@ TEST(FoldsUnfinished, who_has_not_called_is_named_though_more_are_called_than_th
     EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
     const auto says = [&](const std::string& part) { return outcome.text.find(part) != std::string::npos; };
     // Which PE is the first to say it is chance. PE 1 and 3 are done with what has found cells.
-    const bool on_0 = says(fmt::format("{} collectives on PE 0 wait at the end of the run", many)) && says("for PE 2");
-    const bool on_others = many > cells && says(fmt::format("{} collectives on PE ", many - cells)) && says("for PE 2");
+    const bool on_0 = says(fmt::format("{} on PE 0 {} at the end of the run", counted(many, "collective"), by_number(many, "waits", "wait"))) &&
+                      says("for PE 2");
+    const bool on_others = many > cells && says(counted(many - cells, "collective") + " on PE ") && says("for PE 2");
     const bool on_2 = says(fmt::format("{} contributions on PE 2 are for collectives that it has not called: "
                                        "reduce of 1 int with std::plus<void>, root 0, number 0, from PE 0",
                                        3 * many));

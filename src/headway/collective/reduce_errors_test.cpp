@@ -116,7 +116,7 @@ TEST(ReduceUnfinished, a_member_that_never_calls_is_named_at_the_end) {
     if (pe.id() == 1) static_cast<void>(reduce(pe, 1, std::plus<>(), 0));
   });
   expect_end(early, exit_status::undelivered,
-             {"1 contributions on PE 0 are for collectives that it has not called: reduce of 1 int", "from PE 1"});
+             {"1 contribution on PE 0 is for a collective that it has not called: reduce of 1 int", "from PE 1"});
 }
 
 TEST(ReduceUnfinished, who_waits_for_a_member_that_never_calls_is_a_stall) {

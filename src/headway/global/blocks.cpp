@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/global/memory.hpp>
@@ -67,17 +68,19 @@ void GlobalMemory::check_strides(const global::Strides& strides, std::size_t val
                                  bool put) {
   const auto [block, stride, count] = strides;
   if (put && count > 1 && stride < block) {
-    throw UsageError(fmt::format("blocks of {} elements that are put every {} elements would overlap", block, stride));
+    throw UsageError(fmt::format("blocks of {} that are put every {} would overlap", counted(block, "element"), counted(stride, "element")));
   }
   const bool fits = count == 0 || block == 0 ? values == 0 : values / block == count && values % block == 0;
-  if (!fits) throw UsageError(fmt::format("{} blocks of {} elements are not {} elements", count, block, values));
+  if (!fits) throw UsageError(fmt::format("{} of {} {} not {}", counted(count, "block"), counted(block, "element"),
+                                           by_number(count, "is", "are"), counted(values, "element")));
   if (count > 1 && stride > (std::uint64_t(1) << GlobalPtr<std::byte>::offset_bits) / element_bytes) {
-    throw UsageError(fmt::format("blocks every {} elements are further apart than any shared memory is long", stride));
+    throw UsageError(fmt::format("blocks every {} are further apart than any shared memory is long", counted(stride, "element")));
   }
 }
 
 void GlobalMemory::check_indices(std::size_t indices, std::size_t values) {
-  if (indices != values) throw UsageError(fmt::format("{} indices are given for {} elements", indices, values));
+  if (indices != values) throw UsageError(fmt::format("{} {} given for {}", counted(indices, "index", "indices"),
+                                                          by_number(indices, "is", "are"), counted(values, "element")));
 }
 
 /// Where the PE's memory that they are in begins in this process; nullptr where it is reached by messages: then the
@@ -87,9 +90,9 @@ std::byte* GlobalMemory::find_blocks(PeId pe, const Blocks& blocks, Offsets indi
   const std::uint64_t size =
       begin != nullptr ? own_.size() : std::uint64_t(1) << GlobalPtr<std::byte>::offset_bits;
   if (const auto outside = first_outside(blocks, indices, size)) {
-    throw UsageError(fmt::format("{} bytes, number {} of those every {} bytes from {} on, are not in the {} bytes of "
-                                 "PE {}'s shared memory",
-                                 blocks.block, *outside, blocks.stride, blocks.offset, size, pe.value));
+    throw UsageError(fmt::format("{}, number {} of those every {} from {} on, {} not in the {} of PE {}'s shared memory",
+                                 counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"), blocks.offset,
+                                 by_number(blocks.block, "is", "are"), counted(size, "byte"), pe.value));
   }
   return begin;
 }
@@ -180,9 +183,9 @@ std::byte* GlobalMemory::checked(const Blocks& blocks, Offsets indices) const {
     throw FormatError("blocks of no number or size, or of more than a piece, cannot be");
   }
   if (const auto outside = first_outside(blocks, indices, own_.size())) {
-    throw FormatError(fmt::format("{} bytes, number {} of those every {} bytes from {} on, of PE {}'s shared memory "
-                                  "cannot be",
-                                  blocks.block, *outside, blocks.stride, blocks.offset, pe_->id().value));
+    throw FormatError(fmt::format("{}, number {} of those every {} from {} on, of PE {}'s shared memory cannot be",
+                                  counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"), blocks.offset,
+                                  pe_->id().value));
   }
   return own_.data() + blocks.offset;
 }

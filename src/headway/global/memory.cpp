@@ -2,6 +2,7 @@
 
 #include <headway/am/wait.hpp>
 #include <headway/base/copy_large.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/global/memory.hpp>
@@ -116,7 +117,7 @@ void GlobalMemory::refuse_pointer(PeId pe) const {
 }
 
 void GlobalMemory::refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes) const {
-  throw UsageError(fmt::format("{} bytes at {} of PE {}'s shared memory, which has {}, cannot be", bytes, offset,
+  throw UsageError(fmt::format("{} at {} of PE {}'s shared memory, which has {}, cannot be", counted(bytes, "byte"), offset,
                                pe.value, own_.size()));
 }
 
@@ -125,7 +126,7 @@ void GlobalMemory::refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes
 std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool word) const {
   const bool is_word = bytes != 0 && bytes <= 8 && (bytes & (bytes - 1)) == 0 && (offset & (bytes - 1)) == 0;
   if (offset > own_.size() || bytes > own_.size() - offset || (word && !is_word)) {
-    throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", bytes, offset, pe_->id().value));
+    throw FormatError(fmt::format("{} at {} of PE {}'s shared memory cannot be", counted(bytes, "byte"), offset, pe_->id().value));
   }
   return own_.data() + offset;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <headway/aggregate/rpc.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/balancer.hpp>
 #include <utility>
@@ -55,8 +56,8 @@ Pe& require_same_pe(std::initializer_list<Pe*> pes, std::span<const std::uint32_
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (std::ranges::count(numbers, numbers[i]) == 1) continue;
-    throw UsageError(fmt::format("balancing {} collections: the one of number {} is there twice, allowed is once each",
-                                 numbers.size(), numbers[i]));
+    throw UsageError(fmt::format("balancing {}: the one of number {} is there twice, allowed is once each",
+                                 counted(numbers.size(), "collection"), numbers[i]));
   }
   return first;
 }

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/type_text.hpp>
 #include <headway/collective/gather.hpp>
@@ -219,7 +220,8 @@ std::vector<std::byte> read_file(const std::string& name, std::optional<std::uin
   if (::fstat(file.number(), &status) != 0) throw_system("fstat", name);
   const auto bytes = std::uint64_t(status.st_size);
   if (expected && bytes != *expected)
-    throw_damaged(name, fmt::format("has {} bytes where {} were written", bytes, *expected));
+    throw_damaged(name, fmt::format("has {} where {} {} written", counted(bytes, "byte"), *expected,
+                                    by_number(*expected, "was", "were")));
   std::vector<std::byte> content(bytes);
   std::size_t read = 0;
   while (read < content.size()) {
@@ -236,7 +238,7 @@ std::vector<std::byte> read_file(const std::string& name, std::optional<std::uin
 std::span<const std::byte> checked(const std::string& name, std::span<const std::byte> bytes, const Magic& magic,
                                    std::uint64_t* checksum = nullptr) {
   if (bytes.size() < head_bytes + tail_bytes)
-    throw_damaged(name, fmt::format("has {} bytes, which is too short", bytes.size()));
+    throw_damaged(name, fmt::format("has {}, which is too short", counted(bytes.size(), "byte")));
   if (std::memcmp(bytes.data(), magic.data(), sizeof magic) != 0)
     throw_damaged(name, "is no such file: it begins otherwise");
   std::uint32_t its_version = 0;
@@ -366,8 +368,8 @@ void write_manifest(const std::string& path, const Manifest& manifest) {
 
 void require_same(const std::string& name, const Manifest& manifest, const StoredList& collections) {
   if (manifest.signatures.size() != collections.size())
-    throw_damaged(name, fmt::format("is of {} collections, where {} are given", manifest.signatures.size(),
-                                    collections.size()));
+    throw_damaged(name, fmt::format("is of {}, where {} {} given", counted(manifest.signatures.size(), "collection"),
+                                    collections.size(), by_number(collections.size(), "is", "are")));
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::string given = collections[i]->signature();
     if (manifest.signatures[i] != given)
@@ -375,8 +377,8 @@ void require_same(const std::string& name, const Manifest& manifest, const Store
                                       as_written(manifest.signatures[i]), as_written(given)));
     const std::optional<std::uint64_t> size = collections[i]->complete_size();
     if (size && *size != manifest.elements[i])
-      throw_damaged(name, fmt::format("holds {} elements of collection {}, which has {}", manifest.elements[i], i,
-                                      *size));
+      throw_damaged(name, fmt::format("holds {} of collection {}, which has {}",
+                                      counted(manifest.elements[i], "element"), i, *size));
   }
 }
 
@@ -405,7 +407,8 @@ ElementFile read_elements(const std::string& name, const Manifest& manifest, std
         collections[i]->check(file.elements[i].back());
       }
     }
-    if (reader.remaining() != 0) throw FormatError(fmt::format("{} bytes are left", reader.remaining()));
+    if (reader.remaining() != 0) throw FormatError(fmt::format("{} {} left", counted(reader.remaining(), "byte"),
+                                                                     by_number(reader.remaining(), "is", "are")));
   } catch (const FormatError& error) {
     throw_damaged(name, fmt::format("does not hold what it should: {}", error.what()));
   }
@@ -447,8 +450,8 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::uint64_t elements = allreduce(pe, collections[i]->local_size(), std::plus<>());
     if (elements != 0)
-      throw UsageError(fmt::format("restart(): collection {} has {} elements: make it with CollectionOptions::empty", i,
-                                   elements));
+      throw UsageError(fmt::format("restart(): collection {} has {}: make it with CollectionOptions::empty", i,
+                                   counted(elements, "element")));
   }
   const std::string name = manifest_name(path);
   std::vector<std::byte> bytes;
@@ -483,8 +486,8 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::uint64_t elements = allreduce(pe, collections[i]->local_size(), std::plus<>());
     if (elements != manifest.elements[i])
-      throw_damaged(name, fmt::format("promises {} elements of collection {}, and {} came", manifest.elements[i], i,
-                                      elements));
+      throw_damaged(name, fmt::format("promises {} of collection {}, and {} came",
+                                      counted(manifest.elements[i], "element"), i, elements));
     collections[i]->count_all();
   }
 }

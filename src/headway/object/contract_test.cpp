@@ -216,7 +216,7 @@ TEST(SparseArrays, a_message_to_a_key_that_nobody_inserts_is_undelivered) {
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, 123) << outcome.text;
-  EXPECT_NE(outcome.text.find("1 messages are undelivered"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("1 message is undelivered"), std::string::npos) << outcome.text;
 }
 
 TEST(SparseArrays, placements_by_number_are_refused) {

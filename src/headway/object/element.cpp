@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/collection_parts.hpp>
 #include <headway/object/element.hpp>
@@ -44,7 +45,7 @@ void throw_no_collection(std::uint32_t number) {
 }
 
 void throw_no_such_pe(std::size_t pe, std::size_t pes) {
-  throw UsageError(fmt::format("an element cannot migrate to PE {}: there are {}", pe, pes));
+  throw UsageError(fmt::format("an element cannot migrate to PE {}: this run has {}", pe, counted(pes, "PE")));
 }
 
 }  // namespace headway::object

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/directory.hpp>
 #include <headway/object/placement.hpp>
@@ -16,7 +17,7 @@ DenseHomes::DenseHomes(std::uint32_t size, std::size_t pes, Placement::Kind kind
 }
 
 void throw_place(std::size_t pe, std::size_t pes) {
-  throw UsageError(fmt::format("place() gave PE {} for an element, of {} PEs", pe, pes));
+  throw UsageError(fmt::format("place() gave PE {} for an element, of {}", pe, counted(pes, "PE")));
 }
 
 PeId DenseHomes::elsewhere(std::uint32_t number) const {

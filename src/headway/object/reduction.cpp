@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/messages.hpp>
 #include <headway/object/reduction.hpp>
@@ -62,8 +63,8 @@ void Reductions::given(ReductionId id, std::uint64_t count, bool own) {
     const std::unique_ptr<Partial> whole = std::move(at->second);
     partials_.erase(at);
     if (whole->count > whole->total) {
-      throw UsageError(fmt::format("{} elements gave to a reduction of {}: call done_inserting() after inserting",
-                                   whole->count, whole->total));
+      throw UsageError(fmt::format("{} gave to a reduction of {}: call done_inserting() after inserting",
+                                   counted(whole->count, "element"), whole->total));
     }
     whole->finish(pe);
     return;

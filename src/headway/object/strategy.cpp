@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/strategy.hpp>
 #include <numeric>
@@ -191,10 +192,11 @@ BalanceStrategy parse_balance(std::string_view name) {
 std::string to_string(const BalanceTable& table) {
   const char* const unit = table.counted ? "" : " s";
   const double mean = table.mean_s > 0 ? table.mean_s : 1;
-  std::string text = fmt::format("balance by {}: {} of {} elements moved, {} bytes, in {:.6f} s{}\n", table.strategy,
-                                 table.moved, table.elements, table.moved_bytes, table.seconds,
+  std::string text = fmt::format("balance by {}: {} of {} moved, {}, in {:.6f} s{}\n", table.strategy, table.moved,
+                                 counted(table.elements, "element"), counted(table.moved_bytes, "byte"), table.seconds,
                                  table.counted ? "; no loads measured: each element counts as 1" : "");
-  if (table.moving != 0) text += fmt::format("{} more move when their coroutines are done\n", table.moving);
+  if (table.moving != 0) text += fmt::format("{} more {} coroutines are done\n", table.moving,
+                                             by_number(table.moving, "moves when its", "move when their"));
   if (table.missed != 0) text += fmt::format("{} more had left before\n", table.missed);
   text += fmt::format("{:>6} {:>10} {:>10} {:>14} {:>14}\n", "PE", "elements", "now", "load", "predicted");
   for (std::size_t pe = 0; pe < table.rows.size(); ++pe) {
@@ -214,8 +216,8 @@ Picture picture_of(std::span<const Loads> loads) {
   for (std::size_t pe = 0; pe < loads.size(); ++pe) {
     const std::vector<std::uint64_t>& counts = loads[pe].counts;
     if (counts.size() != loads[0].counts.size()) {
-      throw UsageError(fmt::format("balancing {} collections on PE 0 and {} on PE {}: they are the same on all PEs",
-                                   loads[0].counts.size(), counts.size(), pe));
+      throw UsageError(fmt::format("balancing {} on PE 0 and {} on PE {}: they are the same on all PEs",
+                                   counted(loads[0].counts.size(), "collection"), counts.size(), pe));
     }
     std::size_t i = 0;
     for (std::size_t collection = 0; collection < counts.size(); ++collection) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/rma/pool.hpp>
 
@@ -55,7 +56,8 @@ void Pool::give_back(std::optional<Arena>& half, std::uint64_t offset) {
 }
 
 void refuse_size(Pe& pe, std::size_t size, std::size_t element_bytes) {
-  throw UsageError(fmt::format("PE {} cannot have {} elements of {} bytes of shared memory", pe.id().value, size, element_bytes));
+  throw UsageError(fmt::format("PE {} cannot have {} of {} of shared memory", pe.id().value, counted(size, "element"),
+                               counted(element_bytes, "byte")));
 }
 
 }  // namespace headway::rma

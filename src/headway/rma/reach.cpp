@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/random.hpp>
@@ -98,7 +99,7 @@ std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t by
   const std::span<std::byte> pool = pe_->engine().endpoint().pool(pe);
   if (pool.empty()) return nullptr;
   if (offset > pool.size() || bytes > pool.size() - offset) {
-    throw FormatError(fmt::format("{} bytes at {} of PE {}'s shared memory cannot be", bytes, offset, pe));
+    throw FormatError(fmt::format("{} at {} of PE {}'s shared memory cannot be", counted(bytes, "byte"), offset, pe));
   }
   return pool.data() + offset;
 }
@@ -155,9 +156,10 @@ bool Reach::copy(const BufferKey& key, std::uint64_t offset, std::byte* here, st
     }
     if (n == 0 || errno == EFAULT) {
       throw UsageError(
-          fmt::format("{} bytes that PE {} {} cannot be {} any more: they were freed before the transfer was done, "
-                      "or are no memory of the machine's",
-                      key.bytes, key.pe, reads ? "sends" : "receives", reads ? "read" : "written"));
+          fmt::format("{} that PE {} {} cannot be {} any more: {} of the machine's", counted(key.bytes, "byte"), key.pe,
+                      reads ? "sends" : "receives", reads ? "read" : "written",
+                      by_number(key.bytes, "it was freed before the transfer was done, or is no memory",
+                                "they were freed before the transfer was done, or are no memory")));
     }
     throw_errno(reads ? "process_vm_readv" : "process_vm_writev");
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <headway/base/clock.hpp>
 #include <headway/base/copy.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
@@ -215,7 +216,7 @@ inline void LocalEndpoint::let_go() {
 
 namespace {
 [[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const char* what) {
-  throw InvalidFrame(fmt::format("a frame of {} messages from PE {} to PE {} is not valid: {}", header.count,
+  throw InvalidFrame(fmt::format("a frame of {} from PE {} to PE {} is not valid: {}", counted(header.count, "message"),
                                  header.source, pe, what));
 }
 }  // namespace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <headway/base/counted.hpp>
 #include <headway/transport/sim/memory.hpp>
 #include <new>
 
@@ -64,7 +65,7 @@ void Memory::require_guards(Block& block, const char* call) {
   };
   if (whole(frame - guard_bytes) && whole(frame + block.frame_bytes)) return;
   throw ContractBroken(
-      fmt::format("{} of a frame of PE {} of {} bytes: somebody wrote beyond it", call, block.pe, block.frame_bytes));
+      fmt::format("{} of a frame of PE {} of {}: somebody wrote beyond it", call, block.pe, counted(block.frame_bytes, "byte")));
 }
 
 void Memory::require_unchanged(Block& block, const FrameHeader& header, const std::byte* tail_end, const char* call) {
@@ -115,8 +116,8 @@ Memory::Block& Memory::post(Frame* frame, const std::byte* tail_end) {
   const auto* begin = reinterpret_cast<const std::byte*>(frame);
   if (tail_end > begin + block.frame_bytes ||
       std::size_t(tail_end - begin) < frame_overhead + header.payload_bytes + std::size_t(header.tail_bytes)) {
-    throw ContractBroken(fmt::format("post of a frame of PE {} of {} bytes: payload of {} and tail of {} do not fit",
-                                     pe_, block.frame_bytes, header.payload_bytes, header.tail_bytes));
+    throw ContractBroken(fmt::format("post of a frame of PE {} of {}: payload of {} and tail of {} do not fit",
+                                     pe_, counted(block.frame_bytes, "byte"), header.payload_bytes, header.tail_bytes));
   }
   block.checksum = checksum(frame, header, tail_end);
   block.state = State::posted;
@@ -144,7 +145,7 @@ std::string Memory::missing() const {
   std::string text;
   for (const Block* block : all_) {
     if (block->state == State::free || block->state == State::returned) continue;
-    text += fmt::format("{}a frame of PE {} of {} bytes is {}", text.empty() ? "" : ", ", pe_, block->frame_bytes,
+    text += fmt::format("{}a frame of PE {} of {} is {}", text.empty() ? "" : ", ", pe_, counted(block->frame_bytes, "byte"),
                         names[int(block->state)]);
   }
   return text;

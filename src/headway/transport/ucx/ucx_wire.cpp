@@ -1,6 +1,7 @@
 // The wire over UCX: messages with tags, which carry the channel and the sender, and memory that others put to and get
 // from. Processes meet by what start is given, and UCX takes the fastest way that it has between each two. Any thread
 // may call it, one at a time.
+#include <headway/base/counted.hpp>
 #include <headway/transport/wire/ucx_defaults.hpp>
 #include <headway/transport/wire/wire.h>
 #include <ucp/api/ucp.h>
@@ -20,6 +21,8 @@
 #include <vector>
 
 namespace {
+
+using headway::by_number, headway::counted;
 
 // | channel 32 | sender 32 |
 enum : std::uint64_t { counts_channel = 2 };  // beside those of the wire: how many messages a process has sent another
@@ -372,7 +375,7 @@ int expose(headway_wire* wire, void* memory, std::size_t bytes, headway_wire_reg
   if (packed != nullptr) ucp_rkey_buffer_release(packed);
   if (!fits) {
     if (mapped != nullptr) ucp_mem_unmap(wire->context, mapped);
-    return refuse(*wire, "the key takes " + std::to_string(*key_bytes) + " bytes, and there is room for " +
+    return refuse(*wire, "the key takes " + counted(*key_bytes, "byte") + ", and there is room for " +
                              std::to_string(key_room));
   }
   *region = *wire->regions.insert(new headway_wire_region{mapped}).first;
@@ -392,15 +395,15 @@ int reach(headway_wire* wire, std::uint32_t process, const void* key, std::size_
           headway_wire_remote** remote) {
   const std::string title = "the key of process " + std::to_string(process);
   if (process >= wire->meeting.processes)
-    return refuse(*wire, title + ": there are " + std::to_string(wire->meeting.processes) + " processes");
+    return refuse(*wire, title + ": the run has " + counted(wire->meeting.processes, "process"));
   Key header;
   if (key_bytes < sizeof header)
-    return refuse(*wire, title + " has " + std::to_string(key_bytes) + " bytes, less than any key");
+    return refuse(*wire, title + " has " + counted(key_bytes, "byte") + ", less than any key");
   std::memcpy(&header, key, sizeof header);
   const char* const packed = static_cast<const char*>(key) + sizeof header;
   if (header.magic != Key().magic) return refuse(*wire, title + " does not begin as a key does");
   if (header.packed_bytes != key_bytes - sizeof header) {
-    return refuse(*wire, title + " has " + std::to_string(key_bytes) + " bytes instead of " +
+    return refuse(*wire, title + " has " + counted(key_bytes, "byte") + " instead of " +
                              std::to_string(sizeof header + header.packed_bytes));
   }
   if (header.check != check_of(header, packed)) return refuse(*wire, title + " is damaged");
@@ -424,8 +427,9 @@ int forget(headway_wire* wire, headway_wire_remote* remote) {
 /// Both are counted without their sum, which may not fit 64 bits.
 bool lies_within(headway_wire& wire, const headway_wire_remote& remote, std::uint64_t offset, std::size_t bytes) {
   if (offset <= remote.bytes && bytes <= remote.bytes - offset) return true;
-  refuse(wire, std::to_string(bytes) + " bytes from byte " + std::to_string(offset) + " on are beyond a region of " +
-                   std::to_string(remote.bytes) + " bytes of process " + std::to_string(remote.process));
+  refuse(wire, counted(bytes, "byte") + " from byte " + std::to_string(offset) + " on " +
+                   std::string(by_number(bytes, "is", "are")) + " beyond a region of " + counted(remote.bytes, "byte") +
+                   " of process " + std::to_string(remote.process));
   return false;
 }
 

@@ -263,7 +263,7 @@ void expose_nothing(Process& process) {
   process.get(remote, 0, nullptr, 0);
   process.place(process.right());
   char byte = 0;
-  process.require_refused(process.functions().put(process.wire(), remote, 0, &byte, 1, 7), {"1 bytes", "region of 0"});
+  process.require_refused(process.functions().put(process.wire(), remote, 0, &byte, 1, 7), {"1 byte from byte 0 on is beyond", "region of 0 bytes"});
   process.finish();
   process.barrier();
   process.functions().forget(process.wire(), remote);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/wire/loader.hpp>
@@ -131,7 +132,7 @@ const headway_wire_functions* load(const std::string& path) {
   throw SettingError(fmt::format(
       "{}the plug-in {} is not there: looked in {}; build Headway where the headers of {} are, or, for runs that know "
       "nothing of each other, set HEADWAY_TRANSPORT=local",
-      launcher ? fmt::format("{} has started this program {} times ({}={}), and ", launcher->name, launcher->size,
+      launcher ? fmt::format("{} has started this program {} ({}={}), and ", launcher->name, counted(launcher->size, "time"),
                              launcher->variable, launcher->size)
                : "",
       fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
@@ -157,9 +158,9 @@ void require_that_srun_introduces(const Launcher& launcher, const std::vector<st
   const bool has_pmi = launcher.variable != "SLURM_STEP_NUM_TASKS";  // which says as much as PMI_SIZE does
   if (!launcher.mpi.empty() || has_pmi || launcher.pmix) return;
   throw SettingError(
-      fmt::format("{} has started this program {} times ({}={}) so that each is alone: start it with {}, or, for runs "
+      fmt::format("{} has started this program {} ({}={}) so that each is alone: start it with {}, or, for runs "
                   "that know nothing of each other, set HEADWAY_TRANSPORT=local",
-                  launcher.name, launcher.size, launcher.variable, launcher.size, fitting_srun(names, first_dir)));
+                  launcher.name, counted(launcher.size, "time"), launcher.variable, launcher.size, fitting_srun(names, first_dir)));
 }
 
 std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mpi) {
@@ -171,8 +172,8 @@ std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mp
 void require_the_launchers_abi(const Launcher& launcher) {
   const std::string mpi = mpi_of_library(library_in_process());
   if (launcher.mpi.empty() || mpi.empty() || mpi == launcher.mpi) return;
-  throw SettingError(fmt::format("{} has started this program {} times ({}={}), but {} is that of {} here: {}",
-                                 launcher.name, launcher.size, launcher.variable, launcher.size, mpi_abi_library,
+  throw SettingError(fmt::format("{} has started this program {} ({}={}), but {} is that of {} here: {}",
+                                 launcher.name, counted(launcher.size, "time"), launcher.variable, launcher.size, mpi_abi_library,
                                  title_of(mpi), cure_for_another_mpi(launcher, mpi)));
 }
 
@@ -191,8 +192,8 @@ void require_the_launchers_processes(const Started& started, const Launcher& lau
     cure = cure_for_another_mpi(launcher, mpi);
   }
   throw SettingError(
-      fmt::format("{} has started this program {} times ({}={}), but in {} each is {}: {}", launcher.name,
-                  launcher.size, launcher.variable, launcher.size, title_of(mpi),
+      fmt::format("{} has started this program {} ({}={}), but in {} each is {}: {}", launcher.name,
+                  counted(launcher.size, "time"), launcher.variable, launcher.size, title_of(mpi),
                   started.facts.processes == 1 ? "alone" : fmt::format("one of {}", started.facts.processes), cure));
 }
 
