@@ -274,7 +274,7 @@ void Transfers::end_use(PeId source, const Note& note) {
   if (note.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
     throw UsageError(fmt::format("{} of {} on PE {} was changed before PE {} was done with it",
-                                 name_of(found->as), counted(found->memory.size(), "byte"), pe_->id().value, source.value));
+                                 name_of(found->as), headway::counted(found->memory.size(), "byte"), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
   WhenDone done = std::move(found->done);
@@ -328,7 +328,7 @@ std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const {
 void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
                                   std::uint64_t sum) const {
   if (sum == 0 || checksum(content) == sum) return;
-  throw UsageError(fmt::format("{} of PE {} {} arrival on PE {}", counted(key.bytes, "byte"), key.pe,
+  throw UsageError(fmt::format("{} of PE {} {} arrival on PE {}", headway::counted(key.bytes, "byte"), key.pe,
                                by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
                                pe_->id().value));
 }

@@ -70,7 +70,7 @@ bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfer
 void Transfers::refuse_late_content(const Pull& pull) {
   pe_->engine().fail(am::FailureKind::failed,
                      fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
-                                 counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
+                                 headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
 }
 
 /// What its owner writes unasked is read here, after the rest has been asked for.
@@ -231,7 +231,7 @@ void Transfers::tell(WhenDone done) {
 }
 
 void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
-  throw UsageError(fmt::format("get of {} of PE {} into {}: they do not fit", counted(bytes, "byte"), pe, room));
+  throw UsageError(fmt::format("get of {} of PE {} into {}: they do not fit", headway::counted(bytes, "byte"), pe, room));
 }
 
 }  // namespace headway::aggregate

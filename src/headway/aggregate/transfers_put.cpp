@@ -16,7 +16,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, W
   rma::Reach& reach = this->reach();
   reach.check(to);
   if (from.size() > to.bytes) {
-    throw UsageError(fmt::format("put of {} into {} of PE {}: they do not fit", counted(from.size(), "byte"), to.bytes, to.pe));
+    throw UsageError(fmt::format("put of {} into {} of PE {}: they do not fit", headway::counted(from.size(), "byte"), to.bytes, to.pe));
   }
   bool is_there = from.empty();
   if (std::byte* const mapped = is_there ? nullptr : reach.mapped(to)) {
