@@ -1,7 +1,7 @@
 /// `headway run`: sets the HEADWAY_ variables and starts the program.
 #include <fmt/format.h>
 
-#include <headway/am/launch.hpp>
+#include <headway/launch/launch.hpp>
 #include <headway/base/error.hpp>
 #include <iostream>
 #include <record/command_line.hpp>
@@ -68,7 +68,7 @@ int run_command(int argc, char** argv) {
     return exit_status::unusable_arguments;
   }
   if (debug_pe) options.debug_pe = int(*debug_pe);
-  return launch(options, line->command);
+  return launch_processes(options, line->command);
 }
 
 }  // namespace headway::tools

@@ -8,7 +8,7 @@
 #include <headway/aggregate/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/future.hpp>
-#include <headway/am/run.hpp>
+#include <headway/launch/run.hpp>
 #include <headway/am/task.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/collective/allreduce.hpp>

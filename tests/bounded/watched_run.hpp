@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <headway/am/run.hpp>
+#include <headway/launch/run.hpp>
 #include <support/memory.hpp>
 #include <support/run_pes.hpp>
 #include <utility>

@@ -271,7 +271,7 @@ struct Valid {
 /// A PE by itself.
 struct Node {
   Node(std::size_t id, const Shape& shape, MemoryEndpoint::Process& process, MemoryEndpoint::OnPost posted)
-      : endpoint(id, shape.pes, sizeof(am::PeBoard), process, std::move(posted), shape.hosts),
+      : endpoint(id, shape.pes, sizeof(report::PeBoard), process, std::move(posted), shape.hosts),
         engine(endpoint, {.budget_bytes = budget_bytes,
                           .spill_bytes = 4_MiB,
                           .idle = am::Idle::sleep,

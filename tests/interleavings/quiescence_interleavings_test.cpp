@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <headway/am/board.hpp>
+#include <headway/report/board.hpp>
 #include <headway/am/engine.hpp>
 #include <memory>
 #include <string>

@@ -283,7 +283,7 @@ void Participant::end_round(const Round& round) {
 }
 
 void Participant::wait_for_messages(const Round& round) {
-  pe_.engine().wait_until([&] { return ledger_.is_settled(round.number); }, headway::am::Phase::collective);
+  pe_.engine().wait_until([&] { return ledger_.is_settled(round.number); }, headway::report::Phase::collective);
 }
 
 void Participant::check_allreduce(const Round& round) {

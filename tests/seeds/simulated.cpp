@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <headway/am/engine.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/base/bytes.hpp>
 
 #include "participant.hpp"
@@ -29,7 +29,7 @@ Verdict run_simulated(const Program& program, bool talks) {
   oracle.talks = talks;
   Verdict verdict;
   verdict.digests.resize(program.pes);
-  headway::am::SimulateOptions options{.pes = program.pes,
+  headway::launch::SimulateOptions options{.pes = program.pes,
                                        .seed = program.seed,
                                        .conditions = program.conditions,
                                        .budget_bytes = program.budget_bytes,
@@ -37,7 +37,7 @@ Verdict run_simulated(const Program& program, bool talks) {
                                        .stall_ns = stall_ns(program),
                                        .stack_bytes = 1_MiB,  // messages of 200 KiB, some of which are packed there
                                        .sizes = program.has_small_sizes ? headway::small_sizes : headway::normal_sizes};
-  const headway::am::SimulateResult result = headway::am::simulate(options, [&](Pe& pe) {
+  const headway::launch::SimulateResult result = headway::launch::simulate(options, [&](Pe& pe) {
     verdict.digests[pe.id()] = Participant(pe, program, expectation, oracle).run();
     verdict.spilled_frames += pe.engine().store().spilled_frames();
     return 0;

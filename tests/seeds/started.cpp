@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <headway/am/run.hpp>
+#include <headway/launch/run.hpp>
 #include <headway/base/bytes.hpp>
 #include <stdexcept>
 #include <string>

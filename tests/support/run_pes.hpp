@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <headway/am/run.hpp>
+#include <headway/launch/run.hpp>
 #include <initializer_list>
 #include <new>
 #include <optional>

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
-#include <headway/am/run.hpp>
+#include <headway/launch/run.hpp>
 #include <stdexcept>
 #include <utility>
 #include <vector>

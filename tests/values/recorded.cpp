@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <headway/am/run.hpp>
+#include <headway/launch/run.hpp>
 #include <stdexcept>
 
 #include "compare.hpp"

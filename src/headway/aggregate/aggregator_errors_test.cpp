@@ -206,7 +206,7 @@ TEST(Misuse, what_is_in_open_buffers_of_a_destroyed_aggregator_still_goes) {
       if (pe.id() == 0)
         words.send(1, 7);
       else
-        pe.engine().wait_until([&] { return words.statistics().handled == 1; }, am::Phase::collective);
+        pe.engine().wait_until([&] { return words.statistics().handled == 1; }, report::Phase::collective);
     }
     EXPECT_EQ(pe.quiesce(), 1u);
   });

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/engine.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
 #include <string>
@@ -39,10 +39,10 @@ struct Spread {
 template <class Send>
 Frames frames_of(const Spread& spread, Topology topology, std::uint64_t messages, Send send) {
   Frames frames;
-  am::SimulateOptions simulated{.pes = spread.pes, .budget_bytes = 16_MiB};
+  launch::SimulateOptions simulated{.pes = spread.pes, .budget_bytes = 16_MiB};
   simulated.conditions.pes_per_process = spread.pes_per_process;
   simulated.conditions.pes_per_host = spread.pes_per_host;
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Aggregator<std::uint64_t> words(
         pe,
         {.buffer_bytes = spread.buffer_bytes, .timeout = no_timeout, .topology = topology, .flush_when_idle = false});
@@ -192,9 +192,9 @@ TEST(FramesOverHosts, arrive_where_hosts_are_of_different_sizes) {
 
 TEST(BuffersOfAProcess, small_messages_gather_also_where_many_pes_share_one) {
   std::uint64_t alone = 0, between_processes = 0;
-  am::SimulateOptions simulated{.pes = 64, .budget_bytes = 16_MiB};
+  launch::SimulateOptions simulated{.pes = 64, .budget_bytes = 16_MiB};
   simulated.conditions.pes_per_process = 32;
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Aggregator<std::string_view> texts(
         pe, {.buffer_bytes = 8_KiB, .timeout = no_timeout, .topology = grid(1, Scheme::pp), .flush_when_idle = false});
     texts.on([](std::string_view) {});
@@ -210,9 +210,9 @@ TEST(BuffersOfAProcess, small_messages_gather_also_where_many_pes_share_one) {
 }
 
 TEST(BuffersOfAProcess, count_towards_what_the_pe_that_opened_them_has_open) {
-  am::SimulateOptions simulated{.pes = 8, .budget_bytes = 16_MiB};
+  launch::SimulateOptions simulated{.pes = 8, .budget_bytes = 16_MiB};
   simulated.conditions.pes_per_process = 4;
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Aggregator<std::uint64_t> words(
         pe, {.buffer_bytes = 16_KiB, .timeout = no_timeout, .topology = grid(1, Scheme::pp), .flush_when_idle = false});
     words.on([](std::uint64_t) {});
@@ -234,9 +234,9 @@ TEST(BuffersOfAProcess, count_towards_what_the_pe_that_opened_them_has_open) {
 std::uint64_t frames_where_idle_pes_pass_on(std::vector<std::size_t> pes_per_host) {
   constexpr std::size_t pes = 64;
   std::uint64_t frames = 0;
-  am::SimulateOptions simulated{.pes = pes, .budget_bytes = 16_MiB};
+  launch::SimulateOptions simulated{.pes = pes, .budget_bytes = 16_MiB};
   simulated.conditions.pes_per_host = std::move(pes_per_host);
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 4_KiB, .topology = grid(2)});
     std::size_t handled = 0;
     words.on([&](std::uint64_t) { ++handled; });
@@ -257,9 +257,9 @@ TEST(IdlePes, pass_on_fewer_frames_to_other_hosts_for_they_look_between_any_two)
 
 TEST(IdlePes, send_one_frame_a_look_and_what_is_left_when_they_wait_no_longer) {
   std::size_t handled = 0;
-  am::SimulateOptions simulated{.pes = 4};
+  launch::SimulateOptions simulated{.pes = 4};
   simulated.conditions.pes_per_host = {1};
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = grid(2)});
     words.on([&](std::uint64_t) { ++handled; });
     if (pe.id() == 0) {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -22,9 +22,9 @@ template <std::size_t alignment, std::size_t bytes>
 void expect_aligned(const Topology& topology, std::size_t by_value_bytes_max) {
   using Message = Aligned<alignment, bytes>;
   std::size_t handled = 0, misplaced = 0, wrong = 0;
-  am::SimulateOptions options{.pes = 3};
+  launch::SimulateOptions options{.pes = 3};
   options.conditions.by_value_bytes_max = by_value_bytes_max;
-  const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     Aggregator<Message> messages(pe, {.topology = topology});
     messages.on([&](const Message& message) {
       ++handled;
@@ -66,9 +66,9 @@ TEST(Sending, messages_that_may_go_by_value_are_aligned_as_their_type_needs) {
 TEST(Sending, a_sender_whose_targets_queue_is_full_sees_soon_that_there_is_room) {
   constexpr std::uint64_t messages = 500;
   std::uint64_t handled = 0;
-  am::SimulateOptions options{.pes = 2};
+  launch::SimulateOptions options{.pes = 2};
   options.conditions.inbox_frames = 16;
-  const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     Aggregator<std::uint64_t> numbers(pe, {.topology = direct()});
     numbers.on([&](const std::uint64_t&) { ++handled; });
     if (pe.id() == 0) {
@@ -90,9 +90,9 @@ void expect_all_of(const Topology& topology, double far, std::size_t messages, s
   constexpr std::size_t pes = 5;
   std::size_t handled = 0, wrong = 0;
   std::uint64_t far_frames = 0;
-  am::SimulateOptions options{.pes = pes, .budget_bytes = std::size_t(8) << 20};
+  launch::SimulateOptions options{.pes = pes, .budget_bytes = std::size_t(8) << 20};
   options.conditions.far = far;
-  const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     Aggregator<std::uint64_t, Message> numbers(pe, {.topology = topology});
     std::vector<std::uint64_t> next(pes);
     numbers.on([&](PeId source, std::uint64_t number, const Message& message) {

@@ -46,7 +46,7 @@ am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait
     if (held > before) claimed_by_others += held - before;
     return has_room || claimed_by_others > frame_bytes;
   };
-  if (!is_decided()) engine_->wait_until(is_decided, am::Phase::sending, std::uint32_t(destination));
+  if (!is_decided()) engine_->wait_until(is_decided, report::Phase::sending, std::uint32_t(destination));
   return has_room ? store.try_claim(destination, frame_bytes, 0, writing) : am::OpenFrame();
 }
 
@@ -124,7 +124,7 @@ bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wai
   if (wait == Wait::no) return false;
   if (engine_->may_block()) {
     engine_->wait_unrung([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
-                         am::Phase::sending, std::uint32_t(destination));
+                         report::Phase::sending, std::uint32_t(destination));
     return true;
   }
   const FrameHeader& header = message.frame.header;

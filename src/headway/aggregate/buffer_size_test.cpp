@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,7 +68,7 @@ TEST(BufferSize, a_message_that_needs_more_gets_it_at_once) {
 /// Runs body(pe) on simulated PEs.
 template <class Body>
 void expect_simulated(std::size_t pes, Body body) {
-  const am::SimulateResult result = am::simulate({.pes = pes, .budget_bytes = 16_MiB}, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate({.pes = pes, .budget_bytes = 16_MiB}, [&](Pe& pe) {
     body(pe);
     return 0;
   });
@@ -177,11 +177,11 @@ TEST(AdaptedSizes, messages_of_fixed_size_have_buffers_for_several_at_least) {
 }
 
 TEST(AdaptedSizes, the_largest_is_derived_from_what_the_transport_says_that_frames_cost) {
-  am::SimulateOptions options{.pes = 64, .budget_bytes = 16_MiB};
+  launch::SimulateOptions options{.pes = 64, .budget_bytes = 16_MiB};
   for (const auto& [overhead_ns, bytes] : {std::pair(0, 8_KiB), {1'500, 64_KiB}}) {
     options.conditions.overhead_ns = overhead_ns;
     options.conditions.gap_per_byte_ns = 0.4;
-    const am::SimulateResult result = am::simulate(options, [expected = bytes](Pe& pe) {
+    const launch::SimulateResult result = launch::simulate(options, [expected = bytes](Pe& pe) {
       const Aggregator<std::string_view> texts(pe);
       EXPECT_EQ(texts.options().buffer_bytes, expected);
       return 0;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/base/bytes.hpp>
 #include <string>
 #include <string_view>
@@ -40,9 +40,9 @@ struct Counts {
 template <class Message>
 Counts counts_of(Topology topology, const Message& message, Traffic traffic = {}) {
   Counts counts;
-  am::SimulateOptions simulated{.pes = pes, .budget_bytes = traffic.budget_bytes};
+  launch::SimulateOptions simulated{.pes = pes, .budget_bytes = traffic.budget_bytes};
   simulated.conditions.pes_per_process = pes_per_process;
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Aggregator<Message> messages(
         pe, {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = topology, .flush_when_idle = false});
     std::uint64_t wrong = 0;

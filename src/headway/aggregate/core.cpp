@@ -212,7 +212,7 @@ am::OpenFrame Core::claim_waiting(std::size_t target, std::size_t bytes, std::ui
     frame = store.try_claim(target, bytes, hops_left, writing);
     return bool(frame);
   };
-  if (!claimed()) engine_->wait_until(claimed, am::Phase::sending, std::uint32_t(target));
+  if (!claimed()) engine_->wait_until(claimed, report::Phase::sending, std::uint32_t(target));
   return frame;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string_view>
 #include <vector>
 
@@ -144,7 +144,7 @@ void progress_until(Pe& pe, std::int64_t at) {
 template <class Message, class SendAll>
 Taken taken(const AggregatorOptions& options, Message message, SendAll send_all, std::size_t pes = 2) {
   Taken result;
-  const am::SimulateResult run = am::simulate({.pes = pes, .budget_bytes = 16_MiB}, [&](Pe& pe) {
+  const launch::SimulateResult run = launch::simulate({.pes = pes, .budget_bytes = 16_MiB}, [&](Pe& pe) {
     Aggregator<std::int64_t, Message> messages(pe, options);
     double delays = 0;
     std::uint64_t handled = 0;
@@ -304,7 +304,7 @@ TEST(CostOfDelay, memory_follows_what_gathers) {
 /// Streams from each PE to each, sent in any rhythm on any route and network.
 void expect_all_handled(std::uint64_t seed, std::uint64_t& alone, std::uint64_t& gathered) {
   Random draw(seed);
-  am::SimulateOptions simulated{.pes = draw.between(1, 9), .seed = seed};
+  launch::SimulateOptions simulated{.pes = draw.between(1, 9), .seed = seed};
   simulated.conditions = sim::random_conditions(draw, simulated.pes);
   simulated.conditions.pes_per_process = draw.between(1, simulated.pes);
   constexpr Scheme schemes[] = {Scheme::ww, Scheme::wps, Scheme::wsp, Scheme::pp};
@@ -315,7 +315,7 @@ void expect_all_handled(std::uint64_t seed, std::uint64_t& alone, std::uint64_t&
   if (draw.one_in(2)) options.buffer_bytes = draw.size(256, 100'000);
   const std::size_t bytes_max = draw.one_in(2) ? 40 : draw.one_in(2) ? 700 : 6'000;
   std::uint64_t sent = 0, handled = 0;
-  const am::SimulateResult result = am::simulate(simulated, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
     Random random(seed * 100 + pe.id());
     std::vector<std::uint32_t> next_sent(pe.size()), next(pe.size());
     Aggregator<std::uint32_t, std::string_view> texts(pe, options);

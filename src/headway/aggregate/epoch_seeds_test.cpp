@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/epoch.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -240,9 +240,9 @@ class Participant {
   std::vector<Made> open_, ended_;
 };
 
-am::SimulateResult run_seed(std::uint64_t seed, bool calm) {
+launch::SimulateResult run_seed(std::uint64_t seed, bool calm) {
   Random random(seed);
-  am::SimulateOptions options{.pes = random.between(1, 13), .seed = seed};
+  launch::SimulateOptions options{.pes = random.between(1, 13), .seed = seed};
   if (!calm) options.conditions = sim::random_conditions(random, options.pes);
   options.budget_bytes = std::size_t(1) << random.between(18, 21);
   const Program program = draw(random);
@@ -259,7 +259,7 @@ TEST(EpochSeeds, random_programs_end_right) {
   const char* count = std::getenv("EPOCH_SEEDS");
   const std::uint64_t end = begin + (count == nullptr ? 300 : std::strtoull(count, nullptr, 10));
   for (std::uint64_t seed = begin; seed < end; ++seed) {
-    const am::SimulateResult result = run_seed(seed, false);
+    const launch::SimulateResult result = run_seed(seed, false);
     ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
   }
 }
@@ -267,7 +267,7 @@ TEST(EpochSeeds, random_programs_end_right) {
 TEST(EpochSeeds, nobody_sleeps_while_others_wait_for_it) {
   constexpr std::int64_t sleep_ns = 100'000'000;  // until a PE looks by itself
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    const am::SimulateResult result = run_seed(seed, true);
+    const launch::SimulateResult result = run_seed(seed, true);
     ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
     ASSERT_LT(result.simulated_ns, sleep_ns) << "seed " << seed;
   }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/am/wait.hpp>
 #include <string_view>
 #include <vector>
@@ -75,7 +75,7 @@ TEST(Gathering, a_buffer_behind_a_message_by_itself_counts_that_one_too) {
 /// Runs body(pe) on two PEs, or more.
 template <class Body>
 void expect_simulated(Body body, std::size_t pes = 2) {
-  const am::SimulateResult result = am::simulate({.pes = pes}, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate({.pes = pes}, [&](Pe& pe) {
     body(pe);
     return 0;
   });
@@ -182,11 +182,11 @@ TEST(OneByOne, ordered_messages_keep_their_order_whether_they_gather_or_not) {
   std::uint64_t alone = 0, gathered = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Random draw(seed);
-    am::SimulateOptions options{.pes = draw.between(1, 9), .seed = seed};
+    launch::SimulateOptions options{.pes = draw.between(1, 9), .seed = seed};
     options.conditions = sim::random_conditions(draw, options.pes);
     const auto topology = grid(unsigned(draw.between(1, 3)));
     const std::size_t bytes_max = draw.one_in(2) ? 40 : draw.one_in(2) ? 700 : 6000;
-    const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+    const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
       Random random(seed * 100 + pe.id());
       // Streams, each in order: what the main program sends (0), and what handlers do (1).
       std::vector<std::uint32_t> sent(2 * pe.size()), next(2 * pe.size());

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <headway/aggregate/rpc.hpp>
 #include <headway/am/epoch.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <optional>
 #include <stdexcept>
@@ -124,10 +124,10 @@ Task<> check(Pe& pe, Node root, std::optional<std::uint64_t> expected, std::uint
   ++right;
 }
 
-am::SimulateResult run_seed(std::uint64_t seed) {
+launch::SimulateResult run_seed(std::uint64_t seed) {
   constexpr std::size_t sizes[] = {1, 2, 3, 5, 8};
   Random random(seed);
-  am::SimulateOptions options{.pes = sizes[seed % std::size(sizes)], .seed = seed};
+  launch::SimulateOptions options{.pes = sizes[seed % std::size(sizes)], .seed = seed};
   if (seed % 4 != 0) options.conditions = sim::random_conditions(random, options.pes);
   options.budget_bytes = std::size_t(1) << random.between(18, 21);
   const std::uint64_t roots = random.between(1, 40);
@@ -162,7 +162,7 @@ TEST(RpcSeeds, random_trees_of_calls_give_what_a_serial_program_does) {
   const char* count = std::getenv("RPC_SEEDS");
   const std::uint64_t end = begin + (count == nullptr ? 300 : std::strtoull(count, nullptr, 10));
   for (std::uint64_t seed = begin; seed < end; ++seed) {
-    const am::SimulateResult result = run_seed(seed);
+    const launch::SimulateResult result = run_seed(seed);
     ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
   }
 }
@@ -195,7 +195,7 @@ TEST(TenThousandCoroutines, wait_on_calls_on_each_pe_and_none_is_lost_and_none_l
   for (const std::size_t pes : {1, 3, 4}) {
     std::int64_t alive = 0, alive_max = 0;
     std::uint64_t done = 0;
-    const am::SimulateResult result = am::simulate({.pes = pes, .budget_bytes = 4_MiB}, [&](Pe& pe) {
+    const launch::SimulateResult result = launch::simulate({.pes = pes, .budget_bytes = 4_MiB}, [&](Pe& pe) {
       {
         const DeferHandlers all_at_once(pe);  // no answer before the last one waits
         for (int n = 0; n < each; ++n) spawn(pe, wait_for_call(pe, n, alive, alive_max, done));
@@ -214,7 +214,7 @@ TEST(TenThousandCoroutines, that_are_destroyed_while_they_wait_leave_nothing) {
   constexpr int each = 10'000;
   std::int64_t alive = 0, alive_max = 0;
   std::uint64_t done = 0;
-  const am::SimulateResult result = am::simulate({.pes = 3, .budget_bytes = 4_MiB}, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate({.pes = 3, .budget_bytes = 4_MiB}, [&](Pe& pe) {
     std::vector<Task<>> tasks;
     for (int n = 0; n < each; ++n) tasks.push_back(wait_for_call(pe, n, alive, alive_max, done));
     {
@@ -235,7 +235,7 @@ TEST(TenThousandCoroutines, that_wait_for_what_never_comes_are_destroyed_when_th
   constexpr int each = 10'000;
   std::int64_t alive = 0;
   // One PE: the stacks of others would be abandoned by a run that fails.
-  const am::SimulateResult result = am::simulate({.pes = 1}, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate({.pes = 1}, [&](Pe& pe) {
     const auto wait = [](Pe& here, std::int64_t& count) -> Task<> {
       const Alive one(count);
       const auto never = [](Pe& there) -> Task<std::string> {

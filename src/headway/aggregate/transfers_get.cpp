@@ -68,7 +68,7 @@ bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfer
 }
 
 void Transfers::refuse_late_content(const Pull& pull) {
-  pe_->engine().fail(am::FailureKind::failed,
+  pe_->engine().fail(report::FailureKind::failed,
                      fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
                                  headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
 }

@@ -77,7 +77,7 @@ void Completions::require_may_wait(const char* call) const {
         "{} inside a handler: a handler may not wait; make it a coroutine, which returns headway::Task, and co_await",
         call));
   }
-  engine_->require_may_block(Phase::future);
+  engine_->require_may_block(report::Phase::future);
 }
 
 void throw_taken() { throw UsageError("the value of a future or task is taken once, after it has come"); }
@@ -97,9 +97,9 @@ void Completions::fail(const Origin& origin) {
   } catch (const RunFailed&) {
     throw;
   } catch (const std::exception& error) {
-    engine_->fail(FailureKind::failed, fmt::format("{} threw: {}", text_of(origin), error.what()));
+    engine_->fail(report::FailureKind::failed, fmt::format("{} threw: {}", text_of(origin), error.what()));
   } catch (...) {
-    engine_->fail(FailureKind::failed, fmt::format("{} threw something that is no std::exception", text_of(origin)));
+    engine_->fail(report::FailureKind::failed, fmt::format("{} threw something that is no std::exception", text_of(origin)));
   }
 }
 

@@ -156,7 +156,7 @@ class Completions final : public Extension {
   template <class Done>
   void wait(const char* call, Done done) {
     require_may_wait(call);
-    if (!done()) engine_->wait_until(std::move(done), Phase::future);
+    if (!done()) engine_->wait_until(std::move(done), report::Phase::future);
   }
 
   /// In a catch block: ends the run with what is being thrown.

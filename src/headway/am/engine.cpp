@@ -43,7 +43,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
       endpoint_(&endpoint),
       options_(std::move(options)),
       store_(endpoint, options_.budget_bytes, options_.spill_bytes),
-      board_(&board_of(endpoint, id())),
+      board_(&report::board_of(endpoint, id())),
       spin_ns_(std::int64_t(endpoint.costs().wake_ns)),
       scopes_(*this) {
   control_description_ = add_control([this](std::size_t source, std::span<const std::byte> bytes) {
@@ -52,7 +52,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     const std::string theirs(reinterpret_cast<const char*>(text.data()), text.size());
     if (!std::ranges::all_of(theirs, [](unsigned char c) { return c >= ' '; })) throw FormatError("it holds no text");
     const std::string mine = describe_made_handler(handler);
-    fail(FailureKind::failed,
+    fail(report::FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
                      "the same order, with the same types, topologies and buffers, on every PE",
                      handler, mine, id(), theirs, source));
@@ -90,14 +90,14 @@ bool Engine::progress() {
   if (moved) return flush_due(), true;
   ++times_idle_;
   bool flushed = false;
-  const Phase phase = board_->phase.load(std::memory_order_relaxed);
+  const report::Phase phase = board_->phase.load(std::memory_order_relaxed);
   if (open_buffers_ != 0) {  // first those that need no look at the clock
     // A program that does not wait may not look again soon.
-    flushed = flush_idle(phase == Phase::computing ? IdleFlush::all : IdleFlush::in_turn);
+    flushed = flush_idle(phase == report::Phase::computing ? IdleFlush::all : IdleFlush::in_turn);
     flushed |= flush_due();
   }
   // Open buffers may hold the memory that a send, or what waits here, needs.
-  if (!flushed && (phase == Phase::sending || paused_frames_ != 0 || store_.queued())) {
+  if (!flushed && (phase == report::Phase::sending || paused_frames_ != 0 || store_.queued())) {
     flushed = flush_all(FlushReason::full);
   }
   if (!when_idle_.empty()) {
@@ -154,7 +154,7 @@ bool Engine::run_what_arrived(unsigned frames_max) {
       }
     }
   } catch (const InvalidFrame& error) {
-    fail(FailureKind::failed, error.what());
+    fail(report::FailureKind::failed, error.what());
   }
   board_->frames_taken.store(board_->frames_taken.load(std::memory_order_relaxed) + frames_max - frames.left,
                              std::memory_order_relaxed);
@@ -267,7 +267,7 @@ void Engine::dispatch_messages(Held held) {
   const bool waits_for_on = entry != nullptr ? !entry->handler->ready() : removed != nullptr && !removed->was_ready;
   if (!handlers_.was_made(number) || waits_for_on) return hold(early_, std::move(held));
   if (entry == nullptr) {
-    fail(FailureKind::undelivered,
+    fail(report::FailureKind::undelivered,
          fmt::format("{} from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before destroying an "
                      "aggregator",
                      counted(header.count, "message"), header.source, id(), describe_handler(number)));
@@ -288,11 +288,11 @@ template <class Body, class Describe>
 void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   struct InHandler {
     Engine& engine;
-    const Phase before = engine.board_->phase.load(std::memory_order_relaxed);
+    const report::Phase before = engine.board_->phase.load(std::memory_order_relaxed);
 
     explicit InHandler(Engine& e) : engine(e) {
       engine.in_handler_ = true;
-      engine.board_->phase.store(Phase::handling, std::memory_order_relaxed);  // a long handler is no stall
+      engine.board_->phase.store(report::Phase::handling, std::memory_order_relaxed);  // a long handler is no stall
     }
     ~InHandler() {
       engine.board_->phase.store(before, std::memory_order_relaxed);
@@ -310,14 +310,14 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   } catch (const InvalidFrame&) {  // not the handler's
     throw;
   } catch (const std::exception& error) {
-    fail(FailureKind::failed, fmt::format("{} threw: {}", describe(), error.what()));
+    fail(report::FailureKind::failed, fmt::format("{} threw: {}", describe(), error.what()));
   } catch (...) {
-    fail(FailureKind::failed, fmt::format("{} threw something that is no std::exception", describe()));
+    fail(report::FailureKind::failed, fmt::format("{} threw something that is no std::exception", describe()));
   }
 }
 
 void Engine::show_name(std::uint32_t handler) {
-  if (handler < handler_names_max && board_->handler_names[handler][0] == 0) [[unlikely]] {
+  if (handler < report::handler_names_max && board_->handler_names[handler][0] == 0) [[unlikely]] {
     name_of_handler(handler).copy(board_->handler_names[handler], sizeof board_->handler_names[0] - 1);
   }
 }
@@ -412,7 +412,7 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
 
 // --- failures
 
-void Engine::fail(FailureKind kind, const std::string& text) {
+void Engine::fail(report::FailureKind kind, const std::string& text) {
   // The first is the one that is told, by whoever reads the board: a program that swallows it may come to more of them.
   if (!std::exchange(failed_, true)) {
     const std::size_t length = std::min(text.size(), sizeof board_->failure_text - 1);
@@ -440,7 +440,7 @@ void Engine::refuse(const Arrival& arrival, const char* what) {
   } else {
     about = fmt::format("a frame of {} for {}", counted(header.count, "message"), describe_handler(header.handler));
   }
-  fail(FailureKind::failed,
+  fail(report::FailureKind::failed,
        fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id(), what));
 }
 

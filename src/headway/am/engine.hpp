@@ -8,11 +8,11 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <headway/am/board.hpp>
+#include <headway/report/board.hpp>
 #include <headway/am/frame_store.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/am/scopes.hpp>
-#include <headway/am/stall_page.hpp>
+#include <headway/report/stall_page.hpp>
 #include <headway/base/creation_table.hpp>
 #include <headway/base/fiber.hpp>
 #include <headway/base/format_error.hpp>
@@ -31,8 +31,8 @@ namespace headway::am {
 
 /// Ends the run: thrown where the failure is first known, caught by run().
 struct RunFailed : std::runtime_error {
-  RunFailed(FailureKind k, const std::string& text) : std::runtime_error(text), kind(k) {}
-  FailureKind kind;
+  RunFailed(report::FailureKind k, const std::string& text) : std::runtime_error(text), kind(k) {}
+  report::FailureKind kind;
 };
 
 /// Why a frame was posted.
@@ -130,9 +130,9 @@ struct EngineOptions {
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
   std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
   // Set while the engine lives, for those that share its thread: what the PE would report now.
-  std::function<PeReport()>* reporter = nullptr;
+  std::function<report::PeReport()>* reporter = nullptr;
   // Called when PeBoard::report_wanted has changed, with its value.
-  std::function<void(std::uint32_t request, const PeReport& report)> give_report = [](std::uint32_t, const PeReport&) {
+  std::function<void(std::uint32_t request, const report::PeReport& report)> give_report = [](std::uint32_t, const report::PeReport&) {
   };
 };
 
@@ -155,7 +155,7 @@ class Engine {
   Pe& pe() { return pe_; }
   Endpoint& endpoint() { return *endpoint_; }
   FrameStore& store() { return store_; }
-  PeBoard& board() { return *board_; }
+  report::PeBoard& board() { return *board_; }
   Idle idle() const { return options_.idle; }
   const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
   const TransferSettings& transfer_settings() const { return options_.transfer; }
@@ -182,7 +182,7 @@ class Engine {
 
   /// Progress until done() holds; sleeps when nothing moves. `what` and `peer` are for the stall report.
   template <class Done>
-  void wait_until(Done done, Phase what, std::uint32_t peer = no_pe) {
+  void wait_until(Done done, report::Phase what, std::uint32_t peer = report::no_pe) {
     require_may_block(what);
     enter_wait(what, peer);
     while (!done()) {
@@ -196,7 +196,7 @@ class Engine {
 
   /// The same for what nobody rings for, such as room in another PE's queue: it looks by itself now and then.
   template <class Done>
-  void wait_unrung(Done done, Phase what, std::uint32_t peer) {
+  void wait_unrung(Done done, report::Phase what, std::uint32_t peer) {
     waits_unrung_ = true;
     wait_until(std::move(done), what, peer);
     waits_unrung_ = false;
@@ -295,11 +295,11 @@ class Engine {
   // --- failures
 
   /// Records the failure where the supervisor finds it, and throws RunFailed.
-  [[noreturn]] void fail(FailureKind kind, const std::string& text);
+  [[noreturn]] void fail(report::FailureKind kind, const std::string& text);
   /// fail() for a frame that cannot be what its header says.
   [[noreturn]] void refuse(const Arrival& arrival, const char* what);
   /// UsageError unless the caller may block.
-  void require_may_block(Phase what) const;
+  void require_may_block(report::Phase what) const;
   void defer_handlers(int by) { deferrals_ += by; }
   bool has_failed() const { return failed_; }
 
@@ -310,7 +310,7 @@ class Engine {
   std::uint64_t undeliverable_messages(ScopeId scope) const;
 
   /// What the PE waits for and what it holds, for the stall report; brings its board up to date.
-  PeReport report();
+  report::PeReport report();
 
  private:
   /// A frame, from message `next` on. `memory` holds it where it is no longer in its sender's.
@@ -408,7 +408,7 @@ class Engine {
   std::string name_of_handler(std::uint32_t number) const;
   void add_undelivered(std::vector<std::string>& lines) const;
   void add_memory(std::vector<std::string>& lines) const;
-  void enter_wait(Phase what, std::uint32_t peer);
+  void enter_wait(report::Phase what, std::uint32_t peer);
   void leave_wait();
   void show_counts();
   void pause();
@@ -417,7 +417,7 @@ class Engine {
   Endpoint* endpoint_;
   EngineOptions options_;
   FrameStore store_;
-  PeBoard* board_;
+  report::PeBoard* board_;
   CreationTable<Entry> handlers_;
   std::deque<Removed> removed_;  // the last ones
   std::vector<ControlHandler> controls_;

@@ -99,20 +99,20 @@ std::string Engine::name_of_handler(std::uint32_t number) const {
 
 std::vector<std::uint32_t> Engine::waits_for() const {
   std::vector<std::uint32_t> pes;
-  const Phase phase = board_->phase.load(std::memory_order_relaxed);
+  const report::Phase phase = board_->phase.load(std::memory_order_relaxed);
   if (!waits(phase)) return pes;
   const std::uint32_t peer = board_->waiting_for.load(std::memory_order_relaxed);
   // What handlers have spilled goes first.
-  if (phase == Phase::sending && !store_.spilling()) {
+  if (phase == report::Phase::sending && !store_.spilling()) {
     // Where the target holds nothing of this PE's, the budget may be with others; else its queue is full.
     const bool elsewhere = store_.outstanding_bytes(peer) == 0 && outstanding_bytes() > store_.budget_bytes() / 4;
     add_once(pes, elsewhere ? holder_of_most() : peer);
   }
   store_.for_each_queued([&](std::size_t target, const FrameHeader&, bool) { add_once(pes, target); });
-  if (phase == Phase::quiescing || phase == Phase::epoch) scopes_.add_waits_for(pes);
-  if (phase == Phase::collective || phase == Phase::future) {
+  if (phase == report::Phase::quiescing || phase == report::Phase::epoch) scopes_.add_waits_for(pes);
+  if (phase == report::Phase::collective || phase == report::Phase::future) {
     for (const auto& extension : extensions_) extension->add_waits_for(pes);
-    if (peer != no_pe) add_once(pes, peer);
+    if (peer != report::no_pe) add_once(pes, peer);
   }
   std::erase(pes, std::uint32_t(id()));
   std::ranges::sort(pes);
@@ -180,7 +180,7 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
 
 /// Where the PE's frames are, if that may be what holds it up.
 void Engine::add_memory(std::vector<std::string>& lines) const {
-  if (board_->phase.load(std::memory_order_relaxed) != Phase::sending && !store_.queued() && paused_frames_ == 0)
+  if (board_->phase.load(std::memory_order_relaxed) != report::Phase::sending && !store_.queued() && paused_frames_ == 0)
     return;
   const std::uint64_t used = outstanding_bytes();
   if (used == 0 && !store_.spilling()) return;
@@ -192,9 +192,9 @@ void Engine::add_memory(std::vector<std::string>& lines) const {
                               format_bytes(store_.held_bytes())));
 }
 
-PeReport Engine::report() {
+report::PeReport Engine::report() {
   show_counts();
-  PeReport report{waits_for(), {}};
+  report::PeReport report{waits_for(), {}};
   add_undelivered(report.lines);
   add_memory(report.lines);
   return report;

@@ -27,21 +27,21 @@ void relax() {
 #endif
 }
 
-const char* name_of(Phase what) {
+const char* name_of(report::Phase what) {
   switch (what) {
-    case Phase::sending: return "a send that waits";
-    case Phase::quiescing: return "quiesce()";
-    case Phase::collective: return "a blocking collective";
-    case Phase::epoch: return "the wait() of an epoch";
-    case Phase::condition: return "wait_until()";
-    case Phase::future: return "waiting for a future";
+    case report::Phase::sending: return "a send that waits";
+    case report::Phase::quiescing: return "quiesce()";
+    case report::Phase::collective: return "a blocking collective";
+    case report::Phase::epoch: return "the wait() of an epoch";
+    case report::Phase::condition: return "wait_until()";
+    case report::Phase::future: return "waiting for a future";
     default: return "progress()";
   }
 }
 
 }  // namespace
 
-void Engine::require_may_block(Phase what) const {
+void Engine::require_may_block(report::Phase what) const {
   if (in_handler_) {
     throw UsageError(fmt::format(
         "{} inside a handler: a handler may not wait; send a message and continue in its handler", name_of(what)));
@@ -59,7 +59,7 @@ void Engine::show_counts() {
                             std::memory_order_relaxed);
 }
 
-void Engine::enter_wait(Phase what, std::uint32_t peer) {
+void Engine::enter_wait(report::Phase what, std::uint32_t peer) {
   rounds_idle_ = 0;
   board_->waiting_for.store(peer, std::memory_order_relaxed);
   board_->phase.store(what, std::memory_order_relaxed);
@@ -68,7 +68,7 @@ void Engine::enter_wait(Phase what, std::uint32_t peer) {
 void Engine::leave_wait() {
   if (turns_left_) flush_idle(IdleFlush::all);
   note_activity();
-  board_->phase.store(Phase::computing, std::memory_order_relaxed);
+  board_->phase.store(report::Phase::computing, std::memory_order_relaxed);
 }
 
 void Engine::pause() {
@@ -103,8 +103,8 @@ void Engine::pause() {
 }
 
 std::uint64_t Engine::quiesce() {
-  require_may_block(Phase::quiescing);
-  enter_wait(Phase::quiescing, no_pe);
+  require_may_block(report::Phase::quiescing);
+  enter_wait(report::Phase::quiescing, report::no_pe);
   scopes_.enter_quiescence();
   flush_all(FlushReason::requested);
   while (!scopes_.quiescent()) {
@@ -135,7 +135,7 @@ void Engine::finish() {
     const std::string one = extension->unfinished();
     if (!one.empty()) text += (text.empty() ? "" : "; ") + one;
   }
-  if (!text.empty()) fail(FailureKind::undelivered, text);
+  if (!text.empty()) fail(report::FailureKind::undelivered, text);
 }
 
 }  // namespace headway::am

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <headway/am/draft_memory.hpp>
 #include <headway/am/engine.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <string>
 #include <utility>

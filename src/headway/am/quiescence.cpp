@@ -97,7 +97,7 @@ void Quiescence::take_verdict(const VerdictMessage& message, std::uint64_t calle
       return;
     case Verdict::undelivered: {
       const std::string text = engine_->undelivered(ScopeId(message.scope));
-      if (!text.empty()) engine_->fail(FailureKind::undelivered, text);
+      if (!text.empty()) engine_->fail(report::FailureKind::undelivered, text);
       return;  // another PE holds them; it ends the run
     }
   }

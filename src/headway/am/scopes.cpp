@@ -108,7 +108,7 @@ std::shared_ptr<Scope> Scopes::begin() {
                       "way where one is made in a continuation, which cannot wait",
                       scopes_max - 2, engine_->id()));
     }
-    engine_->wait_until([&] { return scopes_[id] == nullptr; }, Phase::epoch);
+    engine_->wait_until([&] { return scopes_[id] == nullptr; }, report::Phase::epoch);
   }
   auto scope = std::make_shared<Scope>();
   scope->id = id;
@@ -154,12 +154,12 @@ void Scopes::end(Scope& scope) {
 }
 
 std::uint64_t Scopes::wait(Scope& scope) {
-  engine_->require_may_block(Phase::epoch);
+  engine_->require_may_block(report::Phase::epoch);
   close(scope);
   if (!scope.done) {
     engine_->flush_scope(scope.id, FlushReason::requested);
     awaited_ = &scope;
-    engine_->wait_until([&] { return scope.done; }, Phase::epoch);
+    engine_->wait_until([&] { return scope.done; }, report::Phase::epoch);
     awaited_ = nullptr;
   }
   return scope.handled_everywhere;

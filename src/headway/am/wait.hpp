@@ -12,7 +12,7 @@ namespace headway {
 /// handlers are deferred.
 template <class Done>
 void wait_until(Pe& pe, Done done) {
-  pe.engine().wait_until(std::move(done), am::Phase::condition);
+  pe.engine().wait_until(std::move(done), report::Phase::condition);
 }
 
 }  // namespace headway

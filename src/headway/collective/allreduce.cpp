@@ -4,7 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <headway/am/board.hpp>
+#include <headway/report/board.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
@@ -38,11 +38,11 @@ struct Boards {
   std::size_t size() const { return places.size(); }
   std::atomic<std::uint64_t>& round(std::size_t pe, std::size_t slot) { return places[pe]->slots[slot].round; }
   std::atomic<std::uint32_t>& asks(std::size_t pe) { return places[pe]->asks; }
-  am::MeetingPlace::Slot& slot(std::size_t pe, std::uint64_t round) const {
+  report::MeetingPlace::Slot& slot(std::size_t pe, std::uint64_t round) const {
     return places[pe]->slots[BasicMeeting<Boards>::slot(round)];
   }
 
-  std::vector<am::MeetingPlace*> places;  // by PE
+  std::vector<report::MeetingPlace*> places;  // by PE
 };
 
 /// Where all PEs share memory, their boards. Elsewhere a PE's place in the binomial tree over all PEs: the subtree of a
@@ -57,7 +57,7 @@ class ReductionState final : public am::Extension {
     if (endpoint.shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
         engine.collective_way() != CollectiveWay::messages) {
       for (std::size_t other = 0; other < pe.size(); ++other) {
-        boards.places.push_back(&am::board_of(endpoint, other).meeting);
+        boards.places.push_back(&report::board_of(endpoint, other).meeting);
       }
     }
     const std::size_t id = engine.id();
@@ -101,7 +101,7 @@ class ReductionState final : public am::Extension {
   /// To the next round.
   void come(std::size_t pe, std::span<const std::byte> value) {
     ++round;
-    am::MeetingPlace::Slot& own = boards.slot(pe, round);
+    report::MeetingPlace::Slot& own = boards.slot(pe, round);
     own.bytes = value.size();
     if (meets && !value.empty()) std::memcpy(own.value, value.data(), value.size());
     meeting.come(round);
@@ -142,7 +142,7 @@ void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value,
       meeting.ask();
       return meeting.all_have_come(round);
     };
-    engine.wait_until(all_have_come, am::Phase::collective);
+    engine.wait_until(all_have_come, report::Phase::collective);
     if (looks == 0) meeting.stop_asking();
   }
   for (std::size_t pe = 0; pe < engine.size(); ++pe) {
@@ -151,14 +151,14 @@ void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value,
   }
   if (value.empty()) return;
   constexpr std::size_t levels_max = std::bit_width(meeting_pes_max - 1);
-  std::array<std::byte, levels_max * am::MeetingPlace::Slot::bytes_max> scratch;
+  std::array<std::byte, levels_max * report::MeetingPlace::Slot::bytes_max> scratch;
   const auto given = [&](std::size_t pe) { return state.boards.slot(pe, round).value; };
   std::memcpy(value.data(), fold_subtree(0, engine.size(), value.size(), given, combine, scratch.data()), value.size());
 }
 
 /// Along the tree, by control messages.
 void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value, const Combine& combine) {
-  engine.wait_until([&] { return state.children_in(); }, am::Phase::collective);
+  engine.wait_until([&] { return state.children_in(); }, report::Phase::collective);
   for (std::size_t c = 0; c < state.children.size(); ++c) {
     std::optional<Bytes>& child = state.from_child[c];
     if (child->size() != value.size()) fail_sizes(value.size(), engine.id(), child->size(), state.children[c]);
@@ -168,7 +168,7 @@ void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value
   if (engine.id() != 0) {
     engine.send_control(state.parent, state.contribution, value);
     state.given = true;
-    engine.wait_until([&] { return state.result.has_value(); }, am::Phase::collective, std::uint32_t(state.parent));
+    engine.wait_until([&] { return state.result.has_value(); }, report::Phase::collective, std::uint32_t(state.parent));
     state.given = false;
     if (state.result->size() != value.size()) {
       throw FormatError(fmt::format("the outcome of allreduce() that came from PE {} to PE {} has {} instead of {}",
@@ -186,10 +186,10 @@ void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value
 
 void allreduce(Pe& pe, std::span<std::byte> value, const Combine& combine) {
   am::Engine& engine = pe.engine();
-  engine.require_may_block(am::Phase::collective);
+  engine.require_may_block(report::Phase::collective);
   auto& state = static_cast<ReductionState&>(engine.extension(extension));
   const bool may_meet = state.boards.size() != 0;
-  state.meets = may_meet && value.size() <= am::MeetingPlace::Slot::bytes_max;
+  state.meets = may_meet && value.size() <= report::MeetingPlace::Slot::bytes_max;
   state.inside = true;
   if (may_meet) state.come(engine.id(), value);  // also what goes by the tree: another's may not
   if (state.meets)

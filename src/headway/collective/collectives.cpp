@@ -71,10 +71,10 @@ void Collectives::make_room() {
     return !store.spilling();
   };
   if (!engine.may_block()) return;
-  if (engine.store().spilling()) engine.wait_until(has_room, am::Phase::collective);
+  if (engine.store().spilling()) engine.wait_until(has_room, report::Phase::collective);
   if (folds_ && folds_->deferred() > fold_cells) {
     int rounds = engine.idle() == am::Idle::spin ? 64 : 6;
-    engine.wait_until([&] { return folds_->deferred() <= fold_cells || rounds-- == 0; }, am::Phase::collective);
+    engine.wait_until([&] { return folds_->deferred() <= fold_cells || rounds-- == 0; }, report::Phase::collective);
   }
 }
 
@@ -100,9 +100,9 @@ void Collectives::begin_call(const Call& call, Start start) {
   } catch (const am::RunFailed&) {
     throw;
   } catch (const InvalidFrame& error) {  // of another host, in what it has given
-    engine.fail(am::FailureKind::failed, error.what());
+    engine.fail(report::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
-    engine.fail(am::FailureKind::failed,
+    engine.fail(report::FailureKind::failed,
                 fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root), pe_->id().value,
                             error.what()));
   }
@@ -279,7 +279,7 @@ void Collectives::end_if_done(Descriptor& descriptor) {
 void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,
                                 const std::string& here) {
   pe_->engine().fail(
-      am::FailureKind::failed,
+      report::FailureKind::failed,
       fmt::format("as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the "
                   "same ones in the same order",
                   number, team, pe_->id().value, here, source,

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <headway/am/epoch.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/am/task.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/collectives.hpp>
@@ -54,9 +54,9 @@ Script script_of(std::uint64_t seed, std::size_t pes) {
   return script;
 }
 
-am::SimulateOptions options_of(std::uint64_t seed, std::size_t pes) {
+launch::SimulateOptions options_of(std::uint64_t seed, std::size_t pes) {
   Random random(seed);
-  am::SimulateOptions options{.pes = pes, .seed = seed};
+  launch::SimulateOptions options{.pes = pes, .seed = seed};
   if (seed % 4 != 0) options.conditions = sim::random_conditions(random, options.pes);
   options.budget_bytes = std::size_t(1) << random.between(18, 21);
   return options;
@@ -67,9 +67,9 @@ void require_nothing_left(Pe& pe) {
   if (all.size() != 0 || all.early() != 0) throw std::logic_error("descriptors or messages are left");
 }
 
-am::SimulateResult run_seed(std::uint64_t seed) {
+launch::SimulateResult run_seed(std::uint64_t seed) {
   constexpr std::size_t sizes[] = {1, 2, 3, 5, 8, 13, 33};
-  const am::SimulateOptions options = options_of(seed, sizes[seed % std::size(sizes)]);
+  const launch::SimulateOptions options = options_of(seed, sizes[seed % std::size(sizes)]);
   const Script script = script_of(seed, options.pes);
   return simulate(options, [&](Pe& pe) {
     Random own(seed * 100 + pe.id());  // how late it is
@@ -104,10 +104,10 @@ am::SimulateResult run_seed(std::uint64_t seed) {
 }
 
 /// Members make the teams of different lists, call and destroy in orders of their own.
-am::SimulateResult run_teams(std::uint64_t seed) {
+launch::SimulateResult run_teams(std::uint64_t seed) {
   constexpr std::size_t sizes[] = {1, 2, 3, 4, 5, 8, 13, 33}, phases = 3;
   Random random(seed * 33);
-  const am::SimulateOptions options = options_of(seed, sizes[seed % std::size(sizes)]);
+  const launch::SimulateOptions options = options_of(seed, sizes[seed % std::size(sizes)]);
   const testing::TeamScriptLimits limits{
       .lines_max = random.one_in(5) ? 60u : 8u, .elements_max = 12, .many_elements = 20'000, .phases = phases};
   const testing::TeamScript script = testing::draw_team_script(random, options.pes, limits);
@@ -135,7 +135,7 @@ void expect_seeds(std::uint64_t seeds, Run run) {
   const char* count = std::getenv("COLLECTIVE_SEEDS");
   const std::uint64_t end = begin + (count == nullptr ? seeds : std::strtoull(count, nullptr, 10));
   for (std::uint64_t seed = begin; seed < end; ++seed) {
-    const am::SimulateResult result = run(seed);
+    const launch::SimulateResult result = run(seed);
     ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
   }
 }

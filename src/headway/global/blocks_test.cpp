@@ -14,7 +14,7 @@
 #include <support/run_pes.hpp>
 #include <vector>
 #if defined(HEADWAY_SIM)
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #endif
 
 namespace headway {
@@ -147,7 +147,7 @@ void agree_with_arrays_of_all_types(Pe& pe, GlobalMemory& memory, std::uint64_t 
 TEST(Blocks, agree_with_arrays_on_simulated_pes) {
   for (const std::size_t pes : {1, 2, 3, 5}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      const am::SimulateResult result = am::simulate({.pes = pes, .seed = seed, .budget_bytes = 1_MiB}, [&](Pe& pe) {
+      const launch::SimulateResult result = launch::simulate({.pes = pes, .seed = seed, .budget_bytes = 1_MiB}, [&](Pe& pe) {
         GlobalMemory memory(pe);
         agree_with_arrays_of_all_types(pe, memory, seed);
         pe.quiesce();

@@ -365,7 +365,7 @@ void GlobalMemory::change_word(PeId pe, std::uint64_t offset, global::Operation 
 
 std::uint64_t GlobalMemory::change_and_wait(PeId pe, std::uint64_t offset, global::Operation operation,
                                             std::size_t bytes, std::uint64_t operand, std::uint64_t expected) {
-  pe_->engine().require_may_block(am::Phase::condition);
+  pe_->engine().require_may_block(report::Phase::condition);
   Waiting waiting;
   changes_.send(pe, {offset, operand, expected, take_slot(&waiting, for_waiting), std::uint8_t(bytes), operation});
   changes_.flush();
@@ -374,7 +374,7 @@ std::uint64_t GlobalMemory::change_and_wait(PeId pe, std::uint64_t offset, globa
 }
 
 std::uint64_t GlobalMemory::wait_for_word(PeId pe, std::uint64_t offset, std::uint32_t bytes) {
-  pe_->engine().require_may_block(am::Phase::condition);
+  pe_->engine().require_may_block(report::Phase::condition);
   Waiting waiting;
   wanted_.send(pe, {offset, take_slot(&waiting, for_waiting), bytes});
   wanted_.flush();
@@ -391,12 +391,12 @@ void GlobalMemory::begin_fetch(Waiting& waiting, std::uint32_t& slot, PeId pe, s
 // --- waiting
 
 void GlobalMemory::wait_for(const Waiting& waiting, PeId pe) {
-  pe_->engine().wait_until([&] { return waiting.done; }, am::Phase::condition, std::uint32_t(pe.value));
+  pe_->engine().wait_until([&] { return waiting.done; }, report::Phase::condition, std::uint32_t(pe.value));
 }
 
 void GlobalMemory::wait_for_gets() {
   send_batches();
-  pe_->engine().wait_until([&] { return gets_in_flight_ == 0 && transfers_.empty(); }, am::Phase::condition);
+  pe_->engine().wait_until([&] { return gets_in_flight_ == 0 && transfers_.empty(); }, report::Phase::condition);
 }
 
 void GlobalMemory::wait_for_some_gets() {
@@ -404,7 +404,7 @@ void GlobalMemory::wait_for_some_gets() {
 }
 
 void GlobalMemory::sync() {
-  pe_->engine().require_may_block(am::Phase::condition);
+  pe_->engine().require_may_block(report::Phase::condition);
   send_batches();
   // Handlers may put meanwhile: those are for the next time.
   std::vector<std::pair<PeId, std::uint64_t>> awaited;
@@ -420,7 +420,7 @@ void GlobalMemory::sync() {
 }
 
 void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
-  pe_->engine().require_may_block(am::Phase::condition);
+  pe_->engine().require_may_block(report::Phase::condition);
   stored_taken_ += bytes;
   wait_until(*pe_, [&] { return stored_bytes_ >= stored_taken_; });
 }

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <headway/am/epoch.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>
@@ -474,16 +474,16 @@ void run_actions(Pe& pe, Actions& actions, Random& own) {
 
 std::uint64_t broadcasts_in_run = 0, inserted_in_run = 0;
 
-am::SimulateResult run_seed(std::uint64_t seed) {
+launch::SimulateResult run_seed(std::uint64_t seed) {
   constexpr std::size_t sizes[] = {1, 2, 3, 5, 8, 13};
   Random random(seed);
-  am::SimulateOptions options{.pes = sizes[seed % std::size(sizes)], .seed = seed};
+  launch::SimulateOptions options{.pes = sizes[seed % std::size(sizes)], .seed = seed};
   if (seed % 4 != 0) options.conditions = sim::random_conditions(random, options.pes);
   Ledger all;
   constexpr std::uint64_t moves[] = {1, 2, 5, 30, 1'000'000};
   all.moves_one_in = moves[random.below(5)];
   ledger = &all;
-  const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     Random shared(seed * 131 + 1), own(seed * 1000 + pe.id());
     std::vector<std::unique_ptr<Plot>> plots;
     std::uint32_t serial = 0;
@@ -526,7 +526,7 @@ TEST(GrowthSeeds, random_programs_that_insert_and_reduce_do_what_a_serial_replay
   const std::uint64_t end = begin + (count == nullptr ? 100 : std::strtoull(count, nullptr, 10));
   std::uint64_t broadcasts = 0, inserted = 0;
   for (std::uint64_t seed = begin; seed < end; ++seed) {
-    const am::SimulateResult result = run_seed(seed);
+    const launch::SimulateResult result = run_seed(seed);
     ASSERT_EQ(result.status, 0) << "OBJECT_SEED=" << seed << ": " << result.text;
     broadcasts += broadcasts_in_run, inserted += inserted_in_run;
   }

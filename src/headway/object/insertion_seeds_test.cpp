@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/object/checkpoint.hpp>
 #include <headway/object/object.hpp>
 #include <set>
@@ -20,10 +20,10 @@ namespace {
 template <class Body>
 void expect_runs(std::size_t pes, std::uint64_t seeds, Body body) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    am::SimulateOptions options{.pes = pes, .seed = seed};
+    launch::SimulateOptions options{.pes = pes, .seed = seed};
     options.conditions.latency_ns = 5'000;
     options.conditions.delay_ns_max = 2'000'000;
-    const am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+    const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
       body(pe);
       return 0;
     });
@@ -97,8 +97,8 @@ TEST(Insertions, elements_contribute_from_the_next_done_inserting_on_beside_thos
 }
 
 TEST(Insertions, an_element_that_is_not_counted_contributes_nothing) {
-  am::SimulateOptions options{.pes = 3};
-  const am::SimulateResult result = am::simulate(options, [](Pe& pe) {
+  launch::SimulateOptions options{.pes = 3};
+  const launch::SimulateResult result = launch::simulate(options, [](Pe& pe) {
     SparseArray<Counted> elements(pe, {.placement = place<int>([](int) { return 0u; })});
     if (pe.id() == 0) elements[0].insert();
     elements.done_inserting();

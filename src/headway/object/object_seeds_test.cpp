@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <headway/am/epoch.hpp>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/reduce.hpp>
 #include <headway/object/object.hpp>
@@ -432,10 +432,10 @@ void check_phase(const Script& script, std::size_t number, Collection<Cell>& cel
 
 std::uint64_t moved_in_run = 0, handled_in_run = 0;
 
-am::SimulateResult run_seed(std::uint64_t seed) {
+launch::SimulateResult run_seed(std::uint64_t seed) {
   constexpr std::size_t sizes[] = {1, 2, 3, 5, 8, 13};
   Random random(seed);
-  am::SimulateOptions options{.pes = sizes[seed % std::size(sizes)], .seed = seed};
+  launch::SimulateOptions options{.pes = sizes[seed % std::size(sizes)], .seed = seed};
   if (seed % 4 != 0) options.conditions = sim::random_conditions(random, options.pes);
   options.budget_bytes = std::size_t(1) << random.between(18, 21);
   const Script script = script_of(seed, options.pes);
@@ -456,7 +456,7 @@ am::SimulateResult run_seed(std::uint64_t seed) {
   all.heard.resize(script.phases.size());
   all.heard_by.resize(script.phases.size());
   ledger = &all;
-  am::SimulateResult result = am::simulate(options, [&](Pe& pe) {
+  launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     Array<Cell> cells(pe, Index<1>(script.elements), of_cells, 3u);
     SparseArray<Item> items(pe, of_items);
     const Section<Cell> section = cells.section(script.members[pe.id()]);
@@ -488,7 +488,7 @@ TEST(ObjectSeeds, random_programs_on_elements_do_what_a_serial_ledger_says) {
   const std::uint64_t end = begin + (count == nullptr ? 100 : std::strtoull(count, nullptr, 10));
   std::uint64_t moved = 0, handled = 0;
   for (std::uint64_t seed = begin; seed < end; ++seed) {
-    const am::SimulateResult result = run_seed(seed);
+    const launch::SimulateResult result = run_seed(seed);
     ASSERT_EQ(result.status, 0) << "OBJECT_SEED=" << seed << ": " << result.text;
     moved += moved_in_run, handled += handled_in_run;
   }

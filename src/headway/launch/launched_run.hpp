@@ -1,0 +1,95 @@
+/// One process's part of a run that a launcher has started: the wire between its processes, and this process's PEs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <headway/launch/host_group.hpp>
+#include <headway/launch/launched_watch.hpp>
+#include <headway/launch/process_pes.hpp>
+#include <headway/report/report_signals.hpp>
+#include <headway/base/settings.hpp>
+#include <headway/transport/wire/communication_thread.hpp>
+#include <headway/transport/wire/lifelines.hpp>
+#include <headway/transport/wire/loader.hpp>
+#include <headway/transport/wire/port.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headway::launch {
+
+/// The launcher owns the processes and passes on what they print; nobody supervises them. What a supervisor would do is
+/// done by each: a PE that fails says why and ends all; whether the run has stalled, process 0 finds out by asking.
+class LaunchedRun final : public ProcessPes {
+ public:
+  /// Meets the other processes. Throws SettingError, the same in all, where they cannot be a run.
+  LaunchedRun(const Settings& settings, const std::function<int(Pe&)>& body);
+  ~LaunchedRun() override;
+
+  /// Runs this process's PEs. Returns the status of the run's lowest failing PE, the same in every process. Does not
+  /// return when a PE failed: all processes are ended.
+  int run();
+
+ private:
+  /// What processes tell each other when they meet.
+  struct Introduction {
+    std::uint64_t pes, pes_per_process, budget_bytes, cores, shares, eager_bytes;
+    char build_identity[64];
+    char host[128];
+    char boot_id[40];  // of the host's kernel
+    char program[512];
+    char given[1024];  // settings, a line each; the first ones
+  };
+
+  std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
+  am::Idle idle() const override;
+  void while_waiting() override;
+  void after_failure(std::size_t pe) override;
+  [[noreturn]] void end_failed(std::size_t pe) override;
+
+  std::vector<Introduction> meet();
+  void refuse_others(const std::vector<Introduction>& all) const;
+  void join_segment(const std::vector<Introduction>& all);
+  std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
+  void show_pes();
+  bool has_thread() const { return settings_.communication_thread || settings_.progress != Progress::polling; }
+  const char* thread_setting() const;
+  void start_communication();
+  void hold_lines(const std::vector<Introduction>& all);
+  void take_loss(const wire::Lifelines::Loss& loss);
+  std::string pes_of(HostGroup processes) const;
+  std::size_t number_of(std::size_t pe) const { return segment_->header().first_pe + pe; }
+  void check(int result, const char* call) const;
+  int status_of_all();
+  void say(const std::string& text) const;
+  void claim_end();
+  [[noreturn]] void end_all(int status);
+  void watch_exit();
+  static void forget_exit();
+  static void on_exit(int status, void* self);
+
+  Settings settings_;
+  bool simulated_;  // see Launcher
+  wire::Started wire_;
+  std::size_t process_, processes_;
+  Introduction self_{};
+  std::vector<std::string> hosts_;  // by process
+  bool several_hosts_ = false, have_cores_ = false, have_pools_ = false;
+  std::size_t budget_bytes_min_ = 0;  // of all processes
+  std::size_t eager_bytes_min_ = 0;   // likewise; 0: no bound is known
+  SharedByProcess shared_;
+  HostGroup group_;
+  std::vector<std::size_t> leaders_;      // of the groups, by number
+  std::vector<std::size_t> host_firsts_;  // the first PE of each group
+  std::unique_ptr<local::Segment> segment_;
+  std::optional<wire::Port> port_;
+  std::optional<wire::CommunicationThread> driver_;
+  std::optional<LaunchedWatch> watch_;
+  std::optional<report::ReportSignals> signals_;
+  std::atomic<bool> ending_{false}, left_{false};
+  std::optional<wire::Lifelines> lifelines_;
+};
+
+}  // namespace headway::launch

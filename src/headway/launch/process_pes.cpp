@@ -1,0 +1,150 @@
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <headway/launch/process_pes.hpp>
+#include <headway/report/report_signals.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/machine.hpp>
+#include <iostream>
+
+namespace headway::launch {
+namespace {
+
+constexpr std::size_t stack_bytes_where_unlimited = 64_MiB;
+constexpr const char* setting_up = "setting the PE up threw: ";
+
+std::atomic<bool> inside_run{false};
+
+/// Exit statuses have a byte: a failure must not become success by that.
+int exit_status_of(int status) { return status != 0 && (status & 0xff) == 0 ? 255 : status & 0xff; }
+
+}  // namespace
+
+void end_process(int status) {
+  std::cout.flush();
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+ProcessPes::ProcessPes(const std::function<int(Pe&)>& body)
+    : pid_(getpid()), body_(&body), processors_(allowed_processors()) {}
+
+ProcessPes::~ProcessPes() { inside_run = false; }
+
+bool ProcessPes::inside() { return inside_run.load(std::memory_order_relaxed); }
+
+void ProcessPes::enter(local::Segment& segment, std::size_t first, std::size_t last) {
+  memory_ = &segment;
+  first_ = first;
+  last_ = last;
+  inside_run = true;
+}
+
+void ProcessPes::fail(std::size_t pe, report::FailureKind kind, const char* what, const char* why) {
+  if (getpid() != pid_) {  // forked by a PE: the run goes on without it
+    std::fprintf(stderr, "headway: a process forked by PE %zu: %s%s\n", pe, what, why);
+    end_process(int(kind));
+  }
+  report::PeBoard& mine = board(pe);
+  std::snprintf(mine.failure_text, sizeof mine.failure_text, "%s%s", what, why);
+  mine.failure.store(kind, std::memory_order_release);
+  end_failed(pe);
+  std::abort();  // does not come here
+}
+
+// --- threads
+
+struct ProcessPes::PeThread {
+  ProcessPes* run;
+  std::size_t pe;
+  pthread_t id;
+
+  static void* enter(void* self) {
+    const PeThread& thread = *static_cast<PeThread*>(self);
+    thread.run->run_pe(thread.pe);
+    return nullptr;
+  }
+};
+
+void ProcessPes::run_threads() {
+  cpu_set_t processors_before;
+  const bool known = pthread_getaffinity_np(pthread_self(), sizeof processors_before, &processors_before) == 0;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  // Without a limit the system gives threads far less than the main program has.
+  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY) {
+    pthread_attr_setstacksize(&attributes, stack_bytes_where_unlimited);
+  }
+  std::vector<PeThread> threads(last_ - first_ - 1);
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    threads[t] = {this, first_ + 1 + t, {}};
+    if (const int error = pthread_create(&threads[t].id, &attributes, &PeThread::enter, &threads[t])) {
+      char why[200];
+      std::snprintf(why, sizeof why, "%s; ulimit -u, -v or -s, or a container's pids.max or memory, allows no more",
+                    std::strerror(error));
+      fail(threads[t].pe, report::FailureKind::failed, "its thread cannot be made: pthread_create: ", why);
+    }
+  }
+  pthread_attr_destroy(&attributes);
+  run_pe(first_);
+  for (const PeThread& thread : threads) pthread_join(thread.id, nullptr);
+  if (known) pthread_setaffinity_np(pthread_self(), sizeof processors_before, &processors_before);
+}
+
+void ProcessPes::bind(std::size_t pe) {
+  if (memory_->header().bind_cores == 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int processor = processors_[(memory_->header().first_pe + pe) % processors_.size()];
+  if (processor >= CPU_SETSIZE) return;
+  CPU_SET(processor, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+void ProcessPes::run_pe(std::size_t pe) noexcept {
+  try {
+    bind(pe);
+    const report::ThreadOfPe this_thread(board(pe), report::report_area_of(*memory_, pe));
+    const std::unique_ptr<Endpoint> endpoint = make_endpoint(pe);
+    return run_pe(*endpoint, pe, {.idle = idle()});
+  } catch (const std::exception& error) {
+    fail(pe, report::FailureKind::failed, setting_up, error.what());
+  }
+}
+
+void ProcessPes::run_pe(Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept {
+  const local::SegmentHeader& header = memory_->header();
+  const char* during = setting_up;
+  try {
+    options.budget_bytes = header.arena_bytes;
+    options.spill_bytes = header.spill_bytes;
+    options.aggregation = aggregation_;
+    options.transfer = transfer_;
+    options.collectives = collectives_;
+    options.sizes = sizes_;
+    options.still_wanted = [this] { while_waiting(); };
+    options.when_failed = [this, pe] { after_failure(pe); };
+    options.give_report = report::GiveReport{&report::report_area_of(*memory_, pe), &board(pe)};
+    am::Engine engine(endpoint, std::move(options));
+    during = "the program threw: ";
+    const int status = exit_status_of((*body_)(engine.pe()));
+    if (getpid() != pid_) end_process(status);  // a child that the program forked and let return: it is no PE
+    board(pe).status = status;
+    if (!engine.has_failed()) engine.finish();
+  } catch (const am::RunFailed&) {  // recorded already
+  } catch (const std::exception& error) {
+    fail(pe, report::FailureKind::failed, during, error.what());
+  } catch (...) {
+    fail(pe, report::FailureKind::failed, during, "something that is no std::exception");
+  }
+  if (board(pe).failure.load(std::memory_order_relaxed) != report::FailureKind::none) end_failed(pe);
+  board(pe).phase.store(report::Phase::finished, std::memory_order_relaxed);
+}
+
+}  // namespace headway::launch

@@ -1,0 +1,239 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <headway/am/engine.hpp>
+#include <headway/launch/identity.hpp>
+#include <headway/launch/process_run.hpp>
+#if defined(HEADWAY_SIM)
+#include <headway/launch/simulation.hpp>
+#endif
+#include <headway/base/bytes.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+#include <headway/base/settings.hpp>
+#include <headway/transport/local/local.hpp>
+#include <memory>
+
+namespace headway::launch {
+namespace {
+
+constexpr std::int64_t meet_look_ns = 100'000'000;
+constexpr std::size_t stack_bytes_simulated = 8_MiB;
+
+/// The kernel ends this process when the supervisor's end of the lifeline closes, whatever the process is doing then
+/// and whoever its parent is.
+void hold_on_to(int lifeline) {
+  // A pipe opened again has settings of its own. Where there is no /proc, the parent's death is the signal.
+  const int own = open(fmt::format("/proc/self/fd/{}", lifeline).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (own < 0) return;
+  fcntl(own, F_SETOWN, getpid());
+  fcntl(own, F_SETSIG, SIGKILL);
+  fcntl(own, F_SETFL, O_NONBLOCK | O_ASYNC);
+}
+
+int duplicate_segment(const Attachment& attachment) {
+  const int descriptor = fcntl(attachment.segment, F_DUPFD_CLOEXEC, 3);
+  if (descriptor < 0) {
+    throw SettingError(
+        fmt::format("{}: the run's descriptor {} is not open here; what starts a program under "
+                    "`headway run` must pass its open descriptors on",
+                    launch_variable, attachment.segment));
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+Attachment Attachment::parse(const std::string& text) {
+  Attachment attachment;
+  const char* at = text.data();
+  const char* end_of_text = at + text.size();
+  bool good = true;
+  auto number = [&](auto& value, char separator) {
+    const auto [next, error] = std::from_chars(at, end_of_text, value);
+    good = good && error == std::errc() &&
+           (separator == 0 ? next == end_of_text : next != end_of_text && *next == separator);
+    at = good ? next + (separator != 0) : end_of_text;
+  };
+  number(attachment.segment, ':');
+  number(attachment.lifeline, ':');
+  number(attachment.process, 0);
+  if (!good) throw SettingError(fmt::format("{}={}: it is set by `headway run` only", launch_variable, text));
+  return attachment;
+}
+
+// --- attaching and meeting
+
+ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&)>& body)
+    : ProcessPes(body),
+      attachment_(attachment),
+      segment_(duplicate_segment(attachment)),
+      have_cores_(segment_.header().pes <= available_cores()) {
+  local::SegmentHeader& header = segment_.header();
+  if (attachment.process >= header.processes) {
+    throw SettingError(fmt::format("{}: process {} of {}: it is set by `headway run` only", launch_variable,
+                                   attachment.process, header.processes));
+  }
+  first_ = attachment.process * header.pes_per_process;
+  last_ = std::min<std::size_t>(first_ + header.pes_per_process, header.pes);
+  attach();
+  enter(segment_, first_, last_);
+
+  // Each process comes here once a run, and for the next one only when all have left this one.
+  const std::uint64_t generation = header.arrived.fetch_add(1, std::memory_order_acq_rel) / header.processes + 1;
+  meet(header.arrived, generation);
+  for (std::size_t pe = first_; pe < last_; ++pe) {
+    if (header.simulated == 0) local::reset(segment_, pe);
+    std::ranges::fill(segment_.board(pe), std::byte(0));
+  }
+  report::attendance_of(segment_, first_).pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
+  report::attendance_of(segment_, first_).pid.store(pid_, std::memory_order_release);
+  signals_.emplace(header, report::attendance_of(segment_, first_));
+  report::PeBoard& mine = board(first_);
+  copy_text(mine.program, program_path());
+  copy_text(mine.build_identity, build_identity());
+  for (std::size_t pe = first_; pe < last_; ++pe) {
+    board(pe).waiting_for.store(report::no_pe, std::memory_order_relaxed);
+    board(pe).phase.store(report::Phase::computing, std::memory_order_relaxed);
+  }
+  header.ready.fetch_add(1, std::memory_order_acq_rel);
+  meet(header.ready, generation);
+  refuse_other_builds();
+}
+
+ProcessRun::~ProcessRun() {
+  signals_.reset();
+  report::attendance_of(segment_, first_).pid.store(0, std::memory_order_release);
+}
+
+void ProcessRun::attach() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A child that a PE makes by fork() must not write into the run; what it executes needs no descriptors of the run.
+  madvise(&segment_.header(), segment_.bytes(), MADV_DONTFORK);
+  fcntl(attachment_.segment, F_SETFD, FD_CLOEXEC);
+  fcntl(attachment_.lifeline, F_SETFD, FD_CLOEXEC);
+  struct stat status {};
+  if (fstat(attachment_.lifeline, &status) == 0) lifeline_inode_ = status.st_ino;
+  static const bool held = (hold_on_to(attachment_.lifeline), true);
+  static_cast<void>(held);
+  check_lifeline();
+
+  std::int32_t holder = 0;
+  if (!report::attendance_of(segment_, first_).pid.compare_exchange_strong(holder, pid_, std::memory_order_acq_rel)) {
+    throw SettingError(
+        fmt::format("process {} of this run is pid {} already, so pid {} cannot be; start one program "
+                    "after the other under `headway run`, and others without {}",
+                    attachment_.process, holder, pid_, launch_variable));
+  }
+}
+
+/// Waits until every process of the run has counted itself `generation` times.
+void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generation) {
+  const std::uint64_t all = generation * segment_.header().processes;
+  // The last one wakes the others: they sleep on the counter's low half.
+  static_assert(std::endian::native == std::endian::little);
+  auto* low_half = reinterpret_cast<std::uint32_t*>(&count);
+  std::atomic<std::uint32_t>& meeting = report::attendance_of(segment_, first_).meeting;
+  meeting.store(1, std::memory_order_relaxed);
+  for (;;) {
+    const std::uint64_t seen = count.load(std::memory_order_acquire);
+    if (seen >= all) break;
+    if (segment_.header().processes_gone.load(std::memory_order_acquire) != 0) {
+      fail(first_, report::FailureKind::failed, "another process of this run ended without calling run() as often as this one");
+    }
+    check_lifeline();
+    const timespec look{0, meet_look_ns};
+    syscall(SYS_futex, low_half, FUTEX_WAIT, std::uint32_t(seen), &look, nullptr, 0);
+  }
+  meeting.store(0, std::memory_order_relaxed);
+  syscall(SYS_futex, low_half, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
+}
+
+/// No PE starts unless all processes run the same build. One that differs from PE 0's says so, the others wait for the
+/// supervisor to end them.
+void ProcessRun::refuse_other_builds() {
+  const local::SegmentHeader& header = segment_.header();
+  const report::PeBoard& first = board(0);
+  for (std::size_t pe = header.pes_per_process; pe < header.pes; pe += header.pes_per_process) {
+    const report::PeBoard& other = board(pe);
+    if (std::strcmp(first.build_identity, other.build_identity) == 0) continue;
+    if (pe == first_) {
+      fail(pe, report::FailureKind::settings,
+           fmt::format("differing programs: PE 0 runs {} (build {}), PE {} runs {} (build {}); all processes of a run "
+                       "must run the same build",
+                       first.program, first.build_identity, pe, other.program, other.build_identity)
+               .c_str());
+    }
+    for (;;) {
+      check_lifeline();
+      usleep(unsigned(meet_look_ns / 1000));
+    }
+  }
+}
+
+/// Ends this process once the supervisor is gone.
+void ProcessRun::check_lifeline() {
+  pollfd lifeline{attachment_.lifeline, 0, 0};
+  if (poll(&lifeline, 1, 0) <= 0 || (lifeline.revents & (POLLHUP | POLLERR)) == 0) return;
+  struct stat status {};
+  if (fstat(attachment_.lifeline, &status) != 0 || status.st_ino != lifeline_inode_)
+    return;  // the program's own by now
+  _exit(exit_status::failed);
+}
+
+// --- running
+
+std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
+  return local::make_endpoint(segment_, pe, &shared_);
+}
+
+/// The supervisor finds the failure on the board, and tells it.
+void ProcessRun::end_failed(std::size_t pe) { end_process(int(board(pe).failure.load(std::memory_order_relaxed))); }
+
+int ProcessRun::run() {
+  if (segment_.header().simulated != 0) {
+    run_simulation();
+  } else {
+    run_threads();
+  }
+  // All PEs have come to the last quiesce(), so their statuses are there.
+  int status = 0;
+  for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;
+  board(first_).process_finished.store(1, std::memory_order_release);
+  return status;
+}
+
+/// All PEs as fibers of this thread. A PE that fails ends the process from its fiber.
+void ProcessRun::run_simulation() {
+#if defined(HEADWAY_SIM)
+  local::SegmentHeader& header = segment_.header();
+  const Settings settings = Settings::from_environment();
+  sim::WorldOptions options{.pes = header.pes,
+                            .seed = settings.seed,
+                            .frame_memory_bytes = header.arena_bytes,
+                            .stack_bytes = stack_bytes_simulated,
+                            .board = [this](std::size_t pe) { return segment_.board(pe); }};
+  options.conditions.parse("HEADWAY_SIM", settings.sim, header.pes);
+  Simulation simulation(std::move(options), settings.stall.count());
+  const bool finished = simulation.run([&](Endpoint& endpoint) {
+    run_pe(endpoint, endpoint.id(), {.idle = am::Idle::sleep, .reporter = &simulation.reporter(endpoint.id())});
+  });
+  header.simulated_ns = std::uint64_t(simulation.world().now());
+  header.simulated_frames = simulation.world().frames();
+  if (!finished) fail(first_, report::FailureKind::stalled, simulation.stall().c_str());
+#endif
+}
+
+}  // namespace headway::launch

@@ -1,0 +1,186 @@
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <headway/launch/hosts_run.hpp>
+#include <headway/launch/identity.hpp>
+#include <headway/launch/launch.hpp>
+#include <headway/launch/launched_run.hpp>
+#include <headway/launch/process_run.hpp>
+#include <headway/launch/run.hpp>
+#include <headway/launch/supervisor.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/settings.hpp>
+#include <iostream>
+#include <optional>
+#include <thread>
+
+namespace headway::launch {
+namespace {
+
+void say(const std::string& text) { fmt::print(stderr, "headway: {}\n", text); }
+
+void flush_output() {
+  std::cout.flush();
+  std::fflush(nullptr);
+}
+
+std::size_t threads_of_this_process() {
+  DIR* tasks = opendir("/proc/self/task");
+  if (tasks == nullptr) return 1;
+  std::size_t threads = 0;
+  while (const dirent* entry = readdir(tasks)) threads += entry->d_name[0] != '.';
+  closedir(tasks);
+  return threads;
+}
+
+bool mpi_is_initialised() {
+  using Initialized = int (*)(int*);
+  void* symbol = dlsym(RTLD_DEFAULT, "MPI_Initialized");
+  if (symbol == nullptr) return false;
+  int flag = 0;
+  reinterpret_cast<Initialized>(symbol)(&flag);
+  return flag != 0;
+}
+
+void make_output_line_buffered() {
+  if (isatty(STDOUT_FILENO) == 0) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+}
+
+int run_as_part(const std::string& attach, const std::function<int(Pe&)>& body) {
+  make_output_line_buffered();
+  const int status = ProcessRun(Attachment::parse(attach), body).run();
+  flush_output();
+  return status;
+}
+
+/// One process that was started by a launcher, where there is no plug-in, is as good as one without.
+bool is_alone(const Settings& settings) {
+  return settings.launcher && settings.launcher->size == 1 && !settings.transport_given &&
+         !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
+}
+
+/// What all processes of a launcher have come to the first one says for all. When one has ended, an mpirun kills the
+/// others a second later, and that of Open MPI loses what they have written since: they let the first one end before
+/// them. Who is there still and has not met the others in an MPI has something of its own to say.
+void say_once(const std::optional<Launcher>& launcher, const std::string& text) {
+  const bool is_first = !launcher || launcher->rank == 0;
+  if (is_first) say(text);
+  if (!launcher || launcher->mpi.empty() || launcher->simulated) return;
+  const bool have_met = mpi_is_initialised();
+  if (!is_first) {
+    std::this_thread::sleep_for(std::chrono::seconds(have_met ? 1 : 3));
+    if (!have_met) say(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
+  }
+  if (!have_met) launcher->end_others(exit_status::unusable_settings);
+}
+
+int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
+  make_output_line_buffered();
+  try {
+    const int status = LaunchedRun(settings, body).run();
+    flush_output();
+    return status;
+  } catch (const std::exception& error) {
+    say_once(settings.launcher, error.what());
+    return exit_status::unusable_settings;
+  }
+}
+
+int run_invited(const std::function<int(Pe&)>& body) noexcept {
+  try {
+    return run_launched(Settings::from_environment(), body);
+  } catch (const std::exception& error) {
+    say(error.what());
+    return exit_status::unusable_settings;
+  }
+}
+
+void require_that_fork_is_safe(const std::string& program) {
+  const char* obstacle = nullptr;
+  if (threads_of_this_process() > 1) obstacle = "other threads run already";
+  if (mpi_is_initialised()) obstacle = "MPI is initialised already";
+  if (obstacle == nullptr) return;
+  throw SettingError(
+      fmt::format("{} starts its processes by fork, which is not safe here: {}; start it with "
+                  "`headway run {}` instead",
+                  program, obstacle, program));
+}
+
+}  // namespace
+
+int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
+  static const std::string launched = take_launch_descriptor();
+  try {
+    if (ProcessRun::inside()) {
+      throw SettingError(
+          "run() inside run(): the program is one of a run's processes already; call it once it has returned");
+    }
+    if (!launched.empty()) return run_as_part(launched, body);
+    Settings settings = Settings::from_environment();
+    if (settings.on_wire() && is_alone(settings)) settings = Settings::from_environment(Launchers::ignored);
+    if (settings.on_wire() && !settings.starts_wire()) return run_launched(settings, body);
+    require_that_fork_is_safe(argc > 0 && argv != nullptr && argv[0] != nullptr ? argv[0] : "PROGRAM");
+    if (settings.starts_wire()) return run_by_meeting(settings, [&] { return run_invited(body); });
+    Supervisor supervisor(settings);
+    return supervisor.run(
+        [&](std::size_t, const std::string& attach) -> Supervisor::StartFailure { _exit(run_as_part(attach, body)); });
+  } catch (const std::exception& error) {  // a setting, or the system, before any PE was there
+    say(error.what());
+    return exit_status::unusable_settings;
+  }
+}
+
+}  // namespace headway::launch
+
+namespace headway {
+
+int launch_processes(const LaunchOptions& options, const std::vector<std::string>& command) {
+  const Settings settings = Settings::from_environment();
+  if (settings.starts_wire()) {
+    if (options.debug_pe >= 0)
+      throw SettingError(
+          fmt::format("--debug: not allowed with HEADWAY_TRANSPORT={}; allowed is local", settings.transport));
+    return launch::run_over_hosts(settings, options, command);
+  }
+  if (!options.hosts.empty()) {
+    throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is ucx with --hosts", settings.transport));
+  }
+  if (settings.on_wire()) {
+    throw SettingError(
+        fmt::format("HEADWAY_TRANSPORT={}: allowed is local or sim here: processes that use MPI are started "
+                    "by its launcher, mpirun -n {} {}",
+                    settings.transport, settings.processes(), command.empty() ? "PROGRAM" : command[0]));
+  }
+  if (options.debug_pe >= 0 && std::size_t(options.debug_pe) >= settings.pes) {
+    throw SettingError(fmt::format("--debug {}: this run has PEs 0 to {}", options.debug_pe, settings.pes - 1));
+  }
+  Settings effective = settings;
+  int on_terminal = -1;
+  if (options.debug_pe >= 0) {
+    on_terminal = options.debug_pe / int(settings.pes_per_process);
+    effective.stall = {};
+  }
+  launch::Supervisor supervisor(effective);
+  return supervisor.run(
+      [&](std::size_t process, const std::string& attach) -> launch::Supervisor::StartFailure {
+        setenv(launch_variable, attach.c_str(), 1);
+        std::vector<std::string> words = command;
+        if (int(process) == on_terminal) words.insert(words.begin(), {"gdb", "-q", "--args"});
+        std::vector<char*> arguments;
+        for (std::string& word : words) arguments.push_back(word.data());
+        arguments.push_back(nullptr);
+        execvp(arguments[0], arguments.data());
+        const int error = errno;
+        return {fmt::format("cannot start {}: {}", words[0], std::strerror(error)), error == ENOENT ? 127 : 126};
+      },
+      on_terminal);
+}
+
+}  // namespace headway

@@ -1,0 +1,422 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <headway/report/attendance.hpp>
+#include <headway/launch/supervisor_process.hpp>
+#include <headway/report/system_state.hpp>
+#include <headway/base/bytes.hpp>
+#include <headway/base/clock.hpp>
+#include <headway/base/counted.hpp>
+#include <headway/base/error.hpp>
+#include <headway/transport/sim/conditions.hpp>
+#include <iostream>
+#include <utility>
+
+namespace headway::launch {
+namespace {
+
+constexpr int watch_interval_ms = 100;
+constexpr int watch_interval_without_pidfd_ms = 10;
+constexpr int report_interval_ms = 5;  // while one is being made
+constexpr std::int64_t watch_interval_ns = watch_interval_ms * 1'000'000LL;
+// After a signal to the run its processes may end in their own way for so long.
+constexpr std::int64_t signal_patience_ns = 1'000'000'000;
+// A process that has recorded a failure may unwind its stack for so long.
+constexpr std::int64_t failure_patience_ns = 500'000'000;
+constexpr int the_end = 2;  // beside the streams 0 and 1: a process ends
+
+/// Memory counts as a file for `ulimit -f`: takes the most there is, and makes a death of what is beyond an error.
+class FileSizeLimit {
+ public:
+  FileSizeLimit() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &ignore, &signal_before_);
+    if (getrlimit(RLIMIT_FSIZE, &limit_before_) == 0) {
+      const rlimit most{limit_before_.rlim_max, limit_before_.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &most);
+    }
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &limit_before_);
+    sigaction(SIGXFSZ, &signal_before_, nullptr);
+  }
+
+ private:
+  struct sigaction signal_before_ {};
+  rlimit limit_before_{};
+};
+
+void check_conditions([[maybe_unused]] const Settings& settings) {
+#if defined(HEADWAY_SIM)
+  sim::Conditions().parse("HEADWAY_SIM", settings.sim, settings.pes);
+#endif
+}
+
+local::Segment make_segment(const Settings& settings) {
+  check_conditions(settings);
+  const FileSizeLimit limit;
+  try {
+    return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);
+  } catch (const SystemError& error) {
+    throw SystemError(fmt::format("{}: {} with a frame memory of {} each (HEADWAY_BUDGET) {} {}", error.what(),
+                                  counted(settings.pes, "PE"), format_bytes(settings.budget_bytes), by_number(settings.pes, "needs", "need"),
+                                  format_bytes(local::Segment::bytes_for(settings.pes, settings.budget_bytes))));
+  }
+}
+
+}  // namespace
+
+StandardStreams::StandardStreams() {
+  for (int stream = 0; stream < 3; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0) opened_[stream] = open("/dev/null", O_RDWR);  // the lowest number that is free
+  }
+}
+
+StandardStreams::~StandardStreams() {
+  for (int& stream : opened_) close_if_open(stream);
+}
+
+Supervisor::Supervisor(const Settings& settings)
+    : settings_(settings),
+      segment_(make_segment(settings)),
+      stall_(segment_, settings.stall),
+      reporter_(segment_),
+      killed_for_memory_before_(report::killed_for_memory()),
+      outputs_{LineOutput(STDOUT_FILENO), LineOutput(STDERR_FILENO)} {
+  local::SegmentHeader& header = segment_.header();
+  header.spill_bytes = settings.spill_bytes;
+  header.bind_cores = settings.bind == Bind::core;
+  header.simulated = settings.simulated();
+}
+
+Supervisor::~Supervisor() {
+  for (Process& process : processes_) {
+    for (int& output : process.output) close_if_open(output);
+    close_if_open(process.descriptor);
+  }
+  for (int& end : lifeline_) close_if_open(end);
+}
+
+int Supervisor::run(const Child& child, int on_terminal) {
+  // Or children would write it again.
+  std::cout.flush();
+  std::clog.flush();
+  std::fflush(nullptr);
+  {
+    Caller caller;
+    if (pipe2(lifeline_, O_CLOEXEC) != 0) throw_errno("pipe");
+    processes_.resize(settings_.processes());
+    if (processes_.size() == 1) on_terminal = 0;
+    try {
+      for (std::size_t p = 0; p < processes_.size(); ++p) start(p, child, int(p) == on_terminal, caller);
+    } catch (...) {
+      for (Process& process : processes_) {
+        if (process.pid <= 0) continue;
+        kill(process.pid, SIGKILL);
+        while (waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+      }
+      throw;
+    }
+    close_if_open(lifeline_[0]);
+    checked_at_ = monotonic_ns();
+    watch(caller);
+  }
+  report_simulation();
+  if (signal_ != 0) {
+    raise(signal_);  // as the caller would have got it
+    return 128 + signal_;
+  }
+  return status_;
+}
+
+// --- watching
+
+void Supervisor::watch(Caller& caller) {
+  std::vector<pollfd> polled;
+  std::vector<std::pair<Process*, int>> meaning;  // of what follows the signals: a process's stream, or its end
+  while (!all_ended() || outputs_[0].has_waiting() || outputs_[1].has_waiting()) {
+    polled.assign(1, {caller.descriptor, POLLIN, 0});
+    meaning.clear();
+    int timeout_ms = watch_interval_ms;
+    // Who is read first goes round: neither those who write much nor a slow reader may keep the others waiting.
+    turn_ = (turn_ + 1) % processes_.size();
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      Process& process = processes_[(turn_ + i) % processes_.size()];
+      if (process.ended) continue;
+      for (int stream = 0; stream < 2; ++stream) {
+        if (process.output[stream] < 0 || !outputs_[stream].wants_more()) continue;
+        polled.push_back({process.output[stream], POLLIN, 0});
+        meaning.emplace_back(&process, stream);
+      }
+      if (process.descriptor < 0) timeout_ms = watch_interval_without_pidfd_ms;
+      polled.push_back({process.descriptor, POLLIN, 0});  // poll() skips a negative one
+      meaning.emplace_back(&process, the_end);
+    }
+    for (const LineOutput& output : outputs_) {
+      if (output.has_waiting()) polled.push_back({output.descriptor(), POLLOUT, 0});
+    }
+    if (reporter_.busy()) timeout_ms = report_interval_ms;
+    const bool quiet = poll(polled.data(), polled.size(), timeout_ms) == 0;
+
+    take_signals(caller);
+    for (LineOutput& output : outputs_) output.write_some();
+    for (std::size_t i = 0; i < meaning.size(); ++i) {
+      const auto& [process, stream] = meaning[i];
+      if (stream != the_end && polled[i + 1].revents != 0 && outputs_[stream].wants_more()) {
+        read_output(*process, stream, buffer_.size());
+      }
+    }
+    note_broken_outputs();
+    for (std::size_t i = 0; i < meaning.size(); ++i) {
+      const auto& [process, stream] = meaning[i];
+      if (stream != the_end || (process->descriptor >= 0 && polled[i + 1].revents == 0)) continue;
+      if (waitpid(process->pid, &process->wait_status, WNOHANG) == process->pid) note_end(*process);
+    }
+    for (int stream = 0; stream < 2 && quiet; ++stream) {  // a question, say, whose line has no end
+      if (isatty(outputs_[stream].descriptor()) != 0) processes_[0].lines[stream].flush(0, outputs_[stream]);
+    }
+    if (const std::int64_t now = monotonic_ns(); now - checked_at_ >= watch_interval_ns) {
+      check(now, std::min(now - checked_at_, 2 * watch_interval_ns));
+      checked_at_ = now;
+    }
+    report(monotonic_ns());
+  }
+  for (const Process& process : processes_) {
+    if (status_ == 0 && !ending_ && WIFEXITED(process.wait_status)) status_ = WEXITSTATUS(process.wait_status);
+  }
+}
+
+void Supervisor::take_signals(const Caller& caller) {
+  signalfd_siginfo information{};
+  while (read(caller.descriptor, &information, sizeof information) == sizeof information) {
+    if (int(information.ssi_signo) == report::report_signal()) {
+      report_asked_ = true;
+      continue;
+    }
+    if (signal_ == 0) {
+      signal_ = int(information.ssi_signo);
+      signal_at_ = monotonic_ns();
+    }
+    // One from the terminal reaches the whole group; one sent to this process must be passed on.
+    if (information.ssi_code == SI_KERNEL) continue;
+    for (const Process& process : processes_) {
+      if (!process.ended) kill(process.pid, int(information.ssi_signo));
+    }
+  }
+}
+
+void Supervisor::read_output(Process& process, int stream, std::size_t bytes_max) {
+  while (process.output[stream] >= 0 && bytes_max > 0) {
+    const ssize_t got = read(process.output[stream], buffer_.data(), std::min(buffer_.size(), bytes_max));
+    if (got == 0) close_if_open(process.output[stream]);
+    if (got <= 0) return;
+    process.lines[stream].add(process.index, {buffer_.data(), std::size_t(got)}, outputs_[stream]);
+    bytes_max -= std::size_t(got);
+  }
+}
+
+/// Where nobody reads an output any more its writers are told in the usual way, by SIGPIPE.
+void Supervisor::note_broken_outputs() {
+  for (int stream = 0; stream < 2; ++stream) {
+    const int error = outputs_[stream].error();
+    if (error == 0 || said_broken_[stream]) continue;
+    said_broken_[stream] = true;
+    if (error != EPIPE) {
+      say(fmt::format("standard {} cannot be written: {}; it is incomplete", stream == 0 ? "output" : "error",
+                      std::strerror(error)));
+      continue;
+    }
+    for (Process& process : processes_) close_if_open(process.output[stream]);
+  }
+}
+
+void Supervisor::note_end(Process& process) {
+  process.ended = true;
+  segment_.header().processes_gone.fetch_add(1, std::memory_order_release);
+  for (int stream = 0; stream < 2; ++stream) {
+    int left = 0;  // another process may hold the pipe and write on
+    if (process.output[stream] >= 0 && ioctl(process.output[stream], FIONREAD, &left) == 0 && left > 0) {
+      read_output(process, stream, std::size_t(left));
+    }
+    process.lines[stream].flush(process.index, outputs_[stream]);
+    close_if_open(process.output[stream]);
+  }
+  close_if_open(process.descriptor);
+  if (!process.ended_by_us && signal_ == 0) explain_end(process);
+}
+
+// --- why it ended
+
+void Supervisor::explain_end(const Process& process) {
+  if (explain_failure(process)) return;
+  const report::PeBoard& board = report::board_of(segment_, process.index * settings_.pes_per_process);
+  const bool finished = board.process_finished.load(std::memory_order_acquire) != 0;
+  const bool attached = board.phase.load(std::memory_order_relaxed) != report::Phase::starting;
+  if (WIFEXITED(process.wait_status)) {
+    if (finished) return;
+    const int status = WEXITSTATUS(process.wait_status);
+    if (!attached) {  // the program ended before run(): its own words and its own status
+      if (status != 0) end_run(status);
+      return;
+    }
+    say(fmt::format("{} ({}) exited with status {} before run() had finished", pes_of(process.index), pids_of(process),
+                    status));
+  } else {
+    const int signal = WTERMSIG(process.wait_status);
+    if (signal == SIGPIPE && (outputs_[0].error() == EPIPE || outputs_[1].error() == EPIPE)) {
+      if (signal_ == 0) signal_ = SIGPIPE;  // as it would have ended this process without us between
+      signal_at_ = monotonic_ns();
+      return end_run(128 + SIGPIPE);
+    }
+    const bool out_of_memory = signal == SIGKILL && report::killed_for_memory() != killed_for_memory_before_;
+    say(fmt::format("{} ({}) was killed by signal {} ({}){}{}", pes_of(process.index), pids_of(process), signal,
+                    strsignal(signal), finished ? " after run() had finished" : "",
+                    out_of_memory
+                        ? "; meanwhile the system has killed processes for want of memory: fewer PEs, or a smaller "
+                          "HEADWAY_BUDGET or HEADWAY_SPILL, need less"
+                        : ""));
+  }
+  end_run(exit_status::failed);
+}
+
+/// Reports the failure that the process has recorded, if there is one, and ends the run.
+bool Supervisor::explain_failure(const Process& process) {
+  const std::size_t first = process.index * settings_.pes_per_process;
+  for (std::size_t pe = first; pe < std::min(first + settings_.pes_per_process, settings_.pes); ++pe) {
+    const report::PeBoard& board = report::board_of(segment_, pe);
+    const report::FailureKind kind = board.failure.load(std::memory_order_acquire);
+    if (kind == report::FailureKind::none) continue;
+    if (kind == report::FailureKind::stalled) {  // as the simulation saw it
+      say(board.failure_text);
+    } else {
+      say(fmt::format("PE {} ({}): {}", pe, pids_of(process), board.failure_text));
+    }
+    const bool before_run = kind == report::FailureKind::settings && process.ended && WIFEXITED(process.wait_status);
+    end_run(before_run ? WEXITSTATUS(process.wait_status) : int(kind));
+    return true;
+  }
+  return false;
+}
+
+/// What a simulated run took, in its own time, and how to have it again.
+void Supervisor::report_simulation() {
+  const local::SegmentHeader& header = segment_.header();
+  if (header.simulated == 0) return;
+  if (status_ == 0 && header.simulated_ns != 0) {
+    say(fmt::format("simulated {}, seed {}: {:.6f} s of simulated time, {}", counted(settings_.pes, "PE"), settings_.seed,
+                    double(header.simulated_ns) * 1e-9, counted(header.simulated_frames, "frame")));
+  } else {
+    say(fmt::format("the run was simulated: HEADWAY_TRANSPORT=sim, HEADWAY_PES={}, HEADWAY_SEED={}{} repeat it",
+                    settings_.pes, settings_.seed, settings_.sim.empty() ? "" : ", HEADWAY_SIM=" + settings_.sim));
+  }
+  while (outputs_[1].has_waiting() && outputs_[1].error() == 0) outputs_[1].write_some();
+}
+
+void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
+  if (signal_ != 0) {
+    if (now - signal_at_ < signal_patience_ns) return;
+    end_run(128 + signal_);
+    if (all_ended()) {
+      for (LineOutput& output : outputs_) output.drop_waiting();
+    }
+    return;
+  }
+  if (ending_) return;
+  for (Process& process : processes_) {
+    if (process.ended) continue;
+    const std::size_t first = process.index * settings_.pes_per_process;
+    bool failed = false;
+    for (std::size_t pe = first; pe < std::min(first + settings_.pes_per_process, settings_.pes); ++pe) {
+      failed |= report::board_of(segment_, pe).failure.load(std::memory_order_relaxed) != report::FailureKind::none;
+    }
+    if (failed && process.failed_at == 0) process.failed_at = now;
+    // It has caught what a handler threw, or does not come to an end with unwinding.
+    if (process.failed_at != 0 && now - process.failed_at >= failure_patience_ns && explain_failure(process)) return;
+    if (is_gone_under_another(process) && !failed) {
+      say(fmt::format("{} ({}) ended before run() had finished", pes_of(process.index), pids_of(process)));
+      return end_run(exit_status::failed);
+    }
+  }
+  stall_.look([this](std::size_t p) { return pid_where_alive(p); }, interval_ns);
+}
+
+/// Begins a report when one is due, and goes on with the one under way. A run whose report was begun because it had
+/// stalled ends with it, unless it has moved meanwhile.
+void Supervisor::report(std::int64_t now) {
+  if (ending_ || signal_ != 0) return;
+  const std::uint64_t asked = segment_.header().reports_asked.load(std::memory_order_relaxed);
+  if (std::exchange(reports_seen_, asked) != asked) report_asked_ = true;
+  if (!reporter_.busy()) {
+    if (!stall_.stalled() && !(report_asked_ && outputs_[1].wants_more())) return;
+    report_on_stall_ = stall_.stalled();
+    report_asked_ = false;
+    reporter_.begin(
+        now, [this](std::size_t p) { return pid_where_alive(p); }, report_on_stall_);
+  }
+  const auto views = reporter_.step(now);
+  if (!views || (report_on_stall_ && !stall_.stalled())) return;
+  say(stall_page(!report_on_stall_ ? fmt::format("a report on {}, asked for by a signal:", counted(settings_.pes, "PE"))
+                                   : fmt::format("nothing has moved for {:.3g} s though work is pending:",
+                                                 double(stall_.still_ns()) * 1e-9),
+                 *views));
+  if (report_on_stall_) end_run(exit_status::stalled);
+}
+
+void Supervisor::end_run(int status) {
+  if (!ending_) status_ = status;
+  ending_ = true;
+  for (Process& process : processes_) {
+    if (process.ended || process.ended_by_us) continue;
+    process.ended_by_us = true;
+    kill(process.pid, SIGKILL);
+  }
+}
+
+bool Supervisor::all_ended() const {
+  return std::ranges::all_of(processes_, [](const Process& process) { return process.ended; });
+}
+
+/// The process that is in the run: the one we started, or one that came from it.
+pid_t Supervisor::pid_of(const Process& process) const {
+  const report::Attendance& attendance = report::attendance_of(segment_, process.index * settings_.pes_per_process);
+  const pid_t attached = attendance.pid.load(std::memory_order_acquire);
+  const bool known = attached != 0 && attendance.pid_namespace.load(std::memory_order_relaxed) == pid_namespace_;
+  return known ? attached : process.pid;
+}
+
+pid_t Supervisor::pid_where_alive(std::size_t process) const {
+  return processes_[process].ended ? -1 : pid_of(processes_[process]);
+}
+
+/// Whether the PEs' process died while the one that we started, a shell script say, lives on.
+bool Supervisor::is_gone_under_another(const Process& process) const {
+  const pid_t pid = pid_of(process);
+  // One that has left the run in order is no longer in it when looked at again.
+  return pid != process.pid && kill(pid, 0) != 0 && errno == ESRCH && pid_of(process) == pid;
+}
+
+std::string Supervisor::pids_of(const Process& process) const {
+  const pid_t pid = pid_of(process);
+  return pid == process.pid ? fmt::format("pid {}", pid) : fmt::format("pid {}, started by pid {}", pid, process.pid);
+}
+
+std::string Supervisor::pes_of(std::size_t process) const {
+  const std::size_t first = process * settings_.pes_per_process;
+  const std::size_t last = std::min(first + settings_.pes_per_process, settings_.pes) - 1;
+  return first == last ? fmt::format("PE {}", first) : fmt::format("the process of PE {} to PE {}", first, last);
+}
+
+}  // namespace headway::launch

@@ -1,0 +1,102 @@
+/// The process that starts the others and watches over them: names the one that died and why, ends the others, passes
+/// their output on line by line, and never is a PE.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <headway/report/attendance.hpp>
+#include <headway/launch/lines.hpp>
+#include <headway/report/reporter.hpp>
+#include <headway/report/stall.hpp>
+#include <headway/base/settings.hpp>
+#include <headway/transport/local/segment.hpp>
+#include <string>
+#include <vector>
+
+namespace headway::launch {
+
+/// Standard input, output and error that the caller has closed lead nowhere while this lives, so that no descriptor of
+/// the run takes their numbers.
+class StandardStreams {
+ public:
+  StandardStreams();
+  StandardStreams(const StandardStreams&) = delete;
+  StandardStreams& operator=(const StandardStreams&) = delete;
+  ~StandardStreams();
+
+ private:
+  int opened_[3] = {-1, -1, -1};
+};
+
+class Supervisor {
+ public:
+  /// Why a process of the run could not become what it should, and the exit status that says so.
+  struct StartFailure {
+    std::string text;
+    int status;
+  };
+  /// Called in the new process with its number and the text that says how to attach. Returns only on failure.
+  using Child = std::function<StartFailure(std::size_t process, const std::string& attach)>;
+
+  /// Makes the shared memory for the run. Throws SystemError.
+  explicit Supervisor(const Settings& settings);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  ~Supervisor();
+
+  /// Starts the processes and watches until all have ended. `on_terminal`: that process keeps standard input, output
+  /// and error; -1: none, unless there is only one. Returns the exit status of the run. Throws SystemError when not all
+  /// could be started; none is left then.
+  int run(const Child& child, int on_terminal = -1);
+
+ private:
+  struct Process;
+  struct Caller;
+
+  void start(std::size_t process, const Child& child, bool on_terminal, const Caller& caller);
+  [[noreturn]] void become_child(std::size_t process, const Child& child, const Caller& caller);
+  void watch(Caller& caller);
+  void take_signals(const Caller& caller);
+  void read_output(Process& process, int stream, std::size_t bytes_max);
+  void note_broken_outputs();
+  void note_end(Process& process);
+  void explain_end(const Process& process);
+  bool explain_failure(const Process& process);
+  void report_simulation();
+  void check(std::int64_t now, std::int64_t interval_ns);
+  void report(std::int64_t now);
+  void end_run(int status);
+  bool all_ended() const;
+  pid_t pid_of(const Process& process) const;
+  pid_t pid_where_alive(std::size_t process) const;
+  std::string pids_of(const Process& process) const;
+  bool is_gone_under_another(const Process& process) const;
+  std::string pes_of(std::size_t process) const;
+  void say(const std::string& text) { outputs_[1].put(LineOutput::nobody, "headway: " + text + "\n"); }
+
+  Settings settings_;
+  StandardStreams streams_;  // before any other descriptor is made
+  local::Segment segment_;
+  report::StallWatch stall_;
+  report::Reporter reporter_;
+  std::uint64_t killed_for_memory_before_;  // processes of this system, for want of memory
+  LineOutput outputs_[2];
+  bool said_broken_[2] = {false, false};
+  std::vector<Process> processes_;
+  std::uint64_t pid_namespace_ = report::pid_namespace();
+  std::size_t turn_ = 0;  // whose output is read first
+  std::vector<char> buffer_ = std::vector<char>(64 * 1024);
+  int lifeline_[2] = {-1, -1};
+  int status_ = 0;
+  bool report_asked_ = false;
+  bool report_on_stall_ = false;    // the one under way
+  std::uint64_t reports_seen_ = 0;  // of SegmentHeader::reports_asked
+  int signal_ = 0;                  // that ended the run from outside
+  bool ending_ = false;             // status_ is final, all processes have been told to end
+  std::int64_t signal_at_ = 0;
+  std::int64_t checked_at_ = 0;
+};
+
+}  // namespace headway::launch

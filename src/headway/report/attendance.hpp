@@ -1,0 +1,39 @@
+/// Which process holds a process number of the run, and whether it waits for the others at run()'s start.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <headway/report/board.hpp>
+#include <headway/transport/local/segment.hpp>
+
+namespace headway::report {
+
+/// Lies at the end of the board pages of a process's first PE:
+///
+///     | PeBoard | ... | Attendance (cache line) |
+struct alignas(local::cache_line) Attendance {
+  std::atomic<std::int32_t> pid;             // 0: nobody
+  std::atomic<std::uint32_t> meeting;        // 1 while it waits for the others
+  std::atomic<std::uint64_t> pid_namespace;  // in which pid is its pid
+  std::atomic<std::int32_t> stack_signal;    // makes its threads show their stacks; 0: none does
+};
+static_assert(sizeof(Attendance) == local::cache_line);
+static_assert(sizeof(PeBoard) + sizeof(Attendance) <= local::board_bytes);
+
+inline Attendance& attendance_of(const local::Segment& segment, std::size_t first_pe) {
+  return *reinterpret_cast<Attendance*>(segment.board(first_pe).data() + local::board_bytes - sizeof(Attendance));
+}
+
+/// A number for this process's pid namespace; 0 if not known. Pids mean something only within one.
+inline std::uint64_t pid_namespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+inline PeBoard& board_of(const local::Segment& segment, std::size_t pe) {
+  return *reinterpret_cast<PeBoard*>(segment.board(pe).data());
+}
+
+}  // namespace headway::report

@@ -1,0 +1,89 @@
+/// What each PE shows the others and the supervisor: its state, and how it failed. It lies in the PE's board page.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <headway/transport/endpoint.hpp>
+
+namespace headway::report {
+
+/// What a PE is doing, as far as the library knows.
+enum class Phase : std::uint32_t {
+  starting, computing, handling, sending, quiescing, collective, epoch, condition, future, finished
+};
+
+/// Whether a PE in that phase waits for others.
+inline bool waits(Phase phase) {
+  return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective ||
+         phase == Phase::epoch || phase == Phase::condition || phase == Phase::future;
+}
+
+/// For the stall report, after "PE 3".
+inline const char* describe(Phase phase) {
+  switch (phase) {
+    case Phase::starting: return "is starting";
+    case Phase::handling: return "runs a handler";
+    case Phase::sending: return "waits in a send";
+    case Phase::quiescing: return "waits in quiesce()";
+    case Phase::collective: return "waits in a blocking collective";
+    case Phase::epoch: return "waits for the end of an epoch";
+    case Phase::condition: return "waits in wait_until()";
+    case Phase::future: return "waits for a future";
+    case Phase::finished: return "has finished";
+    default: return "is outside the library";
+  }
+}
+
+/// Why a run ends early; the numbers are exit statuses.
+enum class FailureKind : std::int32_t { none = 0, settings = 120, failed = 121, stalled = 122, undelivered = 123 };
+
+/// The handler that ran last, and the sender of the frame that it ran for.
+struct LastHandler {
+  std::uint32_t number = 0;  // its handler number + 1; 0: none has run
+  std::uint32_t source = 0;
+};
+static_assert(std::atomic<LastHandler>::is_always_lock_free);
+
+inline constexpr std::size_t handler_names_max = 24;
+
+/// Where a PE leaves what it brings to a blocking collective, for those that reach its board.
+struct MeetingPlace {
+  struct alignas(128) Slot {
+    static constexpr std::size_t bytes_max = 112;
+    std::atomic<std::uint64_t> round;  // written when the rest has been
+    std::uint64_t bytes;
+    std::byte value[bytes_max];
+  } slots[2];
+  alignas(128) std::atomic<std::uint32_t> asks;
+};
+static_assert(sizeof(MeetingPlace::Slot) == 128);
+
+struct PeBoard {
+  std::atomic<Phase> phase;
+  std::atomic<std::uint32_t> waiting_for;  // a PE, or no_pe
+  std::atomic<std::uint64_t> activity;     // grows whenever the PE handles or posts frames of messages
+  std::atomic<std::uint64_t> created;      // messages, as of the last wait
+  std::atomic<std::uint64_t> handled;
+  std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or for a handler, as of the last wait
+  std::atomic<std::uint64_t> frames_taken;  // from others, the runtime's own included
+  std::atomic<LastHandler> last_handler;
+  std::atomic<std::uint32_t> report_wanted;  // the number of the last request for a report; others write it
+  std::atomic<std::int32_t> thread;          // the system's number for the PE's thread; 0: not known
+  std::atomic<std::uint32_t> process_finished;  // the whole process has left run; status is valid
+  std::int32_t status;
+  std::atomic<FailureKind> failure;
+  char failure_text[8000];
+  char program[1024];      // of the process's first PE: the path of its program
+  char build_identity[64];  // and which build of it that is
+  char handler_names[handler_names_max][96];  // by number, written before it first runs
+  MeetingPlace meeting;
+};
+
+inline constexpr std::uint32_t no_pe = 0xffffffff;
+
+inline PeBoard& board_of(Endpoint& endpoint, std::size_t pe) {
+  return *reinterpret_cast<PeBoard*>(endpoint.board(pe).data());
+}
+
+}  // namespace headway::report

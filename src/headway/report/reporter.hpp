@@ -1,0 +1,64 @@
+/// Asks the PEs of a run on this host what they do, and looks after those that do not answer.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <headway/report/report_area.hpp>
+#include <headway/report/stall_page.hpp>
+#include <headway/report/symbols.hpp>
+#include <headway/transport/local/segment.hpp>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace headway::report {
+
+/// One report at a time, in steps that never wait: the PEs that look into the library answer by themselves; the threads
+/// of the others are made to write down their stacks, by a signal; addresses are named.
+class Reporter {
+ public:
+  /// The process's pid, or -1 once it has ended.
+  using PidOf = std::function<pid_t(std::size_t process)>;
+
+  explicit Reporter(const local::Segment& segment);
+
+  bool busy() const { return stage_ != Stage::idle; }
+
+  /// Begins a report. `disturb`: also threads in system calls that a signal would end early write their stacks.
+  void begin(std::int64_t now, const PidOf& pid_of, bool disturb);
+  /// Goes on; returns what there is to show once it is complete.
+  std::optional<std::vector<PeView>> step(std::int64_t now);
+
+ private:
+  enum class Stage { idle, asking, signalling, naming };
+  /// How far the report is with one PE.
+  struct Asked {
+    pid_t pid = -1;
+    bool expected = false;  // it may answer
+    bool signalled = false;
+    std::uint64_t moves = 0;           // of its board, when it was asked
+    std::optional<std::size_t> stack;  // in symbols_
+  };
+
+  bool all_answered() const;
+  bool all_stacks_there() const;
+  void signal_silent();
+  void name_stacks(std::int64_t now);
+  std::vector<PeView> views() const;
+  PeView view(std::size_t pe) const;
+  void add_answer(PeView& view, std::size_t pe) const;
+  void add_silent(PeView& view, std::size_t pe) const;
+  bool meets(std::size_t pe) const;
+
+  const local::Segment* segment_;
+  Stage stage_ = Stage::idle;
+  std::uint32_t request_ = 0;
+  bool disturb_ = false;
+  std::int64_t until_ = 0;    // of the stage
+  std::vector<Asked> asked_;  // by PE
+  std::unique_ptr<Symbols> symbols_;
+};
+
+}  // namespace headway::report
