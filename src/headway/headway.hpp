@@ -2,10 +2,10 @@
 #pragma once
 
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/aggregate/layout.hpp>
-#include <headway/aggregate/rpc.hpp>
-#include <headway/aggregate/transfer.hpp>
+#include <headway/call/rpc.hpp>
+#include <headway/transfer/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/future.hpp>
 #include <headway/launch/run.hpp>

@@ -1,6 +1,6 @@
 // expect: headway: what is called on another PE is a plain function or one without captures
 // names: Counter
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 
 struct Counter {
   void add(int n) { sum += n; }

@@ -1,6 +1,6 @@
 // expect: headway: what is called on another PE is a plain function or one without captures
 // names: std::function
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <functional>
 
 void greet(int) {}

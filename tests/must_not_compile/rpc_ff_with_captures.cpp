@@ -1,6 +1,6 @@
 // expect: headway: what is called on another PE is a plain function or one without captures
 // names: lambda
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 
 void use(headway::Pe& pe) {
   int sum = 0;

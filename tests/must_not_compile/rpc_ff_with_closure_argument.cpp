@@ -1,6 +1,6 @@
 // expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
 // names: lambda
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 
 void use(headway::Pe& pe) {
   const auto twice = [](int x) { return 2 * x; };

@@ -1,6 +1,6 @@
 // expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
 // names: int\*|int \*
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 
 void use(headway::Pe& pe, int& n) {
 #ifdef HEADWAY_BAD

@@ -1,5 +1,5 @@
 // expect: headway: the function cannot be called with these arguments \(const references; DistObject<T> arrives as T&\), optionally with Pe& and PeId source before them
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <string>
 
 void use(headway::Pe& pe) {

@@ -1,5 +1,5 @@
 // expect: headway: rpc\(\) and rpc_ff\(\) take the PE to run on, a number, then the function, then its arguments
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 
 void begin();
 

@@ -1,5 +1,5 @@
 // expect: headway: a coroutine goes on when its message is gone: it takes its arguments by value
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <string>
 
 void use(headway::Pe& pe) {

@@ -1,6 +1,6 @@
 // expect: headway: this type carries an address
 // names: basic_string_view
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <string>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // expect: headway: what is called on another PE is a plain function or one without captures
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 
 headway::Task<> use(headway::Pe& pe, int sum) {
 #ifdef HEADWAY_BAD

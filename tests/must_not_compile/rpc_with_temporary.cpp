@@ -1,6 +1,6 @@
 // expect: headway: GCC 12 destroys such a temporary twice where it is in an expression with co_await .GCC bug 99576.: give the argument a name first
 // where: headway::am::destroys_temporaries_twice
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <string>
 
 headway::Task<std::size_t> use(headway::Pe& pe) {

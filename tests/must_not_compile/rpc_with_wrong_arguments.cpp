@@ -1,5 +1,5 @@
 // expect: headway: the function cannot be called with these arguments
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 
 void use(headway::Pe& pe) {
 #ifdef HEADWAY_BAD

@@ -1,6 +1,6 @@
 // Messages of fixed size: an aggregator for each form of them, and calls with each as their arguments.
 #include <array>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <utility>
 
 #include "aggregator_channel.hpp"

@@ -11,7 +11,7 @@
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/receiver.hpp>
 #include <headway/aggregate/send_buffer.hpp>
-#include <headway/aggregate/transfers.hpp>
+#include <headway/aggregate/content_mover.hpp>
 #include <headway/aggregate/wrong_call.hpp>
 #include <headway/base/copy.hpp>
 #include <headway/base/error.hpp>
@@ -301,7 +301,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   template <std::size_t... i, class... Given>
   inline __attribute__((always_inline)) void send_buffers(std::size_t destination, std::index_sequence<i...> numbers,
                                                           Given&&... given) {
-    const std::size_t long_bytes_min = aggregate::Transfers::keyed_bytes_min(copies_content());
+    const std::size_t long_bytes_min = aggregate::ContentMover::keyed_bytes_min(copies_content());
     const auto is_short = [long_bytes_min]<class G>(const G& one) {
       if constexpr (aggregate::is_send_buffer<G>)
         return one.content.size_bytes() < long_bytes_min;
@@ -321,7 +321,6 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   __attribute__((noinline)) void send_long_buffers(std::size_t destination, std::index_sequence<i...>,
                                                    Given&... given) {
     check_send(destination);
-    aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
     const std::size_t largest = largest_buffer(given...);
     const auto with_buffers = [&](auto visit) {
       const auto one = [&]<class G>(std::size_t index, G& buffer) {
@@ -330,44 +329,45 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       (one(i, given), ...);
     };
     std::span<const std::byte> content;
+    aggregate::ContentMover* mover = nullptr;
     with_buffers([&](bool is_largest, const auto& buffer) {
-      if (is_largest) content = std::as_bytes(buffer.content);
+      if (is_largest) content = std::as_bytes(buffer.content), mover = &buffer.mover(engine().pe());
     });
-    using SendWay = aggregate::Transfers::SendWay;
-    const SendWay way = is_ordered() ? SendWay{} : transfers.send_way(destination, content, copies_content());
+    using SendWay = aggregate::ContentMover::SendWay;
+    const SendWay way = is_ordered() ? SendWay{} : mover->send_way(destination, content, copies_content());
     if (way.by_key) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
         const auto when_done = [&] {
-          aggregate::WhenDone done;
+          am::WhenDone done;
           with_buffers([&](bool is_largest, auto& buffer) {
             if (is_largest) done = std::move(buffer.done);
           });
           return done;
         };
-        send_by_key(destination, way, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
+        send_by_key(destination, *mover, way, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
         return with_buffers([](bool is_largest, auto& buffer) {
           if (!is_largest) buffer.finish();
         });
       }
     }
     const bool timed = way.timed && !way.by_key;
-    const std::int64_t begin = timed ? transfers.now() : 0;
+    const std::int64_t begin = timed ? engine().now() : 0;
     send_otherwise(destination, Wait::yes, aggregate::content_of<Args>(given)...);
     if (timed) {
       const int copies = content.size() > alone_bytes_max(destination) ? 2 : 1;  // in parts, which are put together
-      transfers.learn_sent(content, (transfers.now() - begin) * copies);
+      mover->learn_sent(content, (engine().now() - begin) * copies);
     }
     with_buffers([](bool, auto& buffer) { buffer.finish(); });
   }
 
   template <class TakeDone>
-  void send_by_key(std::size_t destination, aggregate::Transfers::SendWay way, std::span<const std::byte> content,
-                   std::size_t argument, TakeDone when_done, std::size_t bytes, const Args&... args) {
-    aggregate::Transfers& transfers = aggregate::Transfers::of(engine().pe());
+  void send_by_key(std::size_t destination, aggregate::ContentMover& mover, aggregate::ContentMover::SendWay way,
+                   std::span<const std::byte> content, std::size_t argument, TakeDone when_done, std::size_t bytes,
+                   const Args&... args) {
     const auto pack_header = [&](std::byte* at) {
-      const std::uint64_t checksum = transfers.checksum_of(content);
-      const aggregate::KeyHeader header{transfers.give_content(way, content, checksum, when_done()), argument, checksum};
+      const std::uint64_t checksum = mover.checksum_of(content);
+      const aggregate::KeyHeader header{mover.give_content(way, content, checksum, when_done()), argument, checksum};
       copy_fixed<sizeof header>(at, reinterpret_cast<const std::byte*>(&header));  // in words, as it was set
     };
     if constexpr (may_be_small) {

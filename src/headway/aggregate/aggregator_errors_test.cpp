@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <map>
 #include <memory>
 #include <span>

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/am/epoch.hpp>
 #include <memory>
 #include <optional>

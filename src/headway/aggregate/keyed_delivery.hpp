@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <headway/aggregate/argument.hpp>
+#include <headway/aggregate/content_mover.hpp>
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/keyed_message.hpp>
 #include <headway/aggregate/posted.hpp>
-#include <headway/aggregate/transfers.hpp>
 #include <headway/base/format_error.hpp>
 #include <memory>
 #include <tuple>
@@ -28,9 +28,9 @@ struct KeyedDelivery {
       self.refuse_frame(arrival, "it has content for what is no view");
     }
     const rma::BufferKey& key = message.header.key;
-    if (Transfers::if_linked == nullptr) self.refuse_frame(arrival, "nothing in this program sends content by a key");
-    Transfers& transfers = Transfers::if_linked(self.engine().pe());
-    transfers.check(key);
+    if (ContentMover::if_linked == nullptr) self.refuse_frame(arrival, "nothing in this program sends content by a key");
+    ContentMover& mover = ContentMover::if_linked(self.engine().pe());
+    mover.check(key);
     if constexpr (posts) {
       auto& posted = static_cast<Handlers*>(self.handler_.get())->handler;
       with_content(message, nullptr, [&](const Args&... args) {
@@ -38,19 +38,19 @@ struct KeyedDelivery {
             posted.destination(self.engine().pe(), source, message.elements, args...).data());
       });
     } else {
-      if (const std::byte* const mapped = transfers.mapped(key)) {
+      if (const std::byte* const mapped = mover.mapped(key)) {
         message.content = const_cast<std::byte*>(mapped);  // it is only read
         take(self, message, source);
-        transfers.tell_taken(key, Transfers::read_in_place);
+        mover.tell_taken(key, ContentMover::read_in_place);
         return Core::Result::done;
       }
       message.memory = self.take_content_memory(key.bytes);
       message.content = message.memory.at();
     }
     self.count_copies(1, key.bytes);
-    if (const auto ns = transfers.fetch_now(key, message.content, posts)) {
+    if (const auto ns = mover.fetch_now(key, message.content, posts)) {
       take(self, message, source);
-      transfers.tell_taken(key, *ns);  // after the handler, which may have an answer to send
+      mover.tell_taken(key, *ns);  // after the handler, which may have an answer to send
       return Core::Result::done;
     }
     // Many may wait, so the memory comes when their turn does.
@@ -64,7 +64,7 @@ struct KeyedDelivery {
       }
       return kept->content;
     };
-    transfers.fetch_later(kept->header.key, self.handler_, begin,
+    mover.fetch_later(kept->header.key, self.handler_, begin,
                           [&self, kept, source] { take(self, *kept, source); });
     return Core::Result::done;
   }
@@ -74,7 +74,7 @@ struct KeyedDelivery {
 
   static void take(Receiver& self, KeyedMessage& message, PeId source) {
     const std::byte* const content = message.content;
-    Transfers::if_linked(self.engine().pe())
+    ContentMover::if_linked(self.engine().pe())
         .require_unchanged(message.header.key, {content, message.header.key.bytes}, message.header.checksum);
     auto& handler = static_cast<Handlers*>(self.handler_.get())->handler;
     with_content(message, content, [&](const Args&... args) {

@@ -1,4 +1,4 @@
-/// Content of a message that stays where it is until the receiver has it.
+/// An argument of send() whose content may stay with the sender: see transfer/send_buffer.hpp.
 #pragma once
 
 #include <concepts>
@@ -14,11 +14,14 @@ namespace headway {
 
 namespace aggregate {
 
-/// What send_buffer() makes.
+class ContentMover;
+
+/// What send_buffer() returns. `mover` gives the PE's mover.
 template <class T, class Done>
 struct SendBuffer {
   std::span<const T> content;
   Done done;
+  ContentMover& (*mover)(Pe& pe);
 
   /// The content may be changed from now on.
   void finish() {
@@ -54,29 +57,5 @@ decltype(auto) content_of(const Given& given) {
 }
 
 }  // namespace aggregate
-
-/// The content of `data` as an argument of send(), where the message has a span (or string_view): it need not be
-/// copied. The handler sees an ordinary span.
-///
-///     blocks.send(dest, number, headway::send_buffer(field, [&] { reuse(field); }));
-///
-/// `data` stays where it is, unchanged, until `done` says otherwise: a callable done(), called once, perhaps before
-/// send() returns, else as what follows a Future; or a Promise<>, which is set then, for co_await and get(). At the
-/// latest it has been when quiesce() returns, and before the epoch of the message ends. With HEADWAY_CHECK=on what was
-/// changed earlier is an error that says so.
-///
-/// Content of up to 4 KiB goes along with its message. Where both have more `data` mapped (PooledArray), whether content is
-/// copied into the message or read out of it is what has been faster for its size; its receiver copies it out of there from
-/// 2 KiB on where it posts memory (on_posted()). Elsewhere it is copied, unless HEADWAY_TRANSFER says otherwise, or its
-/// receiver posts memory: then it comes when this PE makes progress. With `ordered` it is
-/// always copied. Of several in one message the largest may stay where it is. One buffer may be sent to many.
-template <std::ranges::contiguous_range Range, class Done>
-  requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
-           (std::is_same_v<Done, Promise<>> || std::invocable<Done&>)
-auto send_buffer(Range&& data, Done done) {
-  using T = std::ranges::range_value_t<Range>;
-  return aggregate::SendBuffer<T, Done>{std::span<const T>(std::ranges::data(data), std::ranges::size(data)),
-                                        std::move(done)};
-}
 
 }  // namespace headway

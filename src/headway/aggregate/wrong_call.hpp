@@ -90,16 +90,4 @@ constexpr bool is_range_of() {
     return false;
 }
 
-/// Whether rpc() or rpc_ff() is given a destination, and something to call there.
-template <class... Given>
-inline constexpr bool begins_as_call = false;
-template <class Destination, class Function, class... Given>
-inline constexpr bool begins_as_call<Destination, Function, Given...> = std::is_convertible_v<Destination, PeId>;
-
-template <class... Given>
-constexpr void refuse_call() {
-  static_assert(begins_as_call<Given...>,
-                "headway: rpc() and rpc_ff() take the PE to run on, a number, then the function, then its arguments");
-}
-
 }  // namespace headway::aggregate

@@ -32,7 +32,7 @@ std::size_t claim_all(FrameStore& store, std::uint8_t hops_left,
 }
 
 void expect_claims(const std::vector<std::pair<std::uint8_t, std::size_t>>& claims_by_hops) {
-  const SimulateResult result = simulate({.pes = pes, .budget_bytes = budget_bytes}, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate({.pes = pes, .budget_bytes = budget_bytes}, [&](Pe& pe) {
     FrameStore& store = pe.engine().store();
     std::vector<std::pair<std::size_t, OpenFrame>> claimed;
     for (const auto& [hops_left, claims] : claims_by_hops) EXPECT_EQ(claim_all(store, hops_left, claimed), claims);
@@ -53,7 +53,7 @@ TEST(FrameStore, what_frames_nearer_their_end_hold_counts_for_those_with_more_ho
 }
 
 TEST(FrameStore, one_target_gets_a_quarter) {
-  const SimulateResult result = simulate({.pes = 2, .budget_bytes = budget_bytes}, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate({.pes = 2, .budget_bytes = budget_bytes}, [&](Pe& pe) {
     FrameStore& store = pe.engine().store();
     std::vector<OpenFrame> claimed;
     for (OpenFrame frame; (frame = store.try_claim(1, frame_bytes, 0));) claimed.push_back(frame);
@@ -90,9 +90,9 @@ TEST(DraftMemory, has_room_for_so_much_at_a_time_and_what_no_draft_has_is_nobody
 
 // Drafts take an eighth of the budget at most, and none of it for good.
 TEST(FrameStore, frames_whose_lines_are_far_are_written_in_drafts_while_there_is_room_for_those) {
-  SimulateOptions options{.pes = pes, .budget_bytes = budget_bytes};
+  launch::SimulateOptions options{.pes = pes, .budget_bytes = budget_bytes};
   options.conditions.far = 1;
-  const SimulateResult result = simulate(options, [&](Pe& pe) {
+  const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     FrameStore& store = pe.engine().store();
     for (int round = 0; round < 3; ++round) {
       std::vector<std::pair<std::size_t, OpenFrame>> claimed;
@@ -165,10 +165,10 @@ class Patterns final : public FrameHandler {
 
 TEST(FrameStore, what_is_written_in_drafts_arrives_whatever_the_lengths_of_frame_payload_and_tail) {
   for (const double refuse : {0.0, 0.3}) {
-    SimulateOptions options{.pes = 2};
+    launch::SimulateOptions options{.pes = 2};
     options.conditions.far = 1;
     options.conditions.refuse = refuse;
-    const SimulateResult result = simulate(options, [&](Pe& pe) {
+    const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
       constexpr std::uint64_t frames = 3000;
       Patterns patterns(pe.engine());
       pe.quiesce();

@@ -12,13 +12,13 @@ namespace headway::launch {
 namespace {
 
 /// Every PE sends numbers to all, each in a frame of its own; receivers pass each one on until its hops are spent.
-class Numbers final : public FrameHandler {
+class Numbers final : public am::FrameHandler {
  public:
   explicit Numbers(am::Engine& engine) : engine_(&engine), id_(engine.add_handler(*this)) {}
   ~Numbers() override { engine_->remove_handler(id_); }
 
   void send(std::size_t target, std::uint64_t number) {
-    const OpenFrame open = engine_->store().claim_or_spill(target, frame_overhead + sizeof number, 0);
+    const am::OpenFrame open = engine_->store().claim_or_spill(target, frame_overhead + sizeof number, 0);
     FrameHeader& header = open.frame->header;
     header = {};
     header.payload_bytes = sizeof number;
@@ -38,9 +38,9 @@ class Numbers final : public FrameHandler {
     engine_->count_handled(1);
     return Result::done;
   }
-  bool flush_open(FlushReason) override { return false; }
-  bool flush_idle(IdleFlush) override { return false; }
-  std::int64_t due() const override { return never; }
+  bool flush_open(am::FlushReason) override { return false; }
+  bool flush_idle(am::IdleFlush) override { return false; }
+  std::int64_t due() const override { return am::never; }
   bool flush_due(std::int64_t) override { return false; }
   std::uint16_t signature() const override { return 1; }
   std::string description() const override { return "numbers"; }
@@ -157,7 +157,7 @@ TEST(Simulation, an_exception_ends_the_run_with_the_pe_and_its_text) {
 
 TEST(Simulation, a_frame_that_is_written_beyond_its_end_is_found) {
   const SimulateResult result = simulate({.pes = 1}, [](Pe& pe) {
-    const OpenFrame open = pe.engine().store().try_claim(0, 100, 0);
+    const am::OpenFrame open = pe.engine().store().try_claim(0, 100, 0);
     *open.end() = std::byte(1);
     pe.engine().store().drop(0, open);
     return 0;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/balancer.hpp>
@@ -209,7 +209,7 @@ void Balancer::finish() {
     try {
       std::rethrow_exception(error_);
     } catch (...) {
-      failure = aggregate::text_of_failure();
+      failure = call::text_of_failure();
     }
   }
   rpc_ff(*pe_, PeId(0), EndTurn(), table_, failure);

@@ -10,7 +10,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/future.hpp>
 #include <headway/object/collection.hpp>

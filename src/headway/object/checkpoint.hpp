@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/base/serialize.hpp>
 #include <headway/object/collection.hpp>
 #include <memory>

@@ -8,8 +8,8 @@
 #include <deque>
 #include <functional>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/aggregate/calls.hpp>
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/calls.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/task.hpp>
@@ -243,8 +243,8 @@ class Collection {
       static_assert(object::has_no_steps<T, method>, "headway: a method whose messages wait for their step is sent to: it answers nobody");
       const PeId there = directory_.where(address);
       am::Hold<am::CompletionOf<R>> completion(new am::CompletionOf<R>(am::Completions::of(*pe_)));
-      aggregate::PendingCalls& pending = aggregate::PendingCalls::of(*pe_);
-      const object::Asker asker{std::uint32_t(pe_->id()), pending.add(*completion, aggregate::any_pe)};
+      call::PendingCalls& pending = call::PendingCalls::of(*pe_);
+      const object::Asker asker{std::uint32_t(pe_->id()), pending.add(*completion, call::any_pe)};
       with_wires<method>(
           [&](const auto&... wires) {
             calls_.rpc_ff(there, object::RunForAnswer<T, method>(), me_, address, std::uint32_t(0),
@@ -260,7 +260,7 @@ class Collection {
   void insert_at(const Address& key, const Args&... args)
     requires(Traits::sparse)
   {
-    constexpr bool made = is_made_from<std::remove_reference_t<typename aggregate::ArrivesAs<Args>::Type>...>;
+    constexpr bool made = is_made_from<std::remove_reference_t<typename call::ArrivesAs<Args>::Type>...>;
     static_assert(made, "headway: the class of elements has no constructor for the arguments of insert()");
     if constexpr (made) calls_.rpc_ff(directory_.home(key), object::Insert<T>(), me_, key, transit_.insert(), args...);
   }
@@ -302,7 +302,7 @@ class Collection {
     T* const element = find_here(address);
     if (element == nullptr) return miss(source, address, version, object::RunForAnswer<T, method>(), asker, wires...);
     const Timer timer(*this, *element);
-    aggregate::call_and_answer(*pe_, asker.pe, asker.number, Bound<method>{this, element}, wires...);
+    call::call_and_answer(*pe_, asker.pe, asker.number, Bound<method>{this, element}, wires...);
     timer.stop();
   }
   void learn(const Address& address, std::uint32_t pe, std::uint32_t version) { directory_.learn(address, pe, version); }

@@ -491,9 +491,9 @@ auto Collection<T>::reduce(Op, Given&&... given) {
     if constexpr (object::require_operator<Op, R>()) {
       require_size();
       am::Hold<am::CompletionOf<R>> completion(new am::CompletionOf<R>(am::Completions::of(*pe_)));
-      aggregate::PendingCalls& pending = aggregate::PendingCalls::of(*pe_);
+      call::PendingCalls& pending = call::PendingCalls::of(*pe_);
       if (size_ == 0) object::throw_nothing_to_reduce();
-      const object::Asker asker{std::uint32_t(pe_->id()), pending.add(*completion, aggregate::any_pe)};
+      const object::Asker asker{std::uint32_t(pe_->id()), pending.add(*completion, call::any_pe)};
       with_wires<method>(
           [&](const auto&... wires) { calls_.rpc_ff(0, object::StartReduce<T, method, Op>(), me_, asker, wires...); },
           given...);

@@ -102,7 +102,7 @@ TEST(Dense, names_outside_and_extents_that_cannot_be_are_refused) {
     expect_usage_error([&] { row[7].rpc<&Box<1>::count>().get(); }, "no element (7)");
     expect_usage_error([&] { row.section({1, 5}); }, "no element (5)");
     EXPECT_EQ(row.find_local(5), nullptr);
-    EXPECT_EQ(aggregate::PendingCalls::of(pe).size(), 0u);
+    EXPECT_EQ(call::PendingCalls::of(pe).size(), 0u);
     expect_setting_error([&] { Array<Box<2>>(pe, {3, -1}); }, "3 x -1");
     expect_setting_error([&] { Array<Box<2>>(pe, {1 << 20, 1 << 20}); }, "too many elements");
     pe.quiesce();

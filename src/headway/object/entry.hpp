@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <headway/aggregate/argument.hpp>
 #include <headway/aggregate/call_function.hpp>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/options.hpp>
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/am/task.hpp>
 #include <string>
@@ -50,7 +50,7 @@ template <auto method>
 struct MethodTag {};
 /// The same as an address.
 template <auto method>
-inline constexpr const void* tag_of = &aggregate::type_tag<MethodTag<method>>;
+inline constexpr const void* tag_of = &call::type_tag<MethodTag<method>>;
 /// For people: "&Cell::recv", of all overloads.
 template <auto method>
 std::string name_of() {
@@ -147,7 +147,7 @@ template <auto method>
 inline constexpr bool is_coroutine = am::is_task<std::remove_cvref_t<ResultOf<method>>>;
 /// What the sender of a message with an answer gets.
 template <auto method>
-using AnswerTo = aggregate::Answer<ResultOf<method>>;
+using AnswerTo = call::Answer<ResultOf<method>>;
 
 // --- what a class declares
 

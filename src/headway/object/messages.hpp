@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/aggregate/calls.hpp>
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/calls.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
 #include <headway/object/transit.hpp>
@@ -30,7 +30,7 @@ inline constexpr std::uint32_t history_kept = 64;
 /// Who gets the answer to a call.
 struct Asker {
   std::uint32_t pe;
-  aggregate::CallNumber number;
+  call::CallNumber number;
 };
 
 /// The target of a reduction whose result is an answer.
@@ -38,7 +38,7 @@ template <class R>
 struct ToAsker {
   Asker asker;
   void operator()(Pe& pe, const R& value) const {
-    rpc_ff(pe, asker.pe, aggregate::TakeAnswer<R>(), asker.number, value);
+    rpc_ff(pe, asker.pe, call::TakeAnswer<R>(), asker.number, value);
   }
 };
 

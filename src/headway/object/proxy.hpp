@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/object/collection.hpp>
 #include <type_traits>
@@ -156,7 +156,7 @@ struct ToElement {
   template <class V>
   void operator()(Pe& pe, const V& value) const {
     if (Collection<T>* const there = find_for_result<T>(pe, collection)) return there->template send_to<method>(address, value);
-    rpc_ff(pe, pe.id(), SendResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, address, value);
+    rpc_ff(pe, pe.id(), SendResult<T, method>(), call::DistReference<Collection<T>*>{collection}, address, value);
   }
 };
 template <class T, auto method>
@@ -165,7 +165,7 @@ struct ToAll {
   template <class V>
   void operator()(Pe& pe, const V& value) const {
     if (Collection<T>* const there = find_for_result<T>(pe, collection)) return there->template broadcast<method>(value);
-    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, value);
+    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), call::DistReference<Collection<T>*>{collection}, value);
   }
 };
 }  // namespace object

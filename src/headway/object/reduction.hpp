@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/sendable.hpp>
 #include <map>
@@ -105,10 +105,10 @@ class Reductions final : public am::FrameHandler {
 
   template <class V, class Op, class Target>
   void give_any(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target, bool own) {
-    std::unique_ptr<Partial>& place = place_of(id, &aggregate::type_tag<PartialOf<V, Op, Target>>);
+    std::unique_ptr<Partial>& place = place_of(id, &call::type_tag<PartialOf<V, Op, Target>>);
     if (place == nullptr) {
       place = std::make_unique<PartialOf<V, Op, Target>>(value, target);
-      place->type = &aggregate::type_tag<PartialOf<V, Op, Target>>;
+      place->type = &call::type_tag<PartialOf<V, Op, Target>>;
       place->total = total;
       begun(*place);
     } else {

@@ -156,7 +156,7 @@ class Sections {
       if constexpr (require_operator<Op, R>()) {
         if (size == 0) throw_nothing_to_reduce();
         am::Hold<am::CompletionOf<R>> completion(new am::CompletionOf<R>(am::Completions::of(pe())));
-        const Asker asker{std::uint32_t(pe().id()), aggregate::PendingCalls::of(pe()).add(*completion, aggregate::any_pe)};
+        const Asker asker{std::uint32_t(pe().id()), call::PendingCalls::of(pe()).add(*completion, call::any_pe)};
         collection_->template with_wires<method>(
             [&](const auto&... wires) {
               calls().rpc_ff(root_of(number), StartSectionReduce<T, method, Op>(), collection_->me(), number, size, asker,

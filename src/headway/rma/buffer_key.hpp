@@ -28,7 +28,7 @@ struct BufferKey {
 
   std::uint64_t pool_offset() const { return offset & no_offset; }
   /// Whether its first bytes, all or SizeConstants::ask_bytes(), are written there without anybody's asking
-  /// (aggregate::PipelinedContent).
+  /// (transfer::PipelinedContent).
   bool is_ahead() const { return (offset & ahead) != 0; }
   std::uint64_t ahead_bytes(std::uint64_t most) const { return is_ahead() ? std::min(bytes, most) : 0; }
   bool is_timed() const { return (offset & timed) != 0; }

@@ -1,0 +1,71 @@
+/// Things that others know by a number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace headway::transfer {
+
+/// A number says where a thing stands, and how often that place was used before: that of a thing that is gone names
+/// nothing. Things stay where they are.
+template <class T>
+class NumberedTable {
+ public:
+  struct Added {
+    std::uint64_t number;
+    T& thing;
+  };
+  std::uint64_t add(T thing) { return emplace(std::move(thing)).number; }
+  /// T(args...), where it stays.
+  template <class... Args>
+  Added emplace(Args&&... args) {
+    if (free_.empty()) {
+      free_.push_back(std::uint32_t(places_.size()));
+      places_.emplace_back();
+    }
+    const std::uint32_t at = free_.back();
+    Place& place = places_[at];
+    T& thing = place.thing.emplace(std::forward<Args>(args)...);
+    free_.pop_back();
+    return {std::uint64_t(place.uses) << 32 | at, thing};
+  }
+
+  /// nullptr for what is gone, or never was.
+  T* find(std::uint64_t number) {
+    const std::uint64_t at = number & 0xffffffff;
+    if (at >= places_.size() || places_[at].uses != number >> 32 || !places_[at].thing) return nullptr;
+    return &*places_[at].thing;
+  }
+  /// Whether it names what is gone.
+  bool is_gone(std::uint64_t number) const {
+    const std::uint64_t at = number & 0xffffffff;
+    return at < places_.size() && number >> 32 < places_[at].uses;
+  }
+
+  /// Of one that is there.
+  T take(std::uint64_t number) {
+    T thing = std::move(*places_[std::uint32_t(number)].thing);
+    remove(number);
+    return thing;
+  }
+  void remove(std::uint64_t number) {
+    const auto at = std::uint32_t(number);
+    places_[at].thing.reset();
+    ++places_[at].uses;
+    free_.push_back(at);
+  }
+
+ private:
+  struct Place {
+    std::optional<T> thing;
+    std::uint32_t uses = 0;
+  };
+  std::deque<Place> places_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace headway::transfer

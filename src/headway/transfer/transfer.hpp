@@ -1,0 +1,211 @@
+/// Transfers from and to memory that PEs name to one another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <headway/transfer/remote_source.hpp>
+#include <headway/transfer/send_buffer.hpp>
+#include <headway/transfer/transfers.hpp>
+#include <headway/am/future.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/base/copy.hpp>
+#include <headway/base/sendable.hpp>
+#include <headway/rma/buffer_key.hpp>
+#include <headway/rma/pooled_array.hpp>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace headway {
+
+/// Names a Destination.
+template <class T>
+struct RemoteDestination {
+  rma::BufferKey key;
+  std::size_t size() const { return key.bytes / sizeof(T); }
+};
+
+namespace transfer {
+
+/// Throws UsageError: `what` names one that nobody can use.
+[[noreturn]] void refuse_no_uses(const char* what);
+
+/// What a Source and a Destination have in common.
+template <class T, Given as>
+class Exposed {
+  static_assert(FixedSize<T>, "headway: what is got or put is trivially copyable and carries no address");
+
+ public:
+  using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
+  using Remote = std::conditional_t<as == Given::to_put, RemoteDestination<T>, RemoteSource<T>>;
+
+  /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
+  template <class Done>
+  Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
+      : transfers_(is_short(memory) ? nullptr : &Transfers::of(pe)) {
+    if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
+    if (takes_over(memory, times)) {
+      take_over(pe, memory, std::move(done));
+    } else {
+      name(transfers_->give(as, std::as_bytes(memory), times, std::move(done)));
+    }
+  }
+  Exposed(Exposed&& other) noexcept
+      : transfers_(std::exchange(other.transfers_, nullptr)),
+        number_(other.number_),
+        taken_bytes_(other.taken_bytes_),
+        remote_(std::move(other.remote_)) {}
+  Exposed& operator=(Exposed&& other) noexcept {
+    Exposed taken(std::move(other));
+    std::swap(transfers_, taken.transfers_);
+    std::swap(number_, taken.number_);
+    std::swap(taken_bytes_, taken.taken_bytes_);
+    std::swap(remote_, taken.remote_);
+    return *this;
+  }
+  ~Exposed() {
+    if (transfers_ == nullptr) return;
+    if (taken_bytes_ != 0)
+      transfers_->give_back(taken_bytes_);
+    else
+      transfers_->withdraw(number_);
+  }
+
+  const Remote& remote() const { return remote_; }
+
+ private:
+  static bool is_short(Memory memory) {
+    return as == Given::to_get && memory.size_bytes() <= SourceContent::inside_bytes_max;
+  }
+  bool takes_over(Memory memory, std::uint64_t times) const {
+    if (transfers_ == nullptr) return true;
+    return as == Given::to_get && transfers_->takes_over(std::as_bytes(memory), times);
+  }
+  template <class Done>
+  void take_over(Pe& pe, Memory memory, Done done) {
+    if constexpr (as == Given::to_get) {
+      remote_.hold(pe.id(), std::as_bytes(memory));
+      end_later(pe, std::move(done));
+      if (transfers_ != nullptr) transfers_->take(taken_bytes_ = memory.size_bytes());
+    }
+  }
+  void name(const rma::BufferKey& key) {
+    number_ = key.number;
+    if constexpr (as == Given::to_get)
+      remote_.hold(key);
+    else
+      remote_.key = key;
+  }
+  static void end_later(Pe&, Promise<> done) { done.set_later(); }
+  template <class Done>
+  static void end_later(Pe& pe, Done done) {
+    pe.engine().keep_open_and_run_later(pe.engine().scope(), std::move(done));
+  }
+
+  Transfers* transfers_;
+  std::uint64_t number_ = 0;
+  std::size_t taken_bytes_ = 0;  // of a copy that is not inside
+  Remote remote_{};
+};
+
+/// Throws UsageError for what does not fit.
+[[noreturn]] void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room);
+
+/// False for what is not short.
+template <class T>
+bool get_short(const RemoteSource<T>& from, std::span<T> to) {
+  if (!from.is_short()) return false;
+  const std::span<const std::byte> content = from.content();
+  if (to.size_bytes() < content.size()) refuse_get(from.pe(), content.size(), to.size_bytes());
+  copy_received(std::as_writable_bytes(to).data(), content.data(), content.size());
+  return true;
+}
+
+template <class T, class Done>
+void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
+  const auto tell = [&done] {
+    if constexpr (std::is_same_v<Done, Promise<>>)
+      done.set();
+    else
+      done();
+  };
+  if (get_short(from, to)) return tell();
+  Transfers& transfers = Transfers::of(pe);
+  const rma::BufferKey key = from.key();
+  const std::span<std::byte> bytes = std::as_writable_bytes(to);
+  const Transfers::Copied copied = transfers.get_now(key, bytes);
+  if (!copied.done) return transfers.get_later(key, bytes, copied, std::move(done));
+  tell();  // first: who waits for it may have an answer to send
+  transfers.tell_got(key, copied);
+}
+
+}  // namespace transfer
+
+/// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
+/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, and for one get
+/// up to 4 KiB that the PEs have not all mapped, or 512 bytes, as long as such take no more than 2 MiB together) travels
+/// as what it is known by: it is copied, `done` comes at the next progress, and how often it is got nobody counts. Else it
+/// is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
+///
+///     headway::Source<double> source(pe, field, [&] { reuse(field); });
+///     wanted.send(dest, source.remote());
+template <class T>
+class Source : public transfer::Exposed<T, transfer::Given::to_get> {
+  using Exposed = transfer::Exposed<T, transfer::Given::to_get>;
+
+ public:
+  Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
+      : Exposed(pe, memory, gets, std::move(done)) {}
+  template <class Done>
+    requires std::is_invocable_v<Done&>
+  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
+      : Exposed(pe, memory, gets, std::move(done)) {}
+};
+
+/// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
+/// Destroyed before, it is an error that somebody puts into it, or had put and this PE did not know.
+template <class T>
+class Destination : public transfer::Exposed<T, transfer::Given::to_put> {
+  using Exposed = transfer::Exposed<T, transfer::Given::to_put>;
+
+ public:
+  Destination(Pe& pe, std::span<T> memory, Promise<> done, std::uint64_t puts = 1)
+      : Exposed(pe, memory, puts, std::move(done)) {}
+  template <class Done>
+    requires std::is_invocable_v<Done&>
+  Destination(Pe& pe, std::span<T> memory, Done done, std::uint64_t puts = 1)
+      : Exposed(pe, memory, puts, std::move(done)) {}
+};
+
+/// Copies all of a Source to the begin of `to`, which stays until then; the future comes when it is there. UsageError
+/// where it does not fit. Never waits in a handler; the main program may. Epochs and quiesce() wait for it, and for its
+/// Source to know.
+template <class T>
+Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
+  Promise<> done(pe);
+  Future<> future = done.future();
+  transfer::get(pe, from, to, done);
+  return future;
+}
+/// The same with a callable done(), called as what follows a Future.
+template <class T, class Done>
+void get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to, Done done) {
+  transfer::get(pe, from, to, done);
+}
+
+/// Copies `from` to the begin of a Destination; the future comes when `from` may be changed. UsageError where it does
+/// not fit. As get().
+template <class T>
+Future<> put(Pe& pe, std::type_identity_t<std::span<const T>> from, const RemoteDestination<T>& to) {
+  Promise<> done(pe);
+  Future<> future = done.future();
+  transfer::Transfers::of(pe).put(std::as_bytes(from), to.key, std::move(done));
+  return future;
+}
+template <class T, class Done>
+void put(Pe& pe, std::type_identity_t<std::span<const T>> from, const RemoteDestination<T>& to, Done done) {
+  transfer::Transfers::of(pe).put(std::as_bytes(from), to.key, std::move(done));
+}
+
+}  // namespace headway

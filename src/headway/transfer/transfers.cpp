@@ -1,0 +1,391 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <headway/transfer/pipeline.hpp>
+#include <headway/transfer/transfer.hpp>
+#include <headway/transfer/transfer_notes.hpp>
+#include <headway/base/copy_large.hpp>
+#include <headway/base/counted.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <optional>
+#include <utility>
+
+namespace headway::transfer {
+namespace {
+
+const std::size_t extension = [] {
+  aggregate::ContentMover::if_linked = &Transfers::mover_of;
+  return am::register_extension(&Transfers::make);
+}();
+
+/// A key, its entry here, and the answer, in the time of both PEs.
+constexpr std::int64_t key_ns = 150;
+/// Content of more than a page that others read where it lies: half of it its owner fetches meanwhile, if it is idle.
+/// Of what is longer who reads it gets as much by itself.
+constexpr std::size_t fetched_bytes_min = 4_KiB + 1;
+constexpr std::size_t fetches_max = 16;
+
+std::uint64_t checksum(std::span<const std::byte> content) {
+  std::uint64_t hash = content.size();
+  const auto mix = [&hash](std::uint64_t word) { hash = std::rotl(hash ^ word, 27) * 0x9e3779b97f4a7c15; };
+  std::size_t at = 0;
+  for (std::uint64_t word; at + sizeof word <= content.size(); at += sizeof word) {
+    std::memcpy(&word, content.data() + at, sizeof word);
+    mix(word);
+  }
+  for (; at < content.size(); ++at) mix(std::uint64_t(content[at]));
+  return hash | 1;
+}
+
+const char* name_of(Given as) {
+  switch (as) {
+    case Given::sent: return "the content of a message";
+    case Given::to_get: return "a Source";
+    default: return "a Destination";
+  }
+}
+
+}  // namespace
+
+Transfers& Transfers::of(Pe& pe) { return static_cast<Transfers&>(pe.engine().extension(extension)); }
+
+std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique<Transfers>(pe); }
+
+Transfers::Transfers(Pe& pe)
+    : pe_(&pe),
+      sizes_(pe.engine().sizes()),
+      host_pes_(pe.size()),
+      way_(pe.engine().transfer_settings().way),
+      checks_(pe.engine().transfer_settings().check),
+      stages_(pe),
+      pipeline_(new Pipeline(pe)),
+      ahead_pipeline_(new Pipeline(pe)),
+      mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
+                     Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
+  const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
+  for (std::size_t host = 0; host < hosts.size() && hosts[host] <= pe.id(); ++host) {
+    host_first_ = hosts[host];
+    host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
+  }
+  const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
+    take_note(source, note, content);
+  };
+  mail_->notes.on(take);
+  mail_->pieces.on(take);
+}
+
+Transfers::~Transfers() = default;
+
+void Transfers::end() noexcept {
+  mail_.reset();
+  exposures_ = {};
+  pulls_ = {};
+  pushes_ = {};
+}
+
+void Transfers::send_note(std::size_t to, const Note& note, std::span<const std::byte> content) {
+  mail_->notes.send(to, note, content);
+}
+
+/// What others wait for within a host does not gather. Between hosts a frame costs more than the wait.
+void Transfers::send_piece(std::size_t to, const Note& note, std::span<const std::byte> content) {
+  (is_on_host(to) ? mail_->pieces : mail_->notes).send(to, note, content);
+}
+
+void Transfers::take_note(PeId source, const Note& note, std::span<const std::byte> content) {
+  switch (note.word) {
+    case Word::want: return send_pieces(source, note);
+    case Word::piece: return take_piece(source, note, content);
+    case Word::pipelined: return begin_reading(source, note);
+    case Word::put: return take_put(source, note, content);
+    case Word::put_all: return take_small_put(source, note, content);
+    case Word::in_place: return note_in_place(source, note);
+    case Word::used: return end_use(source, note);
+    case Word::open: return open(source, note);
+    case Word::opened: return read_opened(source, note, content);
+    case Word::take: return take_over_network(source, note, content);
+  }
+  throw FormatError("a note on a transfer says what none says");
+}
+
+// --- of this PE's own memory
+
+/// What all have mapped is read where it lies, but for little; what several get is copied once for all.
+bool Transfers::takes_over(std::span<const std::byte> memory, std::uint64_t times) const {
+  constexpr std::size_t mapped_bytes_max = 512;
+  if (memory.size() > along_bytes_max || checks_ || times != 1) return false;
+  if (taken_bytes_ + memory.size() > sizes_.taken_bytes_max) return false;
+  if (way_ == TransferWay::frames) return true;
+  if (way_ != TransferWay::fastest) return false;
+  const bool all_map = host_pes_ == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
+  return !all_map || memory.size() <= mapped_bytes_max;
+}
+
+rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, am::WhenDone done) {
+  const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
+  const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
+  const bool is_mapped = as != Given::to_get || reach().is_in_pool(memory.data(), memory.size());
+  if (as == Given::to_get && is_mapped) fetch_when_idle(added);
+  return key_of(added, !is_mapped && (times == 1 || memory.size() <= sizes_.stage_bytes) && map(added));
+}
+
+/// What others have not mapped goes where they have: all that is short, unless who gets it is sooner done by attaching, and
+/// the begin of what is long. Whether they are to take the time.
+bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
+  Exposure& exposure = added.thing;
+  const std::span<const std::byte> memory = exposure.memory;
+  if (memory.size() > sizes_.stage_bytes) return begin_ahead(added.number, exposure);
+  const bool may_leave = exposure.left == 1 && memory.size() > along_bytes_max && reach().others_attach();
+  const auto pick = stagings_.pick(memory.size(), both_copies | unsigned(may_leave) << where_it_lies);
+  if (pick.way != where_it_lies) {
+    const std::int64_t begin = pick.timed ? now() : 0;
+    exposure.stage = stages_.put(memory, placing[pick.way]);
+    if (exposure.stage.data() == nullptr) return false;
+    if (pick.timed) exposure.own_ns = now() - begin;
+  }
+  exposure.placed = pick.way;
+  if (pick.timed) exposure.teaches = Teaches::stagings;
+  return pick.timed;
+}
+
+rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum,
+                                       am::WhenDone done) {
+  const auto added = exposures_.emplace(Given::sent, content, std::uint64_t(1), sum, std::move(done));
+  if (way.timed) {
+    added.thing.teaches = Teaches::mapped_sends;
+    added.thing.own_ns = key_ns;
+  }
+  if (way.copied) fetch_when_idle(added);
+  return key_of(added, way.maps ? map(added) : way.timed);
+}
+
+// --- content that is written before anybody asks for it
+
+/// Its message leaves after the first bytes. Whether who reads them is to take the time.
+bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
+  const std::uint64_t bytes = exposure.memory.size();
+  Skips& skips = skips_[std::size_t(std::bit_width(bytes))];
+  if (skips.left != 0) return --skips.left, false;
+  const std::span<const std::byte> ahead = ahead_of(exposure.memory);
+  exposure.ahead = ahead_pipeline_->begin(ahead.size(), pipeline_id(number));
+  if (exposure.ahead == nullptr) return false;
+  const auto pick = writes_.pick(bytes, both_copies);
+  exposure.teaches = Teaches::writes;
+  exposure.placed = pick.way;
+  PipelineRing::write(*exposure.ahead, ahead, placing[pick.way], sizes_, sizes_.first_bytes);
+  if (ahead_.empty()) pe_->engine().call_when_idle(*this);
+  ahead_.push_back(number);
+  return pick.timed;
+}
+
+void Transfers::write_ahead(const Exposure& exposure) {
+  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), placing[exposure.placed], sizes_);
+}
+
+void Transfers::fetch_when_idle(const NumberedTable<Exposure>::Added& added) {
+  const std::size_t bytes = added.thing.memory.size();
+  if (bytes < fetched_bytes_min || bytes > sizes_.fetched_bytes_max || ahead_.size() >= fetches_max) return;
+  if (!reach().others_map_pool()) return;
+  if (ahead_.empty()) pe_->engine().call_when_idle(*this);
+  ahead_.push_back(added.number);
+}
+
+/// One after the other, with what comes in between. The message that names it has left by now, unless its aggregator
+/// keeps it.
+bool Transfers::idle() {
+  while (!ahead_.empty()) {
+    const Exposure* const given = exposures_.find(ahead_.front());
+    ahead_.pop_front();
+    if (given == nullptr) continue;
+    if (given->ahead != nullptr)
+      write_ahead(*given);
+    else if (given->memory.size() <= sizes_.fetched_bytes_max)
+      prefetch(given->memory.subspan(given->memory.size() / 2));  // what is wanted last
+    else
+      continue;
+    break;
+  }
+  return !ahead_.empty();
+}
+
+/// By who has used it now. Where it was not, for who got it has attached to it or has it mapped, or is on another host,
+/// the next one of this size is not written ahead, then the next three, and so on.
+bool Transfers::was_read_ahead(std::uint64_t number, Exposure& exposure) {
+  exposure.ahead = nullptr;
+  const bool was_read = !ahead_pipeline_->drop(pipeline_id(number));
+  Skips& skips = skips_[std::size_t(std::bit_width(exposure.memory.size()))];
+  skips.all = was_read ? 0 : std::uint8_t(std::min(2 * skips.all + 1, 7));
+  skips.left = skips.all;
+  return was_read;
+}
+
+rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
+  rma::PoolCopy copy{added.thing.stage};
+  if (const PipelinedContent* const ahead = added.thing.ahead) {
+    copy = {{reinterpret_cast<const std::byte*>(ahead), sizeof *ahead + ahead_of(added.thing.memory).size()}, true};
+  }
+  return reach().key(added.thing.memory, added.number, copy, timed);
+}
+
+/// Nobody uses it any more.
+void Transfers::forget(std::uint64_t number, Exposure& exposure) {
+  close(exposure.exposed);
+  if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
+  if (exposure.ahead != nullptr) ahead_pipeline_->drop(pipeline_id(number));
+  exposures_.remove(number);
+}
+
+void Transfers::withdraw(std::uint64_t number) {
+  if (Exposure* const found = exposures_.find(number)) forget(number, *found);
+}
+
+void Transfers::close(ExposedMemory*& exposed) {
+  if (exposed != nullptr) pe_->engine().endpoint().withdraw(std::exchange(exposed, nullptr));
+}
+
+Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as) {
+  Exposure* const found = exposures_.find(note.number);
+  if (found == nullptr && exposures_.is_gone(note.number)) {
+    const char* what = as == Given::to_put   ? "puts to a Destination of"
+                       : as == Given::to_get ? "gets from a Source of"
+                                             : "takes the content of a message of";
+    throw UsageError(fmt::format("PE {} {} PE {} that is gone: it was destroyed, or made for fewer", source.value, what,
+                                 pe_->id().value));
+  }
+  const bool fits = found != nullptr && (found->as == Given::to_put) == (as == Given::to_put);
+  if (!fits) throw FormatError("a transfer names memory that was not given");
+  return *found;
+}
+
+void Transfers::end_use(PeId source, const Note& note) {
+  Exposure* found = exposures_.find(note.number);
+  if (found == nullptr) found = &exposure(source, note, Given(note.asker));
+  if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
+    throw FormatError("a transfer names memory that was given for another");
+  }
+  const bool read_otherwise = found->ahead != nullptr && !was_read_ahead(note.number, *found);
+  if (note.bytes != not_timed && !read_otherwise) {
+    constexpr std::uint64_t ns_max = 1'000'000'000'000;
+    learn(*found, source, found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
+  }
+  if (note.offset != 0) reach().refused_by(source);
+  if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
+    throw UsageError(fmt::format("{} of {} on PE {} was changed before PE {} was done with it",
+                                 name_of(found->as), headway::counted(found->memory.size(), "byte"), pe_->id().value, source.value));
+  }
+  if (--found->left != 0) return;
+  am::WhenDone done = std::move(found->done);
+  forget(note.number, *found);
+  done();
+}
+
+/// Of where content was placed only who has to come for it, and can, knows the price.
+void Transfers::learn(const Exposure& exposure, PeId source, std::int64_t ns) {
+  const std::size_t bytes = exposure.memory.size();
+  if (exposure.teaches == Teaches::mapped_sends) return mapped_sends_.learn(by_key, bytes, ns);
+  if (exposure.teaches == Teaches::nothing || !reach().is_other_process_here(source)) return;
+  if (exposure.teaches == Teaches::stagings)
+    stagings_.learn(exposure.placed, bytes, ns);
+  else
+    writes_.learn(exposure.placed, bytes, ns);
+}
+
+// --- content of messages
+
+bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte> content) const {
+  return reach().is_mapped_by(destination, content.data(), content.size());
+}
+
+/// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that
+/// copies it out of the frame again waits for lines that lie in the sender's cache, which is never as fast as out of a
+/// stage, or in pieces.
+Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
+  if (content.size() < keyed_bytes_min(posts)) return {};
+  if (!is_mapped_by(destination, content)) {
+    if (way_ == TransferWay::fastest && content.size() <= along_bytes_max) return {};
+    if (way_ == TransferWay::cma) return {reach().may_attach_to_this(destination), false};
+    const bool maps = way_ == TransferWay::fastest && posts && is_on_host(destination) &&
+                      (content.size() > sizes_.stage_bytes || stages_.has_room());
+    return {.by_key = maps, .timed = false, .maps = maps};
+  }
+  if (posts || way_ != TransferWay::fastest)  // one copy, and not two
+    return {.by_key = true, .timed = false, .copied = posts};
+  const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
+  return {pick.way == by_key, pick.timed};
+}
+
+void Transfers::learn_sent(std::span<const std::byte> content, std::int64_t ns) {
+  mapped_sends_.learn(with_message, content.size(), ns);
+}
+
+std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const {
+  return checks_ ? checksum(content) : 0;
+}
+
+void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
+                                  std::uint64_t sum) const {
+  if (sum == 0 || checksum(content) == sum) return;
+  throw UsageError(fmt::format("{} of PE {} {} arrival on PE {}", headway::counted(key.bytes, "byte"), key.pe,
+                               by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
+                               pe_->id().value));
+}
+
+void Transfers::check(const rma::BufferKey& key) { reach().check(key); }
+
+const std::byte* Transfers::mapped(const rma::BufferKey& key) {
+  check(key);
+  return reach().mapped(key);
+}
+
+/// Now, or not at all: where it cannot be, or (with `may_pull`) where pieces have been faster. `timed`: then they are.
+Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull) {
+  rma::Reach& reach = this->reach();
+  reach.check(key);
+  if (key.bytes == 0) return {.done = true};
+  rma::FastestWay<4>::Pick pick{by_attach, true};
+  const std::byte* const from = reach.mapped(key);
+  if (from != nullptr) {
+    pick = {by_loads, false};
+    if (key.bytes >= sizes_.learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
+  } else {
+    const bool attaches = reach.may_attach(key);
+    if (attaches && key.bytes <= sizes_.stage_bytes)
+      pick = {by_attach, false};  // pieces take longer
+    else if (may_pull && way_ != TransferWay::cma)
+      pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
+    if (!attaches || pick.way == by_pieces) return {.timed = pick.timed || key.is_timed()};
+  }
+  const bool timed = pick.timed || key.is_timed();
+  const std::int64_t begin = timed ? now() : 0;
+  if (from == nullptr) {
+    if (!reach.copy_from(key, 0, to, key.bytes)) return {.timed = true};
+  } else if (pick.way == by_loads) {
+    copy_bytes(to, from, key.bytes);
+  } else {
+    copy_past_caches(to, from, key.bytes);
+  }
+  if (!timed) return {.done = true};
+  const std::int64_t ns = std::max<std::int64_t>(now() - begin, 1);
+  gets_.learn(pick.way, key.bytes, ns);
+  return {.done = true, .timed = true, .ns = ns};
+}
+
+std::optional<std::int64_t> Transfers::fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull) {
+  const Copied copied = copy_in(key, to, may_pull);
+  return copied.done ? std::optional(copied.ns) : std::nullopt;
+}
+
+void Transfers::tell_taken(const rma::BufferKey& key, std::int64_t ns) { tell_used(key, Given::sent, ns); }
+
+void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused) {
+  send_note(key.pe, {Word::used, key.number, refused, std::uint64_t(ns), std::uint64_t(as)});
+}
+
+void refuse_no_uses(const char* what) {
+  throw UsageError(fmt::format("{}: it is for 1 or more", what));
+}
+
+}  // namespace headway::transfer

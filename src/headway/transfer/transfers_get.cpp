@@ -1,0 +1,237 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <headway/transfer/pipeline.hpp>
+#include <headway/transfer/transfer.hpp>
+#include <headway/transfer/transfer_notes.hpp>
+#include <headway/base/counted.hpp>
+#include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
+#include <headway/base/machine.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace headway::transfer {
+namespace {
+
+/// Whether who uses content of so many bytes after it has come may find any of it in a core's caches.
+bool stays_in_caches(std::uint64_t bytes) {
+  static const std::size_t share = cache_sizes().share;
+  return share == 0 || bytes <= share;
+}
+
+}  // namespace
+
+Transfers::Copied Transfers::get_now(const rma::BufferKey& from, std::span<std::byte> to) {
+  if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
+  return copy_in(from, to.data(), true);
+}
+
+void Transfers::get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied, am::WhenDone done) {
+  pull({.key = from,
+        .scope = pe_->engine().scope(),
+        .for_message = false,
+        .owner = {},
+        .to = to.data(),
+        .begin = {},
+        .finished = std::move(done),
+        .timed = copied.timed});
+}
+
+void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
+                            std::function<void()> finished) {
+  pull({.key = key,
+        .scope = pe_->engine().scope(),
+        .for_message = true,
+        .owner = std::move(owner),
+        .to = nullptr,
+        .begin = std::move(begin),
+        .finished = std::move(finished)});
+}
+
+void Transfers::begin_waiting(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
+void Transfers::end_waiting(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
+
+/// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for
+/// it.
+bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)()) {
+  am::Engine& engine = pe_->engine();
+  if (scope == engine.scope()) return true;
+  if (!std::exchange(comes_later, true)) {
+    engine.keep_open_and_run_later(scope, [this, &comes_later, more] {
+      comes_later = false;
+      (this->*more)();
+    });
+  }
+  return false;
+}
+
+void Transfers::refuse_late_content(const Pull& pull) {
+  pe_->engine().fail(report::FailureKind::failed,
+                     fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
+                                 headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
+}
+
+/// What its owner writes unasked is read here, after the rest has been asked for.
+void Transfers::pull(Pull given) {
+  const auto [number, pull] = pulls_.emplace(std::move(given));
+  const bool ahead = pull.key.is_ahead() && !pe_->engine().endpoint().pool(pull.key.pe).empty();
+  if (ahead) {
+    begin_pull(pull);
+    pull.ahead = pull.wanted = pull.key.ahead_bytes(sizes_.ask_bytes());
+  }
+  if (pull.wanted < pull.key.bytes) {
+    begin_waiting(pull.scope);
+    pulls_to_ask_.add(number, pull.key.pe);
+    want_more();
+  }
+  if (ahead) go_on_reading(number, 0, pull.ahead, pipelined_read(pull, pull.key.pool_offset(), 0, pull.ahead));
+}
+
+void Transfers::begin_pull(Pull& pull) {
+  pull.begun = true;
+  if (pull.for_message && pull.owner.expired()) refuse_late_content(pull);
+  if (pull.begin) pull.to = pull.begin();
+  if (pull.timed) pull.begin_ns = now();
+}
+
+/// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
+void Transfers::want_more() {
+  const auto next_bytes = [this](std::uint64_t number) {
+    const Pull& pull = *pulls_.find(number);
+    return std::min<std::uint64_t>(sizes_.ask_bytes(), pull.key.bytes - pull.wanted);
+  };
+  while (const std::optional<std::uint64_t> first = pulls_to_ask_.first(next_bytes)) {
+    const std::uint64_t number = *first, n = next_bytes(number);
+    Pull& pull = *pulls_.find(number);
+    if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
+    if (!pull.begun) {
+      begin_pull(pull);
+      pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
+    }
+    const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
+    const bool last = pull.wanted == pull.key.bytes;
+    const am::ScopeId scope = pull.scope;
+    pulls_to_ask_.begin(n, last);
+    if (pull.by_network)
+      send_note(pull.key.pe, {Word::open, pull.key.number, 0, pull.key.bytes, number});
+    else
+      send_piece(pull.key.pe, {Word::want, pull.key.number, from, n, number});
+    if (last) end_waiting(scope);
+  }
+}
+
+void Transfers::send_pieces(PeId source, const Note& note) {
+  Exposure& given = exposure(source, note, Given::to_get);
+  const std::span<const std::byte> memory = given.memory;
+  if (note.bytes > sizes_.window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
+    throw FormatError("a get wants what lies beyond its Source");
+  }
+  if (given.ahead != nullptr && note.offset == 0 && is_on_host(source)) {  // who gets it has looked for it too soon
+    send_piece(source, {Word::pipelined, note.asker, 0, note.bytes, ahead_pipeline_->offset(*given.ahead)});
+    return write_ahead(given);
+  }
+  if (PipelinedContent* const content =
+          is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
+    send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
+    if (given.placed == where_it_lies) {
+      const bool is_short = memory.size() <= sizes_.stage_bytes;  // and cannot be attached to: says nothing of stages
+      given.placed = is_short ? std::size_t(around_caches) : writes_.pick(memory.size(), both_copies).way;
+      if (given.teaches != Teaches::mapped_sends) given.teaches = is_short ? Teaches::nothing : Teaches::writes;
+    }
+    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), placing[given.placed], sizes_);
+  }
+  for (std::uint64_t done = 0; done < note.bytes;) {
+    const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
+    send_piece(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
+    done += n;
+  }
+}
+
+/// Where so many bytes of a pull, that come from there, belong.
+std::byte* Transfers::wanted(PeId source, const Note& note, std::uint64_t bytes) {
+  Pull* const pull = pulls_.find(note.number);
+  if (pull == nullptr || pull->by_network || pull->key.pe != source || note.offset > pull->wanted ||
+      bytes > pull->wanted - note.offset || bytes > pull->wanted - pull->received) {
+    throw FormatError("a piece comes that nobody wants");
+  }
+  if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
+  return pull->to + note.offset;
+}
+
+void Transfers::received(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes) {
+  Pull& pull = *pulls_.find(number);
+  pull.received += bytes;
+  if (offset >= pull.ahead) pulls_to_ask_.end(pull.key.pe, bytes);
+  if (pull.received == pull.key.bytes) end_pull(number);
+  want_more();
+}
+
+void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
+  copy_bytes(wanted(source, note, content.size()), content.data(), content.size());
+  received(note.number, note.offset, content.size());
+}
+
+void Transfers::begin_reading(PeId source, const Note& note) {
+  wanted(source, note, note.bytes);
+  const Pull& pull = *pulls_.find(note.number);
+  go_on_reading(note.number, note.offset, note.bytes, pipelined_read(pull, note.asker, note.offset, note.bytes));
+}
+
+/// Of the bytes of a pull that are written there in the pool of its owner.
+PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes) {
+  const std::span<std::byte> pool = pe_->engine().endpoint().pool(pull.key.pe);
+  constexpr std::size_t before = sizeof(PipelinedContent);
+  if (at % alignof(PipelinedContent) != 0 || pool.size() < before || at > pool.size() - before ||
+      bytes > pool.size() - before - at) {
+    throw FormatError("content is said to come where it cannot be");
+  }
+  auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + at);
+  const LargeCopy copy = stays_in_caches(pull.key.bytes) ? copy_bytes : copy_past_caches;
+  return {content, pipeline_id(pull.key.number), bytes, pull.to + offset, copy};
+}
+
+/// Who has a core of its own waits a little for each step of the owner's, in this handler. Who has asked and does not
+/// wait, or has waited in vain, looks again with each progress: the owner is writing, if it has not been interrupted by
+/// the very note that it writes. Who has not asked does so then: the owner may do something else for long, or have
+/// withdrawn it, which its answer says.
+void Transfers::go_on_reading(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes, PipelinedRead read) {
+  using Found = PipelinedRead::Found;
+  Pull* const pull = pulls_.find(number);
+  if (pull == nullptr) throw FormatError("a piece comes that nobody wants");
+  if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
+  am::Engine& engine = pe_->engine();
+  constexpr unsigned looks_max = 1000;
+  const bool has_core = engine.idle() == am::Idle::spin;
+  const Found found = read.read(has_core ? looks_max : 0);
+  if (found == Found::all) return received(number, offset, bytes);
+  if (found == Found::gone || (offset < pull->ahead && !std::exchange(pull->has_asked, true))) {
+    return send_piece(pull->key.pe, {Word::want, pull->key.number, offset, bytes, number});
+  }
+  if (!has_core) std::this_thread::yield();
+  engine.keep_open_and_run_later(engine.scope(),
+                                 [this, number, offset, bytes, read] { go_on_reading(number, offset, bytes, read); });
+}
+
+void Transfers::end_pull(std::uint64_t number) {
+  Pull ended = pulls_.take(number);
+  const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
+  if (ns != not_timed) gets_.learn(by_pieces, ended.key.bytes, ns);
+  tell(std::move(ended.finished));  // first, as in get()
+  const bool refused = is_on_host(ended.key.pe) && !reach().may_attach(ended.key);
+  tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
+}
+
+/// At once in a handler, as most transfers end; else as one, at the next progress.
+void Transfers::tell(am::WhenDone done) {
+  am::Engine& engine = pe_->engine();
+  if (engine.in_handler()) return done();
+  engine.keep_open_and_run_later(engine.scope(), std::move(done));
+}
+
+void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
+  throw UsageError(fmt::format("get of {} of PE {} into {}: they do not fit", headway::counted(bytes, "byte"), pe, room));
+}
+
+}  // namespace headway::transfer
