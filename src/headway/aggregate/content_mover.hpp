@@ -32,9 +32,8 @@ class ContentMover : public am::Extension {
   }
   struct SendWay {
     bool by_key;
-    bool timed;           // the sender measures this path: learn_sent(), or the key asks the receiver for the time
-    bool maps = false;    // the receiver has not mapped the content: the sender makes it readable
-    bool copied = false;  // the receiver copies all of it out of mapped memory
+    bool timed;         // the sender measures this path: learn_sent(), or the key asks the receiver for the time
+    bool maps = false;  // the receiver has not mapped the content: the sender makes it readable
   };
   /// How content for `destination` travels. `posts`: the receiver copies it to memory that its program posts.
   virtual SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts) = 0;

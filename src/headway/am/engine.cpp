@@ -100,10 +100,6 @@ bool Engine::progress() {
   if (!flushed && (phase == report::Phase::sending || paused_frames_ != 0 || store_.queued())) {
     flushed = flush_all(FlushReason::full);
   }
-  if (!when_idle_.empty()) {
-    std::erase_if(when_idle_, [](Extension* extension) { return !extension->idle(); });
-    return true;
-  }
   return flushed || in_waves;
 }
 

@@ -102,8 +102,6 @@ class Extension {
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
   /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
   virtual std::string unfinished() const { return {}; }
-  /// The PE has nothing else to do, and call_when_idle() was called since. Sends nothing. Whether there is more to do.
-  virtual bool idle() { return false; }
   /// The run is over: destroys what the program has left to it, while all of the engine is still there.
   virtual void end() noexcept {}
 };
@@ -289,8 +287,6 @@ class Engine {
   void send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes);
 
   Extension& extension(std::size_t index) { return *extensions_[index]; }
-  /// Calls its idle() when nothing has arrived and what is to be flushed then has been, until that returns false.
-  void call_when_idle(Extension& extension) { when_idle_.push_back(&extension); }
 
   // --- failures
 
@@ -424,7 +420,6 @@ class Engine {
   std::vector<Task> tasks_[2];  // in turn, so that both keep their memory: one runs, the next takes what comes meanwhile
   unsigned next_tasks_ = 0;
   std::vector<std::unique_ptr<Extension>> extensions_;
-  std::vector<Extension*> when_idle_;
   ScopeId scope_ = root_scope, handler_scope_ = root_scope;
   bool in_handler_ = false, in_continuation_ = false;
   bool failed_ = false;

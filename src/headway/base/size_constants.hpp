@@ -35,7 +35,7 @@ struct SizeConstants {
   std::size_t kept_bytes_max = ~std::size_t(0);
   std::size_t kept_mappings_max = 16;
 
-  // --- content that stays with its sender (aggregate/transfers*.cpp, stages.cpp, pipeline.cpp), in bytes
+  // --- content that stays with its sender (transfer), in bytes
 
   /// Longest content that is copied to a stage, how far stages lie apart (a multiple of the page size), and how many a PE
   /// has.
@@ -46,10 +46,6 @@ struct SizeConstants {
   std::size_t taken_bytes_max = std::size_t(2) << 20;
   /// Shorter content is copied through the caches where it is mapped: who looks at what came past them waits for memory.
   std::size_t learned_bytes_min = std::size_t(32) << 10;
-  /// Longest content that its owner fetches half of while others read it where it lies.
-  std::size_t fetched_bytes_max = std::size_t(32) << 10;
-  /// Of content that is written before anybody asks for it: what is written first holds its message up.
-  std::size_t first_bytes = std::size_t(8) << 10;
   /// Pieces within a host: who takes one copies it while the next one is made. They stay in a core's cache, each just below
   /// a frame of 32 KiB.
   std::size_t piece_bytes_within_host = (std::size_t(32) << 10) - 512;
@@ -96,8 +92,6 @@ inline constexpr SizeConstants small_sizes{
     .stages = 4,
     .taken_bytes_max = std::size_t(16) << 10,
     .learned_bytes_min = std::size_t(1) << 10,
-    .fetched_bytes_max = std::size_t(8) << 10,
-    .first_bytes = std::size_t(1) << 10,
     .piece_bytes_within_host = (std::size_t(2) << 10) - 64,
     .piece_bytes_between_hosts = std::size_t(4) << 10,
     .window_bytes = std::size_t(32) << 10,

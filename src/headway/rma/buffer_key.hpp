@@ -1,7 +1,6 @@
 /// Memory of one PE as others know it.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +11,12 @@ namespace headway::rma {
 /// Names memory of a PE to all others: where it lies in its process, in the PE's pool if it does, and which entry of
 /// the PE's table it was given. Travels as its bytes.
 struct BufferKey {
-  static constexpr std::uint64_t ahead = std::uint64_t(1) << 63;  // with an offset: its begin is being written there
-  static constexpr std::uint64_t timed = std::uint64_t(1) << 62;  // its owner wants to know how long copying it took
+  static constexpr std::uint64_t timed = std::uint64_t(1) << 63;  // with an offset: the owner wants to know how long the copy took
   static constexpr std::uint64_t no_offset = timed - 1;
 
   std::uint64_t address;        // in the process of its PE
   std::uint64_t bytes;
-  std::uint64_t offset;         // in the PE's pool, of it or of a copy, or no_offset; or ahead, or timed
+  std::uint64_t offset;         // in the PE's pool, of it or of a copy, or no_offset; with the bit timed
   std::uint64_t number;         // in the PE's table of what it has given to others
   std::uint64_t token;          // a word that no other process has ...
   std::uint64_t token_address;  // ... there
@@ -27,10 +25,6 @@ struct BufferKey {
   std::uint64_t check;          // of all of these: bytes that are a key by chance do not hold it
 
   std::uint64_t pool_offset() const { return offset & no_offset; }
-  /// Whether its first bytes, all or SizeConstants::ask_bytes(), are written there without anybody's asking
-  /// (transfer::PipelinedContent).
-  bool is_ahead() const { return (offset & ahead) != 0; }
-  std::uint64_t ahead_bytes(std::uint64_t most) const { return is_ahead() ? std::min(bytes, most) : 0; }
   bool is_timed() const { return (offset & timed) != 0; }
 
   std::uint64_t expected_check() const {

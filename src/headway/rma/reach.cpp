@@ -52,7 +52,8 @@ Reach::Reach(Pe& pe)
   host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
 }
 
-BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, const PoolCopy& copy, bool timed) {
+BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy,
+                     bool timed) {
   if (token_ == 0) {
     // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -60,9 +61,8 @@ BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, co
     token_ = random.next() | 1;
     process_ = std::uint32_t(getpid());
   }
-  const std::span<const std::byte> mapped = copy.memory.data() != nullptr ? copy.memory : memory;
+  const std::span<const std::byte> mapped = copy.data() != nullptr ? copy : memory;
   std::uint64_t offset = offset_in_pool(mapped.data(), mapped.size());
-  if (copy.ahead) offset |= BufferKey::ahead;
   if (timed) offset |= BufferKey::timed;
   BufferKey key{reinterpret_cast<std::uintptr_t>(memory.data()), memory.size(), offset, number, token_,
                 reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
@@ -91,7 +91,7 @@ std::uint64_t Reach::offset_in_pool(const std::byte* data, std::size_t bytes) co
 std::byte* Reach::mapped(const BufferKey& key) {
   if (way_ != TransferWay::fastest && way_ != TransferWay::mapped) return nullptr;
   if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
-  if (key.pool_offset() == BufferKey::no_offset || key.is_ahead()) return nullptr;
+  if (key.pool_offset() == BufferKey::no_offset) return nullptr;
   return in_pool(key.pe, key.pool_offset(), key.bytes);
 }
 

@@ -14,12 +14,6 @@ namespace headway::rma {
 
 class Pool;
 
-/// What in a PE's pool stands for memory of its that others have not mapped.
-struct PoolCopy {
-  std::span<const std::byte> memory = {};  // the same, or with `ahead` what BufferKey::is_ahead() says
-  bool ahead = false;
-};
-
 /// Of one PE. Memory that a key names is reached by load and store, where both have it mapped (one process, or the
 /// owner's Pool); by cross-memory attach (process_vm_readv and _writev), where the system lets processes of the host;
 /// or not at all, and then its owner must send it.
@@ -27,8 +21,10 @@ class Reach final : public am::Extension {
  public:
   static Reach& of(Pe& pe);
 
-  /// The key of this PE's own memory; `number` is the caller's. `timed`: BufferKey::is_timed().
-  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, const PoolCopy& copy = {}, bool timed = false);
+  /// The key of this PE's own memory; `number` is the caller's. `copy`: its copy in the pool, if there is one. `timed`:
+  /// BufferKey::is_timed().
+  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy = {},
+                bool timed = false);
 
   /// FormatError unless a PE of this run has made this key.
   void check(const BufferKey& key) const;

@@ -15,7 +15,6 @@ namespace headway::transfer {
 namespace {
 
 using namespace literals;
-using Found = PipelinedRead::Found;
 
 struct alignas(64) Line {
   std::byte bytes[64];
@@ -36,31 +35,31 @@ std::vector<std::byte> content_of(std::uint64_t number, std::size_t bytes) {
   return content;
 }
 
-TEST(Pipeline, what_is_oldest_makes_room_when_it_has_been_taken) {
+TEST(Pipeline, what_is_oldest_makes_room_when_it_has_been_consumed) {
   Memory memory(1024);
   PipelineRing ring(memory.all());
   constexpr std::size_t bytes = 128;  // 256 with what lies before it
   std::vector<PipelinedContent*> held;
-  for (int i = 0; i < 4; ++i) held.push_back(ring.begin(bytes, 1));
+  for (int i = 0; i < 4; ++i) held.push_back(ring.begin(bytes));
   for (PipelinedContent* const content : held) ASSERT_NE(content, nullptr);
-  EXPECT_EQ(ring.begin(0, 1), nullptr);
-  held[1]->taken = 1;
-  EXPECT_EQ(ring.begin(bytes, 1), nullptr) << "the one before it is being read";
-  held[0]->taken = 1;
-  EXPECT_EQ(ring.begin(bytes, 1), held[0]);
-  EXPECT_EQ(ring.begin(bytes + 1, 1), nullptr) << "two lines more";
-  EXPECT_EQ(ring.begin(bytes, 1), held[1]);
-  EXPECT_EQ(ring.begin(bytes, 1), nullptr);
+  EXPECT_EQ(ring.begin(0), nullptr);
+  held[1]->consumed = 1;
+  EXPECT_EQ(ring.begin(bytes), nullptr) << "the one before it is being read";
+  held[0]->consumed = 1;
+  EXPECT_EQ(ring.begin(bytes), held[0]);
+  EXPECT_EQ(ring.begin(bytes + 1), nullptr) << "two lines more";
+  EXPECT_EQ(ring.begin(bytes), held[1]);
+  EXPECT_EQ(ring.begin(bytes), nullptr);
 }
 
 TEST(Pipeline, what_does_not_fit_before_the_end_begins_anew) {
   Memory memory(1024);
   PipelineRing ring(memory.all());
-  PipelinedContent* const first = ring.begin(512, 1);
-  EXPECT_EQ(ring.begin(512, 1), nullptr);
-  first->taken = 1;
-  EXPECT_EQ(ring.begin(512, 1), first);
-  EXPECT_EQ(ring.begin(1024, 1), nullptr) << "more than there is";
+  PipelinedContent* const first = ring.begin(512);
+  EXPECT_EQ(ring.begin(512), nullptr);
+  first->consumed = 1;
+  EXPECT_EQ(ring.begin(512), first);
+  EXPECT_EQ(ring.begin(1024), nullptr) << "more than there is";
 }
 
 TEST(Pipeline, is_read_as_far_as_it_is_written) {
@@ -68,68 +67,32 @@ TEST(Pipeline, is_read_as_far_as_it_is_written) {
   PipelineRing ring(memory.all());
   const std::vector<std::byte> sent = content_of(1, 40'000);
   std::vector<std::byte> received(sent.size());
-  PipelinedContent& content = *ring.begin(sent.size(), 1);
-  PipelinedRead read(content, 1, sent.size(), received.data(), copy_bytes);
-  EXPECT_EQ(read.read(0), Found::part);
+  PipelinedContent& content = *ring.begin(sent.size());
+  PipelinedRead read(content, sent.size(), received.data(), copy_bytes);
+  EXPECT_FALSE(read.read(0));
   std::memcpy(content.bytes(), sent.data(), 1000);
   content.written = 1000;
-  EXPECT_EQ(read.read(10), Found::part);
+  EXPECT_FALSE(read.read(10));
   EXPECT_EQ(std::memcmp(received.data(), sent.data(), 1000), 0);
-  EXPECT_EQ(content.taken, 0u);
+  EXPECT_EQ(content.consumed, 0u);
   PipelineRing::write(content, sent, copy_bytes, normal_sizes);
-  EXPECT_EQ(read.read(0), Found::all);
+  EXPECT_TRUE(read.read(0));
   EXPECT_EQ(received, sent);
-  EXPECT_EQ(content.taken, 1u);
+  EXPECT_EQ(content.consumed, 1u);
 }
 
 TEST(Pipeline, more_or_less_than_can_be_written_is_refused) {
   Memory memory(64_KiB);
   PipelineRing ring(memory.all());
   std::vector<std::byte> received(1000);
-  PipelinedContent& content = *ring.begin(received.size(), 1);
-  PipelinedRead read(content, 1, received.size(), received.data(), copy_bytes);
+  PipelinedContent& content = *ring.begin(received.size());
+  PipelinedRead read(content, received.size(), received.data(), copy_bytes);
   content.written = 1001;
   EXPECT_THROW((void)read.read(0), FormatError);
   content.written = 10;
-  EXPECT_EQ(read.read(0), Found::part);
+  EXPECT_FALSE(read.read(0));
   content.written = 9;
   EXPECT_THROW((void)read.read(0), FormatError);
-}
-
-TEST(Pipeline, is_written_in_parts) {
-  Memory memory(64_KiB);
-  PipelineRing ring(memory.all());
-  const std::vector<std::byte> sent = content_of(1, 50'000);
-  std::vector<std::byte> received(sent.size());
-  PipelinedContent& content = *ring.begin(sent.size(), 7);
-  PipelinedRead read(content, 7, sent.size(), received.data(), copy_bytes);
-  PipelineRing::write(content, sent, copy_bytes, normal_sizes, 8_KiB);
-  EXPECT_EQ(content.written, 8_KiB);
-  EXPECT_EQ(read.read(0), Found::part);
-  PipelineRing::write(content, sent, copy_bytes, normal_sizes, 8_KiB);
-  EXPECT_EQ(content.written, 8_KiB) << "so much is written";
-  PipelineRing::write(content, sent, copy_bytes, normal_sizes);
-  EXPECT_EQ(read.read(0), Found::all);
-  EXPECT_EQ(received, sent);
-}
-
-TEST(Pipeline, what_is_dropped_makes_room_and_is_gone_for_its_reader) {
-  Memory memory(1024);
-  PipelineRing ring(memory.all());
-  std::vector<std::byte> received(128);
-  std::vector<PipelinedContent*> held;
-  for (std::uint64_t id = 1; id <= 4; ++id) held.push_back(ring.begin(received.size(), id));
-  EXPECT_TRUE(ring.drop(2));
-  EXPECT_EQ(PipelinedRead(*held[1], 2, received.size(), received.data(), copy_bytes).read(1000), Found::gone);
-  EXPECT_FALSE(ring.drop(2)) << "twice";
-  EXPECT_FALSE(ring.drop(9)) << "never begun";
-  EXPECT_EQ(ring.begin(received.size(), 5), nullptr) << "the one before it may be read";
-  EXPECT_TRUE(ring.drop(1));
-  EXPECT_EQ(ring.begin(received.size(), 5), held[0]);
-  EXPECT_EQ(PipelinedRead(*held[0], 1, received.size(), received.data(), copy_bytes).read(0), Found::gone)
-      << "there is another one now";
-  held[2]->taken = 1;
-  EXPECT_FALSE(ring.drop(3)) << "its reader has it";
 }
 
 /// A writer and a reader of their own threads, content of any size, a ring that is full most of the time.
@@ -149,7 +112,7 @@ TEST(Pipeline, of_two_threads_delivers_all) {
     for (std::uint64_t number = 0; number < count; ++number) {
       const std::vector<std::byte> content = content_of(number, random.next() % bytes_max);
       PipelinedContent* room = nullptr;
-      while ((room = ring.begin(content.size(), number + 1)) == nullptr) std::this_thread::yield();
+      while ((room = ring.begin(content.size())) == nullptr) std::this_thread::yield();
       {
         const std::scoped_lock lock(mutex);
         offers.push_back({room, content.size()});
@@ -173,8 +136,8 @@ TEST(Pipeline, of_two_threads_delivers_all) {
       continue;
     }
     std::vector<std::byte> received(offer.bytes);
-    PipelinedRead read(*offer.content, number + 1, offer.bytes, received.data(), copy_bytes);
-    while (read.read(100) == Found::part) std::this_thread::yield();
+    PipelinedRead read(*offer.content, offer.bytes, received.data(), copy_bytes);
+    while (!read.read(100)) std::this_thread::yield();
     wrong += received != content_of(number, offer.bytes);
     ++number;
   }

@@ -30,9 +30,6 @@ enum class Word : std::uint64_t {
               // pool
 };
 
-/// Of a Source, or content, in the ring of its owner, where 0 is nobody's.
-inline std::uint64_t pipeline_id(std::uint64_t number) { return number + 1; }
-
 struct Transfers::Note {
   Word word;
   std::uint64_t number, offset, bytes, asker;

@@ -23,11 +23,6 @@ const std::size_t extension = [] {
 
 /// A key, its entry here, and the answer, in the time of both PEs.
 constexpr std::int64_t key_ns = 150;
-/// Content of more than a page that others read where it lies: half of it its owner fetches meanwhile, if it is idle.
-/// Of what is longer who reads it gets as much by itself.
-constexpr std::size_t fetched_bytes_min = 4_KiB + 1;
-constexpr std::size_t fetches_max = 16;
-
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
   const auto mix = [&hash](std::uint64_t word) { hash = std::rotl(hash ^ word, 27) * 0x9e3779b97f4a7c15; };
@@ -62,7 +57,6 @@ Transfers::Transfers(Pe& pe)
       checks_(pe.engine().transfer_settings().check),
       stages_(pe),
       pipeline_(new Pipeline(pe)),
-      ahead_pipeline_(new Pipeline(pe)),
       mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
                      Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
   const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
@@ -128,16 +122,15 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
   const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
   const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
   const bool is_mapped = as != Given::to_get || reach().is_in_pool(memory.data(), memory.size());
-  if (as == Given::to_get && is_mapped) fetch_when_idle(added);
-  return key_of(added, !is_mapped && (times == 1 || memory.size() <= sizes_.stage_bytes) && map(added));
+  return key_of(added, !is_mapped && map(added));
 }
 
-/// What others have not mapped goes where they have: all that is short, unless who gets it is sooner done by attaching, and
-/// the begin of what is long. Whether they are to take the time.
+/// Copies short content to memory that other processes have mapped, unless attaching has been faster. Returns whether the
+/// getter is to measure the time.
 bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
   const std::span<const std::byte> memory = exposure.memory;
-  if (memory.size() > sizes_.stage_bytes) return begin_ahead(added.number, exposure);
+  if (memory.size() > sizes_.stage_bytes) return false;
   const bool may_leave = exposure.left == 1 && memory.size() > along_bytes_max && reach().others_attach();
   const auto pick = stagings_.pick(memory.size(), both_copies | unsigned(may_leave) << where_it_lies);
   if (pick.way != where_it_lies) {
@@ -158,83 +151,17 @@ rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> c
     added.thing.teaches = Teaches::mapped_sends;
     added.thing.own_ns = key_ns;
   }
-  if (way.copied) fetch_when_idle(added);
   return key_of(added, way.maps ? map(added) : way.timed);
 }
 
-// --- content that is written before anybody asks for it
-
-/// Its message leaves after the first bytes. Whether who reads them is to take the time.
-bool Transfers::begin_ahead(std::uint64_t number, Exposure& exposure) {
-  const std::uint64_t bytes = exposure.memory.size();
-  Skips& skips = skips_[std::size_t(std::bit_width(bytes))];
-  if (skips.left != 0) return --skips.left, false;
-  const std::span<const std::byte> ahead = ahead_of(exposure.memory);
-  exposure.ahead = ahead_pipeline_->begin(ahead.size(), pipeline_id(number));
-  if (exposure.ahead == nullptr) return false;
-  const auto pick = writes_.pick(bytes, both_copies);
-  exposure.teaches = Teaches::writes;
-  exposure.placed = pick.way;
-  PipelineRing::write(*exposure.ahead, ahead, placing[pick.way], sizes_, sizes_.first_bytes);
-  if (ahead_.empty()) pe_->engine().call_when_idle(*this);
-  ahead_.push_back(number);
-  return pick.timed;
-}
-
-void Transfers::write_ahead(const Exposure& exposure) {
-  PipelineRing::write(*exposure.ahead, ahead_of(exposure.memory), placing[exposure.placed], sizes_);
-}
-
-void Transfers::fetch_when_idle(const NumberedTable<Exposure>::Added& added) {
-  const std::size_t bytes = added.thing.memory.size();
-  if (bytes < fetched_bytes_min || bytes > sizes_.fetched_bytes_max || ahead_.size() >= fetches_max) return;
-  if (!reach().others_map_pool()) return;
-  if (ahead_.empty()) pe_->engine().call_when_idle(*this);
-  ahead_.push_back(added.number);
-}
-
-/// One after the other, with what comes in between. The message that names it has left by now, unless its aggregator
-/// keeps it.
-bool Transfers::idle() {
-  while (!ahead_.empty()) {
-    const Exposure* const given = exposures_.find(ahead_.front());
-    ahead_.pop_front();
-    if (given == nullptr) continue;
-    if (given->ahead != nullptr)
-      write_ahead(*given);
-    else if (given->memory.size() <= sizes_.fetched_bytes_max)
-      prefetch(given->memory.subspan(given->memory.size() / 2));  // what is wanted last
-    else
-      continue;
-    break;
-  }
-  return !ahead_.empty();
-}
-
-/// By who has used it now. Where it was not, for who got it has attached to it or has it mapped, or is on another host,
-/// the next one of this size is not written ahead, then the next three, and so on.
-bool Transfers::was_read_ahead(std::uint64_t number, Exposure& exposure) {
-  exposure.ahead = nullptr;
-  const bool was_read = !ahead_pipeline_->drop(pipeline_id(number));
-  Skips& skips = skips_[std::size_t(std::bit_width(exposure.memory.size()))];
-  skips.all = was_read ? 0 : std::uint8_t(std::min(2 * skips.all + 1, 7));
-  skips.left = skips.all;
-  return was_read;
-}
-
 rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
-  rma::PoolCopy copy{added.thing.stage};
-  if (const PipelinedContent* const ahead = added.thing.ahead) {
-    copy = {{reinterpret_cast<const std::byte*>(ahead), sizeof *ahead + ahead_of(added.thing.memory).size()}, true};
-  }
-  return reach().key(added.thing.memory, added.number, copy, timed);
+  return reach().key(added.thing.memory, added.number, added.thing.stage, timed);
 }
 
 /// Nobody uses it any more.
 void Transfers::forget(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
   if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
-  if (exposure.ahead != nullptr) ahead_pipeline_->drop(pipeline_id(number));
   exposures_.remove(number);
 }
 
@@ -266,8 +193,7 @@ void Transfers::end_use(PeId source, const Note& note) {
   if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
     throw FormatError("a transfer names memory that was given for another");
   }
-  const bool read_otherwise = found->ahead != nullptr && !was_read_ahead(note.number, *found);
-  if (note.bytes != not_timed && !read_otherwise) {
+  if (note.bytes != not_timed) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
     learn(*found, source, found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
   }
@@ -311,8 +237,7 @@ Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const 
                       (content.size() > sizes_.stage_bytes || stages_.has_room());
     return {.by_key = maps, .timed = false, .maps = maps};
   }
-  if (posts || way_ != TransferWay::fastest)  // one copy, and not two
-    return {.by_key = true, .timed = false, .copied = posts};
+  if (posts || way_ != TransferWay::fastest) return {.by_key = true, .timed = false};  // one copy instead of two
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
   return {pick.way == by_key, pick.timed};
 }

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <headway/aggregate/content_mover.hpp>
 #include <headway/transfer/numbered_table.hpp>
@@ -28,7 +26,6 @@ namespace headway::transfer {
 
 class Pipeline;
 class PipelinedRead;
-struct PipelinedContent;
 
 /// What a PE has given to others, until they have said that they are done with it as often as was agreed.
 enum class Given : std::uint8_t {
@@ -45,8 +42,8 @@ enum Placed : std::size_t { through_caches, around_caches, where_it_lies };
 /// them.
 ///
 ///     small Source     owner: a copy in the pool, that others have mapped, or none, whichever is faster; then as below
-///     get in pieces    owner, idle: writes the begin of a Source for one get (Pipeline), as getter reads
-///                      getter: "want n bytes from here on" -> owner: "there", and writes them; ... "used"
+///     get in pieces    getter: "want n bytes from here on" -> owner: "there", and writes them (Pipeline) as the
+///                      getter reads; ... "used"
 ///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
 ///     small put        putter: its content, in one note -> owner
 ///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
@@ -67,7 +64,6 @@ class Transfers final : public aggregate::ContentMover {
   static std::unique_ptr<am::Extension> make(Pe& pe);
   explicit Transfers(Pe& pe);
   ~Transfers() override;
-  bool idle() override;
   void end() noexcept override;
 
   // --- of this PE's own memory
@@ -132,7 +128,6 @@ class Transfers final : public aggregate::ContentMover {
     Teaches teaches = Teaches::nothing;  // how long others have taken, and this PE before them
     std::int64_t own_ns = 0;
     std::span<const std::byte> stage;   // a copy of it for those who have that mapped
-    PipelinedContent* ahead = nullptr;  // its begin, for who has not asked for it yet
     ExposedMemory* exposed = nullptr;  // to the network, from when somebody asked for it
     std::vector<std::byte> network_key{};
   };
@@ -144,10 +139,9 @@ class Transfers final : public aggregate::ContentMover {
     std::byte* to = nullptr;
     std::function<std::byte*()> begin;  // empty, or says where to when the first is asked for
     am::WhenDone finished;
-    std::uint64_t ahead = 0;  // so many bytes its owner writes unasked
     std::uint64_t wanted = 0, received = 0;
     std::int64_t begin_ns = 0;
-    bool timed = true, begun = false, has_asked = false, by_network = false;  // has_asked: for what comes unasked
+    bool timed = true, begun = false, by_network = false;
   };
   struct Push {
     rma::BufferKey key;
@@ -174,10 +168,10 @@ class Transfers final : public aggregate::ContentMover {
   Exposure& exposure(PeId source, const Note& note, Given as);
   void send_pieces(PeId source, const Note& note);
   std::byte* wanted(PeId source, const Note& note, std::uint64_t bytes);
-  void received(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes);
+  void received(std::uint64_t number, std::uint64_t bytes);
   void take_piece(PeId source, const Note& note, std::span<const std::byte> content);
   void begin_reading(PeId source, const Note& note);
-  void go_on_reading(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes, PipelinedRead read);
+  void go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read);
   PipelinedRead pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes);
   void take_put(PeId source, const Note& note, std::span<const std::byte> content);
   void take_small_put(PeId source, const Note& note, std::span<const std::byte> content);
@@ -187,10 +181,6 @@ class Transfers final : public aggregate::ContentMover {
   void pull(Pull pull);
   void begin_pull(Pull& pull);
   bool map(const NumberedTable<Exposure>::Added& added);
-  bool begin_ahead(std::uint64_t number, Exposure& exposure);
-  void write_ahead(const Exposure& exposure);
-  void fetch_when_idle(const NumberedTable<Exposure>::Added& added);
-  bool was_read_ahead(std::uint64_t number, Exposure& exposure);
   void want_more();
   void push_more();
   bool goes_by_network(std::size_t other, std::uint64_t bytes) const;
@@ -212,9 +202,6 @@ class Transfers final : public aggregate::ContentMover {
   [[noreturn]] void refuse_late_content(const Pull& pull);
   void tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused = false);
   Copied copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
-  std::span<const std::byte> ahead_of(std::span<const std::byte> memory) const {
-    return memory.first(std::min(memory.size(), sizes_.ask_bytes()));
-  }
   rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
   void forget(std::uint64_t number, Exposure& exposure);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
@@ -227,14 +214,7 @@ class Transfers final : public aggregate::ContentMover {
   bool checks_;
   std::size_t taken_bytes_ = 0;
   Stages stages_;
-  std::unique_ptr<Pipeline> pipeline_;        // of what has been asked for
-  std::unique_ptr<Pipeline> ahead_pipeline_;  // of what has not: who never comes for it is in nobody's way
-  std::deque<std::uint64_t> ahead_;           // what has been given, and is written, or fetched, when this PE is idle
-  /// By size: how many are not written ahead, because what was had not been read so.
-  struct Skips {
-    std::uint8_t all = 0, left = 0;
-  };
-  std::array<Skips, 65> skips_{};
+  std::unique_ptr<Pipeline> pipeline_;
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;

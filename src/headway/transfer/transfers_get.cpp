@@ -73,20 +73,11 @@ void Transfers::refuse_late_content(const Pull& pull) {
                                  headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
 }
 
-/// What its owner writes unasked is read here, after the rest has been asked for.
 void Transfers::pull(Pull given) {
   const auto [number, pull] = pulls_.emplace(std::move(given));
-  const bool ahead = pull.key.is_ahead() && !pe_->engine().endpoint().pool(pull.key.pe).empty();
-  if (ahead) {
-    begin_pull(pull);
-    pull.ahead = pull.wanted = pull.key.ahead_bytes(sizes_.ask_bytes());
-  }
-  if (pull.wanted < pull.key.bytes) {
-    begin_waiting(pull.scope);
-    pulls_to_ask_.add(number, pull.key.pe);
-    want_more();
-  }
-  if (ahead) go_on_reading(number, 0, pull.ahead, pipelined_read(pull, pull.key.pool_offset(), 0, pull.ahead));
+  begin_waiting(pull.scope);
+  pulls_to_ask_.add(number, pull.key.pe);
+  want_more();
 }
 
 void Transfers::begin_pull(Pull& pull) {
@@ -128,12 +119,8 @@ void Transfers::send_pieces(PeId source, const Note& note) {
   if (note.bytes > sizes_.window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
-  if (given.ahead != nullptr && note.offset == 0 && is_on_host(source)) {  // who gets it has looked for it too soon
-    send_piece(source, {Word::pipelined, note.asker, 0, note.bytes, ahead_pipeline_->offset(*given.ahead)});
-    return write_ahead(given);
-  }
   if (PipelinedContent* const content =
-          is_on_host(source) ? pipeline_->begin(note.bytes, pipeline_id(note.number)) : nullptr) {
+          is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
     if (given.placed == where_it_lies) {
       const bool is_short = memory.size() <= sizes_.stage_bytes;  // and cannot be attached to: says nothing of stages
@@ -160,23 +147,23 @@ std::byte* Transfers::wanted(PeId source, const Note& note, std::uint64_t bytes)
   return pull->to + note.offset;
 }
 
-void Transfers::received(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes) {
+void Transfers::received(std::uint64_t number, std::uint64_t bytes) {
   Pull& pull = *pulls_.find(number);
   pull.received += bytes;
-  if (offset >= pull.ahead) pulls_to_ask_.end(pull.key.pe, bytes);
+  pulls_to_ask_.end(pull.key.pe, bytes);
   if (pull.received == pull.key.bytes) end_pull(number);
   want_more();
 }
 
 void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
   copy_bytes(wanted(source, note, content.size()), content.data(), content.size());
-  received(note.number, note.offset, content.size());
+  received(note.number, content.size());
 }
 
 void Transfers::begin_reading(PeId source, const Note& note) {
   wanted(source, note, note.bytes);
   const Pull& pull = *pulls_.find(note.number);
-  go_on_reading(note.number, note.offset, note.bytes, pipelined_read(pull, note.asker, note.offset, note.bytes));
+  go_on_reading(note.number, note.bytes, pipelined_read(pull, note.asker, note.offset, note.bytes));
 }
 
 /// Of the bytes of a pull that are written there in the pool of its owner.
@@ -189,29 +176,21 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
   }
   auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + at);
   const LargeCopy copy = stays_in_caches(pull.key.bytes) ? copy_bytes : copy_past_caches;
-  return {content, pipeline_id(pull.key.number), bytes, pull.to + offset, copy};
+  return {content, bytes, pull.to + offset, copy};
 }
 
-/// Who has a core of its own waits a little for each step of the owner's, in this handler. Who has asked and does not
-/// wait, or has waited in vain, looks again with each progress: the owner is writing, if it has not been interrupted by
-/// the very note that it writes. Who has not asked does so then: the owner may do something else for long, or have
-/// withdrawn it, which its answer says.
-void Transfers::go_on_reading(std::uint64_t number, std::uint64_t offset, std::uint64_t bytes, PipelinedRead read) {
-  using Found = PipelinedRead::Found;
+/// A getter that has a core of its own waits a little for each step of the owner's, in this handler. Else, or if it has
+/// waited in vain, it looks again at each progress.
+void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
   Pull* const pull = pulls_.find(number);
   if (pull == nullptr) throw FormatError("a piece comes that nobody wants");
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
   am::Engine& engine = pe_->engine();
   constexpr unsigned looks_max = 1000;
   const bool has_core = engine.idle() == am::Idle::spin;
-  const Found found = read.read(has_core ? looks_max : 0);
-  if (found == Found::all) return received(number, offset, bytes);
-  if (found == Found::gone || (offset < pull->ahead && !std::exchange(pull->has_asked, true))) {
-    return send_piece(pull->key.pe, {Word::want, pull->key.number, offset, bytes, number});
-  }
+  if (read.read(has_core ? looks_max : 0)) return received(number, bytes);
   if (!has_core) std::this_thread::yield();
-  engine.keep_open_and_run_later(engine.scope(),
-                                 [this, number, offset, bytes, read] { go_on_reading(number, offset, bytes, read); });
+  engine.keep_open_and_run_later(engine.scope(), [this, number, bytes, read] { go_on_reading(number, bytes, read); });
 }
 
 void Transfers::end_pull(std::uint64_t number) {
