@@ -1,10 +1,34 @@
-# Every relative link of a Markdown page names a file or folder that is there.
+# Every relative link of a Markdown page names a file or folder that is there. Code between ``` is not text.
+cmake_minimum_required(VERSION 3.22)
+
+function(remove_code text out)
+  set(kept "")
+  while(TRUE)
+    string(FIND "${text}" "```" begin)
+    if(begin EQUAL -1)
+      break()
+    endif()
+    string(SUBSTRING "${text}" 0 ${begin} before)
+    string(APPEND kept "${before}")
+    math(EXPR begin "${begin} + 3")
+    string(SUBSTRING "${text}" ${begin} -1 text)
+    string(FIND "${text}" "```" end)
+    if(end EQUAL -1)
+      break()
+    endif()
+    math(EXPR end "${end} + 3")
+    string(SUBSTRING "${text}" ${end} -1 text)
+  endwhile()
+  set(${out} "${kept}${text}" PARENT_SCOPE)
+endfunction()
+
 file(GLOB_RECURSE pages ${top}/src/*.md ${top}/docs/*.md ${top}/apps/*.md ${top}/bench/*.md ${top}/tools/*.md
      ${top}/tests/*.md)
 file(GLOB top_pages ${top}/*.md)
 foreach(page IN LISTS pages top_pages)
   get_filename_component(folder ${page} DIRECTORY)
   file(READ ${page} text)
+  remove_code("${text}" text)
   string(REPLACE "](" "@LINK@" text "${text}")
   string(REGEX REPLACE "[][;]" " " text "${text}")  # a CMake list would trip over them
   string(REGEX MATCHALL "@LINK@[^)# \n]+" links "${text}")
