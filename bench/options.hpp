@@ -23,8 +23,8 @@ namespace headway::bench {
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
-      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps, wps-2d, ..., wsp, ..., pp, ...; of hosts: "
-      "whs, ..., hh, ... [1d]");
+      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps (or pe-to-process), wps-2d, ..., wsp, ..., "
+      "pp (or process-to-process), ...; of hosts: whs (or pe-to-host), ..., hh (or host-to-host), ... [1d]");
   add_value(
       app, "--buffer-bytes",
       [&](const std::string& text) {

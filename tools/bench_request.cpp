@@ -227,7 +227,8 @@ void add_application_options(Adder& add, CLI::App& app, Request& request) {
 
 void add_aggregator_options(Adder& add, Request& request) {
   add.of_aggregator("--mode", "LIST",
-                 "direct, 1d, 2d, 3d, ..., ww, wps, wps-2d, ..., wsp, ..., pp, ..., whs, ..., hh, ..., limit, limit-8 "
+                 "direct, 1d, 2d, 3d, ..., ww (or pe-to-pe), wps (or pe-to-process), wps-2d, ..., wsp, ..., "
+                 "pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ..., limit, limit-8 "
                  "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
                  "[direct,1d; zerocopy: direct]",
                  [&](const std::string& text) {

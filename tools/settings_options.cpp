@@ -52,8 +52,8 @@ constexpr std::array aggregation_options = {
     Option{"--buffer-bytes", "--buffer-bytes", "HEADWAY_BUFFER_BYTES", "SIZE",
            "buffers of aggregators whose program does not fix them [derived, and adapted]"},
     Option{"--topology", "--topology", "HEADWAY_TOPOLOGY", "NAME",
-           "their topology: direct, 1d, 2d, ...; of processes: wps, wps-2d, ..., wsp, ..., pp, ...; of hosts: whs, "
-           "..., hh, ... [derived]"},
+           "their topology: direct, 1d, 2d, ...; of processes: wps (or pe-to-process), wps-2d, ..., wsp, ..., "
+           "pp (or process-to-process), ...; of hosts: whs (or pe-to-host), ..., hh (or host-to-host), ... [derived]"},
     Option{"--threshold", "--threshold", "HEADWAY_THRESHOLD", "FRACTION",
            "they send a buffer filled beyond this fraction [derived]"},
     Option{"--cutoff", "--cutoff", "HEADWAY_CUTOFF", "FRACTION",

@@ -21,6 +21,12 @@ enum class Scheme : std::uint8_t {
   pp,   // each process for processes: as wps, and the PEs of a process, at most 255, fill buffers together
   whs,  // each PE for hosts: the grid is one of hosts; who receives a frame passes it on within its host
   hh,   // each host for hosts: as whs, and the PEs of a host first give theirs to the one of them that sends there
+  // The same by readable names.
+  pe_to_pe = ww,
+  pe_to_process = wps,
+  process_to_process = pp,
+  pe_to_host = whs,
+  host_to_host = hh,
 };
 constexpr bool is_of_hosts(Scheme scheme) { return scheme == Scheme::whs || scheme == Scheme::hh; }
 
@@ -35,9 +41,10 @@ inline constexpr unsigned dimensions_max = 8;  // hops within a process or host 
 constexpr Topology direct() { return {0}; }
 constexpr Topology grid(unsigned dimensions, Scheme scheme = Scheme::ww) { return {dimensions, scheme}; }
 
-/// "direct", "1d", "2d", ... "8d"; "ww", which is "1d"; "wps", "wps-2d", ... "wps-7d", "wsp", ..., "pp", ..., "whs",
-/// ..., "hh", ... "hh-6d". Throws SettingError that names the text and what is allowed.
+/// Reads the text of a setting: base/topology_text.hpp lists the codes and readable names. Throws SettingError that
+/// states the text and the allowed ones.
 Topology parse_topology(std::string_view text);
+/// With the code of the scheme.
 std::string to_string(Topology topology);
 
 /// Values that stand for "derive it", from the HEADWAY_ settings where these say it.

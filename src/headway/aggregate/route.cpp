@@ -4,6 +4,7 @@
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/topology_text.hpp>
 
 namespace headway {
 
@@ -12,29 +13,13 @@ namespace {
 constexpr std::pair<std::string_view, Scheme> node_aware[] = {
     {"wps", Scheme::wps}, {"wsp", Scheme::wsp}, {"pp", Scheme::pp}, {"whs", Scheme::whs}, {"hh", Scheme::hh}};
 
-/// "2d" is 2. 0 for what is none.
-unsigned parse_dimensions(std::string_view text) {
-  const bool good = text.size() == 2 && text[0] >= '1' && text[0] <= '9' && (text[1] == 'd' || text[1] == 'D');
-  return good ? unsigned(text[0] - '0') : 0;
-}
-
 }  // namespace
 
 Topology parse_topology(std::string_view text) {
-  if (text == "direct") return direct();
-  if (text == "ww") return grid(1);
-  Topology topology = grid(parse_dimensions(text));
-  for (const auto& [name, scheme] : node_aware) {
-    if (text == name) topology = grid(1, scheme);
-    if (text.starts_with(name) && text.substr(name.size()).starts_with('-')) {
-      topology = grid(parse_dimensions(text.substr(name.size() + 1)), scheme);
-    }
-  }
-  if (topology.dimensions != 0 && aggregate::is_allowed(topology)) return topology;
-  throw SettingError(
-      fmt::format("topology {}: allowed are direct, 1d, 2d, ... {}d, ww, wps, wps-2d, ... wps-{}d, wsp, ..., pp, ..., "
-                  "whs, ..., hh, ... hh-{}d",
-                  text, dimensions_max, dimensions_max - 1, dimensions_max - 2));
+  const std::optional<TopologyText> read = read_topology(text);
+  if (!read) throw SettingError(fmt::format("topology '{}' is not allowed; allowed are {}", text, topologies_allowed));
+  const auto* const named = std::ranges::find(node_aware, read->code, [](const auto& pair) { return pair.first; });
+  return grid(read->dimensions, named == std::end(node_aware) ? Scheme::ww : named->second);
 }
 
 std::string to_string(Topology topology) {

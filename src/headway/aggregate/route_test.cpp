@@ -4,6 +4,7 @@
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/topology_text.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -345,9 +346,32 @@ TEST(Topology, its_name_is_what_is_parsed) {
   EXPECT_EQ(to_string(grid(2, Scheme::hh)), "hh-2d");
 }
 
+TEST(Topology, a_scheme_has_a_readable_name_beside_its_code) {
+  EXPECT_EQ(parse_topology("pe-to-pe"), grid(1, Scheme::pe_to_pe));
+  EXPECT_EQ(parse_topology("pe-to-process"), grid(1, Scheme::wps));
+  EXPECT_EQ(parse_topology("pe-to-process-3d"), grid(3, Scheme::pe_to_process));
+  EXPECT_EQ(parse_topology("process-to-process-2d"), grid(2, Scheme::process_to_process));
+  EXPECT_EQ(parse_topology("pe-to-host"), grid(1, Scheme::pe_to_host));
+  EXPECT_EQ(parse_topology("host-to-host-6d"), grid(6, Scheme::host_to_host));
+  for (const SchemeName& scheme : scheme_names) {
+    if (scheme.readable.empty()) continue;
+    EXPECT_EQ(to_string(parse_topology(scheme.readable)), scheme.code);
+    EXPECT_NE(std::string(topologies_allowed).find(scheme.readable), std::string::npos) << scheme.readable;
+  }
+}
+
+TEST(Topology, the_dimensions_of_a_text_are_those_that_an_aggregator_accepts) {
+  for (const SchemeName& scheme : scheme_names) {
+    const Scheme parsed = parse_topology(scheme.code).scheme;
+    EXPECT_TRUE(is_allowed(grid(scheme.dimensions_max, parsed))) << scheme.code;
+    EXPECT_FALSE(is_allowed(grid(scheme.dimensions_max + 1, parsed))) << scheme.code;
+  }
+}
+
 TEST(Topology, other_texts_are_refused_with_the_text_and_what_is_allowed) {
   for (const char* text : {"",     "0d",    "9d",     "d",      "2",     "2dd",   "12d", "-1d",    "Direct ", "grid",
-                           "wps-", "wps2d", "wps-8d", "wps-0d", "wps-2", "ww-2d", "pps", "whs-8d", "hh-7d",   "h"}) {
+                           "wps-", "wps2d", "wps-8d", "wps-0d", "wps-2", "ww-2d", "pps", "whs-8d", "hh-7d",   "h",
+                           "pe-to-pe-2d", "pe-to-process-8d", "host-to-host-7d", "process", "pe-to-host2d"}) {
     try {
       (void)parse_topology(text);
       ADD_FAILURE() << "taken: " << text;

@@ -12,6 +12,7 @@
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/base/topology_text.hpp>
 #include <optional>
 #include <string_view>
 
@@ -73,20 +74,6 @@ std::optional<double> fraction_variable(const char* name) {
   const auto number = parse_number<double>(*text);
   if (!number || !(*number >= 0 && *number <= 1)) refuse(name, *text, "a number from 0 to 1");
   return number;
-}
-
-/// "direct", "1d" to "8d", "ww"; "wps", "wps-1d" to "wps-7d", and the same with wsp and pp.
-bool is_topology(std::string_view text) {
-  if (text == "direct" || text == "ww") return true;
-  char dimensions_max = '8';
-  for (const std::string_view scheme : {"wps", "wsp", "pp"}) {
-    if (text == scheme) return true;
-    if (!text.starts_with(scheme) || !text.substr(scheme.size()).starts_with('-')) continue;
-    text.remove_prefix(scheme.size() + 1);
-    dimensions_max = '7';
-    break;
-  }
-  return text.size() == 2 && (text[1] == 'd' || text[1] == 'D') && text[0] >= '1' && text[0] <= dimensions_max;
 }
 
 /// "30s", "500ms", "2min" or a bare number of seconds.
@@ -209,9 +196,8 @@ AggregationSettings AggregationSettings::from_environment() {
     }
   }
   settings.topology = variable("HEADWAY_TOPOLOGY");
-  if (settings.topology && !is_topology(*settings.topology)) {
-    refuse("HEADWAY_TOPOLOGY", *settings.topology,
-           "direct, 1d, 2d, ... 8d, ww, wps, wps-2d, ... wps-7d, wsp, ..., pp, ...");
+  if (settings.topology && !read_topology(*settings.topology)) {
+    refuse("HEADWAY_TOPOLOGY", *settings.topology, topologies_allowed);
   }
   settings.threshold = fraction_variable("HEADWAY_THRESHOLD");
   settings.cutoff = fraction_variable("HEADWAY_CUTOFF");
