@@ -17,13 +17,13 @@
 
 namespace headway::bench {
 
-/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout, --delay-cost, --patient and --ordered, stored to
+/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout, --patient and --ordered, stored to
 /// `options`, whose members keep their meaning of "derived" where an option is not given. Values are refused here where
 /// no aggregator could take them; what depends on the message type is the aggregator's to refuse.
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
-      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps (or pe-to-process), wps-2d, ..., wsp, ..., "
+      "direct (a frame per message), 1d, 2d, 3d, ...; of processes: wps (or pe-to-process), wps-2d, ..., "
       "pp (or process-to-process), ...; of hosts: whs (or pe-to-host), ..., hh (or host-to-host), ... [1d]");
   add_value(
       app, "--buffer-bytes",
@@ -45,10 +45,6 @@ inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--timeout", [&](const std::string& text) { options.timeout = parse_time("--timeout", text); }, "TIME",
       "send a buffer whose oldest message is older, such as 100us; or none [derived]");
-  add_value(
-      app, "--delay-cost",
-      [&](const std::string& text) { options.delay_cost = parse_delay_cost("--delay-cost", text); }, "COST",
-      "what it costs that a message waits: seconds for each second, such as 0.01 [0]");
   app.add_flag_callback(
       "--patient", [&] { options.flush_when_idle = false; }, patient_help);
   app.add_flag("--ordered", options.ordered, "first in, first out for each pair of PEs");
@@ -127,7 +123,6 @@ inline Json options_record(const AggregatorOptions& effective) {
                   {"threshold", effective.threshold},
                   {"cutoff", effective.cutoff},
                   {"timeout_us", nullptr},
-                  {"delay_cost", effective.delay_cost},
                   {"flush_when_idle", effective.flush_when_idle},
                   {"ordered", effective.ordered}};
   if (effective.timeout != std::chrono::nanoseconds::max()) {

@@ -227,7 +227,7 @@ void add_application_options(Adder& add, CLI::App& app, Request& request) {
 
 void add_aggregator_options(Adder& add, Request& request) {
   add.of_aggregator("--mode", "LIST",
-                 "direct, 1d, 2d, 3d, ..., ww (or pe-to-pe), wps (or pe-to-process), wps-2d, ..., wsp, ..., "
+                 "direct, 1d, 2d, 3d, ..., ww (or pe-to-pe), wps (or pe-to-process), wps-2d, ..., "
                  "pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ..., limit, limit-8 "
                  "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
                  "[direct,1d; zerocopy: direct]",
@@ -247,8 +247,6 @@ void add_aggregator_options(Adder& add, Request& request) {
               [&request](const std::string& text) { request.cutoff = bench::parse_fraction("--cutoff", text, true); });
   add.pass_on("--timeout", "TIME", "send a buffer whose oldest message is older, such as 100us; or none [derived]",
               [](const std::string& text) { bench::parse_time("--timeout", text); });
-  add.pass_on("--delay-cost", "COST", "what it costs that a message waits: seconds for each second, such as 0.01 [0]",
-              [](const std::string& text) { bench::parse_delay_cost("--delay-cost", text); });
   add.flag_of_aggregator("--patient", bench::patient_help);
   add.flag_of_aggregator("--ordered", "first in, first out for each pair of PEs");
 }

@@ -123,7 +123,6 @@ Finding aggregation() {
     add("HEADWAY_THRESHOLD", s.threshold.has_value());
     add("HEADWAY_CUTOFF", s.cutoff.has_value());
     add("HEADWAY_TIMEOUT", s.timeout.has_value());
-    add("HEADWAY_DELAY_COST", s.delay_cost.has_value());
     if (!set.empty()) found.text += "; but for " + set;
   } catch (const SettingError&) {  // said above
     found.text = "not known";

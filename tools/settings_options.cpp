@@ -52,7 +52,7 @@ constexpr std::array aggregation_options = {
     Option{"--buffer-bytes", "--buffer-bytes", "HEADWAY_BUFFER_BYTES", "SIZE",
            "buffers of aggregators whose program does not fix them [derived, and adapted]"},
     Option{"--topology", "--topology", "HEADWAY_TOPOLOGY", "NAME",
-           "their topology: direct, 1d, 2d, ...; of processes: wps (or pe-to-process), wps-2d, ..., wsp, ..., "
+           "their topology: direct, 1d, 2d, ...; of processes: wps (or pe-to-process), wps-2d, ..., "
            "pp (or process-to-process), ...; of hosts: whs (or pe-to-host), ..., hh (or host-to-host), ... [derived]"},
     Option{"--threshold", "--threshold", "HEADWAY_THRESHOLD", "FRACTION",
            "they send a buffer filled beyond this fraction [derived]"},
@@ -60,8 +60,6 @@ constexpr std::array aggregation_options = {
            "they send a message above this fraction of a buffer by itself [derived]"},
     Option{"--timeout", "--timeout", "HEADWAY_TIMEOUT", "TIME",
            "they send a buffer whose oldest message is older, such as 100us; or none [derived]"},
-    Option{"--delay-cost", "--delay-cost", "HEADWAY_DELAY_COST", "COST",
-           "what it costs that a message waits: seconds for each second, such as 0.01 [0]"},
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Common {
   bool is_told() const {
     const AggregatorOptions& of = aggregation;
     return of.topology != derived_topology || of.buffer_bytes != derived_bytes || of.threshold != derived_fraction ||
-           of.cutoff != derived_fraction || of.timeout != derived_timeout || of.delay_cost != derived_delay_cost ||
+           of.cutoff != derived_fraction || of.timeout != derived_timeout ||
            !of.flush_when_idle || of.ordered;
   }
 };

@@ -101,12 +101,6 @@ double parse_fraction(std::string_view what, std::string_view text, bool zero) {
   return value;
 }
 
-double parse_delay_cost(std::string_view what, std::string_view text) {
-  double value = 0;
-  if (!read_whole(text, value) || !(value >= 0) || !std::isfinite(value)) refuse(what, text, "a number, 0 or more");
-  return value;
-}
-
 std::chrono::nanoseconds parse_time(std::string_view what, std::string_view text) {
   if (text == "none") return std::chrono::nanoseconds::max();
   double number = 0;

@@ -27,9 +27,6 @@ double parse_fraction(std::string_view what, std::string_view text, bool zero);
 /// "100us", "10ms", "1.5s", "500ns", or "none" for nanoseconds::max().
 std::chrono::nanoseconds parse_time(std::string_view what, std::string_view text);
 
-/// A number, 0 or more.
-double parse_delay_cost(std::string_view what, std::string_view text);
-
 /// "a,b,c" as its parts; no part may be empty.
 std::vector<std::string> parse_list(std::string_view what, std::string_view text);
 

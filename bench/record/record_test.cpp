@@ -100,15 +100,6 @@ TEST(CommandLine, times_need_a_unit) {
   }
 }
 
-TEST(CommandLine, what_delay_costs_is_a_number_that_is_not_negative) {
-  EXPECT_EQ(parse_delay_cost("--delay-cost", "0"), 0);
-  EXPECT_EQ(parse_delay_cost("--delay-cost", "1e-3"), 0.001);
-  EXPECT_EQ(parse_delay_cost("--delay-cost", "25"), 25);
-  for (const char* text : {"", "-0.1", "nan", "inf", "1e999", "1us", "x"}) {
-    EXPECT_THROW(parse_delay_cost("--delay-cost", text), SettingError) << text;
-  }
-}
-
 TEST(Pairs, the_median_lies_between_values_as_far_in_as_the_sign_test_allows) {
   for (const std::size_t few : {0, 1, 5}) EXPECT_FALSE(median_bounds(few).has_value()) << few;
   const std::vector<std::array<std::size_t, 3>> known = {{6, 0, 5}, {8, 0, 7}, {9, 1, 7}, {15, 3, 11}, {100, 39, 60}};

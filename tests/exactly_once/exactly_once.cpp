@@ -61,7 +61,6 @@ const Case cases[] = {
     {"threshold-0-cutoff-0", {.buffer_bytes = 256, .threshold = 0, .cutoff = 0, .flush_when_idle = false}, 0, 0},
     {"never-by-itself", {.buffer_bytes = 16_KiB, .timeout = headway::no_timeout, .flush_when_idle = false}},
     {"timeout-0", {.buffer_bytes = 16_KiB, .threshold = 0.5, .cutoff = 0.5, .timeout = 0ns, .flush_when_idle = false}},
-    {"delay-costs", {.delay_cost = 0.01}},
     {"ordered", {.ordered = true}},
     {"ordered-smallest", {.buffer_bytes = 256, .ordered = true}},
     {"ordered-threshold-0", {.buffer_bytes = 1000, .threshold = 0, .cutoff = 1, .timeout = 0ns, .ordered = true}, 0, 1},
@@ -87,7 +86,6 @@ AggregatorOptions random_options(Random& random, headway::Topology topology) {
   constexpr std::chrono::nanoseconds timeouts[] = {
       headway::derived_timeout, headway::no_timeout, 0ns, 1us, 100us, 10ms};
   options.timeout = timeouts[random.below(std::size(timeouts))];
-  if (random.one_in(4)) options.delay_cost = random.fraction() * random.fraction();
   options.flush_when_idle = random.one_in(2);
   options.ordered = random.one_in(2);
   return options;

@@ -113,9 +113,9 @@ class Kinds {
         silent_(pe, small()),
         destroyed_(std::in_place, pe, small()),
         fixed_wps_(pe, small(1, Scheme::wps)),
-        fixed_wsp_(pe, small(1, Scheme::wsp)),
-        words_wsp_2d_(pe, small(2, Scheme::wsp)),
-        texts_ordered_wsp_(pe, ordered(1, Scheme::wsp)),
+        fixed_wps_too_(pe, small(1, Scheme::wps)),
+        words_wps_2d_(pe, small(2, Scheme::wps)),
+        texts_ordered_wps_(pe, ordered(1, Scheme::wps)),
         fixed_pp_(pe, small(1, Scheme::pp)),
         aligned_pp_(pe, small(1, Scheme::pp)),
         words_pp_2d_(pe, small(2, Scheme::pp)),
@@ -145,9 +145,9 @@ class Kinds {
     destroyed_->on([](std::uint16_t) {});
     destroyed_.reset();
     fixed_wps_.on([&s](PeId source, std::uint64_t v) { s.source(source), s.one(v); });
-    fixed_wsp_.on([&s](const std::uint64_t& v) { s.one(v); });
-    words_wsp_2d_.on([&s](PeId source, Words v) { s.source(source), s.all(v); });
-    texts_ordered_wsp_.on([&s](std::string_view v) { s.text(v); });
+    fixed_wps_too_.on([&s](const std::uint64_t& v) { s.one(v); });
+    words_wps_2d_.on([&s](PeId source, Words v) { s.source(source), s.all(v); });
+    texts_ordered_wps_.on([&s](std::string_view v) { s.text(v); });
     fixed_pp_.on([&s](PeId source, std::uint64_t v) { s.source(source), s.one(v); });
     aligned_pp_.on([&s](const Aligned& v) { s.one(v); });
     words_pp_2d_.on([&s](Words v) { s.all(v); });
@@ -190,8 +190,8 @@ class Kinds {
     mixed_.send(to, std::uint32_t(word), text, doubles);
     const Table table{{text, {1, 2, 3}}, {"", {}}};
     tables_.send(to, table), tables_source_.send(to, word, table, text);
-    fixed_wps_.send(to, word), fixed_wsp_.send(to, word), fixed_pp_.send(to, word);
-    words_wsp_2d_.send(to, words), words_pp_2d_.send(to, words), texts_ordered_wsp_.send(to, text);
+    fixed_wps_.send(to, word), fixed_wps_too_.send(to, word), fixed_pp_.send(to, word);
+    words_wps_2d_.send(to, words), words_pp_2d_.send(to, words), texts_ordered_wps_.send(to, text);
     aligned_pp_.send(to, Aligned{{word}});
     fixed_whs_.send(to, word), wide_hh_.send(to, {word, 1, 2, 3}), words_hh_2d_.send(to, words);
     for (CallAggregator* calls : {&default_calls(pe_), &calls_2d_}) {
@@ -217,7 +217,7 @@ class Kinds {
     const std::vector<std::uint64_t> words(40, 7), more(700, 9);
     words_.send(to, words), words_.send(to, more), words_2d_.send(to, words), words_ordered_.send(to, more);
     texts_ordered_2d_.send(to, text), texts_ordered_3d_.send(to, text), texts_direct_.send(to, longer);
-    texts_ordered_wsp_.send(to, text), words_pp_2d_.send(to, words);
+    texts_ordered_wps_.send(to, text), words_pp_2d_.send(to, words);
     mixed_.send(to, 1, text, std::vector<double>(20, 2.5));
     tables_.send(to, {{text, std::vector<std::uint32_t>(100, 3)}});
   }
@@ -239,9 +239,9 @@ class Kinds {
   CallAggregator calls_2d_;
   Aggregator<std::uint16_t> silent_;  // nobody listens
   std::optional<Aggregator<std::uint16_t>> destroyed_;
-  Aggregator<std::uint64_t> fixed_wps_, fixed_wsp_;  // grids of PEs where each is a process
-  Aggregator<Words> words_wsp_2d_;
-  Aggregator<std::string_view> texts_ordered_wsp_;
+  Aggregator<std::uint64_t> fixed_wps_, fixed_wps_too_;  // grids of PEs where each is a process
+  Aggregator<Words> words_wps_2d_;
+  Aggregator<std::string_view> texts_ordered_wps_;
   Aggregator<std::uint64_t> fixed_pp_;
   Aggregator<Aligned> aligned_pp_;
   Aggregator<Words> words_pp_2d_;

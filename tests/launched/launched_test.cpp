@@ -143,7 +143,7 @@ TEST_P(Launched, random_updates_are_verified_in_all_modes) {
 
 TEST_P(Launched, several_pes_in_a_process_and_fewer_in_the_last_are_verified) {
   for (const std::string share : {"process", "host"}) {
-    for (const char* mode : {"direct", "2d", "wps", "wsp", "pp"}) {
+    for (const char* mode : {"direct", "2d", "wps", "pp"}) {
       const Outcome outcome = run_to_end(
           under_for(5, 3, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}),
           settings({{"HEADWAY_PES_PER_PROCESS", "3"}, {"HEADWAY_PES", "5"}}, share));

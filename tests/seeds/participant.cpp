@@ -338,7 +338,7 @@ void Participant::check_statistics(const Line& line, const ChannelPlan& plan) {
   }
   if (s.alone > s.messages) violated("statistics of {}: {} of {} messages went alone", name, s.alone, s.messages);
   if (s.flush_idle != 0 && !plan.options.flush_when_idle) violated("{} was flushed when idle", name);
-  const bool has_timeout = plan.options.timeout != headway::no_timeout || plan.options.delay_cost > 0;
+  const bool has_timeout = plan.options.timeout != headway::no_timeout;
   if (s.flush_timeout != 0 && !has_timeout) violated("{} was flushed by timeout", name);
 
   if (s.peak_target_bytes > target_bytes_max_) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <chrono>
-#include <cmath>
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 #include <span>
@@ -57,7 +56,7 @@ ChannelPlan draw_channel(Random& random) {
 
 /// Some PEs pretend to be threads of one process, and some aggregators care.
 void draw_processes(Random random, Program& program) {
-  constexpr headway::Scheme schemes[] = {headway::Scheme::wps, headway::Scheme::wsp, headway::Scheme::pp};
+  constexpr headway::Scheme schemes[] = {headway::Scheme::wps, headway::Scheme::pp};
   if (random.one_in(2)) program.conditions.pes_per_process = random.between(2, 6);
   for (Stage& stage : program.stages) {
     for (ChannelPlan& plan : stage.channels) {
@@ -81,16 +80,6 @@ void draw_hosts(Random random, Program& program) {
       topology.scheme = random.one_in(2) ? headway::Scheme::whs : headway::Scheme::hh;
       const bool possible = headway::aggregate::is_allowed(topology) && has_options(plan);
       if (random.one_in(2) && possible) plan.options.topology = topology;
-    }
-  }
-}
-
-/// From what hardly matters to what never lets two messages gather.
-void draw_delay_costs(Random random, Program& program) {
-  for (Stage& stage : program.stages) {
-    for (ChannelPlan& plan : stage.channels) {
-      const double cost = std::pow(10, -5 + 6 * random.fraction());
-      if (random.one_in(5) && has_options(plan)) plan.options.delay_cost = cost;
     }
   }
 }
@@ -325,7 +314,6 @@ std::string describe(const ChannelPlan& plan) {
   if (o.threshold != headway::derived_fraction) text += fmt::format(" threshold {:.2g}", o.threshold);
   if (o.cutoff != headway::derived_fraction) text += fmt::format(" cutoff {:.2g}", o.cutoff);
   if (o.timeout == headway::no_timeout) text += " no timeout";
-  if (o.delay_cost != headway::derived_delay_cost) text += fmt::format(" delay cost {:.2g}", o.delay_cost);
   if (!o.flush_when_idle) text += " not when idle";
   if (o.ordered) text += " ordered";
   return text;
@@ -396,7 +384,6 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
     }
   }
   draw_processes(Random(mix(seed, 0x9e05)), program);
-  draw_delay_costs(Random(mix(seed, 0x9e0d)), program);
   draw_hosts(Random(mix(seed, 0x4057)), program);
   for (Stage& stage : program.stages) {
     for (Round& round : stage.rounds) {

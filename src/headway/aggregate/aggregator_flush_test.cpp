@@ -394,7 +394,7 @@ TEST(Flush, an_idle_pe_sends_what_it_has) {
 // --- statistics and options in effect
 
 TEST(Statistics, every_message_byte_and_frame_is_counted_once) {
-  for (const Topology topology : {direct(), grid(1), grid(2), grid(3), grid(1, Scheme::wsp), grid(1, Scheme::pp)}) {
+  for (const Topology topology : {direct(), grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::pp)}) {
     for (const bool ordered : {false, true}) {
       Shared<AggregatorStatistics> all(8);
       Shared<std::uint64_t> messages(8), bytes(8), handled(8);

@@ -90,12 +90,6 @@ TEST(Copies, each_pe_that_passes_a_message_on_copies_it_once_more) {
   }
 }
 
-TEST(Copies, sorting_takes_messages_out_of_a_frame_and_back) {
-  const Counts words = counts_of(grid(1, Scheme::wsp), std::uint64_t(7), out);
-  EXPECT_EQ(words.copies, words.messages + words.forwarded + 2 * out_messages);
-  EXPECT_EQ(words.copied_bytes, 8 * words.copies);
-}
-
 TEST(Copies, what_is_merged_with_that_of_other_pes_is_copied_for_that) {
   const Counts words = counts_of(grid(1, Scheme::pp), std::uint64_t(7), out);
   EXPECT_EQ(words.copies, words.messages + words.forwarded + out_messages);

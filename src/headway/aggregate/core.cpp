@@ -50,7 +50,6 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       // one alone gains nothing from a buffer
       capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
       timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
-      delay_cost_{engine_->endpoint().costs().overhead_ns, timeout_ns_ == am::never ? 0 : options_.delay_cost},
       part_memory_(std::min(kept_budgets * engine_->store().budget_bytes(), engine_->sizes().kept_bytes_max),
                    engine_->sizes()) {
   options_.name = name_;
@@ -82,7 +81,6 @@ void Core::lay_out(bool ready) {
   frame_bytes_ = options_.buffer_bytes;
   const bool has_stages = options_.topology.scheme == Scheme::pp && route_.is_over_processes();
   if (has_stages || route_.is_over_hosts()) frame_bytes_ = stage_bytes();
-  if (options_.topology.scheme == Scheme::wsp && route_.is_over_processes()) sorted_level_ = levels - 2;
   in_place_bytes_max_ = padding_ == 0 ? in_place_bytes_most : 0;
   by_value_bytes_max_ = padding_ == 0 ? std::min(engine_->endpoint().by_value_bytes_max(), by_value_bytes_most) : 0;
   const std::size_t budget = engine_->store().budget_bytes();
@@ -273,14 +271,11 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   const std::size_t bytes = frame.bytes;
   if (shape_.fixed_bytes == 0) {
     s.limit = frame.end();
-    s.kept_free = bytes - std::min(filled(cold, bytes), bytes) + slot_entries_[slot].bytes + entry_slack - 1;
+    s.kept_free = bytes - std::min(filled(bytes), bytes) + slot_entries_[slot].bytes + entry_slack - 1;
   } else {
     // Where there are no entries they are written all the same, to where nobody reads them.
     s.tail = slot_entries_[slot].bytes != 0 ? frame.end() : unread_entry_ + sizeof unread_entry_;
     s.limit = s.begin + capacity(cold.level, bytes) * shape_.fixed_bytes;
-    if (delay_cost_.any()) {
-      s.limit = std::min(s.limit, s.begin + cold.pace.messages_max(delay_cost_) * shape_.fixed_bytes);
-    }
   }
   cold.due = timeout_ns_ == am::never ? am::never : engine_->now() + timeout_ns_;
   current_->link(slot);
@@ -294,26 +289,6 @@ void Core::note_peaks(std::size_t target) {
   const std::uint64_t together = merger_ == nullptr ? 0 : merger_->open_bytes();
   open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_ + together);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(target));
-}
-
-/// Variable-size messages: of this frame, when it is posted.
-std::size_t Core::filled(const ColdSlot& slot, std::size_t frame_bytes) const {
-  const std::size_t outside = frame_overhead + padding_ + entry_slack - 1;
-  const std::size_t full = filled(frame_bytes);
-  return delay_cost_.any() ? std::min(full, outside + slot.pace.bytes_max(delay_cost_)) : full;
-}
-
-void Core::learn_pace(ColdSlot& slot, std::size_t messages, std::size_t bytes) {
-  const std::int64_t opened = slot.due - timeout_ns_;
-  slot.pace.posted(engine_->now() - opened, messages, bytes);
-}
-
-/// Whether a message would gather with too few others in the time that its delay is worth. Asked only where no buffer
-/// is open for its hop.
-bool Core::comes_too_late(std::uint32_t slot, std::size_t bytes) {
-  ColdSlot& cold = current_->cold[slot];
-  const bool passes = cold.pace.passes(delay_cost_, bytes, engine_->now());
-  return passes && is_last_hop(cold);
 }
 
 std::size_t Core::tail_bytes(const SlotSet& set, std::uint32_t slot) const {
@@ -352,13 +327,11 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
   if (idle_flush_ && is_last_hop(cold)) set.gatherings[slot].posted(reason, count);
-  if (delay_cost_.any()) learn_pace(cold, count, payload_bytes - padding_ + tail);
   const std::size_t used = frame_overhead + payload_bytes + tail;
   cold.size.posted(sizes_[cold.level], reason, used);
   engine_->count_created(count, set.scope);
   created_ += count;
   payload_bytes_ += payload_bytes - padding_;
-  if (cold.level == sorted_level_) sort(set, slot, payload_bytes, count);
   if (merger_ != nullptr && merge(set, slot, payload_bytes, tail, count, reason)) {
     return engine_->store().drop(cold.target, cold.frame);
   }

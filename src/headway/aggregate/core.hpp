@@ -178,14 +178,12 @@ class Core : public am::FrameHandler {
   /// message.
   bool passes(std::uint32_t slot, std::size_t bytes) {
     if (is_open(slot) || bytes > part_bytes_max()) return false;
-    return (delay_cost_.any() && comes_too_late(slot, bytes)) ||
-           gatherings_[slot].passes(engine_->times_idle());
+    return gatherings_[slot].passes(engine_->times_idle());
   }
   /// The same for one that goes by value, as far as it can be said at once; where not, false, and passes() is asked.
   /// The receiver of the message waits for this: it has as few instructions as can be.
   bool passes_at_once(const Slot& slot) {
-    return slot.begin == nullptr && !delay_cost_.any() &&
-           gatherings_[std::size_t(&slot - slots_)].passes(engine_->times_idle());
+    return slot.begin == nullptr && gatherings_[std::size_t(&slot - slots_)].passes(engine_->times_idle());
   }
 
   /// Variable-size messages: bytes between cursor and tail.
@@ -297,17 +295,6 @@ class Core : public am::FrameHandler {
 
   std::size_t padding() const { return padding_; }
 
-  /// The level whose frames are sorted by the PE of the receiving process; none if there is no such level.
-  unsigned sorted_level() const { return sorted_level_; }
-  /// Messages for one PE that lie behind one another in a frame of that level, and their bytes.
-  struct Run {
-    std::size_t messages = 0, bytes = 0;
-  };
-  /// Appends as many as find room, and at most `messages`, to the buffer of their next hop: in one copy. None where
-  /// there is no room. FormatError for those that cannot be.
-  Run repack_run(const Arrival& arrival, unsigned level, const Route::Hop& hop, const std::byte* at,
-                 const std::byte* entry_end, std::size_t messages);
-
   /// Messages of a scope that now wait for what does not exist here yet, or (negative) no longer.
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_to_post_row() const;
@@ -342,11 +329,6 @@ class Core : public am::FrameHandler {
     std::uint64_t total = 0, received = 0;
   };
 
-  /// For sort(), by key: messages, then where the next one goes, in messages and in bytes.
-  struct Lot {
-    std::size_t messages = 0, bytes = 0;
-  };
-
   void make_room(Partial& partial, std::uint64_t bytes);
   void forget_part_memory();
   /// change() takes part memory, or gives it back. While some is kept it counts as an open buffer, for the engine to ask
@@ -368,9 +350,6 @@ class Core : public am::FrameHandler {
   std::uint8_t hops_left(std::uint32_t slot) const { return std::uint8_t(route_.levels() - 1 - route_.level(slot)); }
   void start_frame(std::uint32_t slot, const am::OpenFrame& frame);
   bool is_last_hop(const ColdSlot& slot) const { return slot.level + 1u == route_.levels(); }
-  bool comes_too_late(std::uint32_t slot, std::size_t bytes);
-  std::size_t filled(const ColdSlot& slot, std::size_t frame_bytes) const;
-  void learn_pace(ColdSlot& slot, std::size_t messages, std::size_t bytes);
   std::size_t tail_bytes(const SlotSet& set, std::uint32_t slot) const;
   std::size_t messages_in(const SlotSet& set, std::uint32_t slot) const;
   void post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason);
@@ -384,9 +363,6 @@ class Core : public am::FrameHandler {
   void count_alone(std::size_t bytes);
   bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
-  std::size_t bytes_at(const std::byte* at, std::size_t left, std::uint64_t length) const;
-  void sort(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t count);
-  void append_entry(Slot& slot, const SlotEntry& entry, std::uint64_t value);
   AggregatorOptions options_possible(AggregatorOptions options) const;
   void note_peaks(std::size_t target);
   std::size_t stage_bytes() const;
@@ -419,7 +395,6 @@ class Core : public am::FrameHandler {
   bool adapts_sizes_;
   std::size_t capacity_wanted_;  // of a buffer, so that messages of fixed size gather at all
   std::int64_t timeout_ns_;
-  DelayCost delay_cost_;
   PartMemory part_memory_;
   std::unique_ptr<rma::FastestWay<2>> part_ways_;  // to write parts for other PEs of the host; once there are any
   bool ready_ = false;
@@ -436,10 +411,6 @@ class Core : public am::FrameHandler {
   std::byte unread_entry_[8];
   SlotSets sets_;
   SlotSet* current_ = nullptr;  // of the current scope
-  unsigned sorted_level_ = none;
-  std::vector<Lot> lots_;
-  std::vector<std::byte> unsorted_;                                             // for sort()
-  std::vector<std::uint64_t> unsorted_entries_, sorted_entries_, run_entries_;  // likewise, and for repack_run()
   std::unique_ptr<Merger> merger_;  // where the PEs of a process have buffers together
   std::uint64_t open_bytes_ = 0, open_bytes_peak_ = 0;
   std::uint32_t posts_ = 0;

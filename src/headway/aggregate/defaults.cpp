@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <headway/aggregate/defaults.hpp>
-#include <headway/aggregate/delay_cost.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
@@ -204,13 +202,6 @@ void set_fractions(AggregatorOptions& options, const AggregatorOptions& given, c
   }
 }
 
-/// To the delay beyond which gathering does not pay.
-void limit_timeout(AggregatorOptions& options, const TransportCosts& costs) {
-  if (options.delay_cost == 0) return;
-  const double delay_ns = DelayCost{costs.overhead_ns, options.delay_cost}.delay_ns_max();
-  if (delay_ns < double(options.timeout.count())) options.timeout = std::chrono::nanoseconds(std::int64_t(delay_ns));
-}
-
 }  // namespace
 
 std::size_t part_bytes(std::size_t buffer_bytes, std::size_t pes) {
@@ -224,10 +215,6 @@ AggregatorOptions resolve(const AggregatorOptions& given, const Surroundings& su
   set_fractions(options, given, surroundings);
   if (given.timeout == derived_timeout) options.timeout = surroundings.settings.timeout.value_or(default_timeout);
   require(options.timeout.count() >= 0, "timeout", double(options.timeout.count()) * 1e-9, "0 or more (seconds)");
-  if (given.delay_cost == derived_delay_cost) options.delay_cost = surroundings.settings.delay_cost.value_or(0);
-  require(options.delay_cost >= 0 && std::isfinite(options.delay_cost), "delay_cost", options.delay_cost,
-          "a number, 0 or more");
-  limit_timeout(options, surroundings.costs);
   return options;
 }
 

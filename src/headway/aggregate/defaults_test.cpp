@@ -93,52 +93,10 @@ TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themse
   EXPECT_EQ(cutoff_bytes(16, 1000), 16_KiB);
 }
 
-TEST(Defaults, a_cost_of_delay_that_cannot_be_is_refused_with_what_is_allowed) {
-  for (const double cost : {-1.0, -1e-9, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    try {
-      resolve({.delay_cost = cost}, here(2, 1_MiB));
-      ADD_FAILURE() << "taken: " << cost;
-    } catch (const SettingError& error) {
-      EXPECT_EQ(std::string(error.what()),
-                fmt::format("aggregator option delay_cost = {}: allowed is a number, 0 or more", cost));
-    }
-  }
-}
-
-TEST(Defaults, delay_costs_nothing_unless_somebody_says_so) {
-  EXPECT_EQ(resolve({}, here(2, 1_MiB)).delay_cost, 0);
+TEST(Defaults, the_timeout_is_a_millisecond_unless_it_is_given) {
   EXPECT_EQ(resolve({}, here(2, 1_MiB)).timeout, 1ms);
-  EXPECT_EQ(resolve({.timeout = no_timeout, .delay_cost = 0}, here(2, 1_MiB)).timeout, no_timeout);
+  EXPECT_EQ(resolve({.timeout = no_timeout}, here(2, 1_MiB)).timeout, no_timeout);
 }
-
-TEST(Defaults, the_timeout_is_at_most_the_delay_beyond_which_gathering_does_not_pay) {
-  auto timeout = [](double delay_cost, std::chrono::nanoseconds given) {
-    return resolve({.timeout = given, .delay_cost = delay_cost}, here(2, 1_MiB)).timeout;
-  };
-  EXPECT_EQ(timeout(1, derived_timeout), 160ns);  // 2 * 80 ns
-  EXPECT_EQ(timeout(0.001, derived_timeout), 160us);
-  EXPECT_EQ(timeout(0.001, no_timeout), 160us);
-  EXPECT_EQ(timeout(0.001, 50us), 50us);
-  EXPECT_EQ(timeout(1e-5, derived_timeout), 1ms);
-  EXPECT_EQ(timeout(1e300, derived_timeout), 0ns);
-  EXPECT_EQ(timeout(1e-300, no_timeout), no_timeout);
-}
-
-// --- transports that cost more
-
-/// Hosts of so many PEs, each on local costs, and between them a wire.
-struct Hosts {
-  std::vector<std::size_t> firsts;
-  Surroundings s;
-
-  Hosts(std::size_t hosts, std::size_t pes_per_host, std::size_t budget_bytes, std::size_t message_bytes = 0)
-      : s(here(hosts * pes_per_host, budget_bytes, message_bytes)) {
-    for (std::size_t host = 0; host < hosts; ++host) firsts.push_back(host * pes_per_host);
-    s.hosts = firsts;
-    s.costs = {.overhead_ns = 2'000, .gap_per_byte_ns = 0.3, .latency_ns = 4'000};
-    s.costs_within_host = local::costs;
-  }
-};
 
 TEST(DefaultsOverHosts, straight_to_every_pe_while_buffers_are_large_enough_for_the_wire) {
   EXPECT_EQ(resolve({}, Hosts(4, 4, 16_MiB).s).topology, grid(1));
@@ -249,7 +207,7 @@ TEST(Defaults, messages_of_fixed_size_go_by_themselves_from_where_frames_take_a_
 
 TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
   const AggregationSettings settings{
-      .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us, .delay_cost = 1e-6};
+      .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us};
   for (const std::size_t message_bytes : {0, 8}) {
     Surroundings s = here(8, 1_MiB, message_bytes);
     s.settings = settings;
@@ -259,16 +217,14 @@ TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
     EXPECT_EQ(all.threshold, 0.5);
     EXPECT_EQ(all.cutoff, 0.25);
     EXPECT_EQ(all.timeout, 7us);
-    EXPECT_EQ(all.delay_cost, 1e-6);
     const AggregatorOptions given{
-        .buffer_bytes = 1_KiB, .threshold = 0.6, .cutoff = 0.1, .timeout = 5us, .delay_cost = 0, .topology = grid(1)};
+        .buffer_bytes = 1_KiB, .threshold = 0.6, .cutoff = 0.1, .timeout = 5us, .topology = grid(1)};
     const AggregatorOptions kept = resolve(given, s);
     EXPECT_EQ(kept.buffer_bytes, 1_KiB);
     EXPECT_EQ(kept.topology, grid(1));
     EXPECT_EQ(kept.threshold, 0.6);
     EXPECT_EQ(kept.cutoff, 0.1);
     EXPECT_EQ(kept.timeout, 5us);
-    EXPECT_EQ(kept.delay_cost, 0);
   }
 }
 
@@ -315,11 +271,7 @@ TEST(Defaults, settings_that_cannot_be_are_refused_by_name) {
                                     {"HEADWAY_THRESHOLD", "1.5"},
                                     {"HEADWAY_CUTOFF", "-0.1"},
                                     {"HEADWAY_CUTOFF", "nan"},
-                                    {"HEADWAY_TIMEOUT", "soon"},
-                                    {"HEADWAY_DELAY_COST", "-0.1"},
-                                    {"HEADWAY_DELAY_COST", "inf"},
-                                    {"HEADWAY_DELAY_COST", "nan"},
-                                    {"HEADWAY_DELAY_COST", "1us"}}) {
+                                    {"HEADWAY_TIMEOUT", "soon"}}) {
     ::setenv(name, value, 1);
     try {
       Settings::from_environment();
@@ -334,10 +286,10 @@ TEST(Defaults, settings_that_cannot_be_are_refused_by_name) {
 
 TEST(Defaults, a_topology_of_aggregators_is_a_setting_and_nothing_else_is) {
   std::vector<std::string> names = {"direct", "ww", "pe-to-pe", "pe-to-process-7d", "process-to-process-2d",
-                                    "pe-to-host", "host-to-host-6d", "whs-7d", "hh-6d", "wps", "wsp", "pp", "2D"};
+                                    "pe-to-host", "host-to-host-6d", "whs-7d", "hh-6d", "wps", "pp", "2D"};
   for (unsigned dimensions = 1; dimensions <= dimensions_max; ++dimensions) {
     names.push_back(to_string(grid(dimensions)));
-    for (const char* scheme : {"wps", "wsp", "pp"}) {
+    for (const char* scheme : {"wps", "pp"}) {
       if (dimensions < dimensions_max) names.push_back(fmt::format("{}-{}d", scheme, dimensions));
     }
   }
@@ -346,7 +298,7 @@ TEST(Defaults, a_topology_of_aggregators_is_a_setting_and_nothing_else_is) {
     EXPECT_EQ(AggregationSettings::from_environment().topology, name);
     EXPECT_NO_THROW(parse_topology(name)) << name;
   }
-  for (const char* name : {"", "0d", "9d", "d", "3", "ww-2d", "wps-8d", "pp-", "wsp2d", "2d-wps", "hh-7d", "pe-to-pe-2d", "host"}) {
+  for (const char* name : {"", "0d", "9d", "d", "3", "ww-2d", "wps-8d", "pp-", "wsp", "2d-wps", "hh-7d", "pe-to-pe-2d", "host"}) {
     ::setenv("HEADWAY_TOPOLOGY", name, 1);
     EXPECT_THROW(AggregationSettings::from_environment(), SettingError) << name;
     EXPECT_THROW(parse_topology(name), SettingError) << name;

@@ -17,7 +17,6 @@ namespace headway {
 enum class Scheme : std::uint8_t {
   ww,   // each PE for PEs: the grid is one of PEs
   wps,  // each PE for processes: the grid is one of processes; who receives a frame passes it on within its process
-  wsp,  // the same, and messages are sorted by PE before they leave, so that they are passed on many at a time
   pp,   // each process for processes: as wps, and the PEs of a process, at most 255, fill buffers together
   whs,  // each PE for hosts: the grid is one of hosts; who receives a frame passes it on within its host
   hh,   // each host for hosts: as whs, and the PEs of a host first give theirs to the one of them that sends there
@@ -52,7 +51,6 @@ inline constexpr Topology derived_topology{~0u - 1};
 inline constexpr std::size_t derived_bytes = ~std::size_t(0);
 inline constexpr double derived_fraction = -1;
 inline constexpr std::chrono::nanoseconds derived_timeout{-1};
-inline constexpr double derived_delay_cost = std::numeric_limits<double>::lowest();
 inline constexpr std::chrono::nanoseconds no_timeout = std::chrono::nanoseconds::max();
 
 /// Options of an aggregator; all PEs give the same. See "Aggregation (variable-size TRAM, 2020)" for the fractions.
@@ -71,12 +69,6 @@ struct AggregatorOptions {
   double cutoff = derived_fraction;
   /// The oldest message of a buffer waits at most this long, as of the next progress(); no_timeout: for ever.
   std::chrono::nanoseconds timeout = derived_timeout;
-  /// What it costs that messages wait: seconds for each second that one message is delayed, 0 or more. 0, which is
-  /// derived: nothing, only throughput counts. Else each destination's buffers are posted when as many messages have
-  /// gathered as make frames and delay cost least together, messages that come too seldom for that go by themselves,
-  /// and `timeout` is at most the delay beyond which gathering cannot pay. Who knows but the longest delay that matters
-  /// gives `timeout` alone.
-  double delay_cost = derived_delay_cost;
   /// Derived: 1d, or more dimensions where the budget's share of each buffer would be so small (below 4 KiB on one
   /// machine) that frames take longer than what is in them.
   Topology topology = derived_topology;

@@ -136,7 +136,7 @@ class Receiver : public Core {
       self.check_lengths(arrival, form);
       if constexpr (Format::fixed) {
         const bool keys_alone = form.bytes() != 0 && form.bytes() == form.key_bytes;
-        if (keys_alone && level != self.sorted_level()) {
+        if (keys_alone) {
           return level + 2 == self.route().levels()
                      ? deliver_or_forward_once<Handlers, false>(self, arrival, level, next)
                      : deliver_or_forward_once<Handlers, true>(self, arrival, level, next);
@@ -393,19 +393,6 @@ class Receiver : public Core {
         refuse_frame(arrival, "a key is out of range");
       const std::size_t bytes = message_bytes(arrival, at, end, form, value);
       const Route::Hop& hop = route().next(level, std::uint32_t(key));
-      if (level == sorted_level() && hop.slot != Route::deliver_here) {
-        const Run run = repack_run(arrival, level, hop, at, entry_end, count - next);
-        if (run.messages == 0) {
-          result = Result::paused;
-          break;
-        }
-        forwarded += run.messages;
-        forwarded_bytes += run.bytes;
-        at += run.bytes;
-        next += std::uint32_t(run.messages - 1);
-        entry_end -= (run.messages - 1) * form.bytes();
-        continue;
-      }
       const PeId source = source_in(arrival, form, value);
       if (hop.slot == Route::deliver_here) {
         handled += deliver_one(invoke, at, bytes, source, form.length(value));

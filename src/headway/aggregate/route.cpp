@@ -11,7 +11,7 @@ namespace headway {
 namespace {
 
 constexpr std::pair<std::string_view, Scheme> node_aware[] = {
-    {"wps", Scheme::wps}, {"wsp", Scheme::wsp}, {"pp", Scheme::pp}, {"whs", Scheme::whs}, {"hh", Scheme::hh}};
+    {"wps", Scheme::wps}, {"pp", Scheme::pp}, {"whs", Scheme::whs}, {"hh", Scheme::hh}};
 
 }  // namespace
 

@@ -337,7 +337,7 @@ TEST(Topology, its_name_is_what_is_parsed) {
   EXPECT_EQ(to_string(grid(1, Scheme::pp)), "pp");
   EXPECT_EQ(parse_topology("wps-1d"), grid(1, Scheme::wps));
   for (unsigned dimensions = 1; dimensions < dimensions_max; ++dimensions) {
-    for (const Scheme scheme : {Scheme::wps, Scheme::wsp, Scheme::pp, Scheme::whs, Scheme::hh}) {
+    for (const Scheme scheme : {Scheme::wps, Scheme::pp, Scheme::whs, Scheme::hh}) {
       if (!is_allowed(grid(dimensions, scheme))) continue;
       EXPECT_EQ(parse_topology(to_string(grid(dimensions, scheme))), grid(dimensions, scheme));
     }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/buffer_size.hpp>
-#include <headway/aggregate/delay_cost.hpp>
 #include <headway/aggregate/gathering.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/am/engine.hpp>
@@ -40,7 +39,6 @@ struct ColdSlot {
   std::uint32_t previous = none, next = none;  // in the list of open slots, oldest first
   std::int64_t due = am::never;
   BufferSize size;
-  Pace pace;
   bool in_row = false;  // a Row writes into its frame
 };
 

@@ -26,7 +26,7 @@ constexpr std::array variables = {"HEADWAY_PES",        "HEADWAY_PES_PER_PROCESS
                                   "HEADWAY_BIND",       "HEADWAY_STALL",           "HEADWAY_SEED",
                                   "HEADWAY_SIM",        "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
                                   "HEADWAY_THRESHOLD",  "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
-                                  "HEADWAY_DELAY_COST", "HEADWAY_COMM_THREAD",     "HEADWAY_TRANSFER",
+                                  "HEADWAY_COMM_THREAD",     "HEADWAY_TRANSFER",
                                   "HEADWAY_CHECK",      "HEADWAY_COLLECTIVES",     "HEADWAY_PROGRESS",
                                   "HEADWAY_TEST_SIZES"};
 
@@ -205,12 +205,6 @@ AggregationSettings AggregationSettings::from_environment() {
     settings.timeout = *text == "none"
                            ? std::chrono::nanoseconds::max()
                            : parse_duration("HEADWAY_TIMEOUT", *text, "a time such as 100us or 1ms, or none");
-  }
-  if (const auto text = variable("HEADWAY_DELAY_COST")) {
-    settings.delay_cost = parse_number<double>(*text);
-    if (!settings.delay_cost || !(*settings.delay_cost >= 0) || !std::isfinite(*settings.delay_cost)) {
-      refuse("HEADWAY_DELAY_COST", *text, "a number, 0 or more");
-    }
   }
   return settings;
 }

@@ -37,9 +37,8 @@ struct AggregationSettings {
   std::optional<std::string> topology = {};  // as aggregators read it
   std::optional<double> threshold = {}, cutoff = {};
   std::optional<std::chrono::nanoseconds> timeout = {};  // max(): none
-  std::optional<double> delay_cost = {};
 
-  /// HEADWAY_BUFFER_BYTES, _TOPOLOGY, _THRESHOLD, _CUTOFF, _TIMEOUT, _DELAY_COST. Throws SettingError for what is not
+  /// HEADWAY_BUFFER_BYTES, _TOPOLOGY, _THRESHOLD, _CUTOFF, _TIMEOUT. Throws SettingError for what is not
   /// allowed.
   static AggregationSettings from_environment();
 };

@@ -14,7 +14,6 @@ struct SchemeName {
 };
 inline constexpr SchemeName scheme_names[] = {
     {.code = "wps", .readable = "pe-to-process", .dimensions_max = 7},
-    {.code = "wsp", .readable = "", .dimensions_max = 7},
     {.code = "pp", .readable = "process-to-process", .dimensions_max = 7},
     {.code = "whs", .readable = "pe-to-host", .dimensions_max = 7},
     {.code = "hh", .readable = "host-to-host", .dimensions_max = 6},
@@ -22,8 +21,8 @@ inline constexpr SchemeName scheme_names[] = {
 
 /// For errors and help.
 inline constexpr std::string_view topologies_allowed =
-    "direct, 1d, 2d, ... 8d, ww (or pe-to-pe; the same as 1d), wps (or pe-to-process), wps-2d, ... wps-7d, wsp, ..., "
-    "pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ... hh-6d";
+    "direct, 1d, 2d, ... 8d, ww (or pe-to-pe; the same as 1d), wps (or pe-to-process), wps-2d, ... wps-7d,"
+    " pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ... hh-6d";
 
 struct TopologyText {
   std::string_view code;  // of `scheme_names`; empty: a grid of PEs
