@@ -31,10 +31,9 @@ constexpr std::array run_options = {
     Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",
            "memory of a PE for what its handlers send beyond the budget [derived]"},
     Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
-    Option{"--comm-thread", "--comm-thread", "HEADWAY_COMM_THREAD", "on|off",
-           "between hosts, a thread in each process moves frames while its PEs compute [off]"},
-    Option{"--progress", "--progress", "HEADWAY_PROGRESS", "polling|helper|both",
-           "who moves what goes between hosts: PEs, a thread that sleeps while PEs do not call, or both [polling]"},
+    Option{"--progress", "--progress", "HEADWAY_PROGRESS", "polling|helper|both|thread",
+           "what moves frames between hosts: PEs; a thread of each process that sleeps in between; both; or a thread that "
+           "never sleeps [polling]"},
     Option{
         "--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|network|frames",
         "how the content of buffers moves between PEs; network: between hosts, over UCX [auto: what has been fastest]"},

@@ -215,7 +215,7 @@ TEST_P(Launched, runs_one_after_the_other_work) {
 TEST_P(Launched, a_thread_moves_frames_while_its_pes_compute) {
   const std::string file = ::testing::TempDir() + "/overlap_" + mpi() + "_" + std::to_string(getpid());
   for (const std::size_t k : {1, 2}) {
-    const Variables with = {{"HEADWAY_COMM_THREAD", "on"},
+    const Variables with = {{"HEADWAY_PROGRESS", "thread"},
                             {"HEADWAY_PES_PER_PROCESS", std::to_string(k)},
                             {"OMPI_MCA_btl", "tcp,self"},
                             {"OMPI_MCA_btl_tcp_if_include", "lo"},
@@ -234,9 +234,9 @@ TEST_P(Launched, a_thread_moves_frames_while_its_pes_compute) {
 TEST_P(Launched, a_thread_is_refused_where_mpi_allows_none) {
   if (!is_mpi()) GTEST_SKIP() << "it is no MPI";
   const std::string program = std::string(HEADWAY_BESIDE_MPI) + "_" + mpi();
-  const Outcome outcome = run_to_end(under(2, {program}), settings({{"HEADWAY_COMM_THREAD", "on"}}));
+  const Outcome outcome = run_to_end(under(2, {program}), settings({{"HEADWAY_PROGRESS", "thread"}}));
   EXPECT_NE(outcome.status, 0);
-  EXPECT_TRUE(contains(outcome.errors, "HEADWAY_COMM_THREAD=on needs an MPI that threads may call")) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "HEADWAY_PROGRESS=thread needs an MPI that threads may call")) << outcome.errors;
 }
 
 TEST_P(Launched, the_status_is_that_of_the_lowest_failing_pe) {
@@ -309,16 +309,16 @@ TEST_P(Launched, a_process_that_is_killed_ends_all) {
   struct Case {
     const char* load;
     const char* share;
-    const char* thread;
+    const char* progress;
   };
-  for (const auto& [load, share, thread] : {Case{"traffic", "process", "off"},
-                                            {"traffic", "process", "on"},
-                                            {"traffic", "host", "off"},
-                                            {"collectives", "process", "off"},
-                                            {"collectives", "host", "off"}}) {
-    SCOPED_TRACE(std::string(load) + ", " + share + ", thread " + thread);
+  for (const auto& [load, share, progress] : {Case{"traffic", "process", "polling"},
+                                            {"traffic", "process", "thread"},
+                                            {"traffic", "host", "polling"},
+                                            {"collectives", "process", "polling"},
+                                            {"collectives", "host", "polling"}}) {
+    SCOPED_TRACE(std::string(load) + ", " + share + ", progress " + progress);
     Session session(under(4, {victim(), "load", load, "none", "0"}),
-                    settings({{"HEADWAY_COMM_THREAD", thread}}, share));
+                    settings({{"HEADWAY_PROGRESS", progress}}, share));
     ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
     std::smatch known;
     const std::string output = session.output();
@@ -335,9 +335,9 @@ TEST_P(Launched, a_process_that_is_killed_ends_all) {
 }
 
 TEST_P(Launched, a_run_that_stalls_ends_with_a_page_on_all_pes) {
-  for (const auto& [share, thread] : {std::pair("process", "off"), {"process", "on"}, {"host", "off"}}) {
+  for (const auto& [share, progress] : {std::pair("process", "polling"), {"process", "thread"}, {"host", "polling"}}) {
     Session session(under(3, {victim(), "uneven"}),
-                    settings({{"HEADWAY_STALL", "1s"}, {"HEADWAY_COMM_THREAD", thread}}, share));
+                    settings({{"HEADWAY_STALL", "1s"}, {"HEADWAY_PROGRESS", progress}}, share));
     EXPECT_EQ(session.wait(), 122) << session.errors();
     const std::string errors = session.errors();
     EXPECT_TRUE(std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))

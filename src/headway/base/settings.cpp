@@ -15,6 +15,7 @@
 #include <headway/base/topology_text.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 extern char** environ;
 
@@ -26,9 +27,11 @@ constexpr std::array variables = {"HEADWAY_PES",        "HEADWAY_PES_PER_PROCESS
                                   "HEADWAY_BIND",       "HEADWAY_STALL",           "HEADWAY_SEED",
                                   "HEADWAY_SIM",        "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
                                   "HEADWAY_THRESHOLD",  "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
-                                  "HEADWAY_COMM_THREAD",     "HEADWAY_TRANSFER",
-                                  "HEADWAY_CHECK",      "HEADWAY_COLLECTIVES",     "HEADWAY_PROGRESS",
-                                  "HEADWAY_TEST_SIZES"};
+                                  "HEADWAY_TRANSFER",   "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
+                                  "HEADWAY_PROGRESS",   "HEADWAY_TEST_SIZES"};
+
+constexpr std::pair<std::string_view, Progress> progress_names[] = {
+    {"polling", Progress::polling}, {"helper", Progress::helper}, {"both", Progress::both}, {"thread", Progress::thread}};
 
 constexpr const char* transports =
     has_simulation
@@ -252,18 +255,10 @@ Settings Settings::from_environment(Launchers launchers) {
     if (*text != "host" && *text != "process") refuse("HEADWAY_SHARE", *text, "host or process");
     settings.share = *text == "host" ? Share::host : Share::process;
   }
-  if (const auto text = variable("HEADWAY_COMM_THREAD")) {
-    if (*text != "on" && *text != "off") refuse("HEADWAY_COMM_THREAD", *text, "on or off");
-    settings.communication_thread = *text == "on";
-  }
   if (const auto text = variable("HEADWAY_PROGRESS")) {
-    if (*text != "polling" && *text != "helper" && *text != "both") {
-      refuse("HEADWAY_PROGRESS", *text, "polling, helper or both");
-    }
-    settings.progress = *text == "polling" ? Progress::polling : *text == "helper" ? Progress::helper : Progress::both;
-    if (settings.communication_thread && settings.progress != Progress::polling) {
-      refuse("HEADWAY_PROGRESS", *text, "polling where HEADWAY_COMM_THREAD=on moves frames always");
-    }
+    const auto* const named = std::ranges::find(progress_names, *text, [](const auto& pair) { return pair.first; });
+    if (named == std::end(progress_names)) refuse("HEADWAY_PROGRESS", *text, "polling, helper, both or thread");
+    settings.progress = named->second;
   }
   settings.budget_bytes = derived_budget(settings.pes);
   if (const auto text = variable("HEADWAY_BUDGET")) {

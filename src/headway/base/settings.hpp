@@ -74,11 +74,12 @@ CollectiveWay collective_way_from_environment();
 /// HEADWAY_TEST_SIZES: normal_sizes or small_sizes. Throws SettingError for what is not allowed.
 SizeConstants size_constants_from_environment();
 
-/// Who moves frames between hosts: HEADWAY_PROGRESS.
+/// Which threads move frames between hosts: HEADWAY_PROGRESS.
 enum class Progress {
   polling,  // PEs, when they call the library
-  helper,   // those, which sleep as soon as they wait, and while they compute a thread of each process that sleeps
-  both,     // PEs poll while they wait, and there is the thread
+  helper,   // PEs, which sleep as soon as they wait; while they compute, a thread of each process that sleeps in between
+  both,     // the same, but PEs poll while they wait
+  thread,   // one thread of each process, always
 };
 
 struct Settings {
@@ -89,7 +90,6 @@ struct Settings {
   std::optional<Launcher> launcher;  // that has started this process; only where the transport is that of its processes
   Share share = Share::host;         // likewise
   Progress progress = Progress::polling;  // likewise
-  bool communication_thread = false;  // likewise: one in each process moves frames while its PEs compute
   std::string plugin_dir;            // where plug-ins are looked for first; empty: only where they are installed
   std::string sim;                  // what a simulated network is like; see transport/sim/conditions.hpp
   std::size_t budget_bytes = 0;     // frame memory of one PE; a power of two

@@ -250,7 +250,7 @@ void LaunchedRun::show_pes() {
                                   .posted = wire::posted_for(processes_),
                                   .eager_bytes = eager_bytes_min_,
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
-                                  .driven = settings_.communication_thread,
+                                  .driven = settings_.progress == Progress::thread,
                                   .pools = have_pools_},
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
@@ -266,8 +266,11 @@ std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
 }
 
 const char* LaunchedRun::thread_setting() const {
-  if (settings_.communication_thread) return "HEADWAY_COMM_THREAD=on";
-  return settings_.progress == Progress::helper ? "HEADWAY_PROGRESS=helper" : "HEADWAY_PROGRESS=both";
+  switch (settings_.progress) {
+    case Progress::thread: return "HEADWAY_PROGRESS=thread";
+    case Progress::helper: return "HEADWAY_PROGRESS=helper";
+    default: return "HEADWAY_PROGRESS=both";
+  }
 }
 
 am::Idle LaunchedRun::idle() const {
@@ -281,7 +284,7 @@ void LaunchedRun::start_communication() {
   if (!has_thread() || !uses_wire) return;
   using Role = wire::CommunicationThread::Role;
   try {
-    driver_.emplace(*port_, settings_.communication_thread ? Role::drives : Role::helps);
+    driver_.emplace(*port_, settings_.progress == Progress::thread ? Role::drives : Role::helps);
   } catch (const std::system_error& error) {
     say(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_, thread_setting(),
                     error.what()));

@@ -54,7 +54,7 @@ class LaunchedRun final : public ProcessPes {
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
   void show_pes();
-  bool has_thread() const { return settings_.communication_thread || settings_.progress != Progress::polling; }
+  bool has_thread() const { return settings_.progress != Progress::polling; }
   const char* thread_setting() const;
   void start_communication();
   void hold_lines(const std::vector<Introduction>& all);

@@ -114,7 +114,7 @@ TEST(TransferByNetwork, within_a_process_it_goes_by_frames) {
 
 TEST(TransferByNetwork, a_thread_that_moves_frames_moves_it_as_well) {
   Settings settings = over_ucx("network");
-  settings.push_back({"HEADWAY_COMM_THREAD", "on"});
+  settings.push_back({"HEADWAY_PROGRESS", "thread"});
   expect_run({2, 1}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 3).reads, 6u); }, settings);
 }
 
