@@ -30,7 +30,7 @@ struct Block1K {
 
 /// What the PEs of a flood tell the test.
 struct Told {
-  std::atomic<std::uint64_t> handled, spilled_bytes, pes_with_drafts;
+  std::atomic<std::uint64_t> handled, spilled_bytes, pes_with_staging_buffers;
 };
 
 using Flood = std::function<void(Pe&, Aggregator<Block1K>&)>;
@@ -54,7 +54,7 @@ Watched run_flood(Topology topology, Told& told, unsigned handler_us, const Floo
         pe.quiesce();
         told.handled += handled;
         told.spilled_bytes += blocks.statistics().spilled_bytes_peak;
-        told.pes_with_drafts += blocks.statistics().far_frames != 0;
+        told.pes_with_staging_buffers += blocks.statistics().frames_past_caches != 0;
       },
       100'000, [] {});
 }
@@ -78,11 +78,11 @@ void expect_bounded(const char* name, Topology topology, std::uint64_t messages,
   const Watched flooded = run_flood(topology, *told, handler_us, flood);
   EXPECT_EQ(flooded.status, 0);
   EXPECT_EQ(told->handled.load(), messages);
-  const std::size_t table = budget / 8, drafts = budget / 8;
-  const std::size_t budgets = pes * (budget + table) + told->pes_with_drafts * drafts;
+  const std::size_t table = budget / 8, staging = budget / 8;
+  const std::size_t budgets = pes * (budget + table) + told->pes_with_staging_buffers * staging;
   const std::size_t bound = idle + budgets + told->spilled_bytes;
-  std::printf("%s: peak %.1f MiB; idle %.1f + budgets, tables and drafts %.1f + spilled at most %.1f MiB\n", name,
-              double(flooded.peak_bytes) / 0x1p20, double(idle) / 0x1p20, double(budgets) / 0x1p20,
+  std::printf("%s: peak %.1f MiB; idle %.1f + budgets, tables and staging buffers %.1f + spilled at most %.1f MiB\n",
+              name, double(flooded.peak_bytes) / 0x1p20, double(idle) / 0x1p20, double(budgets) / 0x1p20,
               double(told->spilled_bytes) / 0x1p20);
   // A tenth for what the allocator adds to the spill, and for pages that are first touched late.
   EXPECT_LT(double(flooded.peak_bytes), 1.1 * double(bound));

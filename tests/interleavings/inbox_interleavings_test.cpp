@@ -153,7 +153,7 @@ auto traffic(
   };
 }
 
-TEST(InboxInterleavings, one_sender_over_two_laps_and_a_half) {
+TEST(InboxInterleavings, one_sender_over_two_and_a_half_generations) {
   expect_no_violation("inbox: 1 sender, 5 frames", {}, traffic({.frames = {5}}));
   expect_no_violation("inbox: 1 sender, 3 frames, exchanges fail for no reason", {.spurious_failures_max = 1},
                       traffic({.frames = {3}}));

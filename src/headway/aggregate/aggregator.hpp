@@ -333,8 +333,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     with_buffers([&](bool is_largest, const auto& buffer) {
       if (is_largest) content = std::as_bytes(buffer.content), mover = &buffer.mover(engine().pe());
     });
-    using SendWay = aggregate::ContentMover::SendWay;
-    const SendWay way = is_ordered() ? SendWay{} : mover->send_way(destination, content, copies_content());
+    using SendPath = aggregate::ContentMover::SendPath;
+    const SendPath way = is_ordered() ? SendPath{} : mover->send_path(destination, content, copies_content());
     if (way.by_key) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
@@ -362,7 +362,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   }
 
   template <class TakeDone>
-  void send_by_key(std::size_t destination, aggregate::ContentMover& mover, aggregate::ContentMover::SendWay way,
+  void send_by_key(std::size_t destination, aggregate::ContentMover& mover, aggregate::ContentMover::SendPath way,
                    std::span<const std::byte> content, std::size_t argument, TakeDone when_done, std::size_t bytes,
                    const Args&... args) {
     const auto pack_header = [&](std::byte* at) {
@@ -504,7 +504,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         const auto writing = is_of_views ? am::Writing::at_once : am::Writing::in_pieces;
         if (const am::OpenFrame frame = claim_large(destination, bytes, wait, writing)) {
           if constexpr (is_of_views) {
-            if (frame.is_far) return send_past_caches(destination, frame, bytes, args...);
+            if (frame.past_caches) return send_past_caches(destination, frame, bytes, args...);
           }
           return send_in_frame(destination, frame, bytes, args...);
         }

@@ -74,7 +74,7 @@ constexpr Shape fixed_shapes[] = {
     {3, 3},
 #if defined(HEADWAY_SIM) && !defined(__SANITIZE_THREAD__)
     {3, 3, "delay=30us,refuse=0.2,inbox=16"},
-    {4, 4, "refuse=0.1,far=0.5,per-host=2"},
+    {4, 4, "refuse=0.1,past-caches=0.5,per-host=2"},
 #endif
 };
 

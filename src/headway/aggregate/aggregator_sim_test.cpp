@@ -84,14 +84,14 @@ TEST(Sending, a_sender_whose_targets_queue_is_full_sees_soon_that_there_is_room)
 }
 
 /// All PEs send each other numbered messages of `words` words, and some beyond that: how many came, and how many frames
-/// were far.
+/// were for remote cores.
 template <class Message>
-void expect_all_of(const Topology& topology, double far, std::size_t messages, std::size_t words) {
+void expect_all_of(const Topology& topology, double past_caches, std::size_t messages, std::size_t words) {
   constexpr std::size_t pes = 5;
   std::size_t handled = 0, wrong = 0;
-  std::uint64_t far_frames = 0;
+  std::uint64_t frames_past_caches = 0;
   launch::SimulateOptions options{.pes = pes, .budget_bytes = std::size_t(8) << 20};
-  options.conditions.far = far;
+  options.conditions.past_caches = past_caches;
   const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     Aggregator<std::uint64_t, Message> numbers(pe, {.topology = topology});
     std::vector<std::uint64_t> next(pes);
@@ -118,25 +118,26 @@ void expect_all_of(const Topology& topology, double far, std::size_t messages, s
     }
     pe.quiesce();
     for (const std::uint64_t came : next) wrong += came != messages;
-    far_frames += numbers.statistics().far_frames;
+    frames_past_caches += numbers.statistics().frames_past_caches;
     return 0;
   });
   EXPECT_EQ(result.status, 0) << result.text;
   EXPECT_EQ(handled, pes * pes * messages);
-  EXPECT_EQ(wrong, 0u) << words << " words, far " << far;
+  EXPECT_EQ(wrong, 0u) << words << " words, past_caches " << past_caches;
   const bool by_value = messages < 3;
-  EXPECT_TRUE(far_frames > 0 || by_value || far != 1) << words;
+  EXPECT_TRUE(frames_past_caches > 0 || by_value || past_caches != 1) << words;
 }
 
 TEST(Sending, frames_that_are_written_past_the_caches_carry_what_others_do) {
   using Span = std::span<const std::uint64_t>;
-  for (const double far : {0.5, 1.0}) {
+  for (const double past_caches : {0.5, 1.0}) {
     for (const Topology& topology : {grid(1), grid(2)}) {
-      expect_all_of<std::uint64_t>(topology, far, 2000, 0);
-      expect_all_of<Span>(topology, far, 2, 0);  // so few that they go by value out of a draft
-      for (const std::size_t words : {0, 3, 40, 400}) expect_all_of<Span>(topology, far, 300, words);
-      expect_all_of<std::vector<std::uint64_t>>(topology, far, 200, 100);
-      for (const std::size_t words : {3000, 70'000}) expect_all_of<Span>(topology, far, 8, words);  // by themselves
+      expect_all_of<std::uint64_t>(topology, past_caches, 2000, 0);
+      expect_all_of<Span>(topology, past_caches, 2, 0);  // so few that they go by value out of a staging buffer
+      for (const std::size_t words : {0, 3, 40, 400}) expect_all_of<Span>(topology, past_caches, 300, words);
+      expect_all_of<std::vector<std::uint64_t>>(topology, past_caches, 200, 100);
+      for (const std::size_t words : {3000, 70'000})
+        expect_all_of<Span>(topology, past_caches, 8, words);  // by themselves
     }
   }
 }

@@ -168,27 +168,28 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
     put_in_parts(destination, pieces, bytes, part_max, in_caches);
     return true;
   }
-  if (part_ways_ == nullptr) part_ways_ = std::make_unique<rma::FastestWay<2>>();
-  const auto way = PartWay(part_ways_->pick(bytes, 1u << past_caches | 1u << in_caches).way);
+  if (part_paths_ == nullptr) part_paths_ = std::make_unique<rma::FastestPath<2>>();
+  const auto path = PartPath(part_paths_->pick(bytes, 1u << past_caches | 1u << in_caches).path);
   am::FrameStore& store = engine_->store();
   store.reclaim();
   const std::uint64_t before = store.outstanding_bytes(destination);
   const std::int64_t begin = engine_->now();
   const std::size_t short_max = engine_->sizes().short_part_frame_bytes - (part_frame_bytes_ - part_max);
-  const std::size_t most = way == in_caches ? std::min(part_max, short_max) : part_max;
-  const bool claimed = put_in_parts(destination, pieces, bytes, most, way);
+  const std::size_t most = path == in_caches ? std::min(part_max, short_max) : part_max;
+  const bool claimed = put_in_parts(destination, pieces, bytes, most, path);
   const std::int64_t ns = engine_->now() - begin;
   store.reclaim();
   const std::uint64_t now = store.outstanding_bytes(destination), left = now > before ? now - before : 0;
   // Of one that has hardly begun nothing is known.
   if (claimed && left < bytes - bytes / 8) {
-    part_ways_->learn(way, bytes, std::int64_t(double(ns) * double(bytes) / double(bytes - left)));
+    part_paths_->learn(path, bytes, std::int64_t(double(ns) * double(bytes) / double(bytes - left)));
   }
   return true;
 }
 
 /// Returns whether all parts found frame memory.
-bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartWay way) {
+bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max,
+                        PartPath path) {
   PieceReader reader(pieces, bytes);
   count_alone(bytes);
   const std::uint64_t message = next_message_++;
@@ -199,7 +200,7 @@ bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t byte
     claimed = claimed && frame.memory != am::OpenFrame::Memory::spilled;
     const PartHeader part{message, bytes, offset, n};
     std::memcpy(message_of(frame), &part, sizeof part);
-    reader.read(message_of(frame) + sizeof part, n, way == in_caches ? copy_bytes : copy_past_caches);
+    reader.read(message_of(frame) + sizeof part, n, path == in_caches ? copy_bytes : copy_past_caches);
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
     const bool last = offset + n == bytes;
     post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, last ? 1 : 0, frame_of_part);

@@ -30,17 +30,17 @@ class ContentMover : public am::Extension {
   static constexpr std::size_t keyed_bytes_min(bool posts) {
     return posts ? std::size_t(2) << 10 : along_bytes_max + 1;
   }
-  struct SendWay {
+  struct SendPath {
     bool by_key;
     bool timed;         // the sender measures this path: learn_sent(), or the key asks the receiver for the time
     bool maps = false;  // the receiver has not mapped the content: the sender makes it readable
   };
   /// How content for `destination` travels. `posts`: the receiver copies it to memory that its program posts.
-  virtual SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts) = 0;
+  virtual SendPath send_path(std::size_t destination, std::span<const std::byte> content, bool posts) = 0;
   /// Nanoseconds that both PEs took to copy content that travelled inside its message.
   virtual void learn_sent(std::span<const std::byte> content, std::int64_t ns) = 0;
   /// The key of content that is sent by key. `done` is called when the receiver needs the memory no longer.
-  virtual rma::BufferKey give_content(SendWay way, std::span<const std::byte> content, std::uint64_t checksum,
+  virtual rma::BufferKey give_content(SendPath path, std::span<const std::byte> content, std::uint64_t checksum,
                                       am::WhenDone done) = 0;
   /// A checksum for require_unchanged(); 0 where HEADWAY_CHECK is off.
   virtual std::uint64_t checksum_of(std::span<const std::byte> content) const = 0;

@@ -467,7 +467,7 @@ AggregatorStatistics Core::statistics() const {
   result.flush_idle = flushes_[std::size_t(am::FlushReason::idle)];
   result.flush_explicit = flushes_[std::size_t(am::FlushReason::requested)];
   result.spilled_frames = engine_->store().spilled_frames();
-  result.far_frames = engine_->store().far_frames();
+  result.frames_past_caches = engine_->store().frames_past_caches();
   result.spilled_bytes_peak = engine_->store().spill_bytes_peak();
   result.peak_buffer_bytes = open_bytes_peak_;
   result.peak_target_bytes = peak_target_bytes_;

@@ -15,7 +15,7 @@
 #include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/bytes.hpp>
-#include <headway/rma/fastest_way.hpp>
+#include <headway/rma/fastest_path.hpp>
 #include <map>
 #include <memory>
 #include <span>
@@ -279,7 +279,7 @@ class Core : public am::FrameHandler {
   }
   void post_in_place(std::size_t destination, std::size_t bytes);
 
-  /// The message of a frame that is far.
+  /// The message of a frame that is written past the caches.
   void write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes);
   /// A larger one in parts, straight to its destination. `pieces` together are the message, and have its length
   /// (UsageError else). False only for Wait::no.
@@ -339,8 +339,8 @@ class Core : public am::FrameHandler {
     change(part_memory_);
     engine_->count_open_buffers(int(part_memory_.keeps_any()) - int(kept_before));
   }
-  enum PartWay : std::size_t { past_caches, in_caches };
-  bool put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartWay way);
+  enum PartPath : std::size_t { past_caches, in_caches };
+  bool put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartPath path);
   void find_host();
   void lay_out(bool ready);
   SizeLimits limits_of(std::size_t frame_bytes, std::size_t per_message_most) const;
@@ -396,7 +396,7 @@ class Core : public am::FrameHandler {
   std::size_t capacity_wanted_;  // of a buffer, so that messages of fixed size gather at all
   std::int64_t timeout_ns_;
   PartMemory part_memory_;
-  std::unique_ptr<rma::FastestWay<2>> part_ways_;  // to write parts for other PEs of the host; once there are any
+  std::unique_ptr<rma::FastestPath<2>> part_paths_;  // to write parts for other PEs of the host; once there are any
   bool ready_ = false;
   std::uint32_t id_ = 0;
   std::uint16_t signature_ = 0;

@@ -91,14 +91,15 @@ struct AggregatorStatistics {
   std::uint64_t wire_bytes = 0;     // of those frames: header, payload, tail
   std::uint64_t alone = 0;          // messages that travelled by themselves
   /// Messages that were copied here: packed, repacked on their way (parts each), sorted, merged with those of other
-  /// PEs, and put together from parts. Reading in place is no copy; spilled and far frames are counted below.
+  /// PEs, and put together from parts. Reading in place is no copy; spilled frames and frames past the caches are
+  /// counted below.
   std::uint64_t copies = 0;
   std::uint64_t copied_bytes = 0;                                                       // of those, as payload_bytes
   std::uint64_t flush_full = 0, flush_timeout = 0, flush_idle = 0, flush_explicit = 0;  // frames by reason
   std::uint64_t frames_between_processes = 0, frames_between_hosts = 0;                 // of all frames
   std::uint64_t spilled_frames = 0;      // frames that waited outside the budget (of all aggregators of the PE)
   std::uint64_t spilled_bytes_peak = 0;  // at most this much at once (of all aggregators of the PE)
-  std::uint64_t far_frames = 0;  // written past the caches, but for large messages by a copy more (likewise)
+  std::uint64_t frames_past_caches = 0;  // written past the caches, but for large messages by a copy more (likewise)
   std::uint64_t peak_buffer_bytes = 0;   // of open buffers in this PE's memory, at most this much at once
   std::uint64_t peak_target_bytes = 0;   // claimed or lent for one hop, at most this much at once
   double fill_mean = 0;                  // of buffered frames when posted: bytes used over the buffer's size

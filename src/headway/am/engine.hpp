@@ -123,7 +123,7 @@ struct EngineOptions {
   Idle idle = Idle::spin;
   AggregationSettings aggregation = {};  // for the layers above, as are the next three
   TransferSettings transfer = {};
-  CollectiveWay collectives = CollectiveWay::best;
+  CollectiveStrategy collectives = CollectiveStrategy::best;
   SizeConstants sizes = normal_sizes;
   std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
   std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
@@ -157,7 +157,7 @@ class Engine {
   Idle idle() const { return options_.idle; }
   const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
   const TransferSettings& transfer_settings() const { return options_.transfer; }
-  CollectiveWay collective_way() const { return options_.collectives; }
+  CollectiveStrategy collective_strategy() const { return options_.collectives; }
   const SizeConstants& sizes() const { return options_.sizes; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }

@@ -13,8 +13,8 @@ namespace {
 
 using Memory = OpenFrame::Memory;
 
-/// Of a draft.
-Frame* claimed_for(const OpenFrame& draft) { return reinterpret_cast<Frame*>(draft.frame->link); }
+/// Of a staging buffer.
+Frame* claimed_for(const OpenFrame& staging) { return reinterpret_cast<Frame*>(staging.frame->link); }
 
 // The tag of a claim: target and hops left, so that what comes back can be accounted.
 constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
@@ -23,8 +23,8 @@ constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return 
 // time, and before a claim is refused.
 constexpr std::size_t reclaim_after_bytes = 4096;
 
-// Drafts, of the budget: so many may be written at a time.
-constexpr std::size_t drafts_share = 8;
+// Staging buffers, of the budget: so many may be written at a time.
+constexpr std::size_t staging_share = 8;
 
 // A queue that has held more gives its memory back when it is empty.
 constexpr std::size_t queue_capacity_kept = 16;
@@ -69,8 +69,8 @@ OpenFrame FrameStore::try_claim(std::size_t target, std::size_t frame_bytes, std
   if (claimed_since_reclaim_ >= reclaim_after_bytes) reclaim();
   OpenFrame frame = try_claim_at_once(target, frame_bytes, hops_left);
   if (!frame && reclaim()) frame = try_claim_at_once(target, frame_bytes, hops_left);
-  const bool is_far = writing != Writing::any && frame && endpoint_->is_far(frame.frame);
-  return is_far ? as_far(frame, writing) : frame;
+  const bool past_caches = writing != Writing::any && frame && endpoint_->should_write_past_caches(frame.frame);
+  return past_caches ? write_past_caches(frame, writing) : frame;
 }
 
 OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
@@ -83,39 +83,41 @@ OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_by
   return {frame, std::uint32_t(frame_bytes), hops_left, Memory::claimed};
 }
 
-/// A draft, if that is wanted and there is room.
-OpenFrame FrameStore::as_far(OpenFrame frame, Writing writing) {
+/// A staging buffer, if that is wanted and there is room.
+OpenFrame FrameStore::write_past_caches(OpenFrame frame, Writing writing) {
   if (writing == Writing::at_once) {
-    frame.is_far = true;
-    ++far_frames_;
+    frame.past_caches = true;
+    ++frames_past_caches_;
     return frame;
   }
-  if (drafts_ == nullptr) drafts_ = std::make_unique<DraftMemory>(std::bit_floor(budget_bytes_ / drafts_share));
-  auto* const draft = reinterpret_cast<Frame*>(drafts_->try_take(frame.bytes));
-  if (draft == nullptr) return frame;
-  draft->link = reinterpret_cast<std::uintptr_t>(frame.frame);
-  frame.frame = draft;
-  frame.memory = Memory::draft;
+  if (staging_memory_ == nullptr)
+    staging_memory_ = std::make_unique<StagingMemory>(std::bit_floor(budget_bytes_ / staging_share));
+  auto* const staging = reinterpret_cast<Frame*>(staging_memory_->try_take(frame.bytes));
+  if (staging == nullptr) return frame;
+  staging->link = reinterpret_cast<std::uintptr_t>(frame.frame);
+  frame.frame = staging;
+  frame.memory = Memory::staging;
   return frame;
 }
 
-/// Copies the content of a draft to the frame that is claimed for it, in whole lines as far as that goes, and frees it.
-OpenFrame FrameStore::write_out(const OpenFrame& draft) {
+/// Copies the content of a staging buffer to the frame that is claimed for it, in whole lines as far as that goes, and
+/// frees it.
+OpenFrame FrameStore::write_out(const OpenFrame& staging) {
   constexpr std::size_t line = 64;
-  ++far_frames_;
-  OpenFrame frame = draft;
-  frame.frame = claimed_for(draft);
+  ++frames_past_caches_;
+  OpenFrame frame = staging;
+  frame.frame = claimed_for(staging);
   frame.memory = Memory::claimed;
-  const FrameHeader& header = draft.frame->header;
+  const FrameHeader& header = staging.frame->header;
   const std::size_t payload_end = std::min<std::size_t>(align_up(frame_overhead + header.payload_bytes, line), frame.bytes);
   const std::size_t tail = (frame.bytes - header.tail_bytes) / line * line;
   if (header.tail_bytes != 0 && tail <= payload_end) {
-    copy_past_caches(frame.begin(), draft.begin(), frame.bytes);
+    copy_past_caches(frame.begin(), staging.begin(), frame.bytes);
   } else {
-    copy_past_caches(frame.begin(), draft.begin(), payload_end);
-    if (header.tail_bytes != 0) copy_past_caches(frame.begin() + tail, draft.begin() + tail, frame.bytes - tail);
+    copy_past_caches(frame.begin(), staging.begin(), payload_end);
+    if (header.tail_bytes != 0) copy_past_caches(frame.begin() + tail, staging.begin() + tail, frame.bytes - tail);
   }
-  drafts_->give(draft.begin());
+  staging_memory_->give(staging.begin());
   return frame;
 }
 
@@ -166,13 +168,13 @@ void FrameStore::free_spilled(const OpenFrame& frame) { spill_bytes_ -= spill_me
 void FrameStore::drop(std::size_t target, const OpenFrame& frame) {
   if (frame.memory == Memory::spilled) return free_spilled(frame);
   account(target, class_of(frame.hops_left), -std::int64_t(endpoint_->block_bytes(frame.bytes)));
-  if (frame.memory != Memory::draft) return endpoint_->drop(frame.frame);
+  if (frame.memory != Memory::staging) return endpoint_->drop(frame.frame);
   endpoint_->drop(claimed_for(frame));
-  drafts_->give(frame.begin());
+  staging_memory_->give(frame.begin());
 }
 
 bool FrameStore::post(std::size_t target, const OpenFrame& frame) {
-  if (frame.memory == Memory::draft) return post_draft(target, frame);
+  if (frame.memory == Memory::staging) return post_staging(target, frame);
   if (frame.memory == Memory::of_another) return post_of_another(target, frame);
   const std::size_t index = queue_index(target, frame.hops_left);
   Queue& queue = queues_[index];
@@ -186,16 +188,16 @@ bool FrameStore::post(std::size_t target, const OpenFrame& frame) {
   return false;
 }
 
-bool FrameStore::post_draft(std::size_t target, const OpenFrame& draft) {
-  const FrameHeader& header = draft.frame->header;
-  const bool is_short =
-      draft.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= endpoint_->by_value_bytes_max();
+bool FrameStore::post_staging(std::size_t target, const OpenFrame& staging) {
+  const FrameHeader& header = staging.frame->header;
+  const bool is_short = staging.hops_left == 0 &&
+                        header.payload_bytes + std::size_t(header.tail_bytes) <= endpoint_->by_value_bytes_max();
   if (is_short && !queued(target, 0) &&
-      endpoint_->try_post(target, draft.frame, draft.end(), false) == Endpoint::Posted::copied) {
-    drop(target, draft);
+      endpoint_->try_post(target, staging.frame, staging.end(), false) == Endpoint::Posted::copied) {
+    drop(target, staging);
     return true;
   }
-  return post(target, write_out(draft));
+  return post(target, write_out(staging));
 }
 
 bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame) {

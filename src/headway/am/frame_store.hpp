@@ -4,9 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <headway/am/draft_memory.hpp>
 #include <headway/am/scope.hpp>
 #include <headway/am/spill_memory.hpp>
+#include <headway/am/staging_memory.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <memory>
 #include <utility>
@@ -20,7 +20,7 @@ namespace headway::am {
 struct OpenFrame {
   enum class Memory : std::uint8_t {
     claimed,
-    draft,       // the PE's own, whose link is the claimed frame; post() copies it there, past the caches
+    staging,     // the PE's own, whose link is the claimed frame; post() copies it there, past the caches
     spilled,     // the PE's own, instead of frame memory
     of_another,  // claimed by another PE of the process, to which it comes back; only to be posted
   };
@@ -29,7 +29,7 @@ struct OpenFrame {
   std::uint32_t bytes = 0;  // in all, frame_overhead included
   std::uint8_t hops_left = 0;
   Memory memory = Memory::claimed;
-  bool is_far = false;  // claimed to be written at once, past the caches: Endpoint::is_far()
+  bool past_caches = false;  // claimed to be written at once, past the caches: Endpoint::should_write_past_caches()
 
   std::byte* begin() const { return reinterpret_cast<std::byte*>(frame); }
   std::byte* end() const { return begin() + bytes; }
@@ -40,8 +40,8 @@ static_assert(sizeof(OpenFrame) == 16);
 /// How a frame will be written.
 enum class Writing {
   any,       // without regard to where its lines are
-  at_once,   // by one copy, which does what is_far says
-  in_pieces  // where its lines are far, in a draft
+  at_once,   // by one copy, which does what past_caches says
+  in_pieces  // for a remote core in a staging buffer
 };
 
 /// Rules of the budget. Frames with h hops left after the next may hold at most budget * 2 / (2 + h) together with all
@@ -138,8 +138,8 @@ class FrameStore {
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
-  /// Those that were written past the caches, from drafts or at once.
-  std::uint64_t far_frames() const { return far_frames_; }
+  /// Those that were written past the caches, from staging buffers or at once.
+  std::uint64_t frames_past_caches() const { return frames_past_caches_; }
   /// Claimed for or lent to `target`; frames that came back since the last reclaim() count too.
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
   /// The same for all targets together, of frames with so many hops left or more.
@@ -174,13 +174,13 @@ class FrameStore {
 
   enum class Outcome { posted, queue_full, no_memory };
   Outcome try_post(std::size_t target, const OpenFrame& frame);
-  bool post_draft(std::size_t target, const OpenFrame& draft);
+  bool post_staging(std::size_t target, const OpenFrame& staging);
   bool post_of_another(std::size_t target, const OpenFrame& frame);
   bool drain_of_others();
   static void copy_into(const OpenFrame& to, const OpenFrame& from);
-  OpenFrame as_far(OpenFrame frame, Writing writing);
+  OpenFrame write_past_caches(OpenFrame frame, Writing writing);
   void look_at_held();
-  OpenFrame write_out(const OpenFrame& draft);
+  OpenFrame write_out(const OpenFrame& staging);
   bool demote_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
   OpenFrame try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
@@ -200,11 +200,11 @@ class FrameStore {
   std::size_t queued_frames_ = 0;
   std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope
   SpillMemory spill_memory_;
-  std::unique_ptr<DraftMemory> drafts_;  // once there are any
+  std::unique_ptr<StagingMemory> staging_memory_;  // once there are any
   std::uint64_t held_bytes_ = 0;
   bool accepts_in_place_ = true;
   std::uint64_t spill_bytes_ = 0, spill_bytes_peak_ = 0, spilled_frames_ = 0;
-  std::uint64_t far_frames_ = 0;
+  std::uint64_t frames_past_caches_ = 0;
 };
 
 }  // namespace headway::am

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <headway/am/draft_memory.hpp>
 #include <headway/am/engine.hpp>
+#include <headway/am/staging_memory.hpp>
 #include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <string>
@@ -65,53 +65,53 @@ TEST(FrameStore, one_target_gets_a_quarter) {
   EXPECT_EQ(result.status, 0) << result.text;
 }
 
-TEST(DraftMemory, has_room_for_so_much_at_a_time_and_what_no_draft_has_is_nobodys_to_touch) {
-  constexpr std::size_t bytes = 16 * 1024, draft_bytes = 3000;
-  DraftMemory memory(bytes);
+TEST(StagingMemory, holds_a_bounded_number_of_buffers_and_guards_all_memory_outside_them) {
+  constexpr std::size_t bytes = 16 * 1024, buffer_bytes = 3000;
+  StagingMemory memory(bytes);
   for (int round = 0; round < 2; ++round) {
-    std::vector<std::byte*> drafts;
-    while (std::byte* const draft = memory.try_take(draft_bytes)) drafts.push_back(draft);
-    ASSERT_EQ(drafts.size(), bytes / 4096);
-    for (std::byte* const draft : drafts) {
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(draft) % 64, 0u);
-      std::fill_n(draft, draft_bytes, std::byte(1));
+    std::vector<std::byte*> buffers;
+    while (std::byte* const buffer = memory.try_take(buffer_bytes)) buffers.push_back(buffer);
+    ASSERT_EQ(buffers.size(), bytes / 4096);
+    for (std::byte* const buffer : buffers) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer) % 64, 0u);
+      std::fill_n(buffer, buffer_bytes, std::byte(1));
 #if defined(__SANITIZE_ADDRESS__)
-      EXPECT_FALSE(__asan_address_is_poisoned(draft + draft_bytes - 1));
-      EXPECT_TRUE(__asan_address_is_poisoned(draft + draft_bytes));
+      EXPECT_FALSE(__asan_address_is_poisoned(buffer + buffer_bytes - 1));
+      EXPECT_TRUE(__asan_address_is_poisoned(buffer + buffer_bytes));
 #endif
-      memory.give(draft);
+      memory.give(buffer);
 #if defined(__SANITIZE_ADDRESS__)
-      EXPECT_TRUE(__asan_address_is_poisoned(draft));
+      EXPECT_TRUE(__asan_address_is_poisoned(buffer));
 #endif
     }
   }
-  EXPECT_EQ(DraftMemory(512).try_take(100), nullptr);
+  EXPECT_EQ(StagingMemory(512).try_take(100), nullptr);
 }
 
-// Drafts take an eighth of the budget at most, and none of it for good.
-TEST(FrameStore, frames_whose_lines_are_far_are_written_in_drafts_while_there_is_room_for_those) {
+// Staging buffers take an eighth of the budget at most, and none of it for good.
+TEST(FrameStore, frames_for_remote_cores_are_written_in_staging_buffers_while_memory_for_those_lasts) {
   launch::SimulateOptions options{.pes = pes, .budget_bytes = budget_bytes};
-  options.conditions.far = 1;
+  options.conditions.past_caches = 1;
   const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
     FrameStore& store = pe.engine().store();
     for (int round = 0; round < 3; ++round) {
       std::vector<std::pair<std::size_t, OpenFrame>> claimed;
-      std::size_t drafts = 0;
+      std::size_t buffers = 0;
       for (std::size_t i = 0; i < 60; ++i) {
         claimed.emplace_back(i % pes, store.try_claim(i % pes, frame_bytes / 2, 0, Writing::in_pieces));
-        EXPECT_FALSE(claimed.back().second.is_far) << "nobody is to write this past the caches";
-        drafts += claimed.back().second.memory == OpenFrame::Memory::draft;
+        EXPECT_FALSE(claimed.back().second.past_caches) << "nobody is to write this past the caches";
+        buffers += claimed.back().second.memory == OpenFrame::Memory::staging;
       }
-      EXPECT_EQ(drafts, budget_bytes / 8 / frame_bytes);
+      EXPECT_EQ(buffers, budget_bytes / 8 / frame_bytes);
       claimed.emplace_back(0, store.try_claim(0, frame_bytes, 0, Writing::at_once));
-      EXPECT_TRUE(claimed.back().second.is_far);
+      EXPECT_TRUE(claimed.back().second.past_caches);
       EXPECT_EQ(claimed.back().second.memory, OpenFrame::Memory::claimed);
       claimed.emplace_back(1, store.try_claim(1, frame_bytes, 0));
-      EXPECT_FALSE(claimed.back().second.is_far);
+      EXPECT_FALSE(claimed.back().second.past_caches);
       for (const auto& [target, frame] : claimed) store.drop(target, frame);
       EXPECT_EQ(store.outstanding_bytes_with_hops(0), 0u);
     }
-    EXPECT_EQ(store.far_frames(), 3u) << "those of drafts count when they are written out";
+    EXPECT_EQ(store.frames_past_caches(), 3u) << "those of staging buffers count when they are written out";
     return 0;
   });
   EXPECT_EQ(result.status, 0) << result.text;
@@ -125,7 +125,7 @@ class Patterns final : public FrameHandler {
 
   void send(std::size_t target, std::size_t bytes, std::uint32_t payload, std::uint32_t tail) {
     const OpenFrame open = engine_->store().claim_or_spill(target, bytes, 0, Writing::in_pieces);
-    drafts += open.memory == OpenFrame::Memory::draft;
+    staged += open.memory == OpenFrame::Memory::staging;
     for (std::uint32_t i = 0; i < payload; ++i) open.frame->payload()[i] = byte(i);
     for (std::uint32_t i = 1; i <= tail; ++i) open.end()[-std::ptrdiff_t(i)] = byte(1000 + i);
     FrameHeader& header = open.frame->header;
@@ -155,7 +155,7 @@ class Patterns final : public FrameHandler {
   std::string description() const override { return "patterns"; }
   bool ready() const override { return true; }
 
-  std::uint64_t received = 0, wrong = 0, drafts = 0;
+  std::uint64_t received = 0, wrong = 0, staged = 0;
 
  private:
   static std::byte byte(std::uint32_t i) { return std::byte(i * 37 >> 3 ^ i); }
@@ -163,10 +163,10 @@ class Patterns final : public FrameHandler {
   std::uint32_t id_;
 };
 
-TEST(FrameStore, what_is_written_in_drafts_arrives_whatever_the_lengths_of_frame_payload_and_tail) {
+TEST(FrameStore, frames_written_in_staging_buffers_arrive_at_all_lengths_of_frame_payload_and_tail) {
   for (const double refuse : {0.0, 0.3}) {
     launch::SimulateOptions options{.pes = 2};
-    options.conditions.far = 1;
+    options.conditions.past_caches = 1;
     options.conditions.refuse = refuse;
     const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
       constexpr std::uint64_t frames = 3000;
@@ -182,7 +182,7 @@ TEST(FrameStore, what_is_written_in_drafts_arrives_whatever_the_lengths_of_frame
       pe.quiesce();
       EXPECT_EQ(patterns.wrong, 0u);
       EXPECT_GT(patterns.received, frames / 2);
-      EXPECT_GT(patterns.drafts, frames / 6);  // refused ones spill
+      EXPECT_GT(patterns.staged, frames / 6);  // refused ones spill
       return 0;
     });
     EXPECT_EQ(result.status, 0) << result.text;

@@ -215,12 +215,12 @@ AggregationSettings AggregationSettings::from_environment() {
 TransferSettings TransferSettings::from_environment() {
   TransferSettings settings;
   if (const auto text = variable("HEADWAY_TRANSFER")) {
-    constexpr std::array ways = {std::pair("auto", TransferWay::fastest), std::pair("mapped", TransferWay::mapped),
-                                 std::pair("cma", TransferWay::cma), std::pair("network", TransferWay::network),
-                                 std::pair("frames", TransferWay::frames)};
-    const auto way = std::ranges::find(ways, *text, [](const auto& named) { return std::string_view(named.first); });
-    if (way == ways.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma, network or frames");
-    settings.way = way->second;
+    constexpr std::array paths = {std::pair("auto", TransferPath::fastest), std::pair("mapped", TransferPath::mapped),
+                                  std::pair("cma", TransferPath::cma), std::pair("network", TransferPath::network),
+                                  std::pair("frames", TransferPath::frames)};
+    const auto path = std::ranges::find(paths, *text, [](const auto& named) { return std::string_view(named.first); });
+    if (path == paths.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma, network or frames");
+    settings.path = path->second;
   }
   if (const auto text = variable("HEADWAY_CHECK")) {
     if (*text != "on" && *text != "off") refuse("HEADWAY_CHECK", *text, "on or off");
@@ -229,11 +229,11 @@ TransferSettings TransferSettings::from_environment() {
   return settings;
 }
 
-CollectiveWay collective_way_from_environment() {
+CollectiveStrategy collective_strategy_from_environment() {
   const auto text = variable("HEADWAY_COLLECTIVES");
-  if (!text || *text == "auto") return CollectiveWay::best;
-  if (*text == "messages") return CollectiveWay::messages;
-  if (*text == "shared") return CollectiveWay::shared;
+  if (!text || *text == "auto") return CollectiveStrategy::best;
+  if (*text == "messages") return CollectiveStrategy::messages;
+  if (*text == "shared") return CollectiveStrategy::shared;
   refuse("HEADWAY_COLLECTIVES", *text, "auto, messages or shared");
 }
 
@@ -285,7 +285,7 @@ Settings Settings::from_environment(Launchers launchers) {
   }
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();
-  settings.collectives = collective_way_from_environment();
+  settings.collectives = collective_strategy_from_environment();
   settings.sizes = size_constants_from_environment();
   settings.sim = variable("HEADWAY_SIM").value_or("");
   if (settings.simulated()) {

@@ -44,7 +44,7 @@ struct AggregationSettings {
 };
 
 /// By which way the content of buffers moves between PEs: HEADWAY_TRANSFER.
-enum class TransferWay {
+enum class TransferPath {
   fastest,  // whichever of these has been fastest for that size
   mapped,   // memory that both have mapped; else by frames
   cma,      // the receiver copies it out of the sender's memory (process_vm_readv); else by frames
@@ -53,7 +53,7 @@ enum class TransferWay {
 };
 
 struct TransferSettings {
-  TransferWay way = TransferWay::fastest;
+  TransferPath path = TransferPath::fastest;
   // HEADWAY_CHECK: that nobody changes a buffer before it may be changed, and that words of others lie in their memory.
   bool check = false;
 
@@ -62,14 +62,14 @@ struct TransferSettings {
 };
 
 /// How reductions and barriers of all PEs go: HEADWAY_COLLECTIVES.
-enum class CollectiveWay {
+enum class CollectiveStrategy {
   best,      // the better of the two
   messages,  // along a tree
   shared,    // in memory that all PEs share, where they do; else along a tree
 };
 
 /// Throws SettingError for what is not allowed.
-CollectiveWay collective_way_from_environment();
+CollectiveStrategy collective_strategy_from_environment();
 
 /// HEADWAY_TEST_SIZES: normal_sizes or small_sizes. Throws SettingError for what is not allowed.
 SizeConstants size_constants_from_environment();
@@ -99,7 +99,7 @@ struct Settings {
   std::uint64_t seed = 1;
   AggregationSettings aggregation;
   TransferSettings transfer;
-  CollectiveWay collectives = CollectiveWay::best;
+  CollectiveStrategy collectives = CollectiveStrategy::best;
   SizeConstants sizes = normal_sizes;
 
   bool simulated() const { return transport == "sim"; }
@@ -113,8 +113,9 @@ struct Settings {
   std::size_t processes() const { return (pes + pes_per_process - 1) / pes_per_process; }
 
   /// HEADWAY_PES, _PES_PER_PROCESS, _TRANSPORT, _BUDGET, _SPILL, _BIND, _STALL, _SEED, _SIM and those of
-  /// AggregationSettings, TransferSettings, CollectiveWay and SizeConstants, with derived values for what is not set. Under a launcher the number of
-  /// processes is the launcher's. Throws SettingError for a value that is not allowed and for a HEADWAY_ variable that does not exist.
+  /// AggregationSettings, TransferSettings, CollectiveStrategy and SizeConstants, with derived values for what is not
+  /// set. Under a launcher the number of processes is the launcher's. Throws SettingError for a value that is not
+  /// allowed and for a HEADWAY_ variable that does not exist.
   static Settings from_environment(Launchers launchers = Launchers::recognised);
 };
 

@@ -39,9 +39,9 @@ struct SizeConstants {
 
   /// Longest content that is copied to a stage, how far stages lie apart (a multiple of the page size), and how many a PE
   /// has.
-  std::size_t stage_bytes = std::size_t(16) << 10;
-  std::size_t stage_stride = std::size_t(20) << 10;
-  std::size_t stages = 256;
+  std::size_t bounce_buffer_bytes = std::size_t(16) << 10;
+  std::size_t bounce_buffer_stride = std::size_t(20) << 10;
+  std::size_t bounce_buffers = 256;
   /// Of a PE's copies of short Sources that are not inside of what they are known by, together.
   std::size_t taken_bytes_max = std::size_t(2) << 20;
   /// Shorter content is copied through the caches where it is mapped: who looks at what came past them waits for memory.
@@ -87,9 +87,9 @@ inline constexpr SizeConstants small_sizes{
     .mapping_huge_page_bytes = std::size_t(16) << 10,
     .kept_bytes_max = std::size_t(96) << 10,
     .kept_mappings_max = 2,
-    .stage_bytes = std::size_t(6) << 10,
-    .stage_stride = std::size_t(8) << 10,
-    .stages = 4,
+    .bounce_buffer_bytes = std::size_t(6) << 10,
+    .bounce_buffer_stride = std::size_t(8) << 10,
+    .bounce_buffers = 4,
     .taken_bytes_max = std::size_t(16) << 10,
     .learned_bytes_min = std::size_t(1) << 10,
     .piece_bytes_within_host = (std::size_t(2) << 10) - 64,

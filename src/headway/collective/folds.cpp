@@ -38,14 +38,14 @@ std::unique_ptr<Folds> Folds::make_here(Pe& pe, Resume resume) {
     return nullptr;
   }
   // What all PEs allocate they allocate whatever the settings say, which might differ.
-  if (pe.engine().collective_way() == CollectiveWay::messages) return nullptr;
+  if (pe.engine().collective_strategy() == CollectiveStrategy::messages) return nullptr;
   return std::unique_ptr<Folds>(new Folds(pe, 0, std::move(areas), std::move(resume)));
 }
 
 /// What hosts differ in is known from their meeting, and settings are the same in all processes.
 std::unique_ptr<Folds> Folds::make_between_hosts(Pe& pe, Resume resume) {
   Endpoint& endpoint = pe.engine().endpoint();
-  if (pe.engine().collective_way() != CollectiveWay::shared || endpoint.services() == nullptr) return nullptr;
+  if (pe.engine().collective_strategy() != CollectiveStrategy::shared || endpoint.services() == nullptr) return nullptr;
   const auto firsts = endpoint.host_firsts();
   Hosts hosts{{firsts.begin(), firsts.end()}, pe.size(), endpoint.pes_per_process(), 0};
   hosts.own = hosts.host_of(pe.id());
@@ -81,7 +81,8 @@ bool Folds::takes(Kind kind, const Call& call, std::size_t element_bytes, bool b
   // Hosts fold in whatever order, by who may have nothing of the call.
   if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
   // Of two the root alone needs anything of the other: no tree holds anybody up, and one message is less than a cell.
-  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_way() == CollectiveWay::best) return false;
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best)
+    return false;
   return element_bytes != 0 && call.count <= fold_bytes_max / element_bytes;
 }
 

@@ -64,7 +64,7 @@ class ProcessPes {
   std::vector<int> processors_;  // those allowed before any PE was bound
   AggregationSettings aggregation_ = AggregationSettings::from_environment();
   TransferSettings transfer_ = TransferSettings::from_environment();
-  CollectiveWay collectives_ = collective_way_from_environment();
+  CollectiveStrategy collectives_ = collective_strategy_from_environment();
   SizeConstants sizes_ = size_constants_from_environment();
 };
 

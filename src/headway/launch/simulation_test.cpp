@@ -177,7 +177,7 @@ TEST(Simulation, a_frame_that_nobody_gives_back_is_found) {
 
 TEST(Conditions, what_is_not_allowed_is_refused_by_name) {
   for (const char* text : {"L", "L=fast", "L=-1us", "refuse=1", "slow=3", "slow=4:2", "stop=1@", "inbox=0", "inbox=2.5",
-                           "per-process=2.5", "per-process=0", "far=2", "x=1"}) {
+                           "per-process=2.5", "per-process=0", "past-caches=2", "x=1"}) {
     sim::Conditions conditions;
     try {
       conditions.parse("HEADWAY_SIM", text, 4);
@@ -205,14 +205,16 @@ TEST(Conditions, what_frames_cost_is_what_is_charged_for_them) {
 TEST(Conditions, everything_can_be_said) {
   sim::Conditions c;
   c.parse("HEADWAY_SIM",
-          "L=3us,o=1us,g=50ns,G=0.5ns,delay=1ms,refuse=0.25,far=0.5,jitter=2,inbox=8,slow=1:10,stop=2@1ms,stop=0@5us+1s", 3);
+          "L=3us,o=1us,g=50ns,G=0.5ns,delay=1ms,refuse=0.25,past-caches=0.5,jitter=2,inbox=8,slow=1:10,stop=2@1ms,stop="
+          "0@5us+1s",
+          3);
   EXPECT_EQ(c.latency_ns, 3'000);
   EXPECT_EQ(c.overhead_ns, 1'000);
   EXPECT_EQ(c.gap_ns, 50);
   EXPECT_EQ(c.gap_per_byte_ns, 0.5);
   EXPECT_EQ(c.delay_ns_max, 1'000'000);
   EXPECT_EQ(c.refuse, 0.25);
-  EXPECT_EQ(c.far, 0.5);
+  EXPECT_EQ(c.past_caches, 0.5);
   EXPECT_EQ(c.jitter, 2);
   EXPECT_EQ(c.inbox_frames, 8u);
   ASSERT_EQ(c.slow.size(), 1u);

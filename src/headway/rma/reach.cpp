@@ -42,7 +42,7 @@ Reach::Reach(Pe& pe)
       pes_per_process_(pe.engine().endpoint().pes_per_process()),
       process_first_(pe.id() / pes_per_process_ * pes_per_process_),
       host_pes_(pe.size()),
-      way_(pe.engine().transfer_settings().way),
+      path_(pe.engine().transfer_settings().path),
       attach_(pe.size()),
       refused_by_(pe.size()) {
   const std::span<const std::size_t> firsts = pe.engine().endpoint().host_firsts();
@@ -89,7 +89,7 @@ std::uint64_t Reach::offset_in_pool(const std::byte* data, std::size_t bytes) co
 }
 
 std::byte* Reach::mapped(const BufferKey& key) {
-  if (way_ != TransferWay::fastest && way_ != TransferWay::mapped) return nullptr;
+  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return nullptr;
   if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
   if (key.pool_offset() == BufferKey::no_offset) return nullptr;
   return in_pool(key.pe, key.pool_offset(), key.bytes);
@@ -105,21 +105,21 @@ std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t by
 }
 
 bool Reach::may_attach(const BufferKey& key) const {
-  return (way_ == TransferWay::fastest || way_ == TransferWay::cma) && on_this_host(key.pe) &&
+  return (path_ == TransferPath::fastest || path_ == TransferPath::cma) && on_this_host(key.pe) &&
          attach_[key.pe] != Attach::refused;
 }
 
 bool Reach::may_attach_to_this(std::size_t other) const {
-  return (way_ == TransferWay::fastest || way_ == TransferWay::cma) && on_this_host(other) && !refused_by_[other];
+  return (path_ == TransferPath::fastest || path_ == TransferPath::cma) && on_this_host(other) && !refused_by_[other];
 }
 
 bool Reach::is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const {
-  if (way_ != TransferWay::fastest && way_ != TransferWay::mapped) return false;
+  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
   return in_this_process(other) || (on_this_host(other) && offset_in_pool(data, bytes) != BufferKey::no_offset);
 }
 
 bool Reach::others_map_pool() const {
-  if (way_ != TransferWay::fastest && way_ != TransferWay::mapped) return false;
+  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
   const std::size_t other = in_this_process(host_first_) ? host_first_ + pes_per_process_ : host_first_;
   try {
     return on_this_host(other) && !pe_->engine().endpoint().pool(other).empty();

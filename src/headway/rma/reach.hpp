@@ -39,9 +39,7 @@ class Reach final : public am::Extension {
   /// `other` has found that it may not.
   void refused_by(std::size_t other) { refused_by_[other] = any_refused_ = true; }
   /// Whether other processes of the host may, and by settings would, attach to this one, and none is known to be refused.
-  bool others_attach() const {
-    return way_ == TransferWay::fastest && host_pes_ > pes_per_process_ && !any_refused_;
-  }
+  bool others_attach() const { return path_ == TransferPath::fastest && host_pes_ > pes_per_process_ && !any_refused_; }
   /// Of this host.
   bool is_other_process_here(std::size_t pe) const { return on_this_host(pe) && !in_this_process(pe); }
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
@@ -75,7 +73,7 @@ class Reach final : public am::Extension {
   Pe* pe_;
   mutable const Pool* pool_ = nullptr;  // this PE's, once it has been asked for
   std::size_t pes_per_process_, process_first_, host_first_ = 0, host_pes_;
-  TransferWay way_;
+  TransferPath path_;
   std::uint64_t token_ = 0;  // 0: no key has been made
   std::uint32_t process_ = 0;
   std::vector<Attach> attach_;     // by PE

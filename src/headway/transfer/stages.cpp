@@ -15,7 +15,7 @@ bool Stages::has_room() {
 
 std::span<const std::byte> Stages::put(std::span<const std::byte> content, LargeCopy copy) {
   if (!has_room()) return {};
-  std::byte* const stage = memory_ + free_.front() * sizes_->stage_stride;
+  std::byte* const stage = memory_ + free_.front() * sizes_->bounce_buffer_stride;
   free_.pop_front();
   prefetch(content);
   copy(stage, content.data(), content.size());
@@ -28,11 +28,11 @@ void Stages::begin() {
   if (!rma::Reach::of(*pe_).others_map_pool()) return;
   rma::Pool& pool = rma::Pool::of(*pe_);
   try {
-    memory_ = pool.memory().data() + pool.allocate(sizes_->stages * sizes_->stage_stride);
+    memory_ = pool.memory().data() + pool.allocate(sizes_->bounce_buffers * sizes_->bounce_buffer_stride);
   } catch (const UsageError&) {
     return;
   }
-  for (std::uint32_t stage = 0; stage != sizes_->stages; ++stage) free_.push_back(stage);
+  for (std::uint32_t stage = 0; stage != sizes_->bounce_buffers; ++stage) free_.push_back(stage);
 }
 
 }  // namespace headway::transfer

@@ -22,10 +22,11 @@ class Stages {
 
   /// Not where nobody could read it there, or where all stages are taken.
   bool has_room();
-  /// Where a copy of `content`, of at most SizeConstants::stage_bytes, lies until free(). Nothing where there is no room.
+  /// Where a copy of `content`, of at most SizeConstants::bounce_buffer_bytes, lies until free(). Nothing where there
+  /// is no room.
   std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
   void free(const std::byte* stage) {
-    free_.push_back(std::uint32_t(std::size_t(stage - memory_) / sizes_->stage_stride));
+    free_.push_back(std::uint32_t(std::size_t(stage - memory_) / sizes_->bounce_buffer_stride));
   }
 
  private:

@@ -89,7 +89,7 @@ TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
     const SizeConstants& constants = pe.engine().sizes();
-    const std::size_t count = constants.stages + 100, size = constants.stage_bytes / 8;
+    const std::size_t count = constants.bounce_buffers + 100, size = constants.bounce_buffer_bytes / 8;
     std::size_t got = 0, given_back = 0;
     std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
     offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {
@@ -121,7 +121,8 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
         shape,
         [&](Pe& pe) {
           const SizeConstants& constants = pe.engine().sizes();
-          const std::size_t room = constants.stage_bytes, stride = constants.stage_stride, count = constants.stages;
+          const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride,
+                            count = constants.bounce_buffers;
           const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
           EXPECT_EQ(offset_of(pe, transfer::Transfers::along_bytes_max + 1), staged ? first + stride : none);  // in turn

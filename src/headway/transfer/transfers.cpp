@@ -53,7 +53,7 @@ Transfers::Transfers(Pe& pe)
     : pe_(&pe),
       sizes_(pe.engine().sizes()),
       host_pes_(pe.size()),
-      way_(pe.engine().transfer_settings().way),
+      path_(pe.engine().transfer_settings().path),
       checks_(pe.engine().transfer_settings().check),
       stages_(pe),
       pipeline_(new Pipeline(pe)),
@@ -112,8 +112,8 @@ bool Transfers::takes_over(std::span<const std::byte> memory, std::uint64_t time
   constexpr std::size_t mapped_bytes_max = 512;
   if (memory.size() > along_bytes_max || checks_ || times != 1) return false;
   if (taken_bytes_ + memory.size() > sizes_.taken_bytes_max) return false;
-  if (way_ == TransferWay::frames) return true;
-  if (way_ != TransferWay::fastest) return false;
+  if (path_ == TransferPath::frames) return true;
+  if (path_ != TransferPath::fastest) return false;
   const bool all_map = host_pes_ == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
   return !all_map || memory.size() <= mapped_bytes_max;
 }
@@ -130,28 +130,28 @@ rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std:
 bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.thing;
   const std::span<const std::byte> memory = exposure.memory;
-  if (memory.size() > sizes_.stage_bytes) return false;
+  if (memory.size() > sizes_.bounce_buffer_bytes) return false;
   const bool may_leave = exposure.left == 1 && memory.size() > along_bytes_max && reach().others_attach();
   const auto pick = stagings_.pick(memory.size(), both_copies | unsigned(may_leave) << where_it_lies);
-  if (pick.way != where_it_lies) {
+  if (pick.path != where_it_lies) {
     const std::int64_t begin = pick.timed ? now() : 0;
-    exposure.stage = stages_.put(memory, placing[pick.way]);
+    exposure.stage = stages_.put(memory, placing[pick.path]);
     if (exposure.stage.data() == nullptr) return false;
     if (pick.timed) exposure.own_ns = now() - begin;
   }
-  exposure.placed = pick.way;
+  exposure.placed = pick.path;
   if (pick.timed) exposure.teaches = Teaches::stagings;
   return pick.timed;
 }
 
-rma::BufferKey Transfers::give_content(SendWay way, std::span<const std::byte> content, std::uint64_t sum,
+rma::BufferKey Transfers::give_content(SendPath path, std::span<const std::byte> content, std::uint64_t sum,
                                        am::WhenDone done) {
   const auto added = exposures_.emplace(Given::sent, content, std::uint64_t(1), sum, std::move(done));
-  if (way.timed) {
+  if (path.timed) {
     added.thing.teaches = Teaches::mapped_sends;
     added.thing.own_ns = key_ns;
   }
-  return key_of(added, way.maps ? map(added) : way.timed);
+  return key_of(added, path.maps ? map(added) : path.timed);
 }
 
 rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
@@ -228,18 +228,18 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
 /// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that
 /// copies it out of the frame again waits for lines that lie in the sender's cache, which is never as fast as out of a
 /// stage, or in pieces.
-Transfers::SendWay Transfers::send_way(std::size_t destination, std::span<const std::byte> content, bool posts) {
+Transfers::SendPath Transfers::send_path(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   if (!is_mapped_by(destination, content)) {
-    if (way_ == TransferWay::fastest && content.size() <= along_bytes_max) return {};
-    if (way_ == TransferWay::cma) return {reach().may_attach_to_this(destination), false};
-    const bool maps = way_ == TransferWay::fastest && posts && is_on_host(destination) &&
-                      (content.size() > sizes_.stage_bytes || stages_.has_room());
+    if (path_ == TransferPath::fastest && content.size() <= along_bytes_max) return {};
+    if (path_ == TransferPath::cma) return {reach().may_attach_to_this(destination), false};
+    const bool maps = path_ == TransferPath::fastest && posts && is_on_host(destination) &&
+                      (content.size() > sizes_.bounce_buffer_bytes || stages_.has_room());
     return {.by_key = maps, .timed = false, .maps = maps};
   }
-  if (posts || way_ != TransferWay::fastest) return {.by_key = true, .timed = false};  // one copy instead of two
+  if (posts || path_ != TransferPath::fastest) return {.by_key = true, .timed = false};  // one copy instead of two
   const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
-  return {pick.way == by_key, pick.timed};
+  return {pick.path == by_key, pick.timed};
 }
 
 void Transfers::learn_sent(std::span<const std::byte> content, std::int64_t ns) {
@@ -270,31 +270,31 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
   rma::Reach& reach = this->reach();
   reach.check(key);
   if (key.bytes == 0) return {.done = true};
-  rma::FastestWay<4>::Pick pick{by_attach, true};
+  rma::FastestPath<4>::Pick pick{by_attach, true};
   const std::byte* const from = reach.mapped(key);
   if (from != nullptr) {
     pick = {by_loads, false};
     if (key.bytes >= sizes_.learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
   } else {
     const bool attaches = reach.may_attach(key);
-    if (attaches && key.bytes <= sizes_.stage_bytes)
+    if (attaches && key.bytes <= sizes_.bounce_buffer_bytes)
       pick = {by_attach, false};  // pieces take longer
-    else if (may_pull && way_ != TransferWay::cma)
+    else if (may_pull && path_ != TransferPath::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
-    if (!attaches || pick.way == by_pieces) return {.timed = pick.timed || key.is_timed()};
+    if (!attaches || pick.path == by_pieces) return {.timed = pick.timed || key.is_timed()};
   }
   const bool timed = pick.timed || key.is_timed();
   const std::int64_t begin = timed ? now() : 0;
   if (from == nullptr) {
     if (!reach.copy_from(key, 0, to, key.bytes)) return {.timed = true};
-  } else if (pick.way == by_loads) {
+  } else if (pick.path == by_loads) {
     copy_bytes(to, from, key.bytes);
   } else {
     copy_past_caches(to, from, key.bytes);
   }
   if (!timed) return {.done = true};
   const std::int64_t ns = std::max<std::int64_t>(now() - begin, 1);
-  gets_.learn(pick.way, key.bytes, ns);
+  gets_.learn(pick.path, key.bytes, ns);
   return {.done = true, .timed = true, .ns = ns};
 }
 

@@ -14,7 +14,7 @@
 #include <headway/am/when_done.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/rma/buffer_key.hpp>
-#include <headway/rma/fastest_way.hpp>
+#include <headway/rma/fastest_path.hpp>
 #include <headway/rma/reach.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <memory>
@@ -83,9 +83,9 @@ class Transfers final : public aggregate::ContentMover {
 
   // --- content of messages
 
-  SendWay send_way(std::size_t destination, std::span<const std::byte> content, bool posts) override;
+  SendPath send_path(std::size_t destination, std::span<const std::byte> content, bool posts) override;
   void learn_sent(std::span<const std::byte> content, std::int64_t ns) override;
-  rma::BufferKey give_content(SendWay way, std::span<const std::byte> content, std::uint64_t checksum,
+  rma::BufferKey give_content(SendPath path, std::span<const std::byte> content, std::uint64_t checksum,
                               am::WhenDone done) override;
   std::uint64_t checksum_of(std::span<const std::byte> content) const override;
   void check(const rma::BufferKey& key) override;
@@ -210,7 +210,7 @@ class Transfers final : public aggregate::ContentMover {
   const SizeConstants& sizes_;
   mutable rma::Reach* reach_ = nullptr;  // once it has been asked for: they are made in any order
   std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
-  TransferWay way_;
+  TransferPath path_;
   bool checks_;
   std::size_t taken_bytes_ = 0;
   Stages stages_;
@@ -221,10 +221,10 @@ class Transfers final : public aggregate::ContentMover {
   /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
   Turns pulls_to_ask_{sizes_.window_bytes}, pushes_to_send_{sizes_.window_bytes};
   bool asks_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
-  rma::FastestWay<2> mapped_sends_;  // with the message, by key
-  rma::FastestWay<4> gets_;
-  rma::FastestWay<3> stagings_;  // of what is short and others copy, by Placed
-  rma::FastestWay<2> writes_;    // of what is longer
+  rma::FastestPath<2> mapped_sends_;                // with the message, by key
+  rma::FastestPath<4> gets_;
+  rma::FastestPath<3> stagings_;  // of what is short and others copy, by Placed
+  rma::FastestPath<2> writes_;    // of what is longer
   bool network_refuses_ = false;
   std::unique_ptr<Mail> mail_;  // last: its handler uses the others
 };

@@ -123,8 +123,9 @@ void Transfers::send_pieces(PeId source, const Note& note) {
           is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
     send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
     if (given.placed == where_it_lies) {
-      const bool is_short = memory.size() <= sizes_.stage_bytes;  // and cannot be attached to: says nothing of stages
-      given.placed = is_short ? std::size_t(around_caches) : writes_.pick(memory.size(), both_copies).way;
+      const bool is_short =
+          memory.size() <= sizes_.bounce_buffer_bytes;  // and cannot be attached to: says nothing of stages
+      given.placed = is_short ? std::size_t(around_caches) : writes_.pick(memory.size(), both_copies).path;
       if (given.teaches != Teaches::mapped_sends) given.teaches = is_short ? Teaches::nothing : Teaches::writes;
     }
     return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), placing[given.placed], sizes_);

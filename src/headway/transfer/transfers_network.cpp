@@ -9,8 +9,8 @@ namespace headway::transfer {
 /// Of what is very long pieces can be seen to move.
 bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes) const {
   const am::Engine& engine = pe_->engine();
-  return engine.transfer_settings().way == TransferWay::network && !network_refuses_ && bytes <= sizes_.network_bytes_max &&
-         pe_->engine().endpoint().network_reads(other);
+  return engine.transfer_settings().path == TransferPath::network && !network_refuses_ &&
+         bytes <= sizes_.network_bytes_max && pe_->engine().endpoint().network_reads(other);
 }
 
 void Transfers::open(PeId source, const Note& note) {

@@ -23,7 +23,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, a
     copy_bytes(mapped, from.data(), from.size());
     is_there = true;
   }
-  if (!is_there && from.size() <= sizes_.small_put_bytes_max && way_ != TransferWay::cma) {
+  if (!is_there && from.size() <= sizes_.small_put_bytes_max && path_ != TransferPath::cma) {
     send_note(to.pe, {Word::put_all, to.number, 0, 0, 0}, from);
     return done();
   }

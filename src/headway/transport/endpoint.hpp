@@ -72,7 +72,7 @@ class Endpoint {
   /// Whether `claimed`, the frame of the last claim, is better written past this processor's caches, in whole lines: one
   /// that writes to lines which another PE has read, whose processor shares no cache with it, gets them back one by one.
   /// Asked by who can do so, before anything is written there; learned from what such lines have cost. May write to it.
-  virtual bool is_far(Frame* /*claimed*/) { return false; }
+  virtual bool should_write_past_caches(Frame* /*claimed*/) { return false; }
 
   /// How much memory a claim of `frame_bytes` takes from the budget.
   virtual std::size_t block_bytes(std::size_t frame_bytes) const = 0;

@@ -13,27 +13,26 @@
 
 namespace headway::local {
 
-/// Blocks are powers of two. A freed block waits in a list of its size, and those that are ready are taken last in first
-/// out, so that the same cache-warm memory is used again; buddies are merged only when a claim finds nothing.
+/// Blocks are powers of two. Freed blocks wait in a list of their size. The block that was freed last is taken first,
+/// because it is warm in the cache. Buddies are merged only when a claim finds no block.
 ///
-/// Larger ones that another processor has read rest first, until `rest_bytes` of that size have come back after them. Of
-/// one that is used again at once the lines are in both processors' caches, and who writes to it in small pieces waits
-/// for each line in turn; lines that have left the writer's own cache meanwhile are fetched many at a time
-/// (docs/decisions/0023).
+/// Delayed reuse: a block of 4 KiB and more that another core has read is ready only after `delayed_bytes` of its size
+/// have been freed after it. Until then its lines lie in the caches of both cores, and a writer of small pieces waits
+/// for each line in turn. Lines that have left the writer's own cache are fetched many at a time (docs/decisions/0023).
 template <unsigned smallest_order>
 class BasicArena {
  public:
   static constexpr unsigned order_min = smallest_order;
-  static constexpr unsigned resting_order_min = 12;
+  static constexpr unsigned delayed_order_min = 12;
 
   /// `arena_bytes` is a power of two.
-  BasicArena(std::byte* base, std::size_t arena_bytes, std::size_t rest_bytes)
+  BasicArena(std::byte* base, std::size_t arena_bytes, std::size_t delayed_bytes)
       : base_(base),
         order_max_(unsigned(std::countr_zero(arena_bytes))),
         blocks_(arena_bytes >> order_min),
-        rest_bytes_(std::min(rest_bytes, arena_bytes / 8)),
+        delayed_bytes_(std::min(delayed_bytes, arena_bytes / 8)),
         free_(order_max_ + 1) {
-    // Untouched entries cost no memory: the table is as lazy as the arena.
+    // calloc: entries cost no memory until they are touched.
     table_.reset(static_cast<Entry*>(std::calloc(blocks_, sizeof(Entry))));
     if (!table_) throw std::bad_alloc();
     put(0, order_max_);
@@ -44,12 +43,12 @@ class BasicArena {
     return order < order_min ? order_min : order;
   }
 
-  /// nullptr if there is no room.
+  /// nullptr if no block is large enough.
   std::byte* try_allocate(std::size_t bytes, std::uint64_t tag) {
     const unsigned order = order_for(bytes);
     if (order > order_max_) return nullptr;
     FreeBlocks& free = free_[order];
-    if (free.ready.empty() && !split_down_to(order) && free.resting.empty()) {
+    if (free.ready.empty() && !split_down_to(order) && free.delayed.empty()) {
       merge_all();
       if (free.ready.empty() && !split_down_to(order)) return nullptr;
     }
@@ -64,21 +63,21 @@ class BasicArena {
     put(block, table_[block].order);
   }
 
-  /// The same for a block that was written in small pieces and that another processor has read.
-  void free_to_rest(std::byte* at) {
+  /// The same with delayed reuse: for a block that was written in small pieces and that another core has read.
+  void free_delayed(std::byte* at) {
     const std::uint32_t block = index(at);
     const unsigned order = table_[block].order;
-    const std::size_t resting_max = order < resting_order_min ? 0 : rest_bytes_ >> order;
-    std::deque<std::uint32_t>& resting = free_[order].resting;
+    const std::size_t delayed_max = order < delayed_order_min ? 0 : delayed_bytes_ >> order;
+    std::deque<std::uint32_t>& delayed = free_[order].delayed;
     table_[block].state = State::free;
-    resting.push_back(block);
-    if (resting.size() > resting_max) {
-      free_[order].ready.push_back(resting.front());
-      resting.pop_front();
+    delayed.push_back(block);
+    if (delayed.size() > delayed_max) {
+      free_[order].ready.push_back(delayed.front());
+      delayed.pop_front();
     }
   }
 
-  /// Whether a block that try_allocate() gave and that was not freed starts `offset` bytes into the arena, or anywhere.
+  /// True if a block that is allocated begins at `offset`, which may be any number.
   bool is_allocated(std::uint64_t offset) const {
     return offset % (std::size_t(1) << order_min) == 0 && offset >> order_min < blocks_ &&
            table_[offset >> order_min].state == State::allocated;
@@ -87,13 +86,13 @@ class BasicArena {
   std::size_t block_bytes(const std::byte* at) const { return std::size_t(1) << table_[index(at)].order; }
   std::uint64_t tag(const std::byte* at) const { return table_[index(at)].tag; }
 
-  /// What its user notes of a block, and finds when one that begins there is allocated again, the same or not: who has
-  /// read it, 0 at first, and whether it was written past the caches.
+  /// Marks of the arena's user, which stay with the address of a block when it is freed and allocated again, also in
+  /// another size: its last reader (0 at first), and whether it was written past the caches.
   std::uint32_t& reader(const std::byte* at) { return table_[index(at)].reader; }
   bool& written_past_caches(const std::byte* at) { return table_[index(at)].written_past_caches; }
 
  private:
-  enum class State : std::uint8_t { inside, free, allocated };  // inside: of a larger block
+  enum class State : std::uint8_t { inside, free, allocated };  // inside: part of a larger block
   struct Entry {
     std::uint64_t tag;
     std::uint32_t reader;
@@ -106,7 +105,7 @@ class BasicArena {
   };
   struct FreeBlocks {
     std::vector<std::uint32_t> ready;   // the last one is taken first
-    std::deque<std::uint32_t> resting;  // the first one has rested longest
+    std::deque<std::uint32_t> delayed;  // oldest first
   };
 
   std::uint32_t index(const std::byte* at) const { return std::uint32_t(std::size_t(at - base_) >> order_min); }
@@ -124,11 +123,11 @@ class BasicArena {
   std::uint32_t take(unsigned order) {
     FreeBlocks& free = free_[order];
     const bool is_ready = !free.ready.empty();
-    const std::uint32_t block = is_ready ? free.ready.back() : free.resting.front();
+    const std::uint32_t block = is_ready ? free.ready.back() : free.delayed.front();
     if (is_ready)
       free.ready.pop_back();
     else
-      free.resting.pop_front();
+      free.delayed.pop_front();
     table_[block].state = State::inside;
     return block;
   }
@@ -146,8 +145,8 @@ class BasicArena {
   void merge_all() {
     for (unsigned order = order_min; order < order_max_; ++order) {
       std::vector<std::uint32_t> all = std::move(free_[order].ready), kept;
-      all.insert(all.end(), free_[order].resting.begin(), free_[order].resting.end());
-      free_[order].resting.clear();
+      all.insert(all.end(), free_[order].delayed.begin(), free_[order].delayed.end());
+      free_[order].delayed.clear();
       for (const std::uint32_t block : all) {
         if (!is_free(block, order)) continue;  // merged as the buddy of another
         const std::uint32_t buddy = block ^ (1u << (order - order_min));
@@ -165,7 +164,7 @@ class BasicArena {
   std::byte* base_;
   unsigned order_max_;
   std::size_t blocks_;
-  std::size_t rest_bytes_;
+  std::size_t delayed_bytes_;
   std::unique_ptr<Entry[], FreeTable> table_;
   std::vector<FreeBlocks> free_;  // by order
 };

@@ -37,7 +37,7 @@ class Cells final : public fuzz::Target {
     return inputs;
   }
 
-  /// Now and then with rooms, which only large frame memory has.
+  /// One round in eight has eager slots, which only large frame memory has.
   void begin_round(std::uint64_t round) override {
     for (std::unique_ptr<Endpoint>& endpoint : endpoints_) endpoint.reset();
     arena_bytes_ = round % 8 == 3 ? 16_MiB : 64_KiB;
@@ -138,8 +138,8 @@ class Cells final : public fuzz::Target {
     if (!endpoints_[me]->poll(arrival)) throw Broken("a published cell is not seen");
     const FrameHeader& header = arrival.header;
     if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 != 32) throw Broken("a payload is not aligned");
-    if (arrival.owned == 0 && (cell.header.kind & kind_in_room) != 0) {
-      expect_inside(arrival, segment_->rooms(me)[room_of(number)].bytes, in_place_bytes_most);
+    if (arrival.owned == 0 && (cell.header.kind & kind_in_eager_slot) != 0) {
+      expect_inside(arrival, segment_->eager_slots(me)[eager_slot_of(number)].bytes, in_place_bytes_most);
     } else if (arrival.owned == 0) {
       expect_inside(arrival, cell.bytes, sizeof cell.bytes);
     } else {

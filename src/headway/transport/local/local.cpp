@@ -17,8 +17,8 @@
 namespace headway::local {
 namespace {
 
-// ThreadSanitizer watches one process. When a frame whose owner is in another one has been with one of our PEs, went
-// back, and comes to another of our PEs, it is the owner that orders what the two do to it, so it must be told.
+// ThreadSanitizer watches one process. A frame with its owner in another process may visit one PE of this process,
+// return, and visit another one. The owner orders these two visits, so ThreadSanitizer must be told of the order.
 #if defined(__SANITIZE_THREAD__)
 bool in_another_process(const Segment& segment, std::size_t pe, std::size_t owner) {
   const std::size_t pes_per_process = segment.header().pes_per_process;
@@ -30,7 +30,7 @@ void before_giving_back(const Segment& segment, std::size_t pe, std::size_t owne
 void after_arrival(const Segment& segment, std::size_t pe, std::size_t owner) {
   if (in_another_process(segment, pe, owner)) __tsan_acquire(&segment.control(owner).returned);
 }
-// Likewise where one of our PEs posts a frame of another of ours, which comes back to that one from another process.
+// The same if a PE posts a frame of another PE of this process, and it returns from another process.
 void before_posting(const Segment& segment, std::size_t pe, std::size_t owner) {
   if (pe != owner) __tsan_release(&segment.control(owner).returned);
 }
@@ -40,9 +40,9 @@ void after_arrival(const Segment&, std::size_t, std::size_t) {}
 void before_posting(const Segment&, std::size_t, std::size_t) {}
 #endif
 
-/// How much of a PE's frame memory rests: so much that it has left the core's own cache, where the core's share of the one
-/// behind has room for it.
-std::size_t rest_bytes() {
+/// Bytes of a size whose reuse is delayed: twice the core's own cache, so that they have left it. 0 if the core's share
+/// of the last-level cache is too small for them.
+std::size_t delayed_bytes() {
   static const CacheSizes caches = cache_sizes();
   return 2 * caches.own <= caches.share ? 2 * caches.own : 0;
 }
@@ -72,7 +72,7 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
       pe_(pe),
       first_pe_(segment.header().first_pe),
       arena_bytes_(segment.header().arena_bytes),
-      arena_(segment.arena(pe), arena_bytes_, rest_bytes()),
+      arena_(segment.arena(pe), arena_bytes_, delayed_bytes()),
       inbox_(segment.inbox(pe)),
       returns_(segment.control(pe).returned),
       doorbell_(segment.control(pe).sleeping, fences_of(segment)) {
@@ -80,36 +80,38 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
   peers_.reserve(segment.header().pes);
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
-    peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), segment.rooms(p), Returns(control.returned),
-                      Doorbell(control.sleeping, fences_of(segment)), FarLines(), FarLines()});
+    peers_.push_back({InboxSender(segment.inbox(p), control.inbox_tail), segment.eager_slots(p),
+                      Returns(control.returned), Doorbell(control.sleeping, fences_of(segment)), RemoteReader(),
+                      RemoteReader()});
   }
 }
 
 Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
   std::byte* const block = arena_.try_allocate(frame_bytes, tag);
-  if (block != nullptr) last_claim_reader_ = std::exchange(arena_.reader(block), nobody);
+  if (block != nullptr) last_claim_reader_ = std::exchange(arena_.reader(block), no_reader);
   return reinterpret_cast<Frame*>(block);
 }
 
-bool LocalEndpoint::is_far(Frame* claimed) {
-  constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024, looked_at = cache_line + FarLines::looked_at_bytes;
+bool LocalEndpoint::should_write_past_caches(Frame* claimed) {
+  constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024,
+                        looked_at = cache_line + RemoteReader::sampled_bytes;
   static_assert(looked_at <= bytes_min);
   std::byte* const block = reinterpret_cast<std::byte*>(claimed);
   const bool came_past_caches = std::exchange(arena_.written_past_caches(block), false);
   arena_.reader(block) = asked;
   const std::size_t reader = last_claim_reader_ - 1, bytes = arena_.block_bytes(block);
   if (reader >= peers_.size() || reader == pe_ || bytes < bytes_min) return false;
-  FarLines& lines = bytes < large_bytes_min ? peers_[reader].small_blocks : peers_[reader].large_blocks;
-  // The header is still that of the frame that was read: what it did not fill was not.
-  if (lines.wants_look() && !came_past_caches && claimed->header.payload_bytes >= looked_at) {
-    lines.learn(FarLines::ns_per_line(block));
+  RemoteReader& lines = bytes < large_bytes_min ? peers_[reader].small_blocks : peers_[reader].large_blocks;
+  // The header is still that of the frame that was read. Bytes that it did not fill were not read.
+  if (lines.is_sample_due() && !came_past_caches && claimed->header.payload_bytes >= looked_at) {
+    lines.add_sample(RemoteReader::measure_ns_per_line(block));
   }
-  return arena_.written_past_caches(block) = lines.pick();
+  return arena_.written_past_caches(block) = lines.choose_past_caches();
 }
 
 void LocalEndpoint::drop(Frame* frame) {
   std::byte* const block = reinterpret_cast<std::byte*>(frame);
-  arena_.reader(block) = nobody;
+  arena_.reader(block) = no_reader;
   arena_.free(block);
 }
 
@@ -129,7 +131,7 @@ void LocalEndpoint::fill_by_reference(Cell& cell, Frame& frame, const std::byte*
   std::memcpy(cell.bytes, &reference, sizeof reference);
 }
 
-/// Puts a cell that fill(cell) writes behind the others of the target. False if there is no room.
+/// Appends a cell that fill(cell) writes to the target's queue. False if the queue is full.
 template <class Fill>
 inline bool LocalEndpoint::push(std::size_t target, Fill fill) {
   if (target == pe_) {
@@ -147,13 +149,13 @@ inline bool LocalEndpoint::push(std::size_t target, Fill fill) {
 
 Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
   const FrameHeader& header = frame->header;
-  // What may have to be held for a further hop needs memory that the budget counts, so it never goes by value.
+  // A frame with hops left may have to be held, in memory that the budget counts: it never goes by value.
   if (header.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= sizeof(Cell::bytes)) {
     const bool pushed = push(target, [&](Cell& cell) { fill_by_value(cell, *frame, tail_end); });
     return pushed ? Posted::copied : Posted::refused;
   }
   if (!claimed) return Posted::refused;
-  const bool is_own = owner_of(header) == pe_;  // asked now: once it is there, its memory is no more than lent
+  const bool is_own = owner_of(header) == pe_;  // read before the post, which lends the memory
   const bool pushed = push(target, [&](Cell& cell) {
     fill_by_reference(cell, *frame, tail_end);
     before_posting(*segment_, pe_, owner_of(cell.header));
@@ -161,46 +163,49 @@ Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const
   if (!pushed) return Posted::refused;
   if (is_own) {
     std::uint32_t& reader = arena_.reader(reinterpret_cast<std::byte*>(frame));
-    reader = reader == asked ? std::uint32_t(target) + 1 : nobody;
+    reader = reader == asked ? std::uint32_t(target) + 1 : no_reader;
   }
   return Posted::lent;
 }
 
 std::byte* LocalEndpoint::try_begin_in_place(std::size_t target) {
   Peer& peer = peers_[target];
-  if (target == pe_ || peer.rooms == nullptr) return nullptr;
+  if (target == pe_ || peer.eager_slots == nullptr) return nullptr;
   if (segment_->control(target).refuses_in_place.load(std::memory_order_relaxed) != 0) return nullptr;
-  begun_ = peer.inbox.try_begin();
-  return begun_.cell == nullptr ? nullptr : peer.rooms[room_of(begun_.number())].bytes;
+  reservation_ = peer.inbox.try_reserve();
+  return reservation_.cell == nullptr ? nullptr : peer.eager_slots[eager_slot_of(reservation_.number())].bytes;
 }
 
 void LocalEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
-  FrameHeader& written = begun_.cell->header;
+  FrameHeader& written = reservation_.cell->header;
   copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&written), reinterpret_cast<const std::byte*>(&header));
-  written.kind |= kind_in_room;
-  InboxSender::publish(begun_);
+  written.kind |= kind_in_eager_slot;
+  InboxSender::publish(reservation_);
   peers_[target].doorbell.ring();
 }
 
 std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
   std::size_t count = 0;
   const std::uint64_t arena_at = segment_->offset(segment_->arena(pe_));
-  auto came_back = [&](std::uint64_t at) {
+  auto check_returned = [&](std::uint64_t at) {
     if (!arena_.is_allocated(at - arena_at)) {
-      throw FormatError(fmt::format("what came back to PE {} is no frame of its own that it had lent", pe_));
+      throw FormatError(
+          fmt::format("PE {} of this host got offset {} back, where none of the frames begins that it has "
+                      "lent; its frame memory lies at [{}, {})",
+                      pe_, at, arena_at, arena_at + arena_bytes_));
     }
     std::byte* const block = segment_->at(at);
     returned(context, arena_.block_bytes(block), arena_.tag(block));
     ++count;
     return block;
   };
-  for (const std::byte* block : returned_to_self_) arena_.free(came_back(segment_->offset(block)));
+  for (const std::byte* block : returned_to_self_) arena_.free(check_returned(segment_->offset(block)));
   returned_to_self_.clear();
   returns_.take_all([&](std::uint64_t at) {
-    std::byte* const block = came_back(at);  // before anything is read of it: it may be anywhere
+    std::byte* const block = check_returned(at);  // before the first read: a damaged offset may lie anywhere
     const Frame& frame = *reinterpret_cast<const Frame*>(block);
-    if (rests(frame.header))
-      arena_.free_to_rest(block);
+    if (delays_reuse(frame.header))
+      arena_.free_delayed(block);
     else
       arena_.free(block);
     return frame.link;
@@ -208,57 +213,81 @@ std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uin
   return count;
 }
 
-inline void LocalEndpoint::let_go() {
-  if (holds_ == Holds::inbox) inbox_.pop();
-  if (holds_ == Holds::loopback) loopback_.pop();
-  holds_ = Holds::nothing;
+inline void LocalEndpoint::free_read_cell() {
+  if (read_cell_ == ReadCell::inbox) inbox_.pop();
+  if (read_cell_ == ReadCell::loopback) loopback_.pop();
+  read_cell_ = ReadCell::none;
 }
 
 namespace {
-[[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const char* what) {
+[[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const std::string& what) {
   throw InvalidFrame(fmt::format("a frame of {} from PE {} to PE {} is not valid: {}", counted(header.count, "message"),
                                  header.source, pe, what));
 }
 }  // namespace
 
+void LocalEndpoint::refuse_length(const FrameHeader& header, std::size_t bytes_max) const {
+  refuse(pe_, header,
+         fmt::format("its payload of {} and tail of {} exceed the {} of their place",
+                     counted(header.payload_bytes, "byte"), counted(header.tail_bytes, "byte"),
+                     counted(bytes_max, "byte")));
+}
+
 inline void LocalEndpoint::check_by_value(const FrameHeader& header, std::size_t bytes_max) const {
   if (header.payload_bytes + std::uint64_t(header.tail_bytes) > bytes_max) {
-    refuse(pe_, header, "it is longer than what it lies in");
+    refuse_length(header, bytes_max);
   }
 }
 
 void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Reference& reference) const {
   const std::size_t owner = owner_of(header);
-  if (owner >= peers_.size()) refuse(pe_, header, "its source is no PE of this run");
-  // What lies below the arena wraps around to more than it holds.
-  const std::uint64_t begin = reference.block - segment_->offset(segment_->arena(owner));
-  const std::uint64_t end = reference.tail_end - segment_->offset(segment_->arena(owner));
-  if (begin >= arena_bytes_ || end > arena_bytes_) refuse(pe_, header, "it lies outside its sender's frame memory");
-  if (begin % (std::size_t(1) << Arena::order_min) != 0) refuse(pe_, header, "it does not start where a frame may");
-  if (end < begin || end - begin < frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes)) {
-    refuse(pe_, header, "it is longer than the memory it lies in");
+  if (owner >= peers_.size()) {
+    refuse(pe_, header,
+           fmt::format("its source is not among PEs {} to {} of this host", first_pe_, first_pe_ + peers_.size() - 1));
+  }
+  // An offset below the arena wraps around to more than arena_bytes_.
+  const std::uint64_t arena_at = segment_->offset(segment_->arena(owner));
+  const std::uint64_t begin = reference.block - arena_at, end = reference.tail_end - arena_at;
+  if (begin >= arena_bytes_ || end > arena_bytes_) {
+    refuse(pe_, header,
+           fmt::format("it lies at [{}, {}), and its sender's frame memory at [{}, {})", reference.block,
+                       reference.tail_end, arena_at, arena_at + arena_bytes_));
+  }
+  if (constexpr std::size_t unit = std::size_t(1) << Arena::order_min; begin % unit != 0) {
+    refuse(pe_, header,
+           fmt::format("it begins at byte {} of its sender's frame memory, not at a multiple of {}", begin, unit));
+  }
+  const std::uint64_t bytes = frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes);
+  if (end < begin || end - begin < bytes) {
+    refuse(pe_, header,
+           fmt::format("it takes {} and lies at bytes [{}, {}) of its sender's frame memory", counted(bytes, "byte"),
+                       begin, end));
   }
 }
 
-/// The next cell of either queue: they take turns. nullptr if both are empty.
+/// The next cell of the two queues, which take turns. nullptr if both are empty.
 inline Cell* LocalEndpoint::next_cell() {
   loopback_next_ = !loopback_next_;
   Cell* const own = loopback_.front();
   Cell* cell = own != nullptr && loopback_next_ ? nullptr : inbox_.front();
-  holds_ = Holds::inbox;
+  read_cell_ = ReadCell::inbox;
   if (cell == nullptr) {
     cell = own;
-    holds_ = own != nullptr ? Holds::loopback : Holds::nothing;
+    read_cell_ = own != nullptr ? ReadCell::loopback : ReadCell::none;
   }
   return cell;
 }
 
-void LocalEndpoint::take_from_room(Arrival& arrival) {
-  arrival.header.kind &= std::uint8_t(~kind_in_room);
+void LocalEndpoint::take_from_eager_slot(Arrival& arrival) {
+  arrival.header.kind &= std::uint8_t(~kind_in_eager_slot);
   check_by_value(arrival.header, in_place_bytes_most);
-  const Room* const rooms = peers_[pe_].rooms;
-  if (rooms == nullptr || holds_ != Holds::inbox) refuse(pe_, arrival.header, "it lies where there is no room");
-  const std::byte* const at = rooms[room_of(inbox_.front_number())].bytes;
+  const EagerSlot* const eager_slots = peers_[pe_].eager_slots;
+  if (eager_slots == nullptr || read_cell_ != ReadCell::inbox) {
+    refuse(pe_, arrival.header,
+           "it lies in an eager slot, and a frame of this PE to itself, or to a PE with less than "
+           "16 MiB of frame memory, has none");
+  }
+  const std::byte* const at = eager_slots[eager_slot_of(inbox_.front_number())].bytes;
   arrival.payload = at;
   arrival.tail_end = at + arrival.header.payload_bytes + arrival.header.tail_bytes;
   arrival.owned = 0;
@@ -267,30 +296,30 @@ void LocalEndpoint::take_from_room(Arrival& arrival) {
 }
 
 bool LocalEndpoint::poll(Arrival& arrival) {
-  let_go();
+  free_read_cell();
   const Cell* const cell = next_cell();
   if (cell == nullptr) return false;
   copy_fixed<sizeof arrival.header>(reinterpret_cast<std::byte*>(&arrival.header),
                                     reinterpret_cast<const std::byte*>(&cell->header));
-  if ((arrival.header.kind & (kind_by_reference | kind_in_room)) == 0) [[likely]] {
+  if ((arrival.header.kind & (kind_by_reference | kind_in_eager_slot)) == 0) [[likely]] {
     check_by_value(arrival.header, sizeof(Cell::bytes));
-    // The lines behind the first one, which its handler will read, come meanwhile.
+    // The handler will read the lines behind the first one.
     for (std::size_t at = cache_line - offsetof(Cell, bytes); at < arrival.header.payload_bytes; at += cache_line) {
       __builtin_prefetch(cell->bytes + at);
     }
-    arrival.payload = cell->bytes;  // read in place; the next poll lets go of it
+    arrival.payload = cell->bytes;  // read in place; the next poll frees the cell
     arrival.tail_end = cell->bytes + arrival.header.payload_bytes + arrival.header.tail_bytes;
     arrival.owned = 0;
     return true;
   }
   if ((arrival.header.kind & kind_by_reference) == 0) {
-    take_from_room(arrival);
+    take_from_eager_slot(arrival);
     return true;
   }
   arrival.header.kind &= std::uint8_t(~kind_by_reference);
   Cell::Reference reference;
   std::memcpy(&reference, cell->bytes, sizeof reference);
-  let_go();
+  free_read_cell();
   check_reference(arrival.header, reference);
   after_arrival(*segment_, pe_, owner_of(arrival.header));
   arrival.payload = reinterpret_cast<Frame*>(segment_->at(reference.block))->payload();
@@ -320,7 +349,7 @@ void LocalEndpoint::sleep(std::int64_t ns_max) {
 
 void LocalEndpoint::sleep(std::int64_t ns_max, const std::function<bool()>& others_quiet) {
   if (ns_max <= 0) return;
-  let_go();
+  free_read_cell();
   doorbell_.sleep(ns_max, [&] { return is_quiet() && others_quiet(); });
 }
 

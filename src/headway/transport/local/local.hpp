@@ -6,8 +6,8 @@
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/local/arena.hpp>
 #include <headway/transport/local/doorbell.hpp>
-#include <headway/transport/local/far_lines.hpp>
 #include <headway/transport/local/inbox.hpp>
+#include <headway/transport/local/remote_reader.hpp>
 #include <headway/transport/local/returns.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <memory>
@@ -15,32 +15,32 @@
 
 namespace headway::local {
 
-/// docs/performance.md: a frame takes about 320 instructions; messages of 1000 bytes, 39 million a second and PE; the
-/// way of a cache line from core to core, as the hand-written loops have it.
+/// From docs/performance.md: a frame takes about 320 instructions; a PE moves 39 million messages of 1000 bytes a
+/// second; the latency is that of a cache line between two cores in the hand-written loops.
 inline constexpr TransportCosts costs = {.overhead_ns = 80, .gap_per_byte_ns = 0.025, .latency_ns = 58};
 
-/// The endpoint of PE `pe` of the segment. The segment outlives it. Collective only in that every PE makes one.
-/// PEs of one process are given the same `shared`, which outlives them.
+/// Makes the endpoint of PE `pe` of the segment. Every PE makes one. The segment outlives it, and so does `shared`,
+/// which is the same for all PEs of a process.
 std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
-/// Whether the block of a frame that has come back rests before it is used again: if it was written in small pieces, or held
-/// so much that who reads it gains more than who writes it loses.
-inline bool rests(const FrameHeader& header) {
+/// True if the reuse of a returned frame's block is delayed: the sender wrote it in small pieces, or it is so long that
+/// the next reader gains more than the writer loses.
+inline bool delays_reuse(const FrameHeader& header) {
   constexpr std::uint32_t alone_bytes_min = 4096;
   return header.count != 1 || header.payload_bytes >= alone_bytes_min;
 }
 
-/// Of a frame that comes back and that no other processor has read: its block need not rest.
-inline void spare_rest(FrameHeader& header) {
+/// Marks a returned frame that no other core has read: its block is reused without delay.
+inline void reuse_at_once(FrameHeader& header) {
   header.count = 1;
   header.payload_bytes = 0;
 }
 
-/// Brings a PE's part of the segment back to its first state. Only while nobody sends.
+/// Brings a PE's part of the segment back to its first state. Only while no PE sends.
 void reset(Segment& segment, std::size_t pe);
 
-/// Calls visit(header) for each frame that has been posted to the PE and not been polled, as seen from outside: one
-/// that is polled meanwhile may be left out, or not.
+/// Calls visit(header) for each frame that has been posted to the PE and not been polled. From any process. It may
+/// visit or leave out a frame that is polled meanwhile.
 template <class Visit>
 void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
   for (std::size_t i = 0; i < inbox_cells; ++i) {
@@ -51,14 +51,14 @@ void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
     std::memcpy(&header, &cell.header, sizeof header);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (cell.sequence.load(std::memory_order_relaxed) != sequence) continue;
-    header.kind &= std::uint8_t(~(kind_by_reference | kind_in_room));
+    header.kind &= std::uint8_t(~(kind_by_reference | kind_in_eager_slot));
     visit(header);
   }
 }
 
 class LocalEndpoint final : public Endpoint {
  public:
-  /// Numbers of PEs are those within the segment, but for the source in a frame's header, which is the run's.
+  /// PEs are numbered within the segment; only the source in a frame's header is a PE of the run.
   LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
   std::size_t id() const override { return pe_; }
@@ -66,7 +66,7 @@ class LocalEndpoint final : public Endpoint {
   std::size_t pes_per_process() const override { return segment_->header().pes_per_process; }
   SharedByProcess* shared_by_process() override { return shared_; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
-  bool is_far(Frame* claimed) override;
+  bool should_write_past_caches(Frame* claimed) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override {
     return std::size_t(1) << Arena::order_for(frame_bytes);
   }
@@ -82,15 +82,15 @@ class LocalEndpoint final : public Endpoint {
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
-  /// The same for one whose bell is rung for more than that.
+  /// The same, but returns also if `others_quiet()` is false: for an owner that is woken for other events too.
   void sleep(std::int64_t ns_max, const std::function<bool()>& others_quiet);
-  /// Whether nothing has arrived or come back.
+  /// True if no frame has arrived or returned.
   bool is_quiet() {
     return inbox_.front() == nullptr && loopback_.front() == nullptr && returned_to_self_.empty() && returns_.empty();
   }
-  /// Of a frame that leaves in another way: no PE of the segment reads it.
-  void note_unread(Frame* frame) {
-    if (owner_of(frame->header) == pe_) arena_.reader(reinterpret_cast<std::byte*>(frame)) = nobody;
+  /// Marks a claimed frame that leaves over the wire: no PE of the segment reads it.
+  void mark_unread(Frame* frame) {
+    if (owner_of(frame->header) == pe_) arena_.reader(reinterpret_cast<std::byte*>(frame)) = no_reader;
   }
   TransportCosts costs() const override { return local::costs; }
   std::int64_t now() const override;
@@ -101,13 +101,13 @@ class LocalEndpoint final : public Endpoint {
  private:
   struct Peer {
     InboxSender inbox;
-    Room* rooms;  // nullptr where there are none
+    EagerSlot* eager_slots;  // nullptr: the PE has none
     Returns returns;
     Doorbell doorbell;
-    FarLines small_blocks, large_blocks;  // from 64 KiB on: much of those some handlers do not read
+    RemoteReader small_blocks, large_blocks;  // large: from 64 KiB on, because some handlers do not read all of them
   };
 
-  /// What a PE sends to itself: the same cells, private, so that it never contends with those who send to it.
+  /// A PE's frames to itself, in private cells, so that it does not contend with its senders.
   class Loopback {
    public:
     Loopback() : cells_(std::make_unique<Cell[]>(inbox_cells)) {}
@@ -121,13 +121,13 @@ class LocalEndpoint final : public Endpoint {
     std::uint64_t head_ = 0, tail_ = 0;
   };
 
-  /// Where the cell of the last arrival that came by value is held until the next poll.
-  enum class Holds { nothing, inbox, loopback };
+  /// The queue with the cell of the last frame by value, which the PE reads until the next poll.
+  enum class ReadCell { none, inbox, loopback };
 
-  // Of a block: who has read it, by number from 1 on; `asked` from is_far() on until it is posted.
-  static constexpr std::uint32_t nobody = 0, asked = ~std::uint32_t(0);
+  // Reader of a block: its number in the segment + 1; `asked` from should_write_past_caches() until the post.
+  static constexpr std::uint32_t no_reader = 0, asked = ~std::uint32_t(0);
 
-  /// Within the segment, of the frame's owner; beyond its PEs for a source that is none of them.
+  /// The frame's owner, numbered within the segment; size() or more for a source outside it.
   std::size_t owner_of(const FrameHeader& header) const { return header.source - first_pe_; }
   static void fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end);
   void fill_by_reference(Cell& cell, Frame& frame, const std::byte* tail_end);
@@ -135,9 +135,10 @@ class LocalEndpoint final : public Endpoint {
   bool push(std::size_t target, Fill fill);
   Cell* next_cell();
   void check_by_value(const FrameHeader& header, std::size_t bytes_max) const;
-  void take_from_room(Arrival& arrival);
+  [[noreturn]] [[gnu::cold, gnu::noinline]] void refuse_length(const FrameHeader& header, std::size_t bytes_max) const;
+  void take_from_eager_slot(Arrival& arrival);
   void check_reference(const FrameHeader& header, const Cell::Reference& reference) const;
-  void let_go();
+  void free_read_cell();
 
   Segment* segment_;
   SharedByProcess* shared_;
@@ -151,9 +152,9 @@ class LocalEndpoint final : public Endpoint {
   std::vector<Peer> peers_;
   Loopback loopback_;
   std::vector<std::byte*> returned_to_self_;
-  std::uint32_t last_claim_reader_ = nobody;  // who had read the block of the last claim
-  InboxSender::Begun begun_;  // by try_begin_in_place()
-  Holds holds_ = Holds::nothing;
+  std::uint32_t last_claim_reader_ = no_reader;  // the reader of the last claim's block before that claim
+  InboxSender::Reservation reservation_;         // of try_begin_in_place()
+  ReadCell read_cell_ = ReadCell::none;
   bool loopback_next_ = false;  // the two queues take turns
 };
 

@@ -22,12 +22,12 @@ namespace {
 constexpr std::size_t arena_bytes = std::size_t(1) << 20;
 constexpr std::int64_t a_second = 1'000'000'000;
 
-constexpr std::size_t block_bytes = 4096, blocks_resting = 4;
+constexpr std::size_t block_bytes = 4096, blocks_delayed = 4;
 
-// Memory of that many blocks, of which at most an eighth may rest.
+// Memory of that many blocks, of which the reuse of at most an eighth may be delayed.
 struct Blocks {
   std::vector<std::byte> memory = std::vector<std::byte>(arena_bytes);
-  Arena arena{memory.data(), arena_bytes, block_bytes * blocks_resting};
+  Arena arena{memory.data(), arena_bytes, block_bytes* blocks_delayed};
   std::byte* claim() { return arena.try_allocate(block_bytes, 0); }
 };
 
@@ -38,108 +38,110 @@ TEST(Arena, takes_next_what_was_freed) {
   EXPECT_EQ(blocks.claim(), first);
 }
 
-TEST(Arena, takes_what_rests_when_so_much_has_come_back_after_it) {
+TEST(Arena, reuses_a_delayed_block_when_enough_bytes_have_returned_after_it) {
   Blocks blocks;
   std::vector<std::byte*> taken;
-  for (std::size_t i = 0; i < 3 * (blocks_resting + 1); ++i) {
+  for (std::size_t i = 0; i < 3 * (blocks_delayed + 1); ++i) {
     taken.push_back(blocks.claim());
-    blocks.arena.free_to_rest(taken.back());
-    if (i <= blocks_resting) {
+    blocks.arena.free_delayed(taken.back());
+    if (i <= blocks_delayed) {
       EXPECT_EQ(std::ranges::count(taken, taken.back()), 1) << i;
     } else {
-      EXPECT_EQ(taken.back(), taken[i - blocks_resting - 1]) << i;
+      EXPECT_EQ(taken.back(), taken[i - blocks_delayed - 1]) << i;
     }
   }
 }
 
-TEST(Arena, takes_what_rests_where_nothing_else_is) {
+TEST(Arena, reuses_a_delayed_block_early_if_no_other_is_free) {
   Blocks blocks;
   std::vector<std::byte*> all;
   while (std::byte* block = blocks.claim()) all.push_back(block);
   ASSERT_EQ(all.size(), arena_bytes / block_bytes);
-  blocks.arena.free_to_rest(all[0]);
+  blocks.arena.free_delayed(all[0]);
   EXPECT_EQ(blocks.claim(), all[0]);
-  for (std::byte* block : all) blocks.arena.free_to_rest(block);
+  for (std::byte* block : all) blocks.arena.free_delayed(block);
   EXPECT_EQ(blocks.arena.try_allocate(arena_bytes, 0), blocks.memory.data()) << "all of it merged again";
 }
 
-TEST(FarLines, one_slow_look_makes_no_reader_far_and_several_do) {
+TEST(RemoteReader, several_slow_samples_and_not_one_make_a_reader_remote) {
   for (const double together : {3.0, 5.0, 8.0, 11.0}) {
-    FarLines lines;
-    for (int i = 0; i < 30; ++i) lines.learn(together);
-    lines.learn(1000);  // an interruption
-    EXPECT_FALSE(lines.pick()) << together;
-    for (int i = 0; i < 5; ++i) lines.learn(27);
-    EXPECT_TRUE(lines.pick()) << together;
-    for (int i = 0; i < 5; ++i) lines.learn(together);
-    EXPECT_FALSE(lines.pick()) << together;
+    RemoteReader lines;
+    for (int i = 0; i < 30; ++i) lines.add_sample(together);
+    lines.add_sample(1000);  // an interruption
+    EXPECT_FALSE(lines.choose_past_caches()) << together;
+    for (int i = 0; i < 5; ++i) lines.add_sample(27);
+    EXPECT_TRUE(lines.choose_past_caches()) << together;
+    for (int i = 0; i < 5; ++i) lines.add_sample(together);
+    EXPECT_FALSE(lines.choose_past_caches()) << together;
   }
 }
 
-TEST(FarLines, a_near_reader_whose_blocks_are_new_stays_near) {
-  FarLines lines;
+TEST(RemoteReader, a_reader_with_a_shared_cache_whose_blocks_are_new_does_not_become_remote) {
+  RemoteReader lines;
   for (const double ns : {13, 15, 17, 13, 15, 15, 16, 15, 15, 17, 15, 18, 14, 20, 11, 19}) {  // a Xeon's
-    lines.learn(ns);
-    EXPECT_FALSE(lines.pick()) << ns;
+    lines.add_sample(ns);
+    EXPECT_FALSE(lines.choose_past_caches()) << ns;
   }
 }
 
-/// Looks, of so many blocks, all of which can be looked at.
-int looks_of(FarLines& lines, int blocks, double ns_per_line) {
-  int looks = 0;
+/// Counts the samples of `blocks` blocks, each of which can be sampled.
+int samples_of(RemoteReader& lines, int blocks, double ns_per_line) {
+  int samples = 0;
   for (int i = 0; i < blocks; ++i) {
-    if (!lines.wants_look()) continue;
-    lines.learn(ns_per_line);
-    ++looks;
+    if (!lines.is_sample_due()) continue;
+    lines.add_sample(ns_per_line);
+    ++samples;
   }
-  return looks;
+  return samples;
 }
 
-TEST(FarLines, who_stays_as_he_is_near_or_far_is_looked_at_seldom_and_else_at_once) {
-  FarLines lines;
-  EXPECT_LT(looks_of(lines, 6400, 4), 110);
-  EXPECT_GT(looks_of(lines, 6400, 4), 90);
+TEST(RemoteReader, a_reader_that_stays_as_it_is_is_sampled_seldom_and_one_that_changes_at_once) {
+  RemoteReader lines;
+  EXPECT_LT(samples_of(lines, 6400, 4), 110);
+  EXPECT_GT(samples_of(lines, 6400, 4), 90);
   int blocks = 0;
-  for (; !lines.pick(); ++blocks) looks_of(lines, 1, 27);
-  EXPECT_LE(blocks, 64 + 6) << "one look in its turn, the others at once";
-  EXPECT_LT(looks_of(lines, 6400, 27), 110);
-  EXPECT_GT(looks_of(lines, 6400, 27), 90);
-  for (blocks = 0; blocks < 100 && (lines.pick() || lines.pick()); ++blocks) looks_of(lines, 1, 11);
+  for (; !lines.choose_past_caches(); ++blocks) samples_of(lines, 1, 27);
+  EXPECT_LE(blocks, 64 + 6) << "one sample in its turn, the others at once";
+  EXPECT_LT(samples_of(lines, 6400, 27), 110);
+  EXPECT_GT(samples_of(lines, 6400, 27), 90);
+  for (blocks = 0; blocks < 100 && (lines.choose_past_caches() || lines.choose_past_caches()); ++blocks)
+    samples_of(lines, 1, 11);
   EXPECT_LE(blocks, 64 + 6);
 }
 
-TEST(FarLines, a_look_that_finds_nothing_to_look_at_is_for_the_next_block) {
-  FarLines lines;
-  looks_of(lines, 6400, 4);
-  while (!lines.wants_look()) continue;
-  EXPECT_TRUE(lines.wants_look());
+TEST(RemoteReader, a_sample_that_a_block_does_not_allow_is_due_for_the_next_block) {
+  RemoteReader lines;
+  samples_of(lines, 6400, 4);
+  while (!lines.is_sample_due()) continue;
+  EXPECT_TRUE(lines.is_sample_due());
 }
 
-TEST(FarLines, a_far_reader_has_a_plain_block_now_and_then_and_the_next_one_after_a_fast_look) {
-  FarLines lines;
-  for (int i = 0; i < 10; ++i) lines.learn(27);
+TEST(RemoteReader, a_remote_reader_has_a_plain_block_now_and_then_and_the_next_one_after_a_fast_sample) {
+  RemoteReader lines;
+  for (int i = 0; i < 10; ++i) lines.add_sample(27);
   int plain = 0;
-  for (int i = 0; i < 1280; ++i) plain += !lines.pick();
+  for (int i = 0; i < 1280; ++i) plain += !lines.choose_past_caches();
   EXPECT_EQ(plain, 10);
-  lines.learn(11);
-  EXPECT_FALSE(lines.pick());
+  lines.add_sample(11);
+  EXPECT_FALSE(lines.choose_past_caches());
 }
 
-TEST(FarLines, what_was_learned_long_ago_is_forgotten) {
-  FarLines lines;
-  for (int i = 0; i < 10; ++i) lines.learn(27);
+TEST(RemoteReader, old_samples_are_forgotten) {
+  RemoteReader lines;
+  for (int i = 0; i < 10; ++i) lines.add_sample(27);
   int blocks = 0;
-  for (int far = 0; far < 10'000 && lines.pick() + lines.pick() != 0; ++far, ++blocks) lines.wants_look();
+  for (int round = 0; round < 10'000 && lines.choose_past_caches() + lines.choose_past_caches() != 0; ++round, ++blocks)
+    lines.is_sample_due();
   EXPECT_GT(blocks, 1000);
   EXPECT_LT(blocks, 6000);
 }
 
 /// Two endpoints in one thread: what PE 0 claims, fills with 0xEE and posts to PE 1, which reads it and gives it back.
-class Lookout {
+class Sampling {
  public:
   bool claim(std::size_t payload, bool ask = true, std::size_t target = 1) {
     Frame* const frame = take(payload);
-    const bool looked = ask && is_looked_at(frame);
+    const bool sampled = ask && is_sampled(frame);
     fill(frame, payload);
     EXPECT_EQ(sender_->try_post(target, frame, frame->payload() + payload, true), Endpoint::Posted::lent);
     Endpoint& receiver = target == 0 ? *sender_ : *receiver_;
@@ -147,14 +149,14 @@ class Lookout {
     EXPECT_TRUE(receiver.poll(arrival));
     receiver.release(arrival);
     sender_->reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
-    return looked;
+    return sampled;
   }
   bool claim_and_drop(std::size_t payload) {
     Frame* const frame = take(payload);
-    const bool looked = is_looked_at(frame);
+    const bool sampled = is_sampled(frame);
     fill(frame, payload);
     sender_->drop(frame);
-    return looked;
+    return sampled;
   }
 
  private:
@@ -166,14 +168,14 @@ class Lookout {
     frame->header.count = 1;
     std::memset(frame->payload(), 0xEE, payload);
   }
-  /// A look leaves zeros.
-  bool is_looked_at(Frame* frame) {
-    const auto* const lines = reinterpret_cast<const std::byte*>(frame) + FarLines::line_bytes;
+  /// A sample leaves zeros.
+  bool is_sampled(Frame* frame) {
+    const auto* const lines = reinterpret_cast<const std::byte*>(frame) + RemoteReader::line_bytes;
     const auto are_all = [&](std::byte value) {
-      return std::all_of(lines, lines + FarLines::looked_at_bytes, [&](std::byte b) { return b == value; });
+      return std::all_of(lines, lines + RemoteReader::sampled_bytes, [&](std::byte b) { return b == value; });
     };
     const bool was_filled = are_all(std::byte(0xEE));
-    std::ignore = sender_->is_far(frame);
+    std::ignore = sender_->should_write_past_caches(frame);
     return was_filled && are_all(std::byte(0));
   }
 
@@ -181,38 +183,38 @@ class Lookout {
   std::unique_ptr<Endpoint> sender_ = make_endpoint(segment_, 0), receiver_ = make_endpoint(segment_, 1);
 };
 
-TEST(LocalEndpoint, looks_at_blocks_that_another_pe_has_read_and_at_no_others) {
+TEST(LocalEndpoint, samples_blocks_that_another_pe_has_read_and_no_others) {
   constexpr std::size_t long_enough = 1800, too_short = 1500, small = 900;
   {
-    Lookout pe;
+    Sampling pe;
     EXPECT_FALSE(pe.claim(long_enough)) << "nobody has read it";
     EXPECT_TRUE(pe.claim(long_enough));
   }
   {
-    Lookout pe;
+    Sampling pe;
     pe.claim(too_short);
     EXPECT_FALSE(pe.claim(long_enough)) << "what was not filled was not read";
     EXPECT_TRUE(pe.claim(long_enough));
   }
   {
-    Lookout pe;
+    Sampling pe;
     pe.claim(long_enough, true, 0);
     EXPECT_FALSE(pe.claim(long_enough)) << "this PE has read it";
   }
   {
-    Lookout pe;
+    Sampling pe;
     pe.claim(long_enough, false);
     EXPECT_FALSE(pe.claim(long_enough)) << "how it was written is not known";
     EXPECT_TRUE(pe.claim(long_enough));
   }
   {
-    Lookout pe;
+    Sampling pe;
     pe.claim(long_enough);
     EXPECT_TRUE(pe.claim_and_drop(long_enough));
     EXPECT_FALSE(pe.claim(long_enough)) << "it was not read since";
   }
   {
-    Lookout pe;
+    Sampling pe;
     pe.claim(small);
     EXPECT_FALSE(pe.claim(small)) << "a block of 1 KiB";
   }
@@ -270,7 +272,8 @@ class Participant {
     const std::size_t bytes = words * sizeof(std::uint64_t);
     Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
     if (frame == nullptr) return false;
-    if (random_.one_in(2)) std::ignore = endpoint_->is_far(frame);  // may look at its lines, and writes to them then
+    if (random_.one_in(2))
+      std::ignore = endpoint_->should_write_past_caches(frame);  // may look at its lines, and writes to them then
     frame->header = {};
     frame->header.payload_bytes = std::uint32_t(bytes);
     frame->header.count = 1;
@@ -326,10 +329,10 @@ class Participant {
   bool in_order_ = true;
 };
 
-constexpr std::size_t arena_bytes_with_rooms = std::size_t(16) << 20;
+constexpr std::size_t arena_bytes_with_eager_slots = std::size_t(16) << 20;
 
 void exchange(std::size_t pes, std::size_t frames_to_each) {
-  Segment segment(pes, 1, pes, arena_bytes_with_rooms);
+  Segment segment(pes, 1, pes, arena_bytes_with_eager_slots);
   std::vector<std::unique_ptr<Participant>> participants;
   for (std::size_t pe = 0; pe < pes; ++pe) {
     participants.push_back(std::make_unique<Participant>(segment, pe, frames_to_each));
@@ -404,7 +407,7 @@ TEST(LocalEndpoint, frames_of_every_length_that_go_by_value_arrive_whole_and_not
         ASSERT_EQ(reinterpret_cast<std::uintptr_t>(arrival.payload) % 64, 32u);
         ASSERT_EQ(arrival.tail_end, arrival.payload + bytes);
         for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(arrival.payload[i], std::byte(i)) << bytes;
-        // Cells of the first lap were written for this frame alone.
+        // Cells of the first generation were written for this frame alone.
         if (target == 1 && 3 * bytes + 2 < inbox_cells && bytes < by_value_bytes_most) {
           ASSERT_EQ(arrival.payload[bytes], std::byte(0xee)) << bytes;
         }
@@ -436,18 +439,18 @@ TEST(LocalEndpoint, a_cell_that_says_to_hold_more_than_a_cell_does_is_refused) {
   }
 }
 
-TEST(LocalEndpoint, cells_that_follow_one_another_have_rooms_of_their_own_and_far_apart) {
+TEST(LocalEndpoint, consecutive_cells_have_eager_slots_of_their_own_far_apart) {
   std::vector<bool> taken(inbox_cells);
   for (std::size_t cell = 0; cell < inbox_cells; ++cell) {
-    EXPECT_FALSE(taken[room_of(cell)]) << cell;
-    taken[room_of(cell)] = true;
-    const auto apart = std::ptrdiff_t(room_of((cell + 1) % inbox_cells) - room_of(cell));
+    EXPECT_FALSE(taken[eager_slot_of(cell)]) << cell;
+    taken[eager_slot_of(cell)] = true;
+    const auto apart = std::ptrdiff_t(eager_slot_of((cell + 1) % inbox_cells) - eager_slot_of(cell));
     EXPECT_GT(std::abs(apart), 16) << cell;
   }
 }
 
 TEST(LocalEndpoint, frames_written_in_place_keep_their_order_and_find_a_full_queue) {
-  Segment segment(2, 1, 2, arena_bytes_with_rooms);
+  Segment segment(2, 1, 2, arena_bytes_with_eager_slots);
   const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
   const auto post = [&](std::size_t number) {
     if (number % 3 == 0) {
@@ -477,7 +480,7 @@ TEST(LocalEndpoint, frames_written_in_place_keep_their_order_and_find_a_full_que
   };
   EXPECT_EQ(sender->try_begin_in_place(0), nullptr) << "to itself";
   std::size_t posted = 0, taken = 0;
-  for (int lap = 0; lap < 3; ++lap) {
+  for (int generation = 0; generation < 3; ++generation) {
     while (post(posted)) ++posted;
     EXPECT_EQ(sender->try_begin_in_place(1), nullptr);
     while (take(taken)) ++taken;
@@ -486,16 +489,16 @@ TEST(LocalEndpoint, frames_written_in_place_keep_their_order_and_find_a_full_que
   EXPECT_EQ(posted, 3 * inbox_cells);
 }
 
-TEST(LocalEndpoint, what_says_to_lie_in_a_room_and_does_not_is_refused) {
-  for (const std::size_t arena : {arena_bytes_with_rooms, arena_bytes}) {
+TEST(LocalEndpoint, a_cell_that_refers_to_a_missing_or_too_short_eager_slot_is_refused) {
+  for (const std::size_t arena : {arena_bytes_with_eager_slots, arena_bytes}) {
     Segment segment(2, 1, 2, arena);
     const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
-    EXPECT_EQ(sender->try_begin_in_place(1) != nullptr, arena == arena_bytes_with_rooms);
+    EXPECT_EQ(sender->try_begin_in_place(1) != nullptr, arena == arena_bytes_with_eager_slots);
     FrameHeader header{};
-    header.payload_bytes = arena == arena_bytes_with_rooms ? in_place_bytes_most + 1 : 8;
+    header.payload_bytes = arena == arena_bytes_with_eager_slots ? in_place_bytes_most + 1 : 8;
     Cell& cell = segment.inbox(1)[0];
     cell.header = header;
-    cell.header.kind |= kind_in_room;
+    cell.header.kind |= kind_in_eager_slot;
     cell.sequence.store(1);
     Arrival arrival;
     EXPECT_THROW((void)receiver->poll(arrival), InvalidFrame);
@@ -509,10 +512,10 @@ TEST(LocalEndpoint, a_pe_has_276_KiB_of_inbox_control_and_board_pages) {
   const std::size_t some = 1000, arenas = some * arena_bytes;
   const std::size_t each = (Segment::bytes_for(some, arena_bytes) - arenas) / some;
   EXPECT_NEAR(double(each), double(inboxes / 2 + page_bytes + board_bytes + report_bytes), 4096);
-  EXPECT_EQ(inbox_cells * sizeof(Room), 2080u * 1024);
+  EXPECT_EQ(inbox_cells * sizeof(EagerSlot), 2080u * 1024);
 }
 
-TEST(LocalEndpoint, refuses_what_finds_a_full_queue_and_takes_it_when_there_is_room) {
+TEST(LocalEndpoint, a_full_queue_refuses_frames_until_a_cell_is_free) {
   Segment segment(2, 1, 2, arena_bytes);
   const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
   Frame frame{};

@@ -16,9 +16,9 @@ namespace headway::local {
 namespace {
 constexpr std::uint64_t segment_magic = 0x31796177'64616568;  // "headway1"
 constexpr std::size_t huge_page = std::size_t(2) << 20;
-constexpr std::size_t pools_bytes_max = std::size_t(1) << 44;  // of all PEs: a small part of what can be addressed
+constexpr std::size_t pools_bytes_max = std::size_t(1) << 44;  // of all PEs: a small part of the address space
 
-/// As much as a PE could ever fill: a pool is where memory may be, not memory.
+/// The machine's memory or more: a pool reserves addresses, and its pages take memory when they are touched.
 std::size_t pool_bytes_for(std::size_t pes, std::size_t other_bytes) {
   const std::size_t bytes = std::min(std::bit_ceil(available_memory_bytes()), std::bit_floor(pools_bytes_max / pes));
   rlimit limit{};
@@ -27,18 +27,19 @@ std::size_t pool_bytes_for(std::size_t pes, std::size_t other_bytes) {
   return fits ? bytes : 0;
 }
 
-/// Maps the file from `offset` on, a multiple of huge_page, where its huge pages can be mapped whole.
+/// Maps the file from `offset` on, a multiple of huge_page, at an address that permits huge pages.
 void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
-  void* const room = mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return room;
-  auto* const begin = static_cast<std::byte*>(room);
-  const auto address = reinterpret_cast<std::uintptr_t>(room);
+  void* const reserved =
+      mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return reserved;
+  auto* const begin = static_cast<std::byte*>(reserved);
+  const auto address = reinterpret_cast<std::uintptr_t>(reserved);
   const std::size_t before = align_up(address, huge_page) - address;
   constexpr int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
   void* const at = mmap(begin + before, bytes, PROT_READ | PROT_WRITE, flags, descriptor, off_t(offset));
   if (at == MAP_FAILED) {
     const int error = errno;
-    munmap(room, bytes + huge_page);
+    munmap(reserved, bytes + huge_page);
     errno = error;
     return at;
   }
@@ -49,7 +50,7 @@ void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
 }  // namespace
 
 std::size_t Segment::bytes_for(std::size_t pes, std::size_t arena_bytes) {
-  const std::size_t before = page_bytes + pes * (pe_bytes + rooms_bytes(arena_bytes));
+  const std::size_t before = page_bytes + pes * (pe_bytes + eager_slots_bytes(arena_bytes));
   return align_up(align_up(before, huge_page) + pes * arena_bytes, huge_page);
 }
 

@@ -1,9 +1,10 @@
 /// The shared memory of a run on one host: an anonymous mapping that all processes attach to. It holds offsets, never
 /// pointers, and leaves nothing behind.
 ///
-///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: rooms | per PE: arena | pool |
+///     | SegmentHeader (page) | per PE: control page, board pages, inbox, report pages | per PE: eager slots |
+///     per PE: arena | per PE: pool |
 ///
-/// Pools are for what programs share. They are mapped by who uses them, and cost nothing where they are not touched.
+/// Programs share data in pools. A process maps them when it first uses one; untouched pages cost no memory.
 #pragma once
 
 #include <atomic>
@@ -21,13 +22,13 @@ inline constexpr std::size_t report_bytes = 2 * page_bytes;
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t inbox_cells = 512;  // a power of two
 
-/// One place of an inbox: a small frame by value, or where a larger one lies.
+/// One place of an inbox. It holds a small frame by value, or the place of a larger frame.
 ///
 ///   byte 0          8             32                                                256
 ///        | sequence | FrameHeader | payload then tail, at most 224 bytes, or Reference |
 ///
-/// `sequence` is 2 * lap while free and 2 * lap + 1 once published, where lap counts how often the ring went round.
-/// Lines that a frame does not reach are neither written nor read.
+/// `sequence` is 2 * generation while the cell is free and 2 * generation + 1 once it is published. The generation
+/// counts how often the ring's cells have been used. Lines that a frame does not reach are neither written nor read.
 struct alignas(cache_line) Cell {
   struct Reference {
     std::uint64_t block;     // offset of the Frame in the segment
@@ -39,26 +40,25 @@ struct alignas(cache_line) Cell {
 };
 static_assert(sizeof(Cell) == 256 && offsetof(Cell, bytes) == 32);
 
-/// Where the payload of a cell lies that is too long for it and was written in place. Cells that follow one another have
-/// rooms far apart: processors ask for what lies behind the lines that they read, and would take it away from who writes
-/// there next.
-struct alignas(cache_line) Room {
+/// Place of a payload that is too long for its cell; the sender writes it there directly. Slots of consecutive cells
+/// lie far apart: a receiver's prefetcher also reads lines behind the slot, and would take them from the next sender.
+struct alignas(cache_line) EagerSlot {
   std::byte before[frame_overhead];
   std::byte bytes[in_place_bytes_most];
 };
-static_assert(sizeof(Room) == 65 * cache_line && inbox_cells * sizeof(Room) % page_bytes == 0);
-/// Of the cell with that number.
-constexpr std::size_t room_of(std::size_t cell) { return cell * 181 % inbox_cells; }
+static_assert(sizeof(EagerSlot) == 65 * cache_line && inbox_cells * sizeof(EagerSlot) % page_bytes == 0);
+/// The number of the eager slot that belongs to cell `cell`.
+constexpr std::size_t eager_slot_of(std::size_t cell) { return cell * 181 % inbox_cells; }
 
-/// Set in FrameHeader::kind of a cell that holds a Reference, or whose payload is in its Room.
-inline constexpr std::uint8_t kind_by_reference = 0x80, kind_in_room = 0x40;
+/// Bits of FrameHeader::kind in a cell: it holds a Reference; its payload is in its EagerSlot.
+inline constexpr std::uint8_t kind_by_reference = 0x80, kind_in_eager_slot = 0x40;
 
-/// What others write to reach a PE. Each line is written by different parties.
+/// The words of a PE that other PEs write. Different writers have different lines.
 struct PeControl {
   alignas(cache_line) std::atomic<std::uint64_t> inbox_tail;  // senders: the next cell's ticket
-  alignas(cache_line) std::atomic<std::uint64_t> returned;    // receivers: stack of frames that come back, by offset
+  alignas(cache_line) std::atomic<std::uint64_t> returned;    // receivers: stack of returned frames, by offset
   alignas(cache_line) std::atomic<std::uint32_t> sleeping;    // 1 while the PE sleeps on this word
-  std::atomic<std::uint32_t> refuses_in_place;                // 1 while the PE wants nothing in its rooms
+  std::atomic<std::uint32_t> refuses_in_place;                // 1 while the PE refuses frames in its eager slots
 };
 static_assert(sizeof(PeControl) <= page_bytes);
 
@@ -68,18 +68,18 @@ struct SegmentHeader {
   std::uint64_t processes;
   std::uint64_t pes_per_process;
   std::uint64_t arena_bytes;     // of one PE, a power of two
-  std::uint64_t sleepers_fence;  // who sleeps fences for all, because the system can do that: Fences::sleeper
+  std::uint64_t sleepers_fence;  // 1: the sleeper fences for all threads, as the system permits: Fences::sleeper
   std::uint64_t spill_bytes;
   std::uint64_t bind_cores;
   std::uint64_t first_pe;      // the run's number of the PE that is number 0 here; 0 unless there are other hosts
   std::uint64_t simulated;     // PEs are fibers of the one process; only boards are used
   std::uint64_t simulated_ns;  // at the end
   std::uint64_t simulated_frames;
-  std::uint64_t pool_bytes;  // of one PE, a power of two; 0 where files may not be as large
-  std::atomic<std::uint64_t> arrived;         // processes that have come to run(), summed over all its calls
-  std::atomic<std::uint64_t> ready;           // processes that are ready to go, likewise
+  std::uint64_t pool_bytes;  // of one PE, a power of two; 0 if the limit of file sizes (ulimit -f) is too small
+  std::atomic<std::uint64_t> arrived;         // processes that have reached run(), summed over all its calls
+  std::atomic<std::uint64_t> ready;           // processes that are ready to start, likewise
   std::atomic<std::uint64_t> processes_gone;  // processes that have ended
-  std::atomic<std::uint64_t> reports_asked;   // reports on the run that its processes have been asked for by a signal
+  std::atomic<std::uint64_t> reports_asked;   // reports on the run that signals have asked its processes for
 };
 static_assert(sizeof(SegmentHeader) <= page_bytes);
 
@@ -100,32 +100,32 @@ class Segment {
   Cell* inbox(std::size_t pe) const {
     return reinterpret_cast<Cell*>(base_ + 2 * page_bytes + board_bytes + pe * pe_bytes);
   }
-  /// For what a PE says when it is asked; used only then, so that it costs no memory until it is.
+  /// Pages for a PE's part of a report. Untouched, and without memory, until a report is asked for.
   std::span<std::byte> report(std::size_t pe) const {
     return {base_ + 2 * page_bytes + board_bytes + inbox_cells * sizeof(Cell) + pe * pe_bytes, report_bytes};
   }
-  /// The first of as many as there are cells; nullptr where there are none. Likewise.
-  Room* rooms(std::size_t pe) const {
-    const std::size_t each = rooms_bytes(header().arena_bytes);
-    return each == 0 ? nullptr : reinterpret_cast<Room*>(base_ + page_bytes + header().pes * pe_bytes + pe * each);
+  /// The first of the PE's inbox_cells eager slots; nullptr if it has none. Untouched pages cost no memory.
+  EagerSlot* eager_slots(std::size_t pe) const {
+    const std::size_t each = eager_slots_bytes(header().arena_bytes);
+    return each == 0 ? nullptr : reinterpret_cast<EagerSlot*>(base_ + page_bytes + header().pes * pe_bytes + pe * each);
   }
   std::byte* arena(std::size_t pe) const { return base_ + arenas_ + pe * header().arena_bytes; }
-  /// Maps the pools of all PEs at the first call; from any thread. Throws SystemError.
+  /// Maps the pools of all PEs at the first call. From any thread. Throws SystemError.
   std::span<std::byte> pool(std::size_t pe) const;
 
   std::uint64_t offset(const void* at) const { return std::uint64_t(static_cast<const std::byte*>(at) - base_); }
   std::byte* at(std::uint64_t offset) const { return base_ + offset; }
   std::size_t bytes() const { return bytes_; }
 
-  /// Memory of all PEs together for `pes` PEs with arenas of `arena_bytes`.
+  /// Bytes of a segment for `pes` PEs with arenas of `arena_bytes`, without pools.
   static std::size_t bytes_for(std::size_t pes, std::size_t arena_bytes);
 
  private:
   static constexpr std::size_t pe_bytes = page_bytes + board_bytes + inbox_cells * sizeof(Cell) + report_bytes;
-  /// Whose frame memory is small has none: they may take more than is worth it there.
-  static constexpr std::size_t rooms_bytes(std::size_t arena_bytes) {
+  /// 0 for a small arena: eager slots could take more memory than the frames themselves.
+  static constexpr std::size_t eager_slots_bytes(std::size_t arena_bytes) {
     constexpr std::size_t arena_bytes_min = std::size_t(16) << 20;
-    return arena_bytes < arena_bytes_min ? 0 : inbox_cells * sizeof(Room);
+    return arena_bytes < arena_bytes_min ? 0 : inbox_cells * sizeof(EagerSlot);
   }
   void map();
 

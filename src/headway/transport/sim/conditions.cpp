@@ -29,7 +29,8 @@ std::optional<double> parse_time(std::string_view text) {
 }
 
 constexpr std::string_view allowed =
-    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, far=0...1, in-place=0...1, jitter=FACTOR, inbox=FRAMES, "
+    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, past-caches=0...1, in-place=0...1, jitter=FACTOR, "
+    "inbox=FRAMES, "
     "per-process=PES, per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
@@ -40,11 +41,11 @@ class Parser {
   void parse() {
     for (std::string_view rest = text_; !rest.empty();) {
       const std::size_t comma = rest.find(',');
-      word_ = rest.substr(0, comma);
+      item_ = rest.substr(0, comma);
       rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 1);
-      const std::size_t equals = word_.find('=');
-      if (equals == word_.npos) refuse(allowed);
-      take(word_.substr(0, equals), word_.substr(equals + 1));
+      const std::size_t equals = item_.find('=');
+      if (equals == item_.npos) refuse(allowed);
+      take(item_.substr(0, equals), item_.substr(equals + 1));
     }
   }
 
@@ -62,8 +63,8 @@ class Parser {
       conditions_->delay_ns_max = std::int64_t(time(value));
     } else if (key == "refuse") {
       conditions_->refuse = number(value, 0, 0.9);
-    } else if (key == "far") {
-      conditions_->far = number(value, 0, 1);
+    } else if (key == "past-caches") {
+      conditions_->past_caches = number(value, 0, 1);
     } else if (key == "in-place") {
       conditions_->in_place = number(value, 0, 1);
     } else if (key == "jitter") {
@@ -97,7 +98,7 @@ class Parser {
     }
   }
   [[noreturn]] void refuse(std::string_view why) const {
-    throw SettingError(fmt::format("{}={}: '{}': allowed is {}", what_, text_, word_, why));
+    throw SettingError(fmt::format("{}={}: '{}': allowed is {}", what_, text_, item_, why));
   }
   double time(std::string_view text) const {
     const auto ns = parse_time(text);
@@ -130,7 +131,7 @@ class Parser {
   }
 
   Conditions* conditions_;
-  std::string_view what_, text_, word_;
+  std::string_view what_, text_, item_;
   std::size_t pes_;
 };
 
@@ -169,7 +170,7 @@ Conditions random_conditions(Random& random, std::size_t pes) {
     c.stops.push_back(
         {random.below(pes), std::int64_t(random.size(0, 1'000'000)), std::int64_t(random.size(0, 10'000'000))});
   }
-  c.far = random.one_in(2) ? 0 : random.fraction();
+  c.past_caches = random.one_in(2) ? 0 : random.fraction();
   c.in_place = random.one_in(2) ? 1 : random.fraction();
   return c;
 }

@@ -23,7 +23,7 @@ struct Conditions {
 
   std::int64_t delay_ns_max = 0;  // a frame takes up to so much longer, log-uniform: frames of different pairs overtake
   double refuse = 0;              // probability that a claim or a post is refused though there is room
-  double far = 0;                 // probability that a claimed frame is said to be far: Endpoint::is_far()
+  double past_caches = 0;         // probability of Endpoint::should_write_past_caches()
   double in_place = 1;            // probability that a frame may be written where it arrives, if it is not refused
   double jitter = 0;              // a call takes longer by up to this factor
   std::size_t pes_per_process = 1;  // as how many the PEs pretend to be threads of one process
@@ -55,7 +55,7 @@ struct Conditions {
   /// The first PE of each host.
   std::vector<std::size_t> host_firsts(std::size_t pes) const;
 
-  /// "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,far=0.5,in-place=0.5,jitter=1,inbox=16,per-process=4,slow=3:100,stop=5@1ms+2ms",
+  /// "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,past-caches=0.5,in-place=0.5,jitter=1,inbox=16,per-process=4,slow=3:100,stop=5@1ms+2ms",
   /// or "per-host=8:4": those that are named change, slow and stop may come several times, a stop without duration is
   /// for ever. Throws SettingError that names `what`, the value and what is allowed.
   void parse(std::string_view what, std::string_view text, std::size_t pes);

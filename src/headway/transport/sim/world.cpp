@@ -26,7 +26,7 @@ struct UnmapPool {
 };
 
 /// The payload of a frame that is written where it arrives.
-struct alignas(64) Room {
+struct alignas(64) EagerSlot {
   std::byte before[frame_overhead];
   std::byte bytes[in_place_bytes_most];
 };
@@ -39,7 +39,7 @@ struct alignas(64) Letter {
   const std::byte* tail_end;
   std::byte bytes[by_value_bytes_most];  // read there
   FrameHeader header;
-  std::shared_ptr<Room> room;  // read there instead
+  std::shared_ptr<EagerSlot> eager_slot;  // read there instead
 
   bool operator>(const Letter& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
 };
@@ -80,7 +80,9 @@ class SimEndpoint final : public Endpoint {
   std::span<const std::size_t> host_firsts() const override { return world_->host_firsts_; }
   SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / pes_per_process()]; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
-  bool is_far(Frame*) override { return conditions().far != 0 && world_->random_.chance(conditions().far); }
+  bool should_write_past_caches(Frame*) override {
+    return conditions().past_caches != 0 && world_->random_.chance(conditions().past_caches);
+  }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
   void drop(Frame* frame) override {
     require_nothing_begun("drop()");
@@ -132,7 +134,7 @@ class SimEndpoint final : public Endpoint {
   bool wakes_after_refusal_ = false;
   std::unique_ptr<std::byte, UnmapPool> pool_;
   Letter taken_{};               // the last arrival, if it came by value
-  std::shared_ptr<Room> begun_;  // by try_begin_in_place()
+  std::shared_ptr<EagerSlot> begun_;  // by try_begin_in_place()
   bool accepts_in_place_ = true;
 };
 
@@ -224,7 +226,7 @@ std::byte* SimEndpoint::try_begin_in_place(std::size_t target) {
     world_->advance(*pe_, claim_ns);
     return nullptr;
   }
-  begun_ = std::make_shared<Room>();
+  begun_ = std::make_shared<EagerSlot>();
   std::memset(begun_->bytes, 0xCC, sizeof begun_->bytes);
   return begun_->bytes;
 }
@@ -244,9 +246,9 @@ void SimEndpoint::require_nothing_begun(const char* call) const {
 /// What came by value was valid until now.
 void SimEndpoint::let_go() {
   std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
-  if (taken_.room == nullptr) return;
-  std::memset(taken_.room->bytes, 0xDD, sizeof taken_.room->bytes);
-  taken_.room.reset();
+  if (taken_.eager_slot == nullptr) return;
+  std::memset(taken_.eager_slot->bytes, 0xDD, sizeof taken_.eager_slot->bytes);
+  taken_.eager_slot.reset();
 }
 
 std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
@@ -271,7 +273,7 @@ bool SimEndpoint::poll(Arrival& arrival) {
   world_->advance(*pe_, conditions().overhead_ns);
   arrival.header = taken_.header;
   if (taken_.block == nullptr) {
-    arrival.payload = taken_.room != nullptr ? taken_.room->bytes : taken_.bytes;
+    arrival.payload = taken_.eager_slot != nullptr ? taken_.eager_slot->bytes : taken_.bytes;
     arrival.tail_end = arrival.payload + taken_.header.payload_bytes + taken_.header.tail_bytes;
     arrival.owned = 0;
   } else {

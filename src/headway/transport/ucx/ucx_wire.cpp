@@ -124,7 +124,7 @@ int fail(headway_wire& wire, const char* call, ucs_status_t status) {
 }
 
 /// The first of all failures is the one to tell.
-void note_lost(headway_wire& wire, std::uint32_t process, const char* call, ucs_status_t status) {
+void record_lost(headway_wire& wire, std::uint32_t process, const char* call, ucs_status_t status) {
   if (!wire.failure.empty()) return;
   fail(wire, call, status);
   wire.lost = process;
@@ -260,7 +260,7 @@ void on_done(void* request, ucs_status_t status, void* user) {
   if (status == UCS_OK || is_message) {
     wire.done.push_back({operation.cookie, operation.kind});
   } else if (!wire.leaving) {
-    note_lost(wire, operation.process, operation.call, status);
+    record_lost(wire, operation.process, operation.call, status);
   }
   wire.unused.push_back(&operation);
   ucp_request_free(request);
@@ -282,7 +282,7 @@ int begin(headway_wire& wire, std::uint32_t process, std::uint32_t kind, std::ui
   if (request != nullptr && !UCS_PTR_IS_ERR(request)) return 0;
   wire.unused.push_back(operation);  // UCX calls nobody back
   if (request == nullptr) return 1;
-  note_lost(wire, process, name, UCS_PTR_STATUS(request));
+  record_lost(wire, process, name, UCS_PTR_STATUS(request));
   return -1;
 }
 

@@ -103,7 +103,7 @@ class Process {
       if (events[i].kind == headway_wire_arrived) {
         ++arrived_;
       } else {
-        note(events[i].kind, events[i].cookie);
+        record(events[i].kind, events[i].cookie);
       }
     }
     if (count == 0) wait_a_little();
@@ -118,7 +118,7 @@ class Process {
     ++open_;
     const int result = operation(cookie);
     require(result >= 0, functions_->failure(wire_));
-    if (result == 1) note(kind, cookie);
+    if (result == 1) record(kind, cookie);
   }
   void put(headway_wire_remote* remote, std::uint64_t offset, const void* from, std::size_t bytes) {
     begin(headway_wire_sent,
@@ -202,7 +202,7 @@ class Process {
     sched_yield();
   }
 
-  void note(std::uint32_t kind, std::uint64_t cookie) {
+  void record(std::uint32_t kind, std::uint64_t cookie) {
     require(cookie < kinds_.size() && kinds_[cookie] == kind, "an event of nothing that was begun");
     require(!is_done_[cookie], "an event came twice");
     is_done_[cookie] = true;

@@ -35,7 +35,7 @@ WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t inde
 Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
   const std::size_t here = target - first_pe_;  // beyond them for one before
   if (here < pes_here_) return local_.try_post(here, frame, tail_end, claimed);
-  if (claimed) local_.note_unread(frame);
+  if (claimed) local_.mark_unread(frame);
   return port_->try_post(in_process_, target, frame, tail_end, claimed);
 }
 

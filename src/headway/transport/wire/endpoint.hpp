@@ -39,7 +39,7 @@ class WireEndpoint final : public Endpoint {
   Services* services() override { return port_->has_pools() ? port_ : nullptr; }
   SharedByProcess* shared_by_process() override { return local_.shared_by_process(); }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override { return local_.try_claim(frame_bytes, tag); }
-  bool is_far(Frame* claimed) override { return local_.is_far(claimed); }
+  bool should_write_past_caches(Frame* claimed) override { return local_.should_write_past_caches(claimed); }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return local_.block_bytes(frame_bytes); }
   void drop(Frame* frame) override { local_.drop(frame); }
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;

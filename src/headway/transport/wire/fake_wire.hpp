@@ -51,7 +51,7 @@ class FakeNetwork {
     message.bytes.assign(message.in_place, message.in_place + message.length);
     message.in_place = nullptr;
   }
-  void note_broken(const char* what) { broken_ = what; }
+  void set_broken(const char* what) { broken_ = what; }
 
   std::mutex mutex;
   Random random;
@@ -112,7 +112,7 @@ struct headway_wire {
     if (receive == receives.end()) return 0;
     const auto& bytes = queue.front().bytes;
     if (bytes.size() > receive->bytes || (channel == headway_wire_large && bytes.size() != receive->bytes)) {
-      net.note_broken("a message does not fit the memory given for it");
+      net.set_broken("a message does not fit the memory given for it");
       return 0;
     }
     std::ranges::copy(bytes, static_cast<std::byte*>(receive->memory));

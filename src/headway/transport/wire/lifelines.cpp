@@ -47,7 +47,7 @@ void find_numbers(LifelineAddress& address) {
 }  // namespace
 
 /// Both ends begin with a greeting, the child first: another host may have the same number in a network of its own.
-struct Lifelines::Word {
+struct Lifelines::Packet {
   enum Kind : std::uint32_t { greeting, goodbye, end };
   std::uint64_t token;
   std::uint32_t kind;
@@ -62,7 +62,7 @@ struct Lifelines::Line {
   bool to_parent = false;
   std::size_t process = nobody;  // at the other end; nobody: not known, or nothing to be said of it any more
   std::int64_t since = 0;        // the state
-  char heard[sizeof(Word)] = {};
+  char heard[sizeof(Packet)] = {};
   std::size_t heard_bytes = 0;
 };
 
@@ -83,7 +83,7 @@ Lifelines::~Lifelines() {
   for (Line& line : lines_) {
     // The parent may have read the greeting, and its answer be on its way.
     if (line.state == Line::State::held || (line.state == Line::State::greeting && line.to_parent))
-      say(line, Word::goodbye, 0);
+      say(line, Packet::goodbye, 0);
     if (line.socket >= 0) close(line.socket);
   }
   for (const int descriptor : {listener_, wake_}) {
@@ -106,15 +106,15 @@ void Lifelines::hold(std::size_t parent, const LifelineAddress& parent_address,
 void Lifelines::tell_end(int status) {
   const std::scoped_lock lock(mutex_);
   for (Line& line : lines_) {
-    if (line.state == Line::State::held) say(line, Word::end, status);
+    if (line.state == Line::State::held) say(line, Packet::end, status);
   }
 }
 
 void Lifelines::say(Line& line, std::uint32_t kind, int status) const {
   const std::uint64_t token = line.to_parent ? parent_address_.token : address_.token;
-  const Word word{token, kind, std::uint32_t(process_), status};
+  const Packet packet{token, kind, std::uint32_t(process_), status};
   // One that cannot take so little is beyond words.
-  if (send(line.socket, &word, sizeof word, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+  if (send(line.socket, &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
 }
 
 void Lifelines::watch() {
@@ -196,39 +196,39 @@ void Lifelines::try_parent(std::int64_t now) {
 }
 
 void Lifelines::greet(Line& line, std::int64_t now) {
-  say(line, Word::greeting, 0);
+  say(line, Packet::greeting, 0);
   line.state = Line::State::greeting;
   line.since = now;
 }
 
 void Lifelines::hear(Line& line, std::int64_t now) {
   for (;;) {
-    const ssize_t got = recv(line.socket, line.heard + line.heard_bytes, sizeof(Word) - line.heard_bytes, 0);
+    const ssize_t got = recv(line.socket, line.heard + line.heard_bytes, sizeof(Packet) - line.heard_bytes, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return give_up(line, got < 0 ? errno : 0, now);
     line.heard_bytes += std::size_t(got);
-    if (line.heard_bytes < sizeof(Word)) continue;
-    Word word;
-    std::memcpy(&word, line.heard, sizeof word);
+    if (line.heard_bytes < sizeof(Packet)) continue;
+    Packet packet;
+    std::memcpy(&packet, line.heard, sizeof packet);
     line.heard_bytes = 0;
-    take(line, word, now);
+    take(line, packet, now);
     if (line.socket < 0) return;
   }
 }
 
-void Lifelines::take(Line& line, const Word& word, std::int64_t now) {
-  const bool is_ours = word.token == (line.to_parent ? parent_address_.token : address_.token);
+void Lifelines::take(Line& line, const Packet& packet, std::int64_t now) {
+  const bool is_ours = packet.token == (line.to_parent ? parent_address_.token : address_.token);
   if (line.state == Line::State::greeting) {
     const bool expected =
-        line.to_parent ? word.process == parent_ : std::ranges::find(children_, word.process) != children_.end();
-    if (!is_ours || !expected || word.kind != Word::greeting) return give_up(line, EPROTO, now);
-    line.process = word.process;
-    if (!line.to_parent) say(line, Word::greeting, 0);
+        line.to_parent ? packet.process == parent_ : std::ranges::find(children_, packet.process) != children_.end();
+    if (!is_ours || !expected || packet.kind != Packet::greeting) return give_up(line, EPROTO, now);
+    line.process = packet.process;
+    if (!line.to_parent) say(line, Packet::greeting, 0);
     line.state = Line::State::held;
     return;
   }
   if (!is_ours) return;
-  if (word.kind == Word::end) losses_.push_back({Event::told, line.process, "", int(word.status)});
+  if (packet.kind == Packet::end) losses_.push_back({Event::told, line.process, "", int(packet.status)});
   // What is said with it is said: no more is to come.
   close(line.socket);
   line.socket = -1;

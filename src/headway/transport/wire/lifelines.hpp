@@ -61,14 +61,14 @@ class Lifelines {
 
  private:
   struct Line;
-  struct Word;
+  struct Packet;
   void watch();
   void look_at(Line& line, short events, std::int64_t now);
   void accept_one(std::int64_t now);
   void try_parent(std::int64_t now);
   void greet(Line& line, std::int64_t now);
   void hear(Line& line, std::int64_t now);
-  void take(Line& line, const Word& word, std::int64_t now);
+  void take(Line& line, const Packet& packet, std::int64_t now);
   void give_up(Line& line, int error, std::int64_t now);
   void say(Line& line, std::uint32_t kind, int status) const;
 

@@ -156,7 +156,7 @@ Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::siz
 void Port::take_back(Frame& frame) {
   const std::size_t owner = frame.header.source - segment_->header().first_pe;
   // The system has copied it on the processor that claimed it: no other has its lines.
-  if (own_pes_ == 1 && !options_.driven) local::spare_rest(frame.header);
+  if (own_pes_ == 1 && !options_.driven) local::reuse_at_once(frame.header);
   local::PeControl& control = segment_->control(owner);
   local::Returns(control.returned).push(frame.link, segment_->offset(&frame));
   local::Doorbell(control.sleeping).ring();

@@ -1,4 +1,4 @@
-/// Memory in which frames are written that go past the caches, before they are copied to where they are claimed.
+/// Memory of staging buffers, in which a PE fills frames for remote cores before it copies them past the caches.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,13 +15,13 @@ namespace headway::am {
 
 /// Blocks of powers of two, the one that came back last first, so that few that are in use at a time stay in the core's
 /// caches. Who gets none does without. For one PE.
-class DraftMemory {
+class StagingMemory {
   using Blocks = local::BasicArena<10>;
 
  public:
   /// `bytes` is a power of two; they cost only what is touched. Where they are less than 1 KiB, or the system has no
   /// addresses left, there is no room.
-  explicit DraftMemory(std::size_t bytes) : bytes_(bytes) {
+  explicit StagingMemory(std::size_t bytes) : bytes_(bytes) {
     if (bytes < std::size_t(1) << Blocks::order_min) return;
     void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return;
@@ -29,9 +29,9 @@ class DraftMemory {
     blocks_.emplace(at_, bytes, 0);
     forbid(at_, bytes);
   }
-  DraftMemory(const DraftMemory&) = delete;
-  DraftMemory& operator=(const DraftMemory&) = delete;
-  ~DraftMemory() {
+  StagingMemory(const StagingMemory&) = delete;
+  StagingMemory& operator=(const StagingMemory&) = delete;
+  ~StagingMemory() {
     if (at_ == nullptr) return;
     allow(at_, bytes_);
     munmap(at_, bytes_);
