@@ -151,7 +151,7 @@ inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& option
           .pes_per_process = settings.pes_per_process,
           .message_bytes = message_bytes,
           .messages = messages,
-          .hosts = std::max<std::size_t>(pe.engine().endpoint().host_firsts().size(), 1)};
+          .hosts = std::max<std::size_t>(pe.engine().endpoint().host_map().host_firsts.size(), 1)};
 }
 
 /// The record to `json` (a file, "-"), or without it one line for people.

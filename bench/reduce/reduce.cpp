@@ -96,7 +96,7 @@ class Calls {
 };
 
 ReduceWorld world_of(Pe& pe) {
-  const std::size_t hosts = pe.engine().endpoint().host_firsts().size();
+  const std::size_t hosts = pe.engine().endpoint().host_map().host_firsts.size();
   return {.me = pe.id(),
           .pes = pe.size(),
           .pes_per_process = Settings::from_environment().pes_per_process,

@@ -18,7 +18,7 @@
 
 namespace headway::fuzz {
 
-class MemoryEndpoint final : public Endpoint {
+class MemoryEndpoint final : public Endpoint, private SharedMemory {
  public:
   using OnPost = std::function<void(std::size_t target, const FrameHeader& header, const std::byte* payload,
                                     const std::byte* tail_end)>;
@@ -33,11 +33,14 @@ class MemoryEndpoint final : public Endpoint {
   /// `hosts`: the first PE of each, which outlive it.
   MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, Process& process, OnPost posted,
                  std::span<const std::size_t> hosts = {})
-      : id_(id), size_(size), process_(process), posted_(std::move(posted)), board_(board_bytes), hosts_(hosts) {
+      : Endpoint({.id = id, .size = size, .pes_per_process = process.pes, .host_firsts = hosts}, *this),
+        process_(process),
+        posted_(std::move(posted)),
+        board_(board_bytes) {
     process_.members[id] = this;
   }
   ~MemoryEndpoint() override {
-    process_.members.erase(id_);
+    process_.members.erase(id());
     for (Block* block : blocks_) std::free(block);
   }
 
@@ -48,11 +51,6 @@ class MemoryEndpoint final : public Endpoint {
   /// Claims are refused from now on, or no more.
   void refuse_claims(bool refuse) { refuses_ = refuse; }
 
-  std::size_t id() const override { return id_; }
-  std::size_t size() const override { return size_; }
-  std::size_t pes_per_process() const override { return process_.pes; }
-  std::span<const std::size_t> host_firsts() const override { return hosts_; }
-  SharedByProcess* shared_by_process() override { return &process_.shared; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
     if (refuses_) return nullptr;
     void* memory = nullptr;
@@ -82,7 +80,7 @@ class MemoryEndpoint final : public Endpoint {
       }
     }
     const auto owner = process_.members.find(header.source);
-    if (target >= size_ || owner == process_.members.end()) throw Broken("a frame is posted that names no PE");
+    if (target >= size() || owner == process_.members.end()) throw Broken("a frame is posted that names no PE");
     posted_(target, header, frame->payload(), tail_end);
     if (by_value) return Endpoint::Posted::copied;
     owner->second->returned_.push_back(frame);
@@ -112,9 +110,11 @@ class MemoryEndpoint final : public Endpoint {
   void sleep(std::int64_t ns) override { now_ += ns; }
   std::int64_t now() const override { return now_ += 1000; }
   TransportCosts costs() const override { return {.overhead_ns = 80, .gap_per_byte_ns = 0.025, .latency_ns = 58}; }
-  std::span<std::byte> board(std::size_t) override { return board_; }
 
  private:
+  std::span<std::byte> board(std::size_t) override { return board_; }
+  SharedByProcess* shared_by_process() override { return &process_.shared; }
+
   struct alignas(64) Block {
     std::size_t bytes;  // of the frame behind it
     std::uint64_t tag;
@@ -124,11 +124,9 @@ class MemoryEndpoint final : public Endpoint {
   static_assert(sizeof(Block) == 64);
   static Block* block_of(Frame* frame) { return reinterpret_cast<Block*>(frame) - 1; }
 
-  std::size_t id_, size_;
   Process& process_;
   OnPost posted_;
   std::vector<std::byte> board_;
-  std::span<const std::size_t> hosts_;
   std::vector<Block*> blocks_;  // claimed or on their way
   std::vector<Frame*> returned_;
   std::vector<Arrival> arrivals_;

@@ -89,12 +89,11 @@ class Network {
   std::vector<Board> boards_;
 };
 
-class ExploredEndpoint : public Endpoint {
+class ExploredEndpoint : public Endpoint, private SharedMemory {
  public:
-  ExploredEndpoint(Network& network, std::size_t pe) : network_(&network), pe_(pe) {}
+  ExploredEndpoint(Network& network, std::size_t pe)
+      : Endpoint({.id = pe, .size = network.pes()}, *this), network_(&network), pe_(pe) {}
 
-  std::size_t id() const override { return pe_; }
-  std::size_t size() const override { return network_->pes(); }
   Frame* try_claim(std::size_t, std::uint64_t) override { return nullptr; }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return frame_bytes; }
   void drop(Frame*) override {}
@@ -126,7 +125,6 @@ class ExploredEndpoint : public Endpoint {
   }
   std::int64_t now() const override { return 0; }
   TransportCosts costs() const override { return {}; }
-  std::span<std::byte> board(std::size_t pe) override { return network_->board(pe); }
 
  protected:
   void arrive(const Channel::Bytes& frame, Arrival& arrival) {
@@ -138,6 +136,8 @@ class ExploredEndpoint : public Endpoint {
   }
 
  private:
+  std::span<std::byte> board(std::size_t pe) override { return network_->board(pe); }
+
   Network* network_;
   std::size_t pe_;
   alignas(32) Channel::Bytes arrived_{};

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     pe.quiesce();
     // The first PE of a process has the counts of all of it.
     const auto* endpoint = dynamic_cast<const headway::wire::WireEndpoint*>(&pe.engine().endpoint());
-    const bool counts = endpoint != nullptr && pe.id() % endpoint->pes_per_process() == 0;
+    const bool counts = endpoint != nullptr && pe.id() % endpoint->host_map().pes_per_process == 0;
     const std::uint64_t frames = counts ? endpoint->port().counts().frames_sent : 0;
     const std::uint64_t all = headway::allreduce(pe, frames, std::plus<>());
     const bool good = headway::allreduce(pe, sum, std::plus<>()) == 100'000 * pe.size();

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
       for (std::size_t i = 0; i < message.size(); ++i) good &= message[i] == std::byte(i % 251);
     });
     pe.quiesce();
-    const std::size_t senders = pe.engine().endpoint().pes_per_process();  // of one process: one alone sends
+    const std::size_t senders = pe.engine().endpoint().host_map().pes_per_process;  // of one process: one alone sends
     if (pe.id() < senders) {
       std::vector<std::byte> message(2 << 20);
       for (std::size_t i = 0; i < message.size(); ++i) message[i] = std::byte(i % 251);

@@ -40,17 +40,17 @@ bool allreduce_is_right(Pe& pe, const Round& round) {
 
 /// A quarter of the budget, and one frame more for each number of hops that may be left.
 std::size_t target_bytes_max(const Program& program, const headway::Endpoint& endpoint) {
-  const std::size_t pes_per_process = endpoint.pes_per_process();
+  const std::size_t pes_per_process = endpoint.host_map().pes_per_process;
   std::size_t hops_max = 1, frame_max = std::max(program.budget_bytes / 16, headway::buffer_bytes_min);
   auto add = [&](const headway::AggregatorOptions& options) {
     const headway::AggregatorOptions effective = headway::aggregate::resolve(
         {.buffer_bytes = options.buffer_bytes, .topology = options.topology}, {.pes = program.pes,
                                                                                .pes_per_process = pes_per_process,
-                                                                               .hosts = endpoint.host_firsts(),
+                                                                               .hosts = endpoint.host_map().host_firsts,
                                                                                .budget_bytes = program.budget_bytes,
                                                                                .costs = endpoint.costs()});
-    const auto extents =
-        headway::aggregate::route_extents(program.pes, effective.topology, pes_per_process, endpoint.host_firsts());
+    const auto extents = headway::aggregate::route_extents(program.pes, effective.topology, pes_per_process,
+                                                           endpoint.host_map().host_firsts);
     frame_max = std::max(frame_max, effective.buffer_bytes);
     hops_max = std::max(hops_max, extents.size());
   };

@@ -30,20 +30,21 @@ std::uint16_t hash16(const std::string& text) {
 
 Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
     : engine_(&pe.engine()),
-      process_first_(engine_->id() - engine_->id() % engine_->endpoint().pes_per_process()),
-      process_pes_(engine_->endpoint().pes_per_process()),
-      host_pes_(engine_->size()),
+      process_first_(engine_->id() - engine_->id() % engine_->endpoint().host_map().pes_per_process),
+      process_pes_(engine_->endpoint().host_map().pes_per_process),
+      host_(engine_->endpoint().host_map().own_host()),
       shape_(std::move(shape)),
       name_(options.name),
       options_(options_possible(resolve(options, {.pes = engine_->size(),
                                                   .pes_per_process = process_pes_,
-                                                  .hosts = engine_->endpoint().host_firsts(),
+                                                  .hosts = engine_->endpoint().host_map().host_firsts,
                                                   .budget_bytes = engine_->store().budget_bytes(),
                                                   .message_bytes = shape_.fixed_bytes,
                                                   .costs = engine_->endpoint().costs(),
                                                   .costs_within_host = engine_->endpoint().costs_within_host(),
                                                   .settings = engine_->aggregation_settings()}))),
-      route_(engine_->id(), engine_->size(), options_.topology, process_pes_, engine_->endpoint().host_firsts()),
+      route_(engine_->id(), engine_->size(), options_.topology, process_pes_,
+             engine_->endpoint().host_map().host_firsts),
       direct_(options_.topology.dimensions == 0),
       idle_flush_(options_.flush_when_idle),
       adapts_sizes_(options.buffer_bytes == derived_bytes && !engine_->aggregation_settings().buffer_bytes),
@@ -53,7 +54,6 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       part_memory_(std::min(kept_budgets * engine_->store().budget_bytes(), engine_->sizes().kept_bytes_max),
                    engine_->sizes()) {
   options_.name = name_;
-  find_host();
   enter_scope(engine_->scope());
   lay_out(false);
   id_ = engine_->add_handler(*this);
@@ -64,14 +64,6 @@ Core::~Core() {
   flush_now();  // never blocks; what finds no room waits with the PE
   forget_part_memory();
   engine_->remove_handler(id_);
-}
-
-void Core::find_host() {
-  const HostFirsts hosts = engine_->endpoint().host_firsts();
-  for (std::size_t host = 0; host < hosts.size() && hosts[host] <= engine_->id(); ++host) {
-    host_first_ = hosts[host];
-    host_pes_ = (host + 1 == hosts.size() ? engine_->size() : hosts[host + 1]) - host_first_;
-  }
 }
 
 void Core::lay_out(bool ready) {

@@ -341,7 +341,6 @@ class Core : public am::FrameHandler {
   }
   enum PartPath : std::size_t { past_caches, in_caches };
   bool put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartPath path);
-  void find_host();
   void lay_out(bool ready);
   SizeLimits limits_of(std::size_t frame_bytes, std::size_t per_message_most) const;
   std::size_t filled(std::size_t frame_bytes) const { return std::size_t(options_.threshold * double(frame_bytes)); }
@@ -378,14 +377,14 @@ class Core : public am::FrameHandler {
   }
   void count_buffered(am::FlushReason reason, std::size_t used_bytes, std::size_t frame_bytes);
   bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
-  bool leaves_host(std::size_t target) const { return target - host_first_ >= host_pes_; }
+  bool leaves_host(std::size_t target) const { return !host_.contains(target); }
   void post_frame(std::size_t target, const am::OpenFrame& frame, am::ScopeId scope, std::size_t payload_bytes,
                   std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags);
   am::OpenFrame claim_waiting(std::size_t target, std::size_t bytes, std::uint8_t hops_left, am::Writing writing);
 
   am::Engine* engine_;
   std::size_t process_first_, process_pes_;  // this PE's process: its first PE, and how many one has
-  std::size_t host_first_ = 0, host_pes_;    // this PE's host, and how many PEs that has
+  PeRange host_;                             // the PEs of this host
   MessageShape shape_;
   std::string name_;
   AggregatorOptions options_;  // in effect

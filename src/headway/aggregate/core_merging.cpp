@@ -7,14 +7,15 @@ namespace headway::aggregate {
 /// Of the buffers that messages are put into first: a PE's own where it fills others together with its process, and
 /// those for PEs of its host where there are larger ones for other hosts.
 std::size_t Core::stage_bytes() const {
-  const HostFirsts hosts = engine_->endpoint().host_firsts();
+  const HostFirsts hosts = engine_->endpoint().host_map().host_firsts;
   return part_bytes(options_.buffer_bytes,
                     route_.is_over_hosts() ? host_sizes(engine_->size(), hosts).most : process_pes_);
 }
 
 /// Buffers that PEs fill together keep no order, and are needed only where processes have several PEs.
 AggregatorOptions Core::options_possible(AggregatorOptions options) const {
-  const bool together = engine_->endpoint().shared_by_process() != nullptr && process_pes_ <= SharedBuffer::writers_max;
+  const bool together =
+      engine_->endpoint().shared_memory().shared_by_process() != nullptr && process_pes_ <= SharedBuffer::writers_max;
   if (options.topology.scheme == Scheme::pp && (options.ordered || !together)) options.topology.scheme = Scheme::wps;
   return options;
 }
@@ -27,7 +28,7 @@ void Core::flush_now() {
 void Core::make_merger() {
   std::vector<std::size_t> entry_bytes;
   for (const Entry& entry : entries_) entry_bytes.push_back(entry.bytes());
-  SharedByProcess& shared = *engine_->endpoint().shared_by_process();
+  SharedByProcess& shared = *engine_->endpoint().shared_memory().shared_by_process();
   // All PEs of the process make it the same: their numbers and signatures of it agree.
   auto buffers = shared.find_or_make<ProcessBuffers>(std::uint64_t(id_) << 16 | signature_, [&] {
     return std::make_shared<ProcessBuffers>(route_, process_pes_, options_.buffer_bytes, frame_overhead + padding_,

@@ -54,7 +54,7 @@ class ReductionState final : public am::Extension {
     am::Engine& engine = pe.engine();
     Endpoint& endpoint = engine.endpoint();
     word = engine.add_control([](std::size_t, std::span<const std::byte>) {});
-    if (endpoint.shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
+    if (endpoint.shared_memory().shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
         engine.collective_strategy() != CollectiveStrategy::messages) {
       for (std::size_t other = 0; other < pe.size(); ++other) {
         boards.places.push_back(&report::board_of(endpoint, other).meeting);

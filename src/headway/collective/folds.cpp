@@ -19,7 +19,7 @@ constexpr std::uint64_t shared_key = ~std::uint64_t(0);
 
 std::unique_ptr<Folds> Folds::make(Pe& pe, Resume resume) {
   if (pe.size() == 1) return nullptr;
-  const bool has_hosts = pe.engine().endpoint().host_firsts().size() > 1;
+  const bool has_hosts = pe.engine().endpoint().host_map().host_firsts.size() > 1;
   return has_hosts ? make_between_hosts(pe, std::move(resume)) : make_here(pe, std::move(resume));
 }
 
@@ -28,11 +28,11 @@ std::unique_ptr<Folds> Folds::make_here(Pe& pe, Resume resume) {
   std::vector<FoldArea*> areas;
   try {
     for (std::size_t other = 0; other < pe.size(); ++other) {
-      if (endpoint.pool(other).empty()) return nullptr;
+      if (endpoint.shared_memory().pool(other).empty()) return nullptr;
     }
     const std::uint64_t offset = rma::Pool::of(pe).allocate_everywhere(sizeof(FoldArea));
     for (std::size_t other = 0; other < pe.size(); ++other) {
-      areas.push_back(reinterpret_cast<FoldArea*>(endpoint.pool(other).data() + offset));
+      areas.push_back(reinterpret_cast<FoldArea*>(endpoint.shared_memory().pool(other).data() + offset));
     }
   } catch (const std::exception&) {  // as little may be mapped on all of them
     return nullptr;
@@ -46,8 +46,8 @@ std::unique_ptr<Folds> Folds::make_here(Pe& pe, Resume resume) {
 std::unique_ptr<Folds> Folds::make_between_hosts(Pe& pe, Resume resume) {
   Endpoint& endpoint = pe.engine().endpoint();
   if (pe.engine().collective_strategy() != CollectiveStrategy::shared || endpoint.services() == nullptr) return nullptr;
-  const auto firsts = endpoint.host_firsts();
-  Hosts hosts{{firsts.begin(), firsts.end()}, pe.size(), endpoint.pes_per_process(), 0};
+  const auto firsts = endpoint.host_map().host_firsts;
+  Hosts hosts{{firsts.begin(), firsts.end()}, pe.size(), endpoint.host_map().pes_per_process, 0};
   hosts.own = hosts.host_of(pe.id());
   const std::size_t first = hosts.firsts[hosts.own], end = hosts.pes_end(hosts.own);
   rma::Pool& pool = rma::Pool::of(pe);
@@ -56,11 +56,11 @@ std::unique_ptr<Folds> Folds::make_between_hosts(Pe& pe, Resume resume) {
   std::vector<FoldArea*> areas;
   std::vector<std::byte*> parts;
   for (std::size_t other = first; other < end; ++other) {
-    areas.push_back(reinterpret_cast<FoldArea*>(endpoint.pool(other).data() + offset));
-    parts.push_back(endpoint.pool(other).data() + parts_offset);
+    areas.push_back(reinterpret_cast<FoldArea*>(endpoint.shared_memory().pool(other).data() + offset));
+    parts.push_back(endpoint.shared_memory().pool(other).data() + parts_offset);
   }
   const auto make = [&] { return std::make_shared<HostFolds>(hosts, *endpoint.services(), areas, parts); };
-  SharedByProcess* const shared = endpoint.shared_by_process();
+  SharedByProcess* const shared = endpoint.shared_memory().shared_by_process();
   std::unique_ptr<Folds> folds(new Folds(pe, first, areas, std::move(resume)));
   folds->hosts_ = shared != nullptr ? shared->find_or_make<HostFolds>(shared_key, make) : make();
   return folds;

@@ -62,7 +62,7 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   // Loads and stores are not checked; who handles a message looks where it leads.
   const bool mapped = options.mapped && !pe.engine().transfer_settings().check;
   for (std::size_t p = 0; p < pe.size(); ++p) {
-    if (p == pe.id() || mapped) get_bases_[p] = bases_[p] = pe.engine().endpoint().pool(p).data();
+    if (p == pe.id() || mapped) get_bases_[p] = bases_[p] = pe.engine().endpoint().shared_memory().pool(p).data();
   }
   if (!bases_.all_mapped()) get_bases_[pe.id()] = nullptr;
   open_.resize(pe.size(), nullptr);

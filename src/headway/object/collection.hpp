@@ -400,7 +400,7 @@ class Collection {
     if constexpr (Traits::sparse) return {0};
     if constexpr (std::is_same_v<Naming, PerPe>) return {std::int32_t(pe.size())};
     if constexpr (std::is_same_v<Naming, Single>) return {1};
-    const std::size_t each = pe.engine().endpoint().pes_per_process();
+    const std::size_t each = pe.engine().endpoint().host_map().pes_per_process;
     return {std::int32_t((pe.size() + each - 1) / each)};
   }
   static Homes homes_of(Pe& pe, const CollectionOptions& options, const Form& form);

@@ -96,7 +96,7 @@ typename Collection<T>::Homes Collection<T>::homes_of(Pe& pe, const CollectionOp
   } else if constexpr (std::is_same_v<Naming, PerPe>) {
     return Homes(form.size(), pe.size(), Kind::block, {});
   } else if constexpr (std::is_same_v<Naming, PerProcess>) {
-    const std::size_t each = pe.engine().endpoint().pes_per_process();
+    const std::size_t each = pe.engine().endpoint().host_map().pes_per_process;
     return Homes(form.size(), pe.size(), Kind::own, [each](std::uint32_t process) { return PeId(process * each); });
   } else if constexpr (std::is_same_v<Naming, Single>) {
     if (!own) return Homes(1, pe.size(), Kind::block, {});

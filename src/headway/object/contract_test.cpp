@@ -278,7 +278,7 @@ TEST(Groups, have_an_element_on_each_pe_in_each_process_or_in_all) {
       EXPECT_EQ(group.reduce<&Branch::sum>(std::plus<>()).get(), 1116 * pes);
       expect_usage_error([&] { group[pe.size()].send<&Branch::add>(1); }, "no element");
 
-      const std::size_t each = pe.engine().endpoint().pes_per_process();
+      const std::size_t each = pe.engine().endpoint().host_map().pes_per_process;
       ProcessGroup<OfProcess> processes(pe);
       EXPECT_EQ(processes.size(), (pe.size() + each - 1) / each);
       for (std::size_t i = 0; i < processes.size(); ++i) {

@@ -21,7 +21,7 @@ Pool& Pool::of(Pe& pe) { return static_cast<Pool&>(pe.engine().extension(extensi
 
 std::span<std::byte> Pool::memory() {
   if (memory_.empty()) {
-    memory_ = pe_->engine().endpoint().pool(pe_->id());
+    memory_ = pe_->engine().endpoint().shared_memory().pool(pe_->id());
     if (memory_.empty()) {
       throw UsageError(fmt::format("PE {} has no memory that others could reach: files may not be as large as the machine's "
                                    "memory here (ulimit -f)",

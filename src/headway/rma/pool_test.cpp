@@ -45,14 +45,14 @@ TEST(Pool, pes_of_a_host_reach_it_by_load_and_store) {
       const std::uint64_t at = pool.allocate_everywhere(64 * sizeof(std::uint64_t));
       Endpoint& endpoint = pe.engine().endpoint();
       for (std::size_t to = 0; to < pe.size(); ++to) {
-        const std::span<std::byte> theirs = endpoint.pool(to);
+        const std::span<std::byte> theirs = endpoint.shared_memory().pool(to);
         if (theirs.empty()) continue;  // on another host
         const std::uint64_t value = to * 1000 + pe.id();
         std::memcpy(theirs.data() + at + pe.id() * sizeof value, &value, sizeof value);
       }
       pe.quiesce();
       for (std::size_t from = 0; from < pe.size(); ++from) {
-        if (endpoint.pool(from).empty()) continue;
+        if (endpoint.shared_memory().pool(from).empty()) continue;
         std::uint64_t value = 0;
         std::memcpy(&value, pool.memory().data() + at + from * sizeof value, sizeof value);
         EXPECT_EQ(value, pe.id() * 1000 + from);

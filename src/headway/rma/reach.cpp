@@ -39,18 +39,11 @@ Reach& Reach::of(Pe& pe) { return static_cast<Reach&>(pe.engine().extension(exte
 
 Reach::Reach(Pe& pe)
     : pe_(&pe),
-      pes_per_process_(pe.engine().endpoint().pes_per_process()),
-      process_first_(pe.id() / pes_per_process_ * pes_per_process_),
-      host_pes_(pe.size()),
+      process_(pe.engine().endpoint().host_map().own_process()),
+      host_(pe.engine().endpoint().host_map().own_host()),
       path_(pe.engine().transfer_settings().path),
       attach_(pe.size()),
-      refused_by_(pe.size()) {
-  const std::span<const std::size_t> firsts = pe.engine().endpoint().host_firsts();
-  if (firsts.empty()) return;
-  const auto next = std::ranges::upper_bound(firsts, std::size_t(pe.id()));
-  host_first_ = *(next - 1);
-  host_pes_ = (next == firsts.end() ? pe.size() : *next) - host_first_;
-}
+      refused_by_(pe.size()) {}
 
 BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy,
                      bool timed) {
@@ -59,15 +52,22 @@ BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, st
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     Random random(std::uint64_t(getpid()) << 32 ^ std::uint64_t(pe_->engine().now()) ^ pe_->id());
     token_ = random.next() | 1;
-    process_ = std::uint32_t(getpid());
+    system_process_ = std::uint32_t(getpid());
   }
   const std::span<const std::byte> mapped = copy.data() != nullptr ? copy : memory;
   std::uint64_t offset = offset_in_pool(mapped.data(), mapped.size());
   if (timed) offset |= BufferKey::timed;
-  BufferKey key{reinterpret_cast<std::uintptr_t>(memory.data()), memory.size(), offset, number, token_,
-                reinterpret_cast<std::uintptr_t>(&token_), std::uint32_t(pe_->id()), process_, 0};
+  BufferKey key{reinterpret_cast<std::uintptr_t>(memory.data()),
+                memory.size(),
+                offset,
+                number,
+                token_,
+                reinterpret_cast<std::uintptr_t>(&token_),
+                std::uint32_t(pe_->id()),
+                system_process_,
+                0};
   // Its two halves as one word: who copies the key reads whole words of it at once.
-  auto halves = std::bit_cast<std::uint64_t>(std::array{std::uint32_t(pe_->id()), process_});
+  auto halves = std::bit_cast<std::uint64_t>(std::array{std::uint32_t(pe_->id()), system_process_});
   asm("" : "+r"(halves));
   static_assert(offsetof(BufferKey, process) == offsetof(BufferKey, pe) + sizeof key.pe);
   std::memcpy(reinterpret_cast<std::byte*>(&key) + offsetof(BufferKey, pe), &halves, sizeof halves);
@@ -96,7 +96,7 @@ std::byte* Reach::mapped(const BufferKey& key) {
 }
 
 std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes) {
-  const std::span<std::byte> pool = pe_->engine().endpoint().pool(pe);
+  const std::span<std::byte> pool = pe_->engine().endpoint().shared_memory().pool(pe);
   if (pool.empty()) return nullptr;
   if (offset > pool.size() || bytes > pool.size() - offset) {
     throw FormatError(fmt::format("{} at {} of PE {}'s shared memory cannot be", counted(bytes, "byte"), offset, pe));
@@ -120,9 +120,9 @@ bool Reach::is_mapped_by(std::size_t other, const std::byte* data, std::size_t b
 
 bool Reach::others_map_pool() const {
   if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
-  const std::size_t other = in_this_process(host_first_) ? host_first_ + pes_per_process_ : host_first_;
+  const std::size_t other = in_this_process(host_.first) ? process_.end() : host_.first;
   try {
-    return on_this_host(other) && !pe_->engine().endpoint().pool(other).empty();
+    return on_this_host(other) && !pe_->engine().endpoint().shared_memory().pool(other).empty();
   } catch (const SystemError&) {  // more addresses than the process may have
     return false;
   }

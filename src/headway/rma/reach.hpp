@@ -39,7 +39,7 @@ class Reach final : public am::Extension {
   /// `other` has found that it may not.
   void refused_by(std::size_t other) { refused_by_[other] = any_refused_ = true; }
   /// Whether other processes of the host may, and by settings would, attach to this one, and none is known to be refused.
-  bool others_attach() const { return path_ == TransferPath::fastest && host_pes_ > pes_per_process_ && !any_refused_; }
+  bool others_attach() const { return path_ == TransferPath::fastest && host_.count > process_.count && !any_refused_; }
   /// Of this host.
   bool is_other_process_here(std::size_t pe) const { return on_this_host(pe) && !in_this_process(pe); }
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
@@ -61,8 +61,8 @@ class Reach final : public am::Extension {
  private:
   enum class Attach : std::uint8_t { untried, works, refused };
 
-  bool in_this_process(std::size_t pe) const { return pe - process_first_ < pes_per_process_; }
-  bool on_this_host(std::size_t pe) const { return pe - host_first_ < host_pes_; }
+  bool in_this_process(std::size_t pe) const { return process_.contains(pe); }
+  bool on_this_host(std::size_t pe) const { return host_.contains(pe); }
   bool attach(const BufferKey& key);
   /// Memory of a PE's pool as this process has it, or nullptr. FormatError for what lies beyond it.
   std::byte* in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t bytes);
@@ -72,10 +72,10 @@ class Reach final : public am::Extension {
 
   Pe* pe_;
   mutable const Pool* pool_ = nullptr;  // this PE's, once it has been asked for
-  std::size_t pes_per_process_, process_first_, host_first_ = 0, host_pes_;
+  PeRange process_, host_;              // of this PE
   TransferPath path_;
   std::uint64_t token_ = 0;  // 0: no key has been made
-  std::uint32_t process_ = 0;
+  std::uint32_t system_process_ = 0;  // its number in the system, once a key has been made
   std::vector<Attach> attach_;     // by PE
   std::vector<bool> refused_by_;   // likewise: those that may not attach to this one
   bool any_refused_ = false;

@@ -52,18 +52,13 @@ std::unique_ptr<am::Extension> Transfers::make(Pe& pe) { return std::make_unique
 Transfers::Transfers(Pe& pe)
     : pe_(&pe),
       sizes_(pe.engine().sizes()),
-      host_pes_(pe.size()),
+      host_(pe.engine().endpoint().host_map().own_host()),
       path_(pe.engine().transfer_settings().path),
       checks_(pe.engine().transfer_settings().check),
       stages_(pe),
       pipeline_(new Pipeline(pe)),
       mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
                      Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
-  const std::span<const std::size_t> hosts = pe.engine().endpoint().host_firsts();
-  for (std::size_t host = 0; host < hosts.size() && hosts[host] <= pe.id(); ++host) {
-    host_first_ = hosts[host];
-    host_pes_ = (host + 1 == hosts.size() ? pe.size() : hosts[host + 1]) - host_first_;
-  }
   const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
     take_note(source, note, content);
   };
@@ -114,7 +109,7 @@ bool Transfers::takes_over(std::span<const std::byte> memory, std::uint64_t time
   if (taken_bytes_ + memory.size() > sizes_.taken_bytes_max) return false;
   if (path_ == TransferPath::frames) return true;
   if (path_ != TransferPath::fastest) return false;
-  const bool all_map = host_pes_ == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
+  const bool all_map = host_.count == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
   return !all_map || memory.size() <= mapped_bytes_max;
 }
 
@@ -170,7 +165,7 @@ void Transfers::withdraw(std::uint64_t number) {
 }
 
 void Transfers::close(ExposedMemory*& exposed) {
-  if (exposed != nullptr) pe_->engine().endpoint().withdraw(std::exchange(exposed, nullptr));
+  if (exposed != nullptr) pe_->engine().endpoint().network_memory()->withdraw(std::exchange(exposed, nullptr));
 }
 
 Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as) {

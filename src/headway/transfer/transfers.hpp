@@ -164,7 +164,7 @@ class Transfers final : public aggregate::ContentMover {
   void take_note(PeId source, const Note& note, std::span<const std::byte> content);
   void send_note(std::size_t to, const Note& note, std::span<const std::byte> content = {});
   void send_piece(std::size_t to, const Note& note, std::span<const std::byte> content = {});
-  bool is_on_host(std::size_t other) const { return other - host_first_ < host_pes_; }
+  bool is_on_host(std::size_t other) const { return host_.contains(other); }
   Exposure& exposure(PeId source, const Note& note, Given as);
   void send_pieces(PeId source, const Note& note);
   std::byte* wanted(PeId source, const Note& note, std::uint64_t bytes);
@@ -209,7 +209,7 @@ class Transfers final : public aggregate::ContentMover {
   Pe* pe_;
   const SizeConstants& sizes_;
   mutable rma::Reach* reach_ = nullptr;  // once it has been asked for: they are made in any order
-  std::size_t host_first_ = 0, host_pes_;  // the PEs of this host
+  PeRange host_;                         // the PEs of this host
   TransferPath path_;
   bool checks_;
   std::size_t taken_bytes_ = 0;

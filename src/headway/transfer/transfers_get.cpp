@@ -169,7 +169,7 @@ void Transfers::begin_reading(PeId source, const Note& note) {
 
 /// Of the bytes of a pull that are written there in the pool of its owner.
 PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes) {
-  const std::span<std::byte> pool = pe_->engine().endpoint().pool(pull.key.pe);
+  const std::span<std::byte> pool = pe_->engine().endpoint().shared_memory().pool(pull.key.pe);
   constexpr std::size_t before = sizeof(PipelinedContent);
   if (at % alignof(PipelinedContent) != 0 || pool.size() < before || at > pool.size() - before ||
       bytes > pool.size() - before - at) {

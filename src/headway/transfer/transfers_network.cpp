@@ -8,15 +8,17 @@ namespace headway::transfer {
 /// Only where the user says so: UCX 1.13 ends an owner's process when one that gets from it dies (docs/decisions/0027).
 /// Of what is very long pieces can be seen to move.
 bool Transfers::goes_by_network(std::size_t other, std::uint64_t bytes) const {
-  const am::Engine& engine = pe_->engine();
+  am::Engine& engine = pe_->engine();
+  const NetworkMemory* const network = engine.endpoint().network_memory();
   return engine.transfer_settings().path == TransferPath::network && !network_refuses_ &&
-         bytes <= sizes_.network_bytes_max && pe_->engine().endpoint().network_reads(other);
+         bytes <= sizes_.network_bytes_max && network != nullptr && network->reaches(other);
 }
 
 void Transfers::open(PeId source, const Note& note) {
   Exposure& given = exposure(source, note, Given::to_get);
   if (note.bytes != given.memory.size()) throw FormatError("a get opens what is no Source");
-  if (given.exposed == nullptr) given.exposed = pe_->engine().endpoint().expose(given.memory, given.network_key);
+  NetworkMemory* const network = pe_->engine().endpoint().network_memory();  // nullptr: a damaged note asks for it
+  if (given.exposed == nullptr && network != nullptr) given.exposed = network->expose(given.memory, given.network_key);
   if (given.exposed == nullptr) given.network_key.clear();
   send_note(source, {Word::opened, note.asker, 0, 0, 0}, given.network_key);
 }
@@ -66,7 +68,8 @@ bool Transfers::read_over_network(PeId source, std::span<const std::byte> key, s
       then();
     });
   };
-  if (key.empty() || !engine.endpoint().read_over_network(source, key, to.data(), to.size(), done)) return false;
+  NetworkMemory* const network = engine.endpoint().network_memory();  // nullptr: a damaged note asks for it
+  if (key.empty() || network == nullptr || !network->read(source, key, to.data(), to.size(), done)) return false;
   begin_waiting(scope);
   return true;
 }

@@ -51,7 +51,7 @@ void Transfers::push_more() {
     if (!is_in_scope(push.scope, pushes_later_, &Transfers::push_more)) return;
     std::vector<std::byte> network_key;
     if (push.sent == 0 && goes_by_network(push.key.pe, push.key.bytes)) {
-      push.exposed = pe_->engine().endpoint().expose({push.from, push.key.bytes}, network_key);
+      push.exposed = pe_->engine().endpoint().network_memory()->expose({push.from, push.key.bytes}, network_key);
       network_refuses_ = push.exposed == nullptr;
     }
     const bool by_network = push.exposed != nullptr;

@@ -67,7 +67,8 @@ void reset(Segment& segment, std::size_t pe) {
 }
 
 LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared)
-    : segment_(&segment),
+    : Endpoint({.id = pe, .size = segment.header().pes, .pes_per_process = segment.header().pes_per_process}, *this),
+      segment_(&segment),
       shared_(shared),
       pe_(pe),
       first_pe_(segment.header().first_pe),

@@ -56,15 +56,11 @@ void for_each_unread(const Segment& segment, std::size_t pe, Visit visit) {
   }
 }
 
-class LocalEndpoint final : public Endpoint {
+class LocalEndpoint final : public Endpoint, private SharedMemory {
  public:
   /// PEs are numbered within the segment; only the source in a frame's header is a PE of the run.
   LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared = nullptr);
 
-  std::size_t id() const override { return pe_; }
-  std::size_t size() const override { return peers_.size(); }
-  std::size_t pes_per_process() const override { return segment_->header().pes_per_process; }
-  SharedByProcess* shared_by_process() override { return shared_; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   bool should_write_past_caches(Frame* claimed) override;
   std::size_t block_bytes(std::size_t frame_bytes) const override {
@@ -94,11 +90,13 @@ class LocalEndpoint final : public Endpoint {
   }
   TransportCosts costs() const override { return local::costs; }
   std::int64_t now() const override;
+
+ private:
   std::span<std::byte> pool(std::size_t pe) override { return segment_->pool(pe); }
   std::span<std::byte> board(std::size_t pe) override { return segment_->board(pe); }
   bool shares_boards() const override { return true; }
+  SharedByProcess* shared_by_process() override { return shared_; }
 
- private:
   struct Peer {
     InboxSender inbox;
     EagerSlot* eager_slots;  // nullptr: the PE has none

@@ -371,13 +371,11 @@ constexpr headway_wire_functions functions = {HEADWAY_WIRE_VERSION,
                                               failure,
                                               lost,
                                               wait_for_frame,
-                                              nullptr,   // expose
-                                              nullptr,   // withdraw
-                                              nullptr,   // reach
-                                              nullptr,   // forget
-                                              nullptr,   // put
-                                              nullptr,   // get
-                                              nullptr,   // flush
+                                              nullptr,  // expose
+                                              nullptr,  // withdraw
+                                              nullptr,  // reach
+                                              nullptr,  // forget
+                                              nullptr,  // get
                                               eager};
 
 }  // namespace

@@ -70,15 +70,10 @@ T pop_heap(std::vector<T>& heap) {
 }  // namespace
 
 /// One PE's side of the contract; also what others change of it when they send.
-class SimEndpoint final : public Endpoint {
+class SimEndpoint final : public Endpoint, private SharedMemory {
  public:
   SimEndpoint(World& world, World::SimPe& pe, std::size_t id);
 
-  std::size_t id() const override { return id_; }
-  std::size_t size() const override { return world_->size(); }
-  std::size_t pes_per_process() const override { return conditions().pes_per_process; }
-  std::span<const std::size_t> host_firsts() const override { return world_->host_firsts_; }
-  SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / pes_per_process()]; }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   bool should_write_past_caches(Frame*) override {
     return conditions().past_caches != 0 && world_->random_.chance(conditions().past_caches);
@@ -99,13 +94,15 @@ class SimEndpoint final : public Endpoint {
   void sleep(std::int64_t ns_max) override;
   TransportCosts costs() const override { return conditions().costs(); }
   std::int64_t now() const override;
-  /// Its own alone: what goes to others goes by frames, which can be delayed and reordered.
-  std::span<std::byte> pool(std::size_t pe) override;
-  std::span<std::byte> board(std::size_t pe) override;
 
   const Memory& memory() const { return memory_; }
 
  private:
+  /// Only the PE's own: all data for other PEs goes by frames, which can be delayed and reordered.
+  std::span<std::byte> pool(std::size_t pe) override;
+  std::span<std::byte> board(std::size_t pe) override;
+  SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / conditions().pes_per_process]; }
+
   const Conditions& conditions() const { return world_->options_.conditions; }
   bool refused_by_chance() {
     if (conditions().refuse == 0 || !world_->random_.chance(conditions().refuse)) return false;
@@ -113,10 +110,6 @@ class SimEndpoint final : public Endpoint {
     return true;
   }
   std::int64_t arrival_time(std::size_t target, std::size_t bytes);
-  bool is_on_host(std::size_t pe) const {
-    const std::vector<std::size_t>& firsts = world_->host_firsts_;
-    return std::ranges::upper_bound(firsts, pe) == std::ranges::upper_bound(firsts, id_);
-  }
   bool takes_more() const { return inbox_.size() < conditions().inbox_frames; }
   void require_nothing_begun(const char* call) const;
   void post(std::size_t target, Letter letter);
@@ -155,7 +148,15 @@ struct World::SimPe {
 // --- endpoint
 
 SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
-    : world_(&world), pe_(&pe), id_(id), memory_(id, world.options_.frame_memory_bytes) {}
+    : Endpoint({.id = id,
+                .size = world.size(),
+                .pes_per_process = world.options_.conditions.pes_per_process,
+                .host_firsts = world.host_firsts_},
+               *this),
+      world_(&world),
+      pe_(&pe),
+      id_(id),
+      memory_(id, world.options_.frame_memory_bytes) {}
 
 Frame* SimEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
   require_nothing_begun("try_claim()");
@@ -190,7 +191,7 @@ Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const s
     world_->advance(*pe_, claim_ns);
     return Posted::refused;
   }
-  if (header.source >= size() || header.source / pes_per_process() != id_ / pes_per_process()) {
+  if (header.source >= size() || header.source / conditions().pes_per_process != id_ / conditions().pes_per_process) {
     throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
   }
 
@@ -222,7 +223,8 @@ std::byte* SimEndpoint::try_begin_in_place(std::size_t target) {
   const double in_place = conditions().in_place;
   if (in_place == 0 || (in_place < 1 && !world_->random_.chance(in_place))) return nullptr;
   const SimEndpoint& to = world_->pes_[target]->endpoint;
-  if (target == id_ || !is_on_host(target) || !to.accepts_in_place_ || refused_by_chance() || !to.takes_more()) {
+  if (target == id_ || !host_map().own_host().contains(target) || !to.accepts_in_place_ || refused_by_chance() ||
+      !to.takes_more()) {
     world_->advance(*pe_, claim_ns);
     return nullptr;
   }

@@ -1,5 +1,5 @@
-// The plug-in for UCX as it is loaded, between processes that meet in shared memory: memory that others put to and get
-// from ends byte by byte as it should, and what cannot be is refused by name and changes nothing.
+// The plug-in for UCX, loaded by processes that meet in shared memory: gets bring exactly the bytes of exposed memory,
+// and invalid calls are refused with their values and change nothing.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -22,19 +22,15 @@
 namespace headway::wire {
 namespace {
 
-constexpr unsigned last_resort_s = 60;  // for what waits inside UCX
+constexpr unsigned last_resort_s = 60;  // for a wait inside UCX
 
-/// What lies at byte `at` of process `owner`'s memory before anything is put there.
-char background(std::uint32_t owner, std::size_t at) { return char(owner * 59 + at * 7 + (at >> 8)); }
-/// What process `source` puts there.
-char foreground(std::uint32_t source, std::size_t at) { return char(source * 83 + at * 11 + (at >> 9) + 1); }
-
-/// Memory of this process, exposed from an odd address on, and the same of the others as it is reached from here. The
-/// bytes before and behind it are looked at, too.
+/// Byte `at` of process `owner`'s memory.
+char content(std::uint32_t owner, std::size_t at) { return char(owner * 59 + at * 7 + (at >> 8)); }
+/// Memory of this process, exposed from an odd address on, and the same of all processes as this one reaches it.
 class Window {
  public:
-  Window(Process& process, std::size_t bytes) : process_(&process), bytes_(bytes), memory_(bytes + 2 * margin) {
-    for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = background(process.number(), i - margin);
+  Window(Process& process, std::size_t bytes) : process_(&process), memory_(bytes + margin) {
+    for (std::size_t i = margin; i < memory_.size(); ++i) memory_[i] = content(process.number(), i - margin);
     const auto keys = process.share(process.expose(memory_.data() + margin, bytes, &region_));
     for (std::uint32_t p = 0; p < processes; ++p) remotes_.push_back(process.reach(p, keys[p]));
   }
@@ -47,24 +43,11 @@ class Window {
   }
 
   headway_wire_remote* of(std::uint32_t process) const { return remotes_[process]; }
-  std::size_t bytes() const { return bytes_; }
-
-  /// That it is as `source` has left it, who has put the bytes for which `is_put`.
-  void require_put(std::uint32_t source, const std::vector<bool>& is_put) const {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      const std::size_t at = i - margin;
-      const bool changed = at < bytes_ && is_put[at];
-      const char expected = changed ? foreground(source, at) : background(process_->number(), at);
-      if (memory_[i] == expected) continue;
-      fail("byte " + std::to_string(at) + (changed ? " is not what was put" : " has changed, where nothing was put"));
-    }
-  }
 
  private:
   static constexpr std::size_t margin = 67;
 
   Process* process_;
-  std::size_t bytes_;
   std::vector<char> memory_;
   headway_wire_region* region_ = nullptr;
   std::vector<headway_wire_remote*> remotes_;
@@ -87,26 +70,6 @@ std::vector<Piece> pieces() {
 }
 std::size_t bytes_of(const std::vector<Piece>& all) { return all.back().offset + all.back().bytes + 5; }
 
-void put_and_compare(Process& process, std::uint32_t target, std::uint32_t source) {
-  const std::vector<Piece> all = pieces();
-  Window window(process, bytes_of(all));
-  std::vector<bool> is_put(window.bytes());
-  std::vector<std::vector<char>> sources;
-  for (const Piece& piece : all) {
-    std::vector<char>& from = sources.emplace_back(piece.bytes + piece.misaligned);
-    for (std::size_t i = 0; i < piece.bytes; ++i) {
-      from[piece.misaligned + i] = foreground(process.number(), piece.offset + i);
-      is_put[piece.offset + i] = true;
-    }
-    process.put(window.of(target), piece.offset, from.data() + piece.misaligned, piece.bytes);
-  }
-  process.place(target);
-  process.barrier();
-  window.require_put(source, is_put);
-  process.finish();
-  window.close();
-}
-
 void get_and_compare(Process& process, std::uint32_t owner) {
   const std::vector<Piece> all = pieces();
   Window window(process, bytes_of(all));
@@ -120,7 +83,7 @@ void get_and_compare(Process& process, std::uint32_t owner) {
   for (std::size_t n = 0; n < all.size(); ++n) {
     for (std::size_t i = 0; i < targets[n].size(); ++i) {
       const std::size_t at = i - all[n].misaligned;
-      const char expected = at < all[n].bytes ? background(owner, all[n].offset + at) : char(0x5a);
+      const char expected = at < all[n].bytes ? content(owner, all[n].offset + at) : char(0x5a);
       if (targets[n][i] == expected) continue;
       fail("a get of " + std::to_string(all[n].bytes) + " bytes: byte " + std::to_string(i));
     }
@@ -128,41 +91,30 @@ void get_and_compare(Process& process, std::uint32_t owner) {
   window.close();
 }
 
-/// Words of 8 bytes, most of them open at once, while messages go the same way.
-void put_and_get_many_words(Process& process) {
+/// Gets 8 bytes each, most of them open at once, while messages travel.
+void get_many_words(Process& process) {
   constexpr std::size_t words = 20'000, stride = 7919, first = 3, messages = 50;
   Window window(process, first + words * 8 + 5);
-  std::vector<char> from(words * 8), to(words * 8 + 1);
+  std::vector<char> to(words * 8 + 1);
   std::vector<std::vector<char>> received(messages, std::vector<char>(64));
   for (auto& message : received) {
     process.functions().receive(process.wire(), headway_wire_frames, 0, message.data(), message.size(), 0);
   }
-  for (std::size_t i = 0; i < words * 8; ++i) from[i] = foreground(process.number(), first + i);
   for (std::size_t i = 0; i < words; ++i) {
     const std::size_t at = i * stride % words * 8;
-    process.put(window.of(process.right()), first + at, from.data() + at, 8);
+    process.get(window.of(process.left()), first + at, to.data() + 1 + at, 8);
     if (i % (words / messages) != 0) continue;
     process.begin(headway_wire_sent, [&](std::uint64_t cookie) {
       return process.functions().send(process.wire(), process.right(), headway_wire_frames, "a message", 9, cookie);
     });
   }
-  process.place(process.right());
-  process.barrier();
-  std::vector<bool> is_put(window.bytes());
-  for (std::size_t i = 0; i < words * 8; ++i) is_put[first + i] = true;
-  window.require_put(process.left(), is_put);
+  process.finish();
+  for (std::size_t i = 0; i < words * 8; ++i) {
+    require(to[i + 1] == content(process.left(), first + i), "a get brought other bytes");
+  }
   while (process.arrived() < messages) process.progress();
   for (const auto& message : received)
     require(std::memcmp(message.data(), "a message", 9) == 0, "a message has changed");
-
-  for (std::size_t i = 0; i < words; ++i) {
-    const std::size_t at = i * stride % words * 8;
-    process.get(window.of(process.left()), first + at, to.data() + 1 + at, 8);
-  }
-  process.finish();
-  for (std::size_t i = 0; i < words * 8; ++i) {
-    require(to[i + 1] == foreground((process.left() + processes - 1) % processes, first + i), "a get of what was put");
-  }
   window.close();
 }
 
@@ -179,21 +131,14 @@ void refuse_what_lies_beyond(Process& process) {
   for (const auto& [offset, count] :
        {Beyond{bytes, 1}, {bytes - 3, 4}, {0, bytes + 1}, {bytes + 1, 0}, {max, 1}, {max, 0}, {max - 1, 4}, {1, max}}) {
     const std::vector<std::string> parts = {std::to_string(offset), std::to_string(count) + " bytes", "1000"};
-    process.require_refused(process.functions().put(process.wire(), remote, offset, some, count, 7), parts);
     process.require_refused(process.functions().get(process.wire(), remote, offset, some, count, 7), parts);
   }
   require(std::strcmp(some, "unchanged") == 0, "a get that was refused has written");
-  // Its last byte, and none behind it, are within; and the wire goes on.
-  std::vector<bool> is_put(bytes);
-  is_put[bytes - 1] = true;
-  const char last = foreground(process.number(), bytes - 1);
-  process.put(remote, bytes - 1, &last, 1);
-  process.put(remote, bytes, &last, 0);
-  process.get(remote, bytes, some, 0);
-  process.place(process.right());
-  process.barrier();
-  window.require_put(process.left(), is_put);
+  // The last byte, and 0 bytes behind it, are within the region; and the wire goes on.
+  process.get(remote, bytes - 1, some, 1);
+  process.get(remote, bytes, some + 1, 0);
   process.finish();
+  require(some[0] == content(process.right(), bytes - 1) && some[1] == 'n', "a get of the last byte");
   window.close();
 }
 
@@ -220,10 +165,10 @@ void refuse_damaged_keys(Process& process) {
   std::vector<char> longer = key;
   longer.push_back(0);
   require_refused(longer, process.right(), "bytes instead of");
-  require_refused(std::vector<char>(key.size()), process.right(), "does not begin as a key does");
+  require_refused(std::vector<char>(key.size()), process.right(), "begins with 0x0 instead of 0x79656b2077646568");
   require_refused(key, process.left(), ("is one of process " + std::to_string(process.right())).c_str());
-  require_refused(key, processes, "there are 3 processes");
-  // From any address on.
+  require_refused(key, processes, "the run has 3 processes");
+  // At an odd address.
   std::vector<char> moved(key.size() + 1);
   std::ranges::copy(key, moved.begin() + 1);
   require(wire.reach(process.wire(), process.right(), moved.data() + 1, key.size(), &remote) == 0, "a whole key");
@@ -243,12 +188,12 @@ void refuse_too_little_room(Process& process) {
     std::size_t key_bytes = 0;
     const int result =
         wire.expose(process.wire(), memory.data(), memory.size(), &another, key.data(), room, &key_bytes);
-    require(key_bytes == needed, "it does not say how long the key is");
+    require(key_bytes == needed, "the length of the key is not told");
     if (room < needed) {
       process.require_refused(result, {"takes " + std::to_string(needed), "room for " + std::to_string(room)});
       require(another == nullptr && key == std::vector<char>(room + 8, 'x'), "a refusal has changed something");
     } else {
-      require(result == 0 && std::ranges::count(key.end() - 8, key.end(), 'x') == 8, "the room that it takes");
+      require(result == 0 && std::ranges::count(key.end() - 8, key.end(), 'x') == 8, "a key in memory of its length");
       require(wire.withdraw(process.wire(), another) == 0, "withdraw failed");
     }
   }
@@ -259,39 +204,36 @@ void expose_nothing(Process& process) {
   headway_wire_region* region = nullptr;
   const auto keys = process.share(process.expose(nullptr, 0, &region));
   headway_wire_remote* const remote = process.reach(process.right(), keys[process.right()]);
-  process.put(remote, 0, nullptr, 0);
   process.get(remote, 0, nullptr, 0);
-  process.place(process.right());
   char byte = 0;
-  process.require_refused(process.functions().put(process.wire(), remote, 0, &byte, 1, 7), {"1 byte from byte 0 on is beyond", "region of 0 bytes"});
+  process.require_refused(process.functions().get(process.wire(), remote, 0, &byte, 1, 7),
+                          {"1 byte from byte 0 on is beyond", "region of 0 bytes"});
   process.finish();
   process.barrier();
   process.functions().forget(process.wire(), remote);
   require(process.functions().withdraw(process.wire(), region) == 0, "withdraw failed");
 }
 
-/// A wire is left with memory that was never taken back; then there is another one, which has nothing of it.
+/// Leaves a wire with memory that is still exposed, and starts another one.
 void leave_with_open_windows(Process& process) {
   Window first(process, 5000), second(process, 10);
   process.leave();
   process.start();
-  put_and_compare(process, process.right(), process.left());
+  get_and_compare(process, process.left());
 }
 
-/// One of them dies while the others get from it and put to it.
+/// One process dies while the others get from it.
 void notice_that_a_process_is_gone(Process& process) {
   constexpr std::uint32_t gone = 2;
   Window window(process, 64);
   if (process.number() == gone) process.die();
   const headway_wire_functions& wire = process.functions();
-  char got[64] = "", zeros[64] = "";
+  char got[64] = "";
   try {
     for (;;) {
       process.get(window.of(gone), 0, got, 32);
       process.finish();
-      for (std::size_t i = 0; i < 32; ++i) require(got[i] == background(gone, i), "a get without what it asked for");
-      process.put(window.of(gone), 32, zeros, 32);
-      process.place(gone);
+      for (std::size_t i = 0; i < 32; ++i) require(got[i] == content(gone, i), "a get brought other bytes");
     }
   } catch (const std::exception& problem) {
     require(wire.lost(process.wire()) == gone, problem.what());
@@ -302,7 +244,7 @@ void notice_that_a_process_is_gone(Process& process) {
   process.barrier_without_wire();
 }
 
-/// Names this process's host, so that the plug-in takes it for another one, whose processes it has to watch.
+/// Gives this process a host name of its own, so that the plug-in treats the others as processes of other hosts.
 bool name_host(const std::string& name) {
   if (unshare(CLONE_NEWUTS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) != 0) return false;
   return sethostname(name.data(), name.size()) == 0;
@@ -316,10 +258,11 @@ bool may_name_hosts() {
 
 enum class End { leave, die };
 
-// By what they use: the default, or TCP alone.
+// With UCX's default transports, and with TCP alone.
 class UcxWire : public testing::TestWithParam<const char*> {
  public:
-  /// Runs that in all processes, each with a wire. Behind it they leave; or they have hosts of their own, and die.
+  /// Runs `body` in all processes, each with a wire. Then they leave; with End::die they have hosts of their own and
+  /// end.
   void run(const std::function<void(Process&)>& body, End end = End::leave) {
     void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(memory, MAP_FAILED);
@@ -359,15 +302,7 @@ class UcxWire : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(UcxWire, what_is_put_to_the_right_is_in_place_after_a_flush_and_nothing_else_has_changed) {
-  run([](Process& process) { put_and_compare(process, process.right(), process.left()); });
-}
-
-TEST_P(UcxWire, a_process_puts_to_itself_as_to_others) {
-  run([](Process& process) { put_and_compare(process, process.number(), process.number()); });
-}
-
-TEST_P(UcxWire, what_is_got_from_the_left_is_what_lies_there) {
+TEST_P(UcxWire, gets_bring_the_bytes_of_the_owner) {
   run([](Process& process) { get_and_compare(process, process.left()); });
 }
 
@@ -375,19 +310,19 @@ TEST_P(UcxWire, a_process_gets_from_itself_as_from_others) {
   run([](Process& process) { get_and_compare(process, process.number()); });
 }
 
-TEST_P(UcxWire, thousands_of_words_are_on_their_way_beside_messages) { run(put_and_get_many_words); }
+TEST_P(UcxWire, thousands_of_gets_are_open_while_messages_travel) { run(get_many_words); }
 
-TEST_P(UcxWire, what_lies_beyond_a_region_is_refused_by_its_numbers) { run(refuse_what_lies_beyond); }
+TEST_P(UcxWire, a_get_beyond_a_region_is_refused_with_its_numbers) { run(refuse_what_lies_beyond); }
 
-TEST_P(UcxWire, a_key_that_is_damaged_or_anothers_is_refused) { run(refuse_damaged_keys); }
+TEST_P(UcxWire, a_damaged_key_and_a_key_of_another_process_are_refused) { run(refuse_damaged_keys); }
 
-TEST_P(UcxWire, too_little_room_for_a_key_is_refused_and_what_it_takes_is_told) { run(refuse_too_little_room); }
+TEST_P(UcxWire, too_little_memory_for_a_key_is_refused_with_the_needed_bytes) { run(refuse_too_little_room); }
 
 TEST_P(UcxWire, a_region_of_no_bytes_has_a_key) { run(expose_nothing); }
 
-TEST_P(UcxWire, a_wire_is_left_with_memory_that_was_not_taken_back) { run(leave_with_open_windows); }
+TEST_P(UcxWire, a_process_leaves_with_memory_that_is_still_exposed) { run(leave_with_open_windows); }
 
-TEST_P(UcxWire, a_process_that_dies_ends_the_wire_of_those_that_put_to_it_and_get_from_it) {
+TEST_P(UcxWire, a_process_that_dies_ends_the_wire_of_the_processes_that_get_from_it) {
   if (!may_name_hosts()) GTEST_SKIP() << "no namespaces here";
   run(notice_that_a_process_is_gone, End::die);
 }

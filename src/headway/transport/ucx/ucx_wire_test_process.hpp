@@ -1,4 +1,4 @@
-/// For tests: the processes between which a plug-in is tried as it is loaded. They meet in shared memory.
+/// For tests of a plug-in: processes that load it and meet in shared memory.
 #pragma once
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ inline void require(bool holds, const std::string& what) {
   if (!holds) fail(what);
 }
 
-/// What the processes of a run share: where they meet, and what went wrong.
+/// Memory that the processes of a run share: their meeting and their failures.
 struct Shared {
   std::atomic<std::uint32_t> waiting{0}, round{0};
   std::atomic<bool> failed{false};
@@ -34,7 +34,7 @@ struct Shared {
   char problem[processes][1024];
 };
 
-/// One of the processes. Nothing in it waits for longer than `patience`, all together.
+/// One of the processes. All of its waits together end after `patience`.
 class Process {
  public:
   Process(Shared& shared, std::uint32_t number, const char* plugin)
@@ -69,7 +69,7 @@ class Process {
     }
     require(settled == 1, functions_->failure(wire_));
     while (arrived_ < arriving) progress();
-    // Whoever has settled still moves what others wait for.
+    // A process that has settled still moves messages for the others.
     barrier();
     require(functions_->leave(wire_) == 0, "leave failed");
     wire_ = nullptr;
@@ -82,11 +82,11 @@ class Process {
   std::uint32_t right() const { return (number_ + 1) % processes; }
   std::uint32_t left() const { return (number_ + processes - 1) % processes; }
 
-  /// All wait for all, and move bytes for those that do not wait yet.
+  /// Waits for all processes, and meanwhile moves messages for those that do not wait yet.
   void barrier() {
     wait_for_all([this] { progress(); });
   }
-  /// The same where the wire has come to its end; `die` is for who does not wait any more.
+  /// The same after the wire has failed. A process that calls die() counts as waiting.
   void barrier_without_wire() {
     wait_for_all([this] { wait_a_little(); });
   }
@@ -110,7 +110,7 @@ class Process {
   }
   std::uint64_t arrived() const { return arrived_; }
 
-  /// Begins one operation, whose result this is; `kind` is that of its event.
+  /// Begins an operation with an event of `kind`.
   void begin(std::uint32_t kind, const std::function<int(std::uint64_t cookie)>& operation) {
     const std::uint64_t cookie = kinds_.size();
     kinds_.push_back(kind);
@@ -120,26 +120,16 @@ class Process {
     require(result >= 0, functions_->failure(wire_));
     if (result == 1) record(kind, cookie);
   }
-  void put(headway_wire_remote* remote, std::uint64_t offset, const void* from, std::size_t bytes) {
-    begin(headway_wire_sent,
-          [&](std::uint64_t cookie) { return functions_->put(wire_, remote, offset, from, bytes, cookie); });
-  }
   void get(headway_wire_remote* remote, std::uint64_t offset, void* to, std::size_t bytes) {
     begin(headway_wire_got,
           [&](std::uint64_t cookie) { return functions_->get(wire_, remote, offset, to, bytes, cookie); });
   }
-  /// Until all that was put to that process is in place.
-  void place(std::uint32_t process) {
-    const std::size_t cookie = kinds_.size();
-    begin(headway_wire_placed, [&](std::uint64_t c) { return functions_->flush(wire_, process, c); });
-    while (!is_done_[cookie]) progress();
-  }
-  /// Until all that was begun is done, each once.
+  /// Waits until each operation is done once.
   void finish() {
     while (open_ > 0) progress();
   }
 
-  /// What cannot be: its reason, each part of which must be named.
+  /// Checks that a call was refused with a reason that contains all `parts`.
   void require_refused(int result, const std::vector<std::string>& parts) {
     require(result < 0, "not refused: " + parts.front());
     const std::string reason = functions_->failure(wire_);
@@ -203,7 +193,7 @@ class Process {
   }
 
   void record(std::uint32_t kind, std::uint64_t cookie) {
-    require(cookie < kinds_.size() && kinds_[cookie] == kind, "an event of nothing that was begun");
+    require(cookie < kinds_.size() && kinds_[cookie] == kind, "an event of an operation that was not begun");
     require(!is_done_[cookie], "an event came twice");
     is_done_[cookie] = true;
     --open_;

@@ -25,11 +25,15 @@ void sleep_for(std::int64_t ns) {
 
 WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared,
                            std::span<const std::size_t> host_firsts)
-    : local_(segment, index, shared),
+    : Endpoint({.id = segment.header().first_pe + index,
+                .size = port.pes(),
+                .pes_per_process = port.pes_per_process(),
+                .host_firsts = host_firsts},
+               *this, port.reads_memory() ? this : nullptr),
+      local_(segment, index, shared),
       port_(&port),
       first_pe_(segment.header().first_pe),
       pes_here_(segment.header().pes),
-      host_firsts_(host_firsts),
       in_process_(first_pe_ + index - port.first_pe()) {}
 
 Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
@@ -76,7 +80,7 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
   if (kind_of(frame.link) != Kind::frame) refuse("it is of no known kind");
   if (target_of(frame.link) != in_process_) refuse("it is for a PE that is not in this process");
   if (bytes_of(frame.header) != block->bytes) refuse("its length is not what its header says");
-  if (frame.header.source >= size() || frame.header.source / pes_per_process() != block->process) {
+  if (frame.header.source >= size() || frame.header.source / host_map().pes_per_process != block->process) {
     refuse("its source is no PE of the process that sent it");
   }
   arrival.header = frame.header;

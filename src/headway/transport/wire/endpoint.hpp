@@ -25,19 +25,14 @@ inline constexpr TransportCosts costs = {.overhead_ns = 2000,
 
 /// Frames are claimed in the PE's part of the segment, sent from there, and come back when they have left; what arrives
 /// lies in memory of the receiver's until it is released. How much of it, credit bounds: see CreditTaken.
-class WireEndpoint final : public Endpoint {
+class WireEndpoint final : public Endpoint, private SharedMemory, private NetworkMemory {
  public:
   /// `index` is the PE's number in the segment, `host_firsts` the first PE of each segment of the run. Segment, port,
   /// `shared` and what `host_firsts` refers to outlive it.
   WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared = nullptr,
                std::span<const std::size_t> host_firsts = {});
 
-  std::size_t id() const override { return first_pe_ + local_.id(); }
-  std::size_t size() const override { return port_->pes(); }
-  std::size_t pes_per_process() const override { return port_->pes_per_process(); }
-  std::span<const std::size_t> host_firsts() const override { return host_firsts_; }
   Services* services() override { return port_->has_pools() ? port_ : nullptr; }
-  SharedByProcess* shared_by_process() override { return local_.shared_by_process(); }
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override { return local_.try_claim(frame_bytes, tag); }
   bool should_write_past_caches(Frame* claimed) override { return local_.should_write_past_caches(claimed); }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return local_.block_bytes(frame_bytes); }
@@ -66,30 +61,32 @@ class WireEndpoint final : public Endpoint {
   TransportCosts costs_within_host() const override { return local_.costs(); }
   std::int64_t now() const override { return local_.now(); }
   const Port& port() const { return *port_; }
+
+ private:
   std::span<std::byte> pool(std::size_t pe) override {
-    return pe - first_pe_ < pes_here_ ? local_.pool(pe - first_pe_) : std::span<std::byte>();
+    return pe - first_pe_ < pes_here_ ? local_.shared_memory().pool(pe - first_pe_) : std::span<std::byte>();
   }
-  bool network_reads(std::size_t pe) const override { return pe - first_pe_ >= pes_here_ && port_->reads_memory(); }
+  /// Only for PEs of this host.
+  std::span<std::byte> board(std::size_t pe) override { return local_.shared_memory().board(pe - first_pe_); }
+  bool shares_boards() const override { return pes_here_ == size(); }
+  SharedByProcess* shared_by_process() override { return local_.shared_memory().shared_by_process(); }
+
+  bool reaches(std::size_t pe) const override { return pe - first_pe_ >= pes_here_; }
   ExposedMemory* expose(std::span<const std::byte> memory, std::vector<std::byte>& key) override {
     return port_->expose(memory, key);
   }
   void withdraw(ExposedMemory* exposed) override { port_->withdraw(exposed); }
-  bool read_over_network(std::size_t pe, std::span<const std::byte> key, std::byte* to, std::size_t bytes,
-                         std::function<void()> done) override {
+  bool read(std::size_t pe, std::span<const std::byte> key, std::byte* to, std::size_t bytes,
+            std::function<void()> done) override {
     return port_->read(in_process_, pe, key, to, bytes, std::move(done));
   }
-  /// Of PEs in the segment alone.
-  std::span<std::byte> board(std::size_t pe) override { return local_.board(pe - first_pe_); }
-  bool shares_boards() const override { return pes_here_ == size(); }
 
- private:
   bool poll_wire(Arrival& arrival);
   void let_go();
 
   local::LocalEndpoint local_;
   Port* port_;
   std::size_t first_pe_, pes_here_;  // of the segment
-  std::span<const std::size_t> host_firsts_;
   std::size_t in_process_;           // this PE's number there
   std::deque<Block*> arrived_;
   Block* held_ = nullptr;  // the last arrival's that came by value

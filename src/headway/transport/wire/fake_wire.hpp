@@ -195,9 +195,7 @@ inline const headway_wire_functions& FakeNetwork::functions() {
       .withdraw = nullptr,
       .reach = nullptr,
       .forget = nullptr,
-      .put = nullptr,
       .get = nullptr,
-      .flush = nullptr,
       .eager_bytes = nullptr};
   return all;
 }

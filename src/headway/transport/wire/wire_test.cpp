@@ -114,7 +114,8 @@ class Participant {
     const std::size_t block = endpoint_->block_bytes(bytes);
     const bool as_spilled = random_.one_in(4);
     // Between PEs of one process no order is promised of frames that two have posted.
-    const bool leaves = target / endpoint_->pes_per_process() != endpoint_->id() / endpoint_->pes_per_process();
+    const bool leaves =
+        target / endpoint_->host_map().pes_per_process != endpoint_->id() / endpoint_->host_map().pes_per_process;
     WireEndpoint& poster = leaves && !as_spilled && random_.one_in(3) ? *sibling_ : *endpoint_;
     switch (poster.try_post(target, frame, end, !as_spilled)) {
       case Endpoint::Posted::refused:
