@@ -59,16 +59,16 @@ class Rounds : public explore::Program {
     BasicMeeting<Places> meeting(places_, id);
     for (unsigned round = 1; round <= rounds_; ++round) {
       brought(id, round) = round * 10 + id;
-      meeting.come(round);
-      if (meeting.all_have_come(round)) {
+      meeting.arrive(round);
+      if (meeting.all_have_arrived(round)) {
         if (bug_ != Bug::tells_nobody) meeting.tell_who_asks([this](std::size_t member) { tell(member); });
       } else {
-        if (bug_ == Bug::looks_before_it_asks && meeting.all_have_come(round)) continue;
+        if (bug_ == Bug::looks_before_it_asks && meeting.all_have_arrived(round)) continue;
         meeting.ask();
-        while (bug_ == Bug::looks_before_it_asks || !meeting.all_have_come(round)) {
+        while (bug_ == Bug::looks_before_it_asks || !meeting.all_have_arrived(round)) {
           System::wait(words_[id], 0, 1);
           words_[id].store(0, std::memory_order_relaxed);
-          if (bug_ == Bug::looks_before_it_asks && meeting.all_have_come(round)) break;
+          if (bug_ == Bug::looks_before_it_asks && meeting.all_have_arrived(round)) break;
         }
         meeting.stop_asking();
       }

@@ -19,7 +19,7 @@ constexpr Type numbers[] = {Type::i8,  Type::i16, Type::i32, Type::i64, Type::u8
                             Type::u16, Type::u32, Type::u64, Type::f32, Type::f64};
 constexpr Op operators[] = {Op::sum,    Op::product, Op::least,       Op::most,      Op::bit_and,
                             Op::bit_or, Op::bit_xor, Op::logical_and, Op::logical_or};
-constexpr Kind folding[] = {Kind::reduce, Kind::allreduce, Kind::scan, Kind::exclusive_scan};
+constexpr Kind reducing[] = {Kind::reduce, Kind::allreduce, Kind::scan, Kind::exclusive_scan};
 constexpr Kind moving[] = {Kind::gather, Kind::broadcast, Kind::all_to_all};
 
 bool is_real(Type type) { return type == Type::f32 || type == Type::f64; }
@@ -223,7 +223,7 @@ std::vector<Call> calls_for(std::size_t pes, Which which) {
   const std::vector<std::size_t> counts =
       which == Which::all ? std::vector<std::size_t>{0, 1, 2, 7, 1000} : std::vector<std::size_t>{1, 7};
   for (const std::size_t count : counts) {
-    for (const Kind kind : folding) {
+    for (const Kind kind : reducing) {
       for (const Type type : numbers) {
         for (const Op op : operators) {
           if (goes_with(op, type)) add_everywhere(kind, type, op, count);

@@ -28,10 +28,10 @@ constexpr std::size_t meeting_pes_max = 32;
 constexpr unsigned looks_when_spinning = 100;
 
 [[noreturn]] void fail_sizes(std::size_t own, std::size_t pe, std::size_t others, std::size_t other) {
-  throw UsageError(fmt::format(
-      "allreduce() with values of different sizes, {} on PE {} and {} on PE {}: all PEs call the same "
-      "collectives in the same order",
-      counted(own, "byte"), pe, others, other));
+  throw UsageError(
+      fmt::format("allreduce() with values of different sizes, {} on PE {} and {} on PE {}: all PEs call the same "
+                  "collectives in the same order",
+                  counted(own, "byte"), pe, others, other));
 }
 
 struct Boards {
@@ -46,16 +46,16 @@ struct Boards {
 };
 
 /// Where all PEs share memory, their boards. Elsewhere a PE's place in the binomial tree over all PEs: the subtree of a
-/// PE holds consecutive PEs, its own first, so that folding the children in ascending order combines all values in the
+/// PE holds consecutive PEs, its own first, so that reducing the children in ascending order combines all values in the
 /// order of the PEs.
 class ReductionState final : public am::Extension {
  public:
   explicit ReductionState(Pe& pe) : meeting(boards, pe.id()) {
     am::Engine& engine = pe.engine();
     Endpoint& endpoint = engine.endpoint();
-    word = engine.add_control([](std::size_t, std::span<const std::byte>) {});
-    if (endpoint.shared_memory().shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
-        engine.collective_strategy() != CollectiveStrategy::messages) {
+    wake = engine.add_control([](std::size_t, std::span<const std::byte>) {});
+    if (endpoint.shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
+        engine.collective_path() != CollectivePath::messages) {
       for (std::size_t other = 0; other < pe.size(); ++other) {
         boards.places.push_back(&report::board_of(endpoint, other).meeting);
       }
@@ -72,7 +72,7 @@ class ReductionState final : public am::Extension {
     });
     outcome = engine.add_control([this, id](std::size_t source, std::span<const std::byte> bytes) {
       if (id == 0 || source != parent) throw FormatError("an outcome comes from the parent in the tree alone");
-      if (result) throw FormatError("an outcome came already");
+      if (result) throw FormatError("an outcome has arrived already");
       result.emplace(bytes.begin(), bytes.end());
     });
   }
@@ -81,7 +81,7 @@ class ReductionState final : public am::Extension {
     if (!inside) return;
     if (meets) {
       for (std::size_t other = 0; other < boards.size(); ++other) {
-        if (!meeting.has_come(other, round)) pes.push_back(std::uint32_t(other));
+        if (!meeting.has_arrived(other, round)) pes.push_back(std::uint32_t(other));
       }
       return;
     }
@@ -99,19 +99,19 @@ class ReductionState final : public am::Extension {
   }
 
   /// To the next round.
-  void come(std::size_t pe, std::span<const std::byte> value) {
+  void arrive(std::size_t pe, std::span<const std::byte> value) {
     ++round;
     report::MeetingPlace::Slot& own = boards.slot(pe, round);
     own.bytes = value.size();
     if (meets && !value.empty()) std::memcpy(own.value, value.data(), value.size());
-    meeting.come(round);
+    meeting.arrive(round);
   }
 
   Boards boards;  // empty: they do not meet
   BasicMeeting<Boards> meeting;
   std::uint64_t round = 0;
   bool meets = false;  // in the call that is waiting
-  std::uint16_t word = 0;
+  std::uint16_t wake = 0;
 
   std::size_t parent = 0;
   std::vector<std::size_t> children;
@@ -132,17 +132,17 @@ void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value,
   BasicMeeting<Boards>& meeting = state.meeting;
   const std::uint64_t round = state.round;
   engine.progress();  // who always comes last would handle nothing
-  if (meeting.all_have_come(round)) {
-    meeting.tell_who_asks([&](std::size_t pe) { engine.send_control(pe, state.word, {}); });
+  if (meeting.all_have_arrived(round)) {
+    meeting.tell_who_asks([&](std::size_t pe) { engine.send_control(pe, state.wake, {}); });
   } else {
     unsigned looks = engine.idle() == am::Idle::spin ? looks_when_spinning : 1;
-    const auto all_have_come = [&] {
-      if (meeting.all_have_come(round)) return true;
+    const auto all_have_arrived = [&] {
+      if (meeting.all_have_arrived(round)) return true;
       if (looks == 0 || --looks != 0) return false;
       meeting.ask();
-      return meeting.all_have_come(round);
+      return meeting.all_have_arrived(round);
     };
-    engine.wait_until(all_have_come, report::Phase::collective);
+    engine.wait_until(all_have_arrived, am::Phase::collective);
     if (looks == 0) meeting.stop_asking();
   }
   for (std::size_t pe = 0; pe < engine.size(); ++pe) {
@@ -153,7 +153,8 @@ void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value,
   constexpr std::size_t levels_max = std::bit_width(meeting_pes_max - 1);
   std::array<std::byte, levels_max * report::MeetingPlace::Slot::bytes_max> scratch;
   const auto given = [&](std::size_t pe) { return state.boards.slot(pe, round).value; };
-  std::memcpy(value.data(), fold_subtree(0, engine.size(), value.size(), given, combine, scratch.data()), value.size());
+  std::memcpy(value.data(), reduce_subtree(0, engine.size(), value.size(), given, combine, scratch.data()),
+              value.size());
 }
 
 /// Along the tree, by control messages.
@@ -171,7 +172,7 @@ void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value
     engine.wait_until([&] { return state.result.has_value(); }, report::Phase::collective, std::uint32_t(state.parent));
     state.given = false;
     if (state.result->size() != value.size()) {
-      throw FormatError(fmt::format("the outcome of allreduce() that came from PE {} to PE {} has {} instead of {}",
+      throw FormatError(fmt::format("the outcome of allreduce() that arrived from PE {} to PE {} has {} instead of {}",
                                     state.parent, engine.id(), counted(state.result->size(), "byte"), value.size()));
     }
     if (!value.empty()) std::memcpy(value.data(), state.result->data(), value.size());
@@ -191,7 +192,7 @@ void allreduce(Pe& pe, std::span<std::byte> value, const Combine& combine) {
   const bool may_meet = state.boards.size() != 0;
   state.meets = may_meet && value.size() <= report::MeetingPlace::Slot::bytes_max;
   state.inside = true;
-  if (may_meet) state.come(engine.id(), value);  // also what goes by the tree: another's may not
+  if (may_meet) state.arrive(engine.id(), value);  // also what goes by the tree: another's may not
   if (state.meets)
     meet(engine, state, value, combine);
   else

@@ -14,7 +14,7 @@ namespace headway {
 
 namespace collective {
 
-/// Folds `other` into `running`.
+/// Reduces `other` into `running`.
 using Combine = std::function<void(std::byte* running, const std::byte* other)>;
 
 /// Combines `bytes` of `value` with those of all PEs, in place.
@@ -46,6 +46,8 @@ template <class T, class Op>
 }
 
 /// Collective: returns when every PE has come here. Runs handlers meanwhile; messages may be on their way still.
-inline void barrier(Pe& pe) { collective::allreduce(pe, {}, [](std::byte*, const std::byte*) {}); }
+inline void barrier(Pe& pe) {
+  collective::allreduce(pe, {}, [](std::byte*, const std::byte*) {});
+}
 
 }  // namespace headway

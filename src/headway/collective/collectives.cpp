@@ -34,7 +34,7 @@ TeamNumber number_of(const std::vector<std::uint32_t>& pes) {
 }  // namespace
 
 struct Collectives::Mail {
-  Aggregator<Note, Bytes> notes;
+  Aggregator<ContributionHeader, Bytes> contributions;
 };
 
 Collectives& Collectives::of(Pe& pe) { return static_cast<Collectives&>(pe.engine().extension(extension)); }
@@ -42,19 +42,20 @@ Collectives& Collectives::of(Pe& pe) { return static_cast<Collectives&>(pe.engin
 Collectives::Collectives(Pe& pe)
     : pe_(&pe),
       world_(std::make_shared<TeamState>(TeamState{&pe, {}, std::uint32_t(pe.id()), std::uint32_t(pe.size()), {}})),
-      mail_(new Mail{Aggregator<Note, Bytes>(pe, {.flush_when_idle = true, .name = "collectives"})}) {
-  mail_->notes.on([this](PeId source, const Note& note, Bytes content) { take(source, note, content); });
+      mail_(new Mail{Aggregator<ContributionHeader, Bytes>(pe, {.flush_when_idle = true, .name = "collectives"})}) {
+  mail_->contributions.on(
+      [this](PeId source, const ContributionHeader& header, Bytes content) { take(source, header, content); });
 }
 
 Collectives::~Collectives() = default;
 
 void Collectives::begin() {
-  folds_ = Folds::make(*pe_, [this](std::uint32_t number) { resume(number); });
+  reductions_ = SharedReductions::make(*pe_, [this](std::uint32_t number) { resume(number); });
 }
 
 void Collectives::end() noexcept {
   mail_.reset();
-  folds_.reset();
+  reductions_.reset();
   early_.clear();
   descriptors_.clear();
   spare_.clear();
@@ -71,10 +72,10 @@ void Collectives::make_room() {
     return !store.spilling();
   };
   if (!engine.may_block()) return;
-  if (engine.store().spilling()) engine.wait_until(has_room, report::Phase::collective);
-  if (folds_ && folds_->deferred() > fold_cells) {
+  if (engine.store().spilling()) engine.wait_until(has_room, am::Phase::collective);
+  if (reductions_ && reductions_->deferred() > cells_count) {
     int rounds = engine.idle() == am::Idle::spin ? 64 : 6;
-    engine.wait_until([&] { return folds_->deferred() <= fold_cells || rounds-- == 0; }, report::Phase::collective);
+    engine.wait_until([&] { return reductions_->deferred() <= cells_count || rounds-- == 0; }, am::Phase::collective);
   }
 }
 
@@ -102,9 +103,8 @@ void Collectives::begin_call(const Call& call, Start start) {
   } catch (const InvalidFrame& error) {  // of another host, in what it has given
     engine.fail(report::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
-    engine.fail(report::FailureKind::failed,
-                fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root), pe_->id().value,
-                            error.what()));
+    engine.fail(am::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
+                                                     pe_->id().value, error.what()));
   }
   if (!engine.in_handler()) post_if_due();
 }
@@ -117,32 +117,34 @@ std::uint32_t Collectives::only_gives_to(const Call& call, bool ordered, std::si
                                          bool by_type) const {
   const TeamState& team = *call.team;
   if (team.rank == call.root || call.count > call.per_segment || !early_.empty()) return nobody;
-  if (folds_ && call.team == world_ && folds_->takes(Kind::reduce, call, element_bytes, by_type)) return nobody;
+  if (reductions_ && call.team == world_ && reductions_->takes(Kind::reduce, call, element_bytes, by_type))
+    return nobody;
   return parent_of_leaf(team.rank, team.size, top_of_tree(call, ordered));
 }
 
 void Collectives::give(const Call& call, std::uint32_t rank, Bytes bytes) {
   begin_call(call, [&] {
     look_for_others(call);
-    carry(call.team->pe_of(rank), note_of(call, Word::up, 0), bytes);
+    carry(call.team->pe_of(rank), header_of(call, Opcode::up, 0), bytes);
   });
 }
 
-bool Collectives::give_in_cell(const Call& call, std::size_t element_bytes, FoldBytes fold, Bytes bytes) {
+bool Collectives::give_in_cell(const Call& call, std::size_t element_bytes, ReduceBytes reduce, Bytes bytes) {
   const TeamState& team = *call.team;
-  if (!folds_ || call.team != world_ || team.rank == call.root || fold == nullptr || !early_.empty() || folds_->has_hosts() ||
-      !folds_->takes(Kind::reduce, call, element_bytes, true) || !folds_->next_may_come()) {
+  if (!reductions_ || call.team != world_ || team.rank == call.root || reduce == nullptr || !early_.empty() ||
+      reductions_->has_hosts() || !reductions_->takes(Kind::reduce, call, element_bytes, true) ||
+      !reductions_->next_may_arrive()) {
     return false;
   }
   begin_call(call, [&] {
-    const std::uint64_t number = folds_->begin();
-    folds_->write(number, call, bytes);
-    if (const auto other = folds_->passed(number, call)) differ(call, other->rank, *other);
-    if (!folds_->come(number)) return;
-    if (const auto other = folds_->other_than(number, call)) differ(call, other->rank, *other);
-    const Bytes result = folds_->fold(number, bytes.size(), fold);
-    folds_->end(number);
-    carry(team.pe_of(call.root), note_of(call, Word::down, 0), result);
+    const std::uint64_t number = reductions_->begin();
+    reductions_->write(number, call, bytes);
+    if (const auto other = reductions_->passed(number, call)) differ(call, other->rank, *other);
+    if (!reductions_->arrive(number)) return;
+    if (const auto other = reductions_->other_than(number, call)) differ(call, other->rank, *other);
+    const Bytes result = reductions_->reduce(number, bytes.size(), reduce);
+    reductions_->end(number);
+    carry(team.pe_of(call.root), header_of(call, Opcode::down, 0), result);
     post();
   });
   return true;
@@ -150,17 +152,17 @@ bool Collectives::give_in_cell(const Call& call, std::size_t element_bytes, Fold
 
 /// One that goes no way of cells finds those that have come to one instead.
 void Collectives::look_for_others(const Call& call) {
-  if (!folds_ || call.team != world_) return;
-  if (const auto other = folds_->pass(call)) differ(call, other->rank, *other);
+  if (!reductions_ || call.team != world_) return;
+  if (const auto other = reductions_->pass(call)) differ(call, other->rank, *other);
 }
 
 std::unique_ptr<Descriptor> Collectives::make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
                                               std::size_t element_bytes, bool by_type) {
-  if (folds_ && call.team == world_ && folds_->takes(kind, call, element_bytes, by_type)) {
+  if (reductions_ && call.team == world_ && reductions_->takes(kind, call, element_bytes, by_type)) {
     const std::size_t bytes = call.count * element_bytes;
     const am::ScopeId scope = pe_->engine().scope();
-    return std::make_unique<FoldDescriptor>(std::move(call), kind, std::move(values), bytes, scope,
-                                            pe_->engine().scopes().tag(scope), *folds_);
+    return std::make_unique<CellDescriptor>(std::move(call), kind, std::move(values), bytes, scope,
+                                            pe_->engine().scopes().tag(scope), *reductions_);
   }
   return std::make_unique<TreeDescriptor>(std::move(call), kind, std::move(values), ordered);
 }
@@ -173,8 +175,8 @@ void Collectives::enter(std::unique_ptr<Descriptor> descriptor) {
   if (!started.meets()) look_for_others(started.call());
   started.start(*this);
   if (!early_.empty()) {
-    if (auto came = early_.extract(key)) {
-      for (const Early& one : came.mapped()) give(started, one.source, one.note, {one.memory.get(), one.bytes});
+    if (auto arrived = early_.extract(key)) {
+      for (const Early& one : arrived.mapped()) give(started, one.source, one.header, {one.memory.get(), one.bytes});
     }
   }
   end_if_done(started);
@@ -202,14 +204,14 @@ void Collectives::resume(std::uint32_t number) {
 void Collectives::post() { post(pe_->engine().now()); }
 
 void Collectives::post(std::int64_t now) {
-  mail_->notes.flush();
+  mail_->contributions.flush();
   carried_ = false;
   sent_ns_ = now;
 }
 
 void Collectives::post_if_due() {
   if (!carried_) return;
-  if (!mail_->notes.has_open()) {  // it has left by itself
+  if (!mail_->contributions.has_open()) {  // it has left by itself
     carried_ = false;
   } else if (const std::int64_t now = pe_->engine().now(); now - sent_ns_ >= together_ns) {
     post(now);
@@ -218,53 +220,53 @@ void Collectives::post_if_due() {
 
 bool Collectives::holds_back(am::ScopeId epoch) const {
   const auto holds = [epoch](const auto& entry) { return entry.second->holds_back(epoch); };
-  return folds_ && std::ranges::any_of(descriptors_, holds);
+  return reductions_ && std::ranges::any_of(descriptors_, holds);
 }
 
 am::Calls Collectives::calls(am::ScopeId epoch) const {
-  if (!folds_ || !folds_->has_hosts()) return {};
-  am::Calls calls{folds_->begun(), folds_->begun(), no_fold};
+  if (!reductions_ || !reductions_->has_hosts()) return {};
+  am::Calls calls{reductions_->begun(), reductions_->begun(), no_reduction};
   for (const auto& [key, descriptor] : descriptors_) {
-    calls.unfinished_min = std::min(calls.unfinished_min, descriptor->fold_in(epoch));
+    calls.unfinished_min = std::min(calls.unfinished_min, descriptor->reduction_in(epoch));
   }
   return calls;
 }
 
 void Collectives::take_called(std::uint64_t called_max) {
-  if (folds_ && folds_->has_hosts()) folds_->set_called_max(called_max);
+  if (reductions_ && reductions_->has_hosts()) reductions_->set_called_max(called_max);
 }
 
-void Collectives::carry(std::size_t pe, const Note& note, Bytes bytes) {
-  mail_->notes.send(pe, note, bytes);
+void Collectives::carry(std::size_t pe, const ContributionHeader& header, Bytes bytes) {
+  mail_->contributions.send(pe, header, bytes);
   carried_ = true;
 }
 
-void Collectives::take(std::size_t source, const Note& note, Bytes content) {
-  const Key key{note.team, note.call};
+void Collectives::take(std::size_t source, const ContributionHeader& header, Bytes content) {
+  const Key key{header.team, header.call};
   if (const auto found = descriptors_.find(key); found != descriptors_.end()) {
     Descriptor& descriptor = *found->second;
-    give(descriptor, source, note, content);
+    give(descriptor, source, header, content);
     post_if_due();  // before who waits goes on, and computes
     return end_if_done(descriptor);
   }
-  if (const auto team = team_of(note.team); team && std::int32_t(note.call - team->calls) < 0) {
-    fail_late(*team, source, note);
+  if (const auto team = team_of(header.team); team && std::int32_t(header.call - team->calls) < 0) {
+    fail_late(*team, source, header);
   }
-  Early early{source, note, content.size(), pe_->engine().store().hold(source, sizeof(Early) + content.size())};
+  Early early{source, header, content.size(), pe_->engine().store().hold(source, sizeof(Early) + content.size())};
   if (!content.empty()) std::memcpy(early.memory.get(), content.data(), content.size());
   early_[key].push_back(std::move(early));
 }
 
-void Collectives::give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content) {
+void Collectives::give(Descriptor& descriptor, std::size_t source, const ContributionHeader& header, Bytes content) {
   const Call& call = descriptor.call();
-  if (note.what != call.what || note.root != call.root || (call.same_count && note.count != call.count)) {
-    fail_mismatch(call.number, call.team->name(), source, note,
+  if (header.what != call.what || header.root != call.root || (call.same_count && header.count != call.count)) {
+    fail_mismatch(call.number, call.team->name(), source, header,
                   Operation::describe(call.what, call.count, call.root));
   }
-  if (note.rank >= call.team->size || call.team->pe_of(note.rank) != source) {
+  if (header.rank >= call.team->size || call.team->pe_of(header.rank) != source) {
     throw FormatError("a message of a collective has a rank that is not its sender's");
   }
-  descriptor.take(*this, note, content);
+  descriptor.take(*this, header, content);
 }
 
 void Collectives::end_if_done(Descriptor& descriptor) {
@@ -276,18 +278,18 @@ void Collectives::end_if_done(Descriptor& descriptor) {
   if (descriptor.is_small()) last_ended_ = std::move(ended);
 }
 
-void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,
-                                const std::string& here) {
+void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source,
+                                const ContributionHeader& header, const std::string& here) {
   pe_->engine().fail(
       report::FailureKind::failed,
       fmt::format("as collective number {} of {}, PE {} has called {}, and PE {} {}: the members of a team call the "
                   "same ones in the same order",
                   number, team, pe_->id().value, here, source,
-                  Operation::describe(note.what, note.count, note.root)));
+                  Operation::describe(header.what, header.count, header.root)));
 }
 
 /// Where one of them is a later call, the other PE has called something as the earlier number that did not come here.
-void Collectives::differ(const Call& here, std::size_t pe, const Note& there) {
+void Collectives::differ(const Call& here, std::size_t pe, const ContributionHeader& there) {
   const std::string mine =
       here.number == there.call ? Operation::describe(here.what, here.count, here.root) : "another one";
   fail_mismatch(std::min(here.number, there.call), here.team->name(), pe, there, mine);
@@ -301,24 +303,23 @@ std::shared_ptr<const TeamState> Collectives::team_of(const TeamNumber& number) 
 }
 
 /// This PE is through with the call that it is for, which must have been another one.
-void Collectives::fail_late(const TeamState& team, std::size_t source, const Note& note) {
+void Collectives::fail_late(const TeamState& team, std::size_t source, const ContributionHeader& header) {
   const TeamState::Last& last = team.last;
-  fail_mismatch(note.call, team.name(), source, note,
-                note.call + 1 == team.calls ? Operation::describe(last.what, last.count, last.root) : "another one");
+  fail_mismatch(header.call, team.name(), source, header,
+                header.call + 1 == team.calls ? Operation::describe(last.what, last.count, last.root) : "another one");
 }
 
 void require_equal_blocks(std::size_t elements, std::size_t members) {
   if (elements % members == 0) return;
-  throw UsageError(
-      fmt::format("all_to_all() of {}, which {} no {} of equal length", counted(elements, "element"),
-                  by_number(elements, "is", "are"), counted(members, "block")));
+  throw UsageError(fmt::format("all_to_all() of {}, which {} no {} of equal length", counted(elements, "element"),
+                               by_number(elements, "is", "are"), counted(members, "block")));
 }
 
 // --- at the end of a run
 
 std::size_t Collectives::early() const {
   std::size_t messages = 0;
-  for (const auto& [key, came] : early_) messages += came.size();
+  for (const auto& [key, arrived] : early_) messages += arrived.size();
   return messages;
 }
 
@@ -332,7 +333,7 @@ void Collectives::add_waits_for(std::vector<std::uint32_t>& pes) const {
 }
 
 std::string Collectives::unfinished() const {
-  const std::uint64_t in_cells = folds_ ? folds_->not_called() : 0, not_called = early() + in_cells;
+  const std::uint64_t in_cells = reductions_ ? reductions_->not_called() : 0, not_called = early() + in_cells;
   if (descriptors_.empty() && not_called == 0) return {};
   std::string text;
   if (!descriptors_.empty()) {
@@ -357,8 +358,8 @@ std::string Collectives::unfinished() const {
     text += fmt::format("{}{} on PE {} {} that it has not called", text.empty() ? "" : "; ",
                         counted(not_called, "contribution"), pe_->id().value,
                         by_number(not_called, "is for a collective", "are for collectives"));
-    std::optional<Note> one = in_cells != 0 ? folds_->first_not_called() : std::nullopt;
-    if (!early_.empty()) one = early_.begin()->second.front().note;
+    std::optional<ContributionHeader> one = in_cells != 0 ? reductions_->first_not_called() : std::nullopt;
+    if (!early_.empty()) one = early_.begin()->second.front().header;
     if (one) {
       text += fmt::format(": {}, number {}, from PE {}", Operation::describe(one->what, one->count, one->root),
                           one->call, one->rank);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <headway/am/engine.hpp>
 #include <headway/collective/descriptor.hpp>
-#include <headway/collective/folds.hpp>
+#include <headway/collective/shared_reductions.hpp>
 #include <headway/collective/team.hpp>
 #include <map>
 #include <memory>
@@ -45,7 +45,7 @@ class Collectives final : public am::Extension, private Carrier {
   Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                  std::size_t root, bool same_count = true);
   /// What goes up a tree, or down it, or both, or meets in a cell. `element_bytes`, `by_type`: as
-  /// Folds::takes() wants to know them.
+  /// SharedReductions::takes() wants to know them.
   std::unique_ptr<Descriptor> make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
                                    std::size_t element_bytes, bool by_type);
   /// It takes what has come for it, and goes on by itself from now on. Runs no handlers. What it sends from the main
@@ -58,15 +58,15 @@ class Collectives final : public am::Extension, private Carrier {
   std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes, bool by_type) const;
   /// start() of such a call, which needs no descriptor.
   void give(const Call& call, std::uint32_t rank, Bytes bytes);
-  /// start() of a reduction that meets in a cell, on one host, for a member that is not the root: it comes to the cell and
-  /// is through with the call, and needs no descriptor. False, and nothing has been done, where it is no such call or must
-  /// wait for the cell.
-  bool give_in_cell(const Call& call, std::size_t element_bytes, FoldBytes fold, Bytes bytes);
+  /// start() of a reduction that meets in a cell, on one host, for a member that is not the root: it comes to the cell
+  /// and is through with the call, and needs no descriptor. False, and nothing has been done, where it is no such call
+  /// or must wait for the cell.
+  bool give_in_cell(const Call& call, std::size_t element_bytes, ReduceBytes reduce, Bytes bytes);
 
   /// How many are under way here.
   std::size_t size() const { return descriptors_.size(); }
   /// Whether calls of all PEs may meet in cells.
-  bool shares() const { return folds_ != nullptr; }
+  bool shares() const { return reductions_ != nullptr; }
   /// How many messages wait for calls that this PE has not made.
   std::size_t early() const;
 
@@ -84,7 +84,7 @@ class Collectives final : public am::Extension, private Carrier {
   };
   struct Early {
     std::size_t source;
-    Note note;
+    ContributionHeader header;
     std::size_t bytes;
     std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts this record, too
   };
@@ -102,33 +102,33 @@ class Collectives final : public am::Extension, private Carrier {
   /// nullptr where there is one of that key.
   Descriptor* add(const Key& key, std::unique_ptr<Descriptor> descriptor);
   void resume(std::uint32_t number);
-  void carry(std::size_t pe, const Note& note, Bytes bytes) override;
+  void carry(std::size_t pe, const ContributionHeader& header, Bytes bytes) override;
   void post() override;
   void post(std::int64_t now);
   /// The same, but for what follows other messages within together_ns.
   void post_if_due();
-  [[noreturn]] void differ(const Call& here, std::size_t pe, const Note& there) override;
-  void take(std::size_t source, const Note& note, Bytes content);
-  void give(Descriptor& descriptor, std::size_t source, const Note& note, Bytes content);
+  [[noreturn]] void differ(const Call& here, std::size_t pe, const ContributionHeader& there) override;
+  void take(std::size_t source, const ContributionHeader& header, Bytes content);
+  void give(Descriptor& descriptor, std::size_t source, const ContributionHeader& header, Bytes content);
   void end_if_done(Descriptor& descriptor);
   std::shared_ptr<const TeamState> team_of(const TeamNumber& number) const;
-  [[noreturn]] void fail_late(const TeamState& team, std::size_t source, const Note& note);
-  [[noreturn]] void fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source, const Note& note,
-                                  const std::string& here);
+  [[noreturn]] void fail_late(const TeamState& team, std::size_t source, const ContributionHeader& header);
+  [[noreturn]] void fail_mismatch(std::uint32_t number, const std::string& team, std::size_t source,
+                                  const ContributionHeader& header, const std::string& here);
 
   Pe* pe_;
   std::shared_ptr<TeamState> world_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> lists_;  // how many teams were made of each list
   using Teams = std::map<TeamNumber, std::weak_ptr<TeamState>>;
   std::shared_ptr<Teams> teams_ = std::make_shared<Teams>();  // those that are there; each removes itself
-  std::int64_t sent_ns_ = 0;  // when messages were posted last
-  bool carried_ = false;      // since then there are others
+  std::int64_t sent_ns_ = 0;                                  // when messages were posted last
+  bool carried_ = false;                                      // since then there are others
   Descriptors descriptors_;
   std::vector<Descriptors::node_type> spare_;  // of calls that are over, for the next ones
-  std::unique_ptr<Descriptor> last_ended_;     // destroyed when the next one begins: somebody waits for what it has given
+  std::unique_ptr<Descriptor> last_ended_;  // destroyed when the next one begins: somebody waits for what it has given
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
-  std::unique_ptr<Folds> folds_;  // nullptr: there are no cells
-  std::unique_ptr<Mail> mail_;    // last: its handler uses the others
+  std::unique_ptr<SharedReductions> reductions_;  // nullptr: there are no cells
+  std::unique_ptr<Mail> mail_;                    // last: its handler uses the others
 };
 
 }  // namespace headway::collective

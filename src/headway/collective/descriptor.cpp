@@ -3,8 +3,8 @@
 
 namespace headway::collective {
 
-void Descriptor::send(Carrier& carrier, std::uint32_t to, Word word, std::uint32_t segment, Bytes bytes) const {
-  carrier.carry(call_.team->pe_of(to), note_of(call_, word, segment), bytes);
+void Descriptor::send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes) const {
+  carrier.carry(call_.team->pe_of(to), header_of(call_, opcode, segment), bytes);
 }
 
 // --- trees
@@ -44,13 +44,13 @@ void TreeDescriptor::start(Carrier& carrier) {
   for (Outlet& outlet : down_to_) pump_down(carrier, outlet);
 }
 
-void TreeDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
-  switch (note.word) {
-    case Word::up: return take_up(carrier, note, content);
-    case Word::down: return take_down(carrier, note, content);
-    case Word::up_taken: make_room(of_rank(up_to_, note.rank)); return pump_up(carrier);
-    case Word::down_taken: {
-      Outlet& outlet = of_rank(down_to_, note.rank);
+void TreeDescriptor::take(Carrier& carrier, const ContributionHeader& header, Bytes content) {
+  switch (header.opcode) {
+    case Opcode::up: return take_up(carrier, header, content);
+    case Opcode::down: return take_down(carrier, header, content);
+    case Opcode::up_consumed: make_room(of_rank(up_to_, header.rank)); return pump_up(carrier);
+    case Opcode::down_consumed: {
+      Outlet& outlet = of_rank(down_to_, header.rank);
       make_room(outlet);
       return pump_down(carrier, outlet);
     }
@@ -58,24 +58,25 @@ void TreeDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
   throw FormatError("a message of a collective says what none says");
 }
 
-void TreeDescriptor::take_up(Carrier& carrier, const Note& note, Bytes content) {
-  const auto child = std::uint32_t(&of_rank(up_from_, note.rank) - up_from_.data());
-  require(note.segment < segments_ && state_[note.segment] < up_from_.size() && up_from_[child].taken < segments_,
-          "a contribution to a reduction is one too many");
-  if (ordered_ && state_[note.segment] != child) return hold(note.segment, child, content);
-  fold(carrier, note.segment, child, content);
-  if (ordered_ && holds_ != 0) fold_held(carrier, note.segment);
-  if (state_[note.segment] != up_from_.size()) return;
+void TreeDescriptor::take_up(Carrier& carrier, const ContributionHeader& header, Bytes content) {
+  const auto child = std::uint32_t(&of_rank(up_from_, header.rank) - up_from_.data());
+  require(
+      header.segment < segments_ && state_[header.segment] < up_from_.size() && up_from_[child].consumed < segments_,
+      "a contribution to a reduction is one too many");
+  if (ordered_ && state_[header.segment] != child) return hold(header.segment, child, content);
+  reduce(carrier, header.segment, child, content);
+  if (ordered_ && holds_ != 0) reduce_held(carrier, header.segment);
+  if (state_[header.segment] != up_from_.size()) return;
   if (!up_to_.empty()) return pump_up(carrier);
-  state_[note.segment] = final;
+  state_[header.segment] = final;
   ++finals_;
   for (Outlet& outlet : down_to_) pump_down(carrier, outlet);
 }
 
-void TreeDescriptor::fold(Carrier& carrier, std::uint32_t segment, std::uint32_t child, Bytes content) {
-  values_->fold(part(segment), content);
+void TreeDescriptor::reduce(Carrier& carrier, std::uint32_t segment, std::uint32_t child, Bytes content) {
+  values_->reduce(part(segment), content);
   ++state_[segment];
-  count_taken(carrier, up_from_[child], Word::up_taken, segments_);
+  count_consumed(carrier, up_from_[child], Opcode::up_consumed, segments_);
 }
 
 void TreeDescriptor::hold(std::uint32_t segment, std::uint32_t child, Bytes content) {
@@ -89,46 +90,46 @@ void TreeDescriptor::hold(std::uint32_t segment, std::uint32_t child, Bytes cont
   ++holds_;
 }
 
-void TreeDescriptor::fold_held(Carrier& carrier, std::uint32_t segment) {
+void TreeDescriptor::reduce_held(Carrier& carrier, std::uint32_t segment) {
   for (;;) {
     const auto next = std::ranges::find_if(
         held_, [&](const Held& held) { return held.child == state_[segment] && held.segment == segment; });
     if (next == held_.end()) return;
-    fold(carrier, segment, next->child, next->bytes);
+    reduce(carrier, segment, next->child, next->bytes);
     next->child = nobody;
     --holds_;
   }
 }
 
-void TreeDescriptor::take_down(Carrier& carrier, const Note& note, Bytes content) {
-  Inlet& source = of_rank(down_from_, note.rank);
+void TreeDescriptor::take_down(Carrier& carrier, const ContributionHeader& header, Bytes content) {
+  Inlet& source = of_rank(down_from_, header.rank);
   if (!knows_count_) {
-    values_->resize(note.count);
-    call_.count = note.count;
+    values_->resize(header.count);
+    call_.count = header.count;
     call_.same_count = knows_count_ = true;
     know_segments();
   }
-  require(
-      note.segment < segments_ && state_[note.segment] != final && (up_to_.empty() || note.segment < up_to_[0].sent),
-      "a result comes that cannot be");
-  values_->replace(part(note.segment), content);
-  state_[note.segment] = final;
+  require(header.segment < segments_ && state_[header.segment] != final &&
+              (up_to_.empty() || header.segment < up_to_[0].sent),
+          "a result comes that cannot be");
+  values_->replace(part(header.segment), content);
+  state_[header.segment] = final;
   ++finals_;
-  count_taken(carrier, source, Word::down_taken, segments_);
+  count_consumed(carrier, source, Opcode::down_consumed, segments_);
   for (Outlet& outlet : down_to_) pump_down(carrier, outlet);
 }
 
 void TreeDescriptor::pump_up(Carrier& carrier) {
   for (Outlet& outlet : up_to_) {
     pump(
-        carrier, outlet, Word::up, segments_, [&](std::uint32_t s) { return state_[s] == up_from_.size(); },
+        carrier, outlet, Opcode::up, segments_, [&](std::uint32_t s) { return state_[s] == up_from_.size(); },
         [&](std::uint32_t s) { return values_->encoded(part(s)); });
   }
 }
 
 void TreeDescriptor::pump_down(Carrier& carrier, Outlet& outlet) {
   pump(
-      carrier, outlet, Word::down, segments_, [&](std::uint32_t s) { return state_[s] == final; },
+      carrier, outlet, Opcode::down, segments_, [&](std::uint32_t s) { return state_[s] == final; },
       [&](std::uint32_t s) { return values_->encoded(part(s)); });
 }
 
@@ -143,7 +144,7 @@ void TreeDescriptor::complete() { values_->complete(has_result_); }
 
 void TreeDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
   for (const Inlet& child : up_from_) {
-    if (child.taken < segments_) ranks.push_back(child.rank);
+    if (child.consumed < segments_) ranks.push_back(child.rank);
   }
   if (!ranks.empty()) return;
   for (const auto* outlets : {&up_to_, &down_to_}) {
@@ -152,7 +153,7 @@ void TreeDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
     }
   }
   for (const Inlet& source : down_from_) {
-    if (!knows_count_ || source.taken < segments_) ranks.push_back(source.rank);
+    if (!knows_count_ || source.consumed < segments_) ranks.push_back(source.rank);
   }
 }
 
@@ -186,27 +187,27 @@ void ScanDescriptor::start(Carrier& carrier) {
   pump(carrier);
 }
 
-void ScanDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
-  switch (note.word) {
-    case Word::up: {
-      Inlet& child = of_rank(up_from_, note.rank);
-      require(note.segment < segments_ && state_[note.segment] < up_from_.size() && child.taken < segments_,
+void ScanDescriptor::take(Carrier& carrier, const ContributionHeader& header, Bytes content) {
+  switch (header.opcode) {
+    case Opcode::up: {
+      Inlet& child = of_rank(up_from_, header.rank);
+      require(header.segment < segments_ && state_[header.segment] < up_from_.size() && child.consumed < segments_,
               "a contribution to a scan is one too many");
-      sums_[std::size_t(&child - up_from_.data()) + 1]->replace(part(note.segment), content);
-      count_taken(carrier, child, Word::up_taken, segments_);
-      if (++state_[note.segment] == up_from_.size()) end_up(note.segment);
+      sums_[std::size_t(&child - up_from_.data()) + 1]->replace(part(header.segment), content);
+      count_consumed(carrier, child, Opcode::up_consumed, segments_);
+      if (++state_[header.segment] == up_from_.size()) end_up(header.segment);
       break;
     }
-    case Word::down: {
-      Inlet& parent = of_rank(down_from_, note.rank);
-      require(note.segment < up_to_[0].sent && state_[note.segment] != final,
+    case Opcode::down: {
+      Inlet& parent = of_rank(down_from_, header.rank);
+      require(header.segment < up_to_[0].sent && state_[header.segment] != final,
               "the prefix of a scan comes that cannot be");
-      take_prefix(note.segment, content);
-      count_taken(carrier, parent, Word::down_taken, segments_);
+      take_prefix(header.segment, content);
+      count_consumed(carrier, parent, Opcode::down_consumed, segments_);
       break;
     }
-    case Word::up_taken: make_room(of_rank(up_to_, note.rank)); break;
-    case Word::down_taken: make_room(of_rank(down_to_, note.rank)); break;
+    case Opcode::up_consumed: make_room(of_rank(up_to_, header.rank)); break;
+    case Opcode::down_consumed: make_room(of_rank(down_to_, header.rank)); break;
     default: throw FormatError("a message of a collective says what none says");
   }
   pump(carrier);
@@ -215,7 +216,7 @@ void ScanDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
 /// All children's are there.
 void ScanDescriptor::end_up(std::uint32_t segment) {
   for (std::size_t i = 1; i < sums_.size(); ++i) {
-    sums_[i]->fold_before(part(segment), sums_[i - 1]->encoded(part(segment)));
+    sums_[i]->reduce_before(part(segment), sums_[i - 1]->encoded(part(segment)));
   }
   if (!up_to_.empty()) return;
   state_[segment] = final;  // nothing lies before rank 0
@@ -226,7 +227,7 @@ void ScanDescriptor::take_prefix(std::uint32_t segment, Bytes prefix) {
   if (prefix_) prefix_->replace(part(segment), prefix);
   // The last sum is what went up; where there are children nobody needs it any more.
   for (std::size_t i = 0; i < std::max<std::size_t>(1, down_to_.size()); ++i) {
-    sums_[i]->fold_before(part(segment), prefix);
+    sums_[i]->reduce_before(part(segment), prefix);
   }
   state_[segment] = final;
   ++finals_;
@@ -235,12 +236,12 @@ void ScanDescriptor::take_prefix(std::uint32_t segment, Bytes prefix) {
 void ScanDescriptor::pump(Carrier& carrier) {
   for (Outlet& outlet : up_to_) {
     Descriptor::pump(
-        carrier, outlet, Word::up, segments_, [&](std::uint32_t s) { return state_[s] == up_from_.size(); },
+        carrier, outlet, Opcode::up, segments_, [&](std::uint32_t s) { return state_[s] == up_from_.size(); },
         [&](std::uint32_t s) { return sums_.back()->encoded(part(s)); });
   }
   for (std::size_t i = 0; i < down_to_.size(); ++i) {
     Descriptor::pump(
-        carrier, down_to_[i], Word::down, segments_, [&](std::uint32_t s) { return state_[s] == final; },
+        carrier, down_to_[i], Opcode::down, segments_, [&](std::uint32_t s) { return state_[s] == final; },
         [&](std::uint32_t s) { return sums_[i]->encoded(part(s)); });
   }
 }
@@ -253,11 +254,11 @@ void ScanDescriptor::complete() { (prefix_ ? *prefix_ : *sums_[0]).complete(true
 
 void ScanDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
   for (const Inlet& child : up_from_) {
-    if (child.taken < segments_) ranks.push_back(child.rank);
+    if (child.consumed < segments_) ranks.push_back(child.rank);
   }
   if (!ranks.empty()) return;
   for (const Inlet& parent : down_from_) {
-    if (parent.taken < segments_) ranks.push_back(parent.rank);
+    if (parent.consumed < segments_) ranks.push_back(parent.rank);
   }
   for (const Outlet& child : down_to_) {
     if (child.sent == child.limit && child.sent < segments_) ranks.push_back(child.rank);
@@ -288,25 +289,25 @@ void BlocksDescriptor::start(Carrier& carrier) {
 void BlocksDescriptor::pump_to(Carrier& carrier, Outlet& outlet) {
   const std::uint32_t before = outlet.sent;
   pump(
-      carrier, outlet, Word::up, segments_, [](std::uint32_t) { return true; },
+      carrier, outlet, Opcode::up, segments_, [](std::uint32_t) { return true; },
       [&](std::uint32_t s) { return blocks_->encoded(outlet.rank, part(s)); });
   if (before < segments_ && outlet.sent == segments_) --unsent_;
 }
 
-void BlocksDescriptor::take(Carrier& carrier, const Note& note, Bytes content) {
-  if (note.word == Word::up_taken) {
-    Outlet& outlet = outlet_to(note.rank);
+void BlocksDescriptor::take(Carrier& carrier, const ContributionHeader& header, Bytes content) {
+  if (header.opcode == Opcode::up_consumed) {
+    Outlet& outlet = outlet_to(header.rank);
     make_room(outlet);
     return pump_to(carrier, outlet);
   }
-  const std::uint32_t segments = segments_of(note.count, call_.per_segment);
-  require(note.word == Word::up && note.rank < from_.size() && note.rank != call_.team->rank,
+  const std::uint32_t segments = segments_of(header.count, call_.per_segment);
+  require(header.opcode == Opcode::up && header.rank < from_.size() && header.rank != call_.team->rank,
           "a message of a collective comes from a member that has none to send");
-  Inlet& source = from_[note.rank];
-  require(note.segment < segments && source.taken < segments, "a block is one too many");
-  blocks_->take(note.rank, note.count, part(note.segment, note.count, call_.per_segment), content);
-  count_taken(carrier, source, Word::up_taken, segments);
-  if (source.taken == segments) --missing_;
+  Inlet& source = from_[header.rank];
+  require(header.segment < segments && source.consumed < segments, "a block is one too many");
+  blocks_->take(header.rank, header.count, part(header.segment, header.count, call_.per_segment), content);
+  count_consumed(carrier, source, Opcode::up_consumed, segments);
+  if (source.consumed == segments) --missing_;
 }
 
 Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
@@ -320,7 +321,7 @@ Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
 void BlocksDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
   if (missing_ != 0) {
     for (const Inlet& source : from_) {
-      if (source.taken == 0 && source.rank != call_.team->rank) ranks.push_back(source.rank);
+      if (source.consumed == 0 && source.rank != call_.team->rank) ranks.push_back(source.rank);
     }
   }
   for (const Outlet& outlet : to_) {

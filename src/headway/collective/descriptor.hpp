@@ -17,10 +17,10 @@
 namespace headway::collective {
 
 /// What a segment is on its way.
-enum class Word : std::uint32_t { up, up_taken, down, down_taken };
+enum class Opcode : std::uint32_t { up, up_consumed, down, down_consumed };
 
 /// What travels with each segment; `taken` words have none.
-struct Note {
+struct ContributionHeader {
   TeamNumber team;
   std::uint64_t count;  // of elements, of the whole vector or block
   std::uint32_t call;   // how many the team's members had called before
@@ -28,9 +28,9 @@ struct Note {
   std::uint32_t root;   // a rank
   std::uint32_t rank;   // of who sends it
   std::uint32_t segment;
-  Word word;
+  Opcode opcode;
 };
-static_assert(sizeof(Note) == 48);
+static_assert(sizeof(ContributionHeader) == 48);
 
 /// Segments of elements that are serialized: a value is in one, however long it is.
 inline constexpr std::size_t unsegmented = ~std::size_t(0);
@@ -46,12 +46,12 @@ struct Call {
   bool same_count;          // as with all that it meets
 };
 
-/// In the order of ranks only a tree from rank 0 folds; its result then goes on to the root.
+/// In the order of ranks only a tree from rank 0 reduces; its result then goes on to the root.
 inline std::uint32_t top_of_tree(const Call& call, bool ordered) { return ordered ? 0 : call.root; }
 
-inline Note note_of(const Call& call, Word word, std::uint32_t segment) {
+inline ContributionHeader header_of(const Call& call, Opcode opcode, std::uint32_t segment) {
   const TeamState& team = *call.team;
-  return {team.number, call.count, call.number, call.what, call.root, team.rank, segment, word};
+  return {team.number, call.count, call.number, call.what, call.root, team.rank, segment, opcode};
 }
 
 /// Where a descriptor's segments go.
@@ -59,14 +59,14 @@ class Carrier {
  public:
   virtual ~Carrier() = default;
   /// Never waits, and runs no handler. `bytes` are copied, or sent, when it returns.
-  virtual void carry(std::size_t pe, const Note& note, Bytes bytes) = 0;
+  virtual void carry(std::size_t pe, const ContributionHeader& header, Bytes bytes) = 0;
   /// What has been carried is to leave now, whatever the caller of the collective does next.
   virtual void post() = 0;
   /// Ends the run: a PE has called something else.
-  [[noreturn]] virtual void differ(const Call& here, std::size_t pe, const Note& there) = 0;
+  [[noreturn]] virtual void differ(const Call& here, std::size_t pe, const ContributionHeader& there) = 0;
 };
 
-inline constexpr std::uint64_t no_fold = ~std::uint64_t(0);
+inline constexpr std::uint64_t no_reduction = ~std::uint64_t(0);
 
 /// Of a vector of several segments at most so many are on their way to one PE and not taken.
 inline constexpr std::uint32_t window = 8;
@@ -87,7 +87,7 @@ class Descriptor {
   /// What it waited for in this process is there.
   virtual void resume(Carrier&) {}
   /// FormatError for what no member sends.
-  virtual void take(Carrier& carrier, const Note& note, Bytes content) = 0;
+  virtual void take(Carrier& carrier, const ContributionHeader& header, Bytes content) = 0;
   /// Whether nothing is left to come or to be sent.
   virtual bool is_done() const = 0;
   /// Completes the future of one that is done.
@@ -96,8 +96,9 @@ class Descriptor {
   virtual void add_missing(std::vector<std::uint32_t>& ranks) const = 0;
   /// Whether its contributions meet in memory that all PEs share.
   virtual bool meets() const { return false; }
-  /// The number of what meets between hosts, if it was called in that epoch, or for the root whenever; else no_fold.
-  virtual std::uint64_t fold_in(am::ScopeId) const { return no_fold; }
+  /// The number of what meets between hosts, if it was called in that epoch, or for the root whenever; else
+  /// no_reduction.
+  virtual std::uint64_t reduction_in(am::ScopeId) const { return no_reduction; }
   /// Whether one that is not done, and was called in that epoch, goes on without a message of it.
   virtual bool holds_back(am::ScopeId) const { return false; }
 
@@ -106,12 +107,12 @@ class Descriptor {
   struct Outlet {
     std::uint32_t rank;
     std::uint32_t sent = 0;
-    std::uint32_t limit = window;  // sent <= limit, sent - taken there <= window
+    std::uint32_t limit = window;  // sent <= limit, sent - consumed there <= window
   };
   /// Segments from one member.
   struct Inlet {
     std::uint32_t rank;
-    std::uint32_t taken = 0;
+    std::uint32_t consumed = 0;
   };
 
   // Of a small call on few members they take no memory of their own.
@@ -132,20 +133,22 @@ class Descriptor {
   }
   Part part(std::uint32_t segment) const { return part(segment, call_.count, call_.per_segment); }
 
-  void send(Carrier& carrier, std::uint32_t to, Word word, std::uint32_t segment, Bytes bytes) const;
+  void send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes) const;
   /// Sends what is ready(segment), as bytes(segment), in ascending order, as far as `outlet` may.
   template <class Ready, class GetBytes>
-  void pump(Carrier& carrier, Outlet& outlet, Word word, std::uint32_t segments, Ready ready, GetBytes bytes) const {
+  void pump(Carrier& carrier, Outlet& outlet, Opcode opcode, std::uint32_t segments, Ready ready,
+            GetBytes bytes) const {
     while (outlet.sent < segments && outlet.sent < outlet.limit && ready(outlet.sent)) {
       const std::uint32_t segment = outlet.sent++;
-      send(carrier, outlet.rank, word, segment, bytes(segment));
+      send(carrier, outlet.rank, opcode, segment, bytes(segment));
     }
   }
   /// Of so many segments one more was taken: tells who sends them where that makes room, half a window at a time. Who
   /// has sent the last one has been told all.
-  void count_taken(Carrier& carrier, Inlet& inlet, Word word, std::uint32_t segments) const {
+  void count_consumed(Carrier& carrier, Inlet& inlet, Opcode opcode, std::uint32_t segments) const {
     constexpr std::uint32_t step = window / 2;
-    if (++inlet.taken % step == 0 && inlet.taken - step + window < segments) send(carrier, inlet.rank, word, 0, {});
+    if (++inlet.consumed % step == 0 && inlet.consumed - step + window < segments)
+      send(carrier, inlet.rank, opcode, 0, {});
   }
   static void make_room(Outlet& outlet) { outlet.limit += window / 2; }
 
@@ -164,34 +167,34 @@ class Descriptor {
   Call call_;
 };
 
-/// Contributions that climb a tree and are folded, a result that comes down one, or both.
+/// Contributions that climb a tree and are reduced, a result that comes down one, or both.
 ///
-///     up:    segment: own value -- fold of each child's --> complete --> to the parent | final, at the root
+///     up:    segment: own value -- reduction of each child's --> complete --> to the parent | final, at the root
 ///     down:  segment: final, at the source or when it comes --> to those below
 class TreeDescriptor final : public Descriptor {
  public:
-  /// `ordered`: children are folded in their order.
+  /// `ordered`: children are reduced in their order.
   TreeDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered);
 
   void start(Carrier& carrier) override;
-  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  void take(Carrier& carrier, const ContributionHeader& header, Bytes content) override;
   bool is_done() const override;
   void complete() override;
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
 
  private:
-  /// One that came before its turn.
+  /// One that arrived before its turn.
   struct Held {
     std::uint32_t segment = 0, child = nobody;  // nobody: free
     std::vector<std::byte> bytes;
   };
   static constexpr std::uint32_t final = ~std::uint32_t(0);
 
-  void take_up(Carrier& carrier, const Note& note, Bytes content);
-  void take_down(Carrier& carrier, const Note& note, Bytes content);
-  void fold(Carrier& carrier, std::uint32_t segment, std::uint32_t child, Bytes content);
+  void take_up(Carrier& carrier, const ContributionHeader& header, Bytes content);
+  void take_down(Carrier& carrier, const ContributionHeader& header, Bytes content);
+  void reduce(Carrier& carrier, std::uint32_t segment, std::uint32_t child, Bytes content);
   void hold(std::uint32_t segment, std::uint32_t child, Bytes content);
-  void fold_held(Carrier& carrier, std::uint32_t segment);
+  void reduce_held(Carrier& carrier, std::uint32_t segment);
   void pump_up(Carrier& carrier);
   void pump_down(Carrier& carrier, Outlet& outlet);
   void know_segments();
@@ -201,7 +204,7 @@ class TreeDescriptor final : public Descriptor {
   std::uint32_t segments_ = 0;
   Outlets up_to_, down_to_;     // up_to_: the parent, if any
   Inlets up_from_, down_from_;  // down_from_: one at most
-  States state_;                // of each segment: how many children are folded, or `final`
+  States state_;                // of each segment: how many children are reduced, or `final`
   std::uint32_t finals_ = 0;
   std::vector<Held> held_;
   std::size_t holds_ = 0;  // of them in use
@@ -221,7 +224,7 @@ class ScanDescriptor final : public Descriptor {
   ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix);
 
   void start(Carrier& carrier) override;
-  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  void take(Carrier& carrier, const ContributionHeader& header, Bytes content) override;
   bool is_done() const override;
   void complete() override;
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
@@ -264,7 +267,7 @@ class BlocksDescriptor final : public Descriptor {
   BlocksDescriptor(Call call, Kind kind, std::unique_ptr<Blocks> blocks);
 
   void start(Carrier& carrier) override;
-  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  void take(Carrier& carrier, const ContributionHeader& header, Bytes content) override;
   bool is_done() const override { return unsent_ == 0 && missing_ == 0; }
   void complete() override { blocks_->complete(); }
   void add_missing(std::vector<std::uint32_t>& ranks) const override;

@@ -27,7 +27,7 @@ T load(const std::byte* from) {
 
 /// running = op(running, other), element by element, of as many bytes.
 template <class T, class Op>
-void fold_elements(const Op& op, std::byte* running, const std::byte* other, std::size_t bytes) {
+void reduce_elements(const Op& op, std::byte* running, const std::byte* other, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
     const T a = load<T>(running + at), b = load<T>(other + at);
     const T combined = static_cast<T>(op(a, b));
@@ -36,13 +36,13 @@ void fold_elements(const Op& op, std::byte* running, const std::byte* other, std
 }
 
 /// The same with an operator that is nothing but its type, for who has none of it.
-using FoldBytes = void (*)(std::byte* running, const std::byte* other, std::size_t bytes);
+using ReduceBytes = void (*)(std::byte* running, const std::byte* other, std::size_t bytes);
 
 template <class T, class Op>
-void fold_by_type(std::byte* running, const std::byte* other, std::size_t bytes) {
+void reduce_by_type(std::byte* running, const std::byte* other, std::size_t bytes) {
   if constexpr (!std::is_same_v<Op, NoOperator>) {
     constexpr std::array<std::byte, sizeof(Op)> nothing{};
-    fold_elements<T>(std::bit_cast<Op>(nothing), running, other, bytes);
+    reduce_elements<T>(std::bit_cast<Op>(nothing), running, other, bytes);
   }
 }
 

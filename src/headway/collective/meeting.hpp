@@ -10,9 +10,10 @@ namespace headway::collective {
 /// Members meet in round after round, from 1 on. Each has two slots, used in turn, in which it leaves what it brings
 /// and then the number of the round; and a flag, with which it asks for word before it sleeps:
 ///
-///     bring to slot(round) -> come() -> all_have_come()? -- yes: tell() all that asked; read all slots; go
+///     bring to slot(round) -> arrive() -> all_have_arrived()? -- yes: tell() all that asked; read all slots; go
 ///                                           | no
-///                                       ask() -> all_have_come()? -- yes: go       (else who comes last sees the flag)
+///                                       ask() -> all_have_arrived()? -- yes: go       (else who comes last sees the
+///                                       flag)
 ///                                           | no: sleep until word comes, and look again
 ///
 /// A member is in the next round but one only when all are in the next one, and so have read its slot of this one.
@@ -28,14 +29,14 @@ class BasicMeeting {
 
   /// What this member brings is in its slot. Sequentially consistent, as are the looks: of two that write and then look
   /// at what the other has written, one at least sees it. So the last to come sees all, and who has asked.
-  void come(std::uint64_t round) { places_->round(me_, slot(round)).store(round, std::memory_order_seq_cst); }
+  void arrive(std::uint64_t round) { places_->round(me_, slot(round)).store(round, std::memory_order_seq_cst); }
 
-  bool has_come(std::size_t member, std::uint64_t round) const {
+  bool has_arrived(std::size_t member, std::uint64_t round) const {
     return places_->round(member, slot(round)).load(std::memory_order_seq_cst) == round;
   }
-  bool all_have_come(std::uint64_t round) const {
+  bool all_have_arrived(std::uint64_t round) const {
     for (std::size_t member = 0; member < places_->size(); ++member) {
-      if (!has_come(member, round)) return false;
+      if (!has_arrived(member, round)) return false;
     }
     return true;
   }

@@ -23,8 +23,9 @@ bool has_root(Kind kind) { return kind == Kind::reduce || kind == Kind::broadcas
 
 }  // namespace
 
-Operation::Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(), FoldBytes fold_bytes)
-    : kind_(kind), number_(hash & ~1u), type_(type), op_(op), fold_(fold_bytes), next_(first_) {
+Operation::Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(),
+                     ReduceBytes reduce_bytes)
+    : kind_(kind), number_(hash & ~1u), type_(type), op_(op), reduction_(reduce_bytes), next_(first_) {
   while (find(number_) != nullptr) number_ += 2;
   first_ = this;
 }
@@ -51,7 +52,8 @@ std::string Operation::describe(std::uint32_t number, std::uint64_t count, std::
   if (operation == nullptr) return "none that this program has";
   if (operation->kind_ == Kind::barrier) return "barrier";
   std::string text = fmt::format("{} of {} {}", name_of(operation->kind_), count, operation->type_());
-  if (operation->op_ != nullptr) text += fmt::format(" with {}{}", operation->op_(), operation->place_among_namesakes());
+  if (operation->op_ != nullptr)
+    text += fmt::format(" with {}{}", operation->op_(), operation->place_among_namesakes());
   if (ordered) text += ", ordered";
   if (has_root(operation->kind_)) text += fmt::format(", root {}", root);
   return text;

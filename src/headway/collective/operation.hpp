@@ -17,7 +17,7 @@ enum class Kind : std::uint8_t { reduce, allreduce, broadcast, barrier, scan, ex
 /// from before it starts: what a PE names by number any other can describe.
 class Operation {
  public:
-  Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(), FoldBytes fold_bytes);
+  Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(), ReduceBytes reduce_bytes);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
@@ -29,13 +29,13 @@ class Operation {
   Kind kind() const { return kind_; }
   /// What combines contributions without anything of a call; nullptr where the operator is more than its type, or
   /// elements do not travel as they lie.
-  FoldBytes fold() const { return fold_; }
+  ReduceBytes reduce() const { return reduction_; }
 
   /// nullptr where this program has none of that number, `ordered` or not.
   static const Operation* find(std::uint32_t number);
 
-  /// "reduce of 5 double with std::plus<void>, ordered, root 2". Operators whose types have the same name, as two closures
-  /// of one function may, are numbered.
+  /// "reduce of 5 double with std::plus<void>, ordered, root 2". Operators whose types have the same name, as two
+  /// closures of one function may, are numbered.
   static std::string describe(std::uint32_t number, std::uint64_t count, std::uint32_t root);
 
  private:
@@ -48,19 +48,19 @@ class Operation {
   std::uint32_t number_;
   std::string (*type_)();
   std::string (*op_)();  // nullptr: none
-  FoldBytes fold_;
+  ReduceBytes reduction_;
   const Operation* next_;
 };
 
 /// Whether contributions can be combined without anything of a call: the operator is nothing but its type, and elements
 /// travel as they lie.
 template <class T, class Op>
-constexpr bool folds_by_type = FixedSize<T> && std::is_empty_v<Op> && std::is_trivially_copyable_v<Op>;
+constexpr bool reduces_by_type = FixedSize<T>&& std::is_empty_v<Op>&& std::is_trivially_copyable_v<Op>;
 
 template <class T, class Op>
-constexpr FoldBytes fold_of() {
-  if constexpr (folds_by_type<T, Op>)
-    return &fold_by_type<T, Op>;
+constexpr ReduceBytes reduce_of() {
+  if constexpr (reduces_by_type<T, Op>)
+    return &reduce_by_type<T, Op>;
   else
     return nullptr;
 }
@@ -78,6 +78,6 @@ struct OperationOf {
 template <Kind kind, class T, class Op>
 const Operation OperationOf<kind, T, Op>::operation{
     kind, hash_of_names, &aggregate::type_name<T>, std::is_same_v<Op, NoOperator> ? nullptr : &aggregate::type_name<Op>,
-    fold_of<T, Op>()};
+    reduce_of<T, Op>()};
 
 }  // namespace headway::collective

@@ -125,8 +125,8 @@ Bytes bytes_of(const Given& given) {
 /// Whether this PE is through with a reduction once it has given its part, which it has then.
 template <class T, class Op>
 bool gives_at_once(Collectives& all, const Call& call, bool ordered, Bytes bytes) {
-  if (all.give_in_cell(call, sizeof(T), fold_of<T, Op>(), bytes)) return true;
-  const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), folds_by_type<T, Op>);
+  if (all.give_in_cell(call, sizeof(T), reduce_of<T, Op>(), bytes)) return true;
+  const std::uint32_t to = all.only_gives_to(call, ordered, sizeof(T), reduces_by_type<T, Op>);
   if (to == nobody) return false;
   all.give(call, to, bytes);
   return true;
@@ -153,7 +153,7 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   const auto go = [&](auto place) {
     auto future = place.promise.future();
     all.start(all.make(std::move(call), kind, make_values<Given>(op, std::move(place)), ordered, element_bytes<T>,
-                       folds_by_type<T, Op>));
+                       reduces_by_type<T, Op>));
     return future;
   };
   if constexpr (is_span<Given>)
@@ -179,9 +179,8 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
   }
   Borrowed<T> place{values, Promise<>(team.pe())};
   Future<> future = place.promise.future();
-  all.start(
-      all.make(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered, element_bytes<T>,
-               folds_by_type<T, Op>));
+  all.start(all.make(std::move(call), kind, make_values<std::span<T>>(op, std::move(place)), ordered, element_bytes<T>,
+                     reduces_by_type<T, Op>));
   return future;
 }
 
@@ -200,9 +199,9 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
 // The operator is a pure function of two elements, associative and, but for `ordered` and scans, commutative. It runs
 // in handlers; what it throws ends the run.
 //
-// Contributions are messages of the epoch in which the call, or for those that are passed on what came last, was made:
-// where all members call in one epoch, that, or else quiesce(), waits until the futures of all that every member has
-// called are ready.
+// Contributions are messages of the epoch in which the call, or for those that are passed on what arrived last, was
+// made: where all members call in one epoch, that, or else quiesce(), waits until the futures of all that every member
+// has called are ready.
 
 /// op(op(v0, v1), ...) over all members' elements, on the root: Future<std::vector<T>> for a span, empty on others,
 /// Future<std::optional<T>> for a value, without one on others. There it is ready when what the PE and those behind it

@@ -11,8 +11,8 @@ namespace headway::collective {
 inline constexpr std::uint32_t nobody = ~std::uint32_t(0);
 
 /// One member's place in a binomial tree, by ranks: counted from the root, the parent of r is r without its lowest bit,
-/// and each subtree holds consecutive ranks, its own first. So what is folded into a member's own value in the order of
-/// its children is in the order of ranks.
+/// and each subtree holds consecutive ranks, its own first. So what is reduced into a member's own value in the order
+/// of its children is in the order of ranks.
 struct TreePlace {
   TreePlace(std::size_t rank, std::size_t size, std::size_t root) {
     const std::size_t from_root = rank >= root ? rank - root : rank + size - root;
@@ -35,17 +35,17 @@ inline std::uint32_t parent_of_leaf(std::size_t rank, std::size_t size, std::siz
   return std::uint32_t(parent < size - root ? parent + root : parent + root - size);
 }
 
-/// What a rank and those below it in the tree from rank 0 have given, `bytes` each, at given(rank): folded with the
+/// What a rank and those below it in the tree from rank 0 have given, `bytes` each, at given(rank): reduced with the
 /// brackets of the tree by combine(running, other). Returns where it is: in `scratch`, which has room for as many as
 /// the tree has levels, or where it was given.
 template <class Given, class Combine>
-const std::byte* fold_subtree(std::size_t rank, std::size_t size, std::size_t bytes, const Given& given,
-                              const Combine& combine, std::byte* scratch) {
+const std::byte* reduce_subtree(std::size_t rank, std::size_t size, std::size_t bytes, const Given& given,
+                                const Combine& combine, std::byte* scratch) {
   const std::byte* running = given(rank);
   for (std::size_t bit = 1; (rank & bit) == 0 && rank + bit < size; bit <<= 1) {
     if (running != scratch) std::memcpy(scratch, running, bytes);
     running = scratch;
-    combine(scratch, fold_subtree(rank + bit, size, bytes, given, combine, scratch + bytes));
+    combine(scratch, reduce_subtree(rank + bit, size, bytes, given, combine, scratch + bytes));
   }
   return running;
 }

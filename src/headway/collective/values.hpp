@@ -39,12 +39,12 @@ class Values {
   virtual ~Values() = default;
 
   /// running = op(running, other), element by element.
-  virtual void fold(Part part, Bytes other) = 0;
+  virtual void reduce(Part part, Bytes other) = 0;
   /// running = op(other, running).
-  virtual void fold_before(Part part, Bytes other) = 0;
+  virtual void reduce_before(Part part, Bytes other) = 0;
   /// The same for elements that are not its own: running = op(running, other), where both lie as they travel. FixedSize
   /// elements only.
-  virtual void fold_bytes(std::span<std::byte> running, Bytes other) const = 0;
+  virtual void reduce_bytes(std::span<std::byte> running, Bytes other) const = 0;
   virtual void replace(Part part, Bytes other) = 0;
   /// Valid until the next call.
   virtual Bytes encoded(Part part) = 0;
@@ -179,7 +179,7 @@ class ValuesOf final : public Values {
   ValuesOf(Op op, Place place) : op_(op), place_(std::move(place)) {}
   Place& place() { return place_; }
 
-  void fold(Part part, Bytes other) override {
+  void reduce(Part part, Bytes other) override {
     if constexpr (!std::is_same_v<Op, NoOperator>) {
       T* const running = of(part).data();
       Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
@@ -187,7 +187,7 @@ class ValuesOf final : public Values {
       });
     }
   }
-  void fold_before(Part part, Bytes other) override {
+  void reduce_before(Part part, Bytes other) override {
     if constexpr (!std::is_same_v<Op, NoOperator>) {
       T* const running = of(part).data();
       Codec<T>::decode(other, part.count, [&](std::size_t i, T&& value) {
@@ -195,9 +195,9 @@ class ValuesOf final : public Values {
       });
     }
   }
-  void fold_bytes(std::span<std::byte> running, Bytes other) const override {
+  void reduce_bytes(std::span<std::byte> running, Bytes other) const override {
     if constexpr (FixedSize<T> && !std::is_same_v<Op, NoOperator>) {
-      fold_elements<T>(op_, running.data(), other.data(), running.size());
+      reduce_elements<T>(op_, running.data(), other.data(), running.size());
     }
   }
   void replace(Part part, Bytes other) override { Codec<T>::decode_into(of(part), other); }

@@ -1,4 +1,4 @@
-/// Reductions over elements: what those of a PE give is folded there, and goes up a tree of PEs.
+/// Reductions over elements: what those of a PE give is reduced there, and goes up a tree of PEs.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,7 @@ constexpr bool require_target() {
   return takes_result;
 }
 
-/// Values of one reduction that are folded here, and have not gone on.
+/// Values of one reduction that are reduced here, and have not gone on.
 class Partial {
  public:
   virtual ~Partial() = default;
@@ -64,7 +64,7 @@ class PartialOf;
 
 /// Of one PE and collection. Elements may move while it goes on, from a PE that has sent its part to one that has not: so
 /// nobody knows how many of a PE's elements will give, and only the root, PE 0, which counts all, knows when it is over. What
-/// a PE has folded leaves when its elements have given and as many have come from below as the last time, or else when the PE
+/// a PE has reduced leaves when its elements have given and as many have come from below as the last time, or else when the PE
 /// is idle, as an open buffer does.
 class Reductions final : public am::FrameHandler {
  public:
@@ -112,7 +112,7 @@ class Reductions final : public am::FrameHandler {
       place->total = total;
       begun(*place);
     } else {
-      static_cast<PartialOf<V, Op, Target>&>(*place).fold(value);
+      static_cast<PartialOf<V, Op, Target>&>(*place).reduce(value);
     }
     given(id, count, own);
   }
@@ -131,7 +131,7 @@ class Reductions final : public am::FrameHandler {
   DistObject<Reductions*> me_;
 };
 
-/// What a PE has folded, where it goes on.
+/// What a PE has reduced, where it goes on.
 template <class V, class Op, class Target>
 struct TakePartial {
   void operator()(Reductions* there, const ReductionId& id, std::uint64_t count, std::uint64_t total, const V& value,
@@ -144,7 +144,7 @@ template <class V, class Op, class Target>
 class PartialOf final : public Partial {
  public:
   PartialOf(const V& value, const Target& target) : value_(value), target_(target) {}
-  void fold(const V& value) { value_ = Op()(std::as_const(value_), value); }
+  void reduce(const V& value) { value_ = Op()(std::as_const(value_), value); }
   void send(CallAggregator& calls, PeId parent, const DistObject<Reductions*>& there, ReductionId id) override {
     calls.rpc_ff(parent, TakePartial<V, Op, Target>(), there, id, count, total, value_, target_);
   }

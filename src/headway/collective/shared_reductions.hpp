@@ -8,94 +8,95 @@
 #include <functional>
 #include <headway/am/engine.hpp>
 #include <headway/collective/descriptor.hpp>
-#include <headway/collective/fold_cell.hpp>
-#include <headway/collective/host_folds.hpp>
+#include <headway/collective/host_reductions.hpp>
+#include <headway/collective/reduction_cell.hpp>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace headway::collective {
 
-/// Of one PE. Call number f of these takes cell f mod fold_cells, on every PE, since all make the same calls in the
+/// Of one PE. Call number f of these takes cell f mod cells_count, on every PE, since all make the same calls in the
 /// same order: nobody has to agree on anything. Where an earlier call is not over in its cell, a call, and all that its
 /// PE makes after it, waits in that PE's own memory (towards HEADWAY_SPILL) until the cell is free. The PE looks when
 /// it makes progress and has nothing else to do, now and then otherwise, and before its messages are counted.
-class Folds final : private am::FrameHandler {
+class SharedReductions final : private am::FrameHandler {
  public:
   /// What this PE has called by a number can come to its cell, or is over. Runs as a handler.
   using Resume = std::function<void(std::uint32_t number)>;
   /// Collective, before anything is sent. nullptr, on all PEs, where not all reach each other's pools
   /// or the settings say so.
-  static std::unique_ptr<Folds> make(Pe& pe, Resume resume);
-  ~Folds() override;
+  static std::unique_ptr<SharedReductions> make(Pe& pe, Resume resume);
+  ~SharedReductions() override;
 
   /// Whether a call of all PEs goes this way; the same on all of them. `element_bytes`: 0 for what is serialized;
-  /// `by_type`: others may fold it without anything of the call.
+  /// `by_type`: others may reduce it without anything of the call.
   bool takes(Kind kind, const Call& call, std::size_t element_bytes, bool by_type) const;
 
   /// The number of a new call.
   std::uint64_t begin();
   /// Whether it may come to its cell now.
-  bool may_come(std::uint64_t fold) const { return deferred_.empty() && resumed_ == 0 && has_place(fold); }
-  bool next_may_come() const { return may_come(begun_); }
+  bool may_arrive(std::uint64_t reduction) const { return deferred_.empty() && resumed_ == 0 && has_place(reduction); }
+  bool next_may_arrive() const { return may_arrive(begun_); }
   /// If not: it will be resumed. Counts `bytes` of memory.
-  void defer(std::uint64_t fold, std::uint32_t number, std::size_t bytes);
+  void defer(std::uint64_t reduction, std::uint32_t number, std::size_t bytes);
   /// What this PE gives, before it comes.
-  void write(std::uint64_t fold, const Call& call, Bytes bytes);
+  void write(std::uint64_t reduction, const Call& call, Bytes bytes);
   /// Whether it is the last.
-  bool come(std::uint64_t fold) { return cell(fold).come(lap_of(fold)); }
+  bool arrive(std::uint64_t reduction) { return cell(reduction).arrive(generation_of(reduction)); }
 
   // --- who differs
 
-  /// A call of all PEs on this one goes another way. What a PE has called instead that came to a cell, if there is one.
-  std::optional<Note> pass(const Call& call);
-  /// Between write() and come(): what a PE has called instead that goes another way, if there is one.
-  std::optional<Note> passed(std::uint64_t fold, const Call& call);
+  /// A call of all PEs on this one goes another way. What a PE has called instead that arrived to a cell, if there is
+  /// one.
+  std::optional<ContributionHeader> pass(const Call& call);
+  /// Between write() and arrive(): what a PE has called instead that goes another way, if there is one.
+  std::optional<ContributionHeader> passed(std::uint64_t reduction, const Call& call);
 
   // --- for who is the last
 
   /// What a PE has called that is another call; nullopt if all have called the same.
-  std::optional<Note> other_than(std::uint64_t fold, const Call& call) const;
+  std::optional<ContributionHeader> other_than(std::uint64_t reduction, const Call& call) const;
   /// All contributions of `bytes`, combined in the order of PEs, with the brackets of the binomial tree. Valid until
   /// the next call.
-  Bytes fold(std::uint64_t fold, std::size_t bytes, const Values& values);
-  Bytes fold(std::uint64_t fold, std::size_t bytes, FoldBytes op);
+  Bytes reduce(std::uint64_t reduction, std::size_t bytes, const Values& values);
+  Bytes reduce(std::uint64_t reduction, std::size_t bytes, ReduceBytes op);
   /// All has been read: the cell is free.
-  void end(std::uint64_t fold) { cell(fold).end(lap_of(fold)); }
+  void end(std::uint64_t reduction) { cell(reduction).end(generation_of(reduction)); }
 
   // --- where there are several hosts
 
   bool has_hosts() const { return hosts_ != nullptr; }
   /// By who is the last here, instead of end(): all contributions of this host have become these bytes.
-  void climb(std::uint64_t fold, const Call& call, Bytes bytes);
+  void climb(std::uint64_t reduction, const Call& call, Bytes bytes);
   /// A call is resumed when it is over, in `epoch` if that is not done. Counts nothing.
-  void wait(std::uint64_t fold, std::uint32_t number, am::ScopeId epoch, std::uint8_t tag);
-  bool is_over(std::uint64_t fold) const { return hosts_->is_over(fold); }
+  void wait(std::uint64_t reduction, std::uint32_t number, am::ScopeId epoch, std::uint8_t tag);
+  bool is_over(std::uint64_t reduction) const { return hosts_->is_over(reduction); }
   /// Of what is over. This PE may come to the next call in that cell from then on, which ends the bytes.
-  Bytes take_result(std::uint64_t fold, std::size_t bytes);
-  void add_missing(std::uint64_t fold, std::uint32_t root, std::vector<std::uint32_t>& pes) const;
+  Bytes take_result(std::uint64_t reduction, std::size_t bytes);
+  void add_missing(std::uint64_t reduction, std::uint32_t root, std::vector<std::uint32_t>& pes) const;
   /// How many calls that go by cells this PE has made, and that the most that any has made are so many.
   std::uint64_t begun() const { return begun_; }
-  void set_called_max(std::uint64_t folds) { called_max_ = folds; }
+  void set_called_max(std::uint64_t reductions) { called_max_ = reductions; }
 
   // --- for reports, and for who counts messages
 
   /// Of a PE of this host, by its number there.
-  bool has_called(std::size_t pe, std::uint64_t fold) const {
-    return areas_[pe]->begun.folds.load(std::memory_order_acquire) > fold;
+  bool has_called(std::size_t pe, std::uint64_t reduction) const {
+    return areas_[pe]->begun.reductions.load(std::memory_order_acquire) > reduction;
   }
-  bool all_have_called(std::uint64_t fold) const;
+  bool all_have_called(std::uint64_t reduction) const;
   /// How many contributions of others are for calls that this PE has not made, and one of them if it can be read; when
   /// nobody calls any more.
   std::uint64_t not_called() const;
-  std::optional<Note> first_not_called() const;
+  std::optional<ContributionHeader> first_not_called() const;
 
   /// Of this PE, that wait for their cells.
   std::size_t deferred() const { return deferred_.size() + resumed_; }
 
  private:
   struct Deferred {
-    std::uint64_t fold;
+    std::uint64_t reduction;
     std::uint32_t number;
     std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts it
   };
@@ -105,35 +106,38 @@ class Folds final : private am::FrameHandler {
 
   /// This PE waits for the end of a call.
   struct Waiting {
-    std::uint64_t fold;
+    std::uint64_t reduction;
     std::uint32_t number;
     am::ScopeId epoch;
     std::uint8_t tag;  // of the epoch when it was called
   };
 
   template <class Combine>
-  Bytes fold_by(std::uint64_t fold, std::size_t bytes, Combine combine);
+  Bytes reduce_by(std::uint64_t reduction, std::size_t bytes, Combine combine);
 
-  Folds(Pe& pe, std::size_t first_pe, std::vector<FoldArea*> areas, Resume resume);
-  static std::unique_ptr<Folds> make_here(Pe& pe, Resume resume);
-  static std::unique_ptr<Folds> make_between_hosts(Pe& pe, Resume resume);
+  SharedReductions(Pe& pe, std::size_t first_pe, std::vector<CellArea*> areas, Resume resume);
+  static std::unique_ptr<SharedReductions> make_here(Pe& pe, Resume resume);
+  static std::unique_ptr<SharedReductions> make_between_hosts(Pe& pe, Resume resume);
 
-  static std::uint64_t lap_of(std::uint64_t fold) { return fold / fold_cells; }
-  static std::uint64_t mark(std::uint64_t fold, std::uint32_t number) {
-    return FoldCrossing::mark(lap_of(fold), number);
+  static std::uint64_t generation_of(std::uint64_t reduction) { return reduction / cells_count; }
+  static std::uint64_t mark(std::uint64_t reduction, std::uint32_t number) {
+    return CellCrossing::mark(generation_of(reduction), number);
   }
-  FoldHead& head(std::uint64_t fold) const {
-    return areas_[fold % fold_cells % areas_.size()]->heads[fold % fold_cells];
+  CellHead& head(std::uint64_t reduction) const {
+    return areas_[reduction % cells_count % areas_.size()]->heads[reduction % cells_count];
   }
-  FoldCell cell(std::uint64_t fold) const { return {head(fold).arrived, head(fold).laps, areas_.size()}; }
-  bool is_free(std::uint64_t fold) const { return cell(fold).is_free(lap_of(fold)); }
+  ReductionCell cell(std::uint64_t reduction) const {
+    return {head(reduction).arrived, head(reduction).generation, areas_.size()};
+  }
+  bool is_free(std::uint64_t reduction) const { return cell(reduction).is_free(generation_of(reduction)); }
   /// Free, and this PE has taken what became of the last call there.
-  bool has_place(std::uint64_t fold) const { return is_free(fold) && !waits_in_[fold % fold_cells]; }
-  std::byte* content(std::size_t pe, std::uint64_t fold, std::size_t bytes) const {
-    FoldArea& area = *areas_[pe];
-    return bytes <= FoldSlot::bytes_max ? area.slots[fold % fold_cells].content : area.contents[fold % fold_cells];
+  bool has_place(std::uint64_t reduction) const { return is_free(reduction) && !waits_in_[reduction % cells_count]; }
+  std::byte* content(std::size_t pe, std::uint64_t reduction, std::size_t bytes) const {
+    CellArea& area = *areas_[pe];
+    return bytes <= CellSlot::bytes_max ? area.slots[reduction % cells_count].content
+                                        : area.contents[reduction % cells_count];
   }
-  Note note_of(std::size_t pe, std::uint64_t fold) const;
+  ContributionHeader header_of(std::size_t pe, std::uint64_t reduction) const;
 
   /// Those whose cells are free, and those that are over, go on at the next progress. Whether there are any.
   bool resume_free();
@@ -153,9 +157,9 @@ class Folds final : private am::FrameHandler {
   bool ready() const override { return true; }
 
   am::Engine* engine_;
-  std::size_t first_pe_, own_;        // of this host, and this PE's number there
-  std::vector<FoldArea*> areas_;      // by PE of this host
-  std::shared_ptr<HostFolds> hosts_;  // nullptr: there is one
+  std::size_t first_pe_, own_;             // of this host, and this PE's number there
+  std::vector<CellArea*> areas_;           // by PE of this host
+  std::shared_ptr<HostReductions> hosts_;  // nullptr: there is one
   Resume resume_;
   std::uint32_t handler_;
   std::uint64_t begun_ = 0;
@@ -163,43 +167,43 @@ class Folds final : private am::FrameHandler {
   std::size_t resumed_ = 0;  // taken from there, and not there yet
   std::int64_t looked_ns_ = 0;
   std::vector<Waiting> waiting_;
-  std::array<bool, fold_cells> waits_in_{};  // until it has taken the result
+  std::array<bool, cells_count> waits_in_{};  // until it has taken the result
   std::uint64_t ends_seen_ = 0;
   std::uint64_t called_max_ = 0;
   std::vector<std::byte> scratch_;
 };
 
-/// A call that goes this way. Who comes last folds, and sends the result to those that wait for one; others are done
-/// when they have come.
-class FoldDescriptor final : public Descriptor {
+/// A call that goes this way. The last member to arrive reduces, and sends the result to those that wait for one;
+/// others are done when they have come.
+class CellDescriptor final : public Descriptor {
  public:
-  FoldDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope,
-                 std::uint8_t tag, Folds& folds);
+  CellDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope,
+                 std::uint8_t tag, SharedReductions& reductions);
 
   void start(Carrier& carrier) override;
   void resume(Carrier& carrier) override;
-  void take(Carrier& carrier, const Note& note, Bytes content) override;
+  void take(Carrier& carrier, const ContributionHeader& header, Bytes content) override;
   bool meets() const override { return true; }
   bool is_done() const override { return state_ == State::done; }
   void complete() override { values_->complete(has_result_); }
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
   /// Once all have called it, it ends without any call of theirs.
   bool holds_back(am::ScopeId epoch) const override {
-    return !folds_->has_hosts() && epoch == scope_ && folds_->all_have_called(fold_);
+    return !reductions_->has_hosts() && epoch == scope_ && reductions_->all_have_called(reduction_);
   }
-  std::uint64_t fold_in(am::ScopeId epoch) const override;
+  std::uint64_t reduction_in(am::ScopeId epoch) const override;
 
  private:
   enum class State : std::uint8_t { before, waiting, done };
 
-  void come(Carrier& carrier);
+  void arrive(Carrier& carrier);
   void climb(Carrier& carrier, bool is_last);
   void take_result();
   Part all() const { return {0, std::size_t(call_.count)}; }
 
   std::unique_ptr<Values> values_;
-  Folds* folds_;
-  std::uint64_t fold_;
+  SharedReductions* reductions_;
+  std::uint64_t reduction_;
   std::size_t bytes_;
   am::ScopeId scope_;
   std::uint8_t tag_;

@@ -51,7 +51,7 @@ bool spin_until(Done done) {
   return done();
 }
 
-TEST(Folds, a_pe_that_computes_delays_nobody_wherever_it_is) {
+TEST(SharedReductions, a_pe_that_computes_delays_nobody_wherever_it_is) {
   for (const Shape shape : {Shape{4, 1}, Shape{8, 4}, Shape{8, 1}, Shape{8, 8}}) {
     for (std::size_t busy = 1; busy < shape.pes; busy += busy == 1 ? 3 : 2) {  // in trees from 0 also who has children
       for (const bool comes_last : {false, true}) {
@@ -84,10 +84,12 @@ TEST(Folds, a_pe_that_computes_delays_nobody_wherever_it_is) {
   }
 }
 
-TEST(Folds, the_settings_say_whether_there_are_any) {
-  expect_run({2, 1}, [](Pe& pe) { EXPECT_TRUE(Collectives::of(pe).shares()); }, shared);
+TEST(SharedReductions, the_settings_say_whether_there_are_any) {
+  expect_run(
+      {2, 1}, [](Pe& pe) { EXPECT_TRUE(Collectives::of(pe).shares()); }, shared);
   expect_run({2, 1}, [](Pe& pe) { EXPECT_FALSE(Collectives::of(pe).shares()); }, {{"HEADWAY_COLLECTIVES", "messages"}});
-  expect_run({1, 1}, [](Pe& pe) { EXPECT_FALSE(Collectives::of(pe).shares()); }, shared);
+  expect_run(
+      {1, 1}, [](Pe& pe) { EXPECT_FALSE(Collectives::of(pe).shares()); }, shared);
   const Outcome outcome = catch_run({2, 1}, [](Pe&) {}, {{"HEADWAY_COLLECTIVES", "tree"}});
   EXPECT_NE(outcome.status, 0);
   EXPECT_NE(outcome.text.find("auto, messages or shared"), std::string::npos) << outcome.text;
@@ -102,34 +104,33 @@ double wild(std::size_t pe, std::size_t i) {
 constexpr std::size_t lengths[] = {0, 1, 12, 13, 100, 1024, 1025};
 constexpr std::size_t sums_per_run = 3 * (0 + 1 + 12 + 13 + 100 + 1024 + 1025);
 
-TEST(Folds, sums_in_order_are_to_the_bit_those_of_the_way_by_messages) {
+TEST(SharedReductions, sums_in_order_are_to_the_bit_those_of_the_way_by_messages) {
   for (const Shape shape : local_shapes) {
     Shared<std::array<double, sums_per_run>> sums(2);
     for (const char* way : {"messages", "shared"}) {
       double* to = (way[0] == 'm' ? sums[0] : sums[1]).data();
-      expect_run(
-          shape,
-          [&](Pe& pe) {
-            double* at = to;
-            for (const std::size_t root : {std::size_t(0), pe.size() / 2, pe.size() - 1}) {
-              std::vector<Future<std::vector<double>>> futures;
-              for (const std::size_t length : lengths) {
-                std::vector<double> mine(length);
-                for (std::size_t i = 0; i < length; ++i) mine[i] = wild(pe.id(), i);
-                futures.push_back(reduce(pe, std::span(mine), std::plus<>(), root, {.ordered = true}));
-                std::vector<double> all = mine;
-                allreduce_in_place(pe, std::span(all), std::plus<>(), {.ordered = true}).get();
-                const std::vector<double> own = futures.back().get();
-                EXPECT_EQ(own.size(), pe.id() == root ? length : 0);
-                if (pe.id() == root) {
-                  EXPECT_EQ(own, all);
-                  std::ranges::copy(own, at);
-                }
-                at += length;
-              }
-            }
-          },
-          {{"HEADWAY_COLLECTIVES", way}});
+      expect_run(shape,
+                 [&](Pe& pe) {
+                   double* at = to;
+                   for (const std::size_t root : {std::size_t(0), pe.size() / 2, pe.size() - 1}) {
+                     std::vector<Future<std::vector<double>>> futures;
+                     for (const std::size_t length : lengths) {
+                       std::vector<double> mine(length);
+                       for (std::size_t i = 0; i < length; ++i) mine[i] = wild(pe.id(), i);
+                       futures.push_back(reduce(pe, std::span(mine), std::plus<>(), root, {.ordered = true}));
+                       std::vector<double> all = mine;
+                       allreduce_in_place(pe, std::span(all), std::plus<>(), {.ordered = true}).get();
+                       const std::vector<double> own = futures.back().get();
+                       EXPECT_EQ(own.size(), pe.id() == root ? length : 0);
+                       if (pe.id() == root) {
+                         EXPECT_EQ(own, all);
+                         std::ranges::copy(own, at);
+                       }
+                       at += length;
+                     }
+                   }
+                 },
+                 {{"HEADWAY_COLLECTIVES", way}});
     }
     EXPECT_EQ(sums[0], sums[1]) << shape.pes << " PEs";
     EXPECT_NE(sums[0][sums_per_run - 1], 0);
@@ -189,7 +190,7 @@ struct Mixed {
 
 void sleep_us(std::uint64_t us) { std::this_thread::sleep_for(std::chrono::microseconds(us)); }
 
-TEST(Folds, any_number_are_under_way_whoever_is_late) {
+TEST(SharedReductions, any_number_are_under_way_whoever_is_late) {
   constexpr std::size_t many = 700;
   for (const Shape shape : local_shapes) {
     for (std::uint64_t seed = 1; seed <= 2 * repetitions; ++seed) {
@@ -217,8 +218,8 @@ TEST(Folds, any_number_are_under_way_whoever_is_late) {
   }
 }
 
-TEST(Folds, an_epoch_waits_for_those_called_in_it_that_wait_for_cells) {
-  constexpr std::size_t many = 4 * collective::fold_cells;
+TEST(SharedReductions, an_epoch_waits_for_those_called_in_it_that_wait_for_cells) {
+  constexpr std::size_t many = 4 * collective::cells_count;
   for (const Shape shape : local_shapes) {
     expect_run(
         shape,
@@ -247,8 +248,8 @@ TEST(Folds, an_epoch_waits_for_those_called_in_it_that_wait_for_cells) {
   }
 }
 
-TEST(Folds, quiescence_and_epochs_wait_for_none_that_a_member_calls_later) {
-  constexpr std::size_t many = 3 * collective::fold_cells, rounds = 6 * repetitions;
+TEST(SharedReductions, quiescence_and_epochs_wait_for_none_that_a_member_calls_later) {
+  constexpr std::size_t many = 3 * collective::cells_count, rounds = 6 * repetitions;
   for (const Shape shape : local_shapes) {
     expect_run(
         shape,
@@ -288,8 +289,8 @@ TEST(Folds, quiescence_and_epochs_wait_for_none_that_a_member_calls_later) {
   }
 }
 
-TEST(Folds, handlers_may_call_more_than_there_are_cells) {
-  constexpr std::uint32_t many = 3 * collective::fold_cells;
+TEST(SharedReductions, handlers_may_call_more_than_there_are_cells) {
+  constexpr std::uint32_t many = 3 * collective::cells_count;
   for (const Shape shape : local_shapes) {
     expect_run(
         shape,
@@ -320,7 +321,7 @@ void expect_named(const Outcome& outcome, std::initializer_list<std::string> par
 }
 
 // No message of one meets the other: who calls by a cell, and who by a tree, waits.
-TEST(FoldsMismatch, of_ways_is_found_whoever_comes_first) {
+TEST(SharedReductionsMismatch, of_ways_is_found_whoever_comes_first) {
   for (const bool is_late : {false, true}) {
     for (const std::size_t different : {0, 2}) {
       const Outcome outcome = catch_run(
@@ -338,7 +339,7 @@ TEST(FoldsMismatch, of_ways_is_found_whoever_comes_first) {
   }
 }
 
-TEST(FoldsMismatch, of_two_is_found_by_who_looks_later) {
+TEST(SharedReductionsMismatch, of_two_is_found_by_who_looks_later) {
   Shared<std::atomic<int>> called;
   const Outcome outcome = catch_run(
       {2, 1},
@@ -354,10 +355,11 @@ TEST(FoldsMismatch, of_two_is_found_by_who_looks_later) {
         }
       },
       shared);
-  expect_named(outcome, {"as collective number 1 of all PEs, PE 0 has called gather of 1 int", "PE 1 allreduce of 1 int"});
+  expect_named(outcome,
+               {"as collective number 1 of all PEs, PE 0 has called gather of 1 int", "PE 1 allreduce of 1 int"});
 }
 
-TEST(FoldsMismatch, of_those_that_call_another_one_before_is_found) {
+TEST(SharedReductionsMismatch, of_those_that_call_another_one_before_is_found) {
   const Outcome outcome = catch_run(
       {3, 1},
       [](Pe& pe) {
@@ -369,7 +371,7 @@ TEST(FoldsMismatch, of_those_that_call_another_one_before_is_found) {
                {"as collective number 0 of all PEs, PE ", "allreduce of 1 int", "the same ones in the same order"});
 }
 
-TEST(FoldsMismatch, of_roots_is_found_by_who_comes_last) {
+TEST(SharedReductionsMismatch, of_roots_is_found_by_who_comes_last) {
   const Outcome outcome = catch_run(
       {5, 1},
       [](Pe& pe) {
@@ -381,8 +383,8 @@ TEST(FoldsMismatch, of_roots_is_found_by_who_comes_last) {
                          "reduce of 1 int with std::plus<void>, root 2"});
 }
 
-TEST(FoldsUnfinished, who_has_not_called_is_named_though_more_are_called_than_there_are_cells) {
-  constexpr std::size_t cells = collective::fold_cells;
+TEST(SharedReductionsUnfinished, who_has_not_called_is_named_though_more_are_called_than_there_are_cells) {
+  constexpr std::size_t cells = collective::cells_count;
   for (const std::size_t many : {std::size_t(1), cells, cells + 1, std::size_t(500)}) {
     const Outcome outcome = catch_run(
         {4, 1},
@@ -394,12 +396,14 @@ TEST(FoldsUnfinished, who_has_not_called_is_named_though_more_are_called_than_th
     EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
     const auto says = [&](const std::string& part) { return outcome.text.find(part) != std::string::npos; };
     // Which PE is the first to say it is chance. PE 1 and 3 are done with what has found cells.
-    const bool on_0 = says(fmt::format("{} on PE 0 {} at the end of the run", counted(many, "collective"), by_number(many, "waits", "wait"))) &&
+    const bool on_0 = says(fmt::format("{} on PE 0 {} at the end of the run", counted(many, "collective"),
+                                       by_number(many, "waits", "wait"))) &&
                       says("for PE 2");
     const bool on_others = many > cells && says(counted(many - cells, "collective") + " on PE ") && says("for PE 2");
-    const bool on_2 = says(fmt::format("{} contributions on PE 2 are for collectives that it has not called: "
-                                       "reduce of 1 int with std::plus<void>, root 0, number 0, from PE 0",
-                                       3 * many));
+    const bool on_2 =
+        says(fmt::format("{} contributions on PE 2 are for collectives that it has not called: "
+                         "reduce of 1 int with std::plus<void>, root 0, number 0, from PE 0",
+                         3 * many));
     EXPECT_TRUE(on_0 || on_others || on_2) << outcome.text;
   }
 }

@@ -1,4 +1,5 @@
-/// Folds that climb from host to host, in every order that messages may come in: no PEs, only what they would call.
+/// SharedReductions that climb from host to host, in every order that messages may come in: no PEs, only what they
+/// would call.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,7 +9,7 @@
 #include <deque>
 #include <functional>
 #include <headway/base/random.hpp>
-#include <headway/collective/host_folds.hpp>
+#include <headway/collective/host_reductions.hpp>
 #include <headway/collective/operation.hpp>
 #include <memory>
 #include <mutex>
@@ -51,7 +52,7 @@ using SumForAll = OperationOf<Kind::allreduce, std::uint64_t, std::plus<>>;
 /// Hosts of one PE each, as one of whose threads the caller is.
 class Network {
  public:
-  static constexpr std::uint64_t folds = 4 * fold_cells;
+  static constexpr std::uint64_t reductions = 4 * cells_count;
   static constexpr std::size_t hosts_max = 13;
 
   Network(std::size_t hosts, std::uint64_t seed) : hosts_(hosts), seed_(seed), next_(hosts), checked_(hosts) {
@@ -61,12 +62,12 @@ class Network {
     for (std::size_t host = 0; host < hosts; ++host) {
       places.own = host;
       memory_.push_back(std::make_unique<Memory>());
-      if (parts_.size() == host) parts_.emplace_back(HostFolds::area_bytes(hosts_max) / sizeof(FoldSlot));
-      std::memset(static_cast<void*>(parts_[host].data()), 0, HostFolds::area_bytes(hosts_max));
+      if (parts_.size() == host) parts_.emplace_back(HostReductions::area_bytes(hosts_max) / sizeof(CellSlot));
+      std::memset(static_cast<void*>(parts_[host].data()), 0, HostReductions::area_bytes(hosts_max));
       posts_.push_back(std::make_unique<Post>(mutex_, letters_, host));
       ends_.push_back(
-          std::make_unique<HostFolds>(places, *posts_[host], std::vector<FoldArea*>{&memory_[host]->area},
-                                      std::vector<std::byte*>{reinterpret_cast<std::byte*>(parts_[host].data())}));
+          std::make_unique<HostReductions>(places, *posts_[host], std::vector<CellArea*>{&memory_[host]->area},
+                                           std::vector<std::byte*>{reinterpret_cast<std::byte*>(parts_[host].data())}));
     }
   }
 
@@ -91,19 +92,19 @@ class Network {
   /// The host's only PE: looks at what is over, and makes its next call if that has its cell. By one thread of each
   /// host.
   bool call(std::size_t host) {
-    HostFolds& end = *ends_[host];
+    HostReductions& end = *ends_[host];
     bool any = false;
     for (; checked_[host] < next_[host] && end.is_over(checked_[host]); any = true) check(host, checked_[host]++);
-    const std::uint64_t fold = next_[host];
-    if (fold == folds || (fold >= fold_cells && !end.is_over(fold - fold_cells))) return any;
-    if (fold >= fold_cells && checked_[host] <= fold - fold_cells) return any;
-    std::vector<std::uint64_t> mine(count(fold));
-    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = value(host, fold, i);
+    const std::uint64_t reduction = next_[host];
+    if (reduction == reductions || (reduction >= cells_count && !end.is_over(reduction - cells_count))) return any;
+    if (reduction >= cells_count && checked_[host] <= reduction - cells_count) return any;
+    std::vector<std::uint64_t> mine(count(reduction));
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = value(host, reduction, i);
     ++next_[host];
-    end.come(said(host, fold), std::as_bytes(std::span(mine)));
+    end.arrive(said(host, reduction), std::as_bytes(std::span(mine)));
     return true;
   }
-  bool is_done(std::size_t host) const { return checked_[host] == folds; }
+  bool is_done(std::size_t host) const { return checked_[host] == reductions; }
   bool is_done() const {
     for (std::size_t host = 0; host < hosts_; ++host) {
       if (!is_done(host)) return false;
@@ -111,40 +112,42 @@ class Network {
     return true;
   }
   bool nothing_is_on_its_way() const { return letters_.empty(); }
-  HostFolds& end(std::size_t host) { return *ends_[host]; }
-  bool is_for_all(std::uint64_t fold) const { return (fold ^ seed_) % 3 == 0; }
+  HostReductions& end(std::size_t host) { return *ends_[host]; }
+  bool is_for_all(std::uint64_t reduction) const { return (reduction ^ seed_) % 3 == 0; }
 
-  HostFolds::Said said(std::size_t host, std::uint64_t fold) const {
-    const std::uint32_t what = is_for_all(fold) ? SumForAll::operation.number() : Sum::operation.number();
-    return {fold, count(fold), std::uint32_t(fold), what, root(fold), std::uint32_t(host)};
+  HostReductions::Said said(std::size_t host, std::uint64_t reduction) const {
+    const std::uint32_t what = is_for_all(reduction) ? SumForAll::operation.number() : Sum::operation.number();
+    return {reduction, count(reduction), std::uint32_t(reduction), what, root(reduction), std::uint32_t(host)};
   }
 
  private:
   struct Memory {
-    FoldArea area{};
+    CellArea area{};
   };
   /// For the next network: what is made and freed anew each time costs a sanitizer more than all else.
-  static std::vector<std::vector<FoldSlot>>& kept_parts() {
-    static std::vector<std::vector<FoldSlot>> kept;
+  static std::vector<std::vector<CellSlot>>& kept_parts() {
+    static std::vector<std::vector<CellSlot>> kept;
     return kept;
   }
 
-  std::uint32_t root(std::uint64_t fold) const {
-    return is_for_all(fold) ? 0 : std::uint32_t(fold * 7 + seed_) % std::uint32_t(hosts_);
+  std::uint32_t root(std::uint64_t reduction) const {
+    return is_for_all(reduction) ? 0 : std::uint32_t(reduction * 7 + seed_) % std::uint32_t(hosts_);
   }
-  std::size_t count(std::uint64_t fold) const { return fold % 5 == 0 ? 1 : fold % 7 == 0 ? 1024 : fold % 20; }
-  static std::uint64_t value(std::size_t host, std::uint64_t fold, std::size_t i) {
-    return (host + 1) * 1'000'000 + fold * 1000 + i;
+  std::size_t count(std::uint64_t reduction) const {
+    return reduction % 5 == 0 ? 1 : reduction % 7 == 0 ? 1024 : reduction % 20;
+  }
+  static std::uint64_t value(std::size_t host, std::uint64_t reduction, std::size_t i) {
+    return (host + 1) * 1'000'000 + reduction * 1000 + i;
   }
 
-  void check(std::size_t host, std::uint64_t fold) {
-    if (!is_for_all(fold) && root(fold) != host) return;
-    const Bytes bytes = ends_[host]->result(fold, count(fold) * sizeof(std::uint64_t));
-    for (std::size_t i = 0; i < count(fold); ++i) {
+  void check(std::size_t host, std::uint64_t reduction) {
+    if (!is_for_all(reduction) && root(reduction) != host) return;
+    const Bytes bytes = ends_[host]->result(reduction, count(reduction) * sizeof(std::uint64_t));
+    for (std::size_t i = 0; i < count(reduction); ++i) {
       std::uint64_t expected = 0;
-      for (std::size_t other = 0; other < hosts_; ++other) expected += value(other, fold, i);
+      for (std::size_t other = 0; other < hosts_; ++other) expected += value(other, reduction, i);
       ASSERT_EQ(load<std::uint64_t>(bytes.data() + i * sizeof expected), expected)
-          << "call " << fold << " on host " << host << " of " << hosts_ << ", element " << i << ", seed " << seed_;
+          << "call " << reduction << " on host " << host << " of " << hosts_ << ", element " << i << ", seed " << seed_;
     }
   }
 
@@ -153,13 +156,13 @@ class Network {
   std::mutex mutex_;
   std::vector<Letter> letters_;
   std::vector<std::unique_ptr<Memory>> memory_;
-  std::vector<std::vector<FoldSlot>> parts_;
+  std::vector<std::vector<CellSlot>> parts_;
   std::vector<std::unique_ptr<Post>> posts_;
-  std::vector<std::unique_ptr<HostFolds>> ends_;
+  std::vector<std::unique_ptr<HostReductions>> ends_;
   std::vector<std::uint64_t> next_, checked_;  // by host: its next call, and the next result it looks at
 };
 
-TEST(HostFolds, come_down_right_whatever_overtakes_what) {
+TEST(HostReductions, come_down_right_whatever_overtakes_what) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "one thread: nothing for ThreadSanitizer";
 #endif
@@ -183,7 +186,7 @@ TEST(HostFolds, come_down_right_whatever_overtakes_what) {
   }
 }
 
-TEST(HostFolds, are_right_whichever_threads_take_the_messages) {
+TEST(HostReductions, are_right_whichever_threads_take_the_messages) {
   for (const std::size_t hosts : {2, 3, 5}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       Network run(hosts, seed);
@@ -225,33 +228,33 @@ std::string thrown_by(const std::function<void()>& run) {
   return "nothing";
 }
 
-// Hosts fold by an operation's number. GCC gives both closures one name.
+// Hosts reduce by an operation's number. GCC gives both closures one name.
 TEST(Operations, of_two_closures_of_one_function_are_two) {
   const auto sum = [](std::uint64_t a, std::uint64_t b) { return a + b; };
   const auto product = [](std::uint64_t a, std::uint64_t b) { return a * b; };
-  const auto folded = [](const Operation& operation) {
+  const auto reduced = [](const Operation& operation) {
     std::uint64_t left = 6;
     const std::uint64_t right = 7;
     EXPECT_EQ(Operation::find(operation.number(true)), &operation);
-    Operation::find(operation.number())->fold()(reinterpret_cast<std::byte*>(&left),
-                                                reinterpret_cast<const std::byte*>(&right), sizeof left);
+    Operation::find(operation.number())
+        ->reduce()(reinterpret_cast<std::byte*>(&left), reinterpret_cast<const std::byte*>(&right), sizeof left);
     return left;
   };
-  EXPECT_EQ(folded((OperationOf<Kind::reduce, std::uint64_t, decltype(sum)>::operation)), 13u);
-  EXPECT_EQ(folded((OperationOf<Kind::reduce, std::uint64_t, decltype(product)>::operation)), 42u);
+  EXPECT_EQ(reduced((OperationOf<Kind::reduce, std::uint64_t, decltype(sum)>::operation)), 13u);
+  EXPECT_EQ(reduced((OperationOf<Kind::reduce, std::uint64_t, decltype(product)>::operation)), 42u);
 }
 
-TEST(HostFolds, name_both_where_hosts_differ_whoever_comes_first) {
+TEST(HostReductions, name_both_where_hosts_differ_whoever_comes_first) {
   for (const bool above_is_late : {false, true}) {
     Network run(2, 0);  // call 0 is for all: host 1 is below host 0
     Random random(1);
     const std::uint64_t one = 1;
     const Bytes bytes = std::as_bytes(std::span(&one, 1));
-    HostFolds::Said other = run.said(1, 0);
+    HostReductions::Said other = run.said(1, 0);
     other.count = 2;
     const std::uint64_t two[2] = {1, 2};
-    const auto below = [&] { run.end(1).come(other, std::as_bytes(std::span(two))); };
-    const auto above = [&] { run.end(0).come(run.said(0, 0), bytes); };
+    const auto below = [&] { run.end(1).arrive(other, std::as_bytes(std::span(two))); };
+    const auto above = [&] { run.end(0).arrive(run.said(0, 0), bytes); };
     std::string text;
     below();
     if (above_is_late) {
@@ -267,16 +270,16 @@ TEST(HostFolds, name_both_where_hosts_differ_whoever_comes_first) {
   }
 }
 
-TEST(HostFolds, find_a_contribution_that_does_not_belong_to_a_call) {
+TEST(HostReductions, find_a_contribution_that_does_not_belong_to_a_call) {
   Network run(3, 4);  // call 1 is a reduction to PE 2
   Random random(1);
   const std::vector<std::uint64_t> mine(1);
-  HostFolds::Said other = run.said(1, 1);
+  HostReductions::Said other = run.said(1, 1);
   other.root = 0;
   const auto said = run.said(0, 1);
   ASSERT_EQ(said.root, 2u);
-  run.end(0).come(said, std::as_bytes(std::span(mine)));
-  run.end(1).come(other, std::as_bytes(std::span(mine)));  // to host 0, which is below host 2 by itself
+  run.end(0).arrive(said, std::as_bytes(std::span(mine)));
+  run.end(1).arrive(other, std::as_bytes(std::span(mine)));  // to host 0, which is below host 2 by itself
   std::string text;
   while (!run.nothing_is_on_its_way()) {
     if (const std::string one = thrown_by([&] { run.deliver(random); }); one != "nothing") text = one;
