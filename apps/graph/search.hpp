@@ -41,8 +41,8 @@ inline Layout layout_of(const Pe& pe, const SearchArguments& arguments) {
   const std::uint64_t wanted = std::has_single_bit(pe.size()) ? 2 * pe.size() : std::bit_ceil(4 * pe.size());
   const std::uint64_t parts = arguments.parts != 0 ? arguments.parts : std::min<std::uint64_t>(wanted, vertices);
   if (!std::has_single_bit(parts) || parts > vertices) {
-    throw SettingError(fmt::format("--parts: '{}' is not allowed; allowed is a power of two up to the vertices, {}",
-                                   parts, vertices));
+    throw SettingError(
+        fmt::format("--parts: '{}' is not allowed; allowed is a power of two up to the vertices, {}", parts, vertices));
   }
   return {arguments.graph.scale - unsigned(std::countr_zero(parts))};
 }
@@ -68,7 +68,8 @@ class Parts {
   const Array<Part>& array() const { return array_; }
   const Layout& layout() const { return layout_; }
 
-  /// Collective. Calls send(i, vertex, other) for both ends of each edge i of this PE's share, and builds what was sent.
+  /// Collective. Calls send(i, vertex, other) for both ends of each edge i of this PE's share, and builds what was
+  /// sent.
   template <class Send>
   void build(Send send) {
     const std::uint64_t edges = arguments_.graph.edges(), pes = pe_.size();
@@ -91,7 +92,7 @@ class Parts {
       if (pe_.id() == 0) {
         leads = array_[layout_.part(*vertex)].template rpc<&Part::leads_elsewhere>(layout_.within(*vertex)).get();
       }
-      if (!broadcast(pe_, leads, 0).get()) continue;
+      if (!broadcast(pe_, leads, 0)) continue;
       found_any_ = true;
       return vertex;
     }

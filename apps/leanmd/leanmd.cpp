@@ -75,15 +75,17 @@ Options simulation_of(const Arguments& arguments, std::size_t pes) {
   }
   for (const std::int32_t extent : options.cells) {
     if (extent < least)
-      throw SettingError(fmt::format("--cells: {} is not allowed with --away {}; allowed is {} and more, or a particle "
-                                     "would meet another from two sides at once",
-                                     extent, options.away, least));
+      throw SettingError(
+          fmt::format("--cells: {} is not allowed with --away {}; allowed is {} and more, or a particle "
+                      "would meet another from two sides at once",
+                      extent, options.away, least));
   }
   const Geometry geometry(options);
   if (geometry.cutoff < 0.5)
-    throw SettingError(fmt::format("--migrate-every: in {} of {} particles may move {:.3g}, too far for cells "
-                                   "of {:.3g}",
-                                   counted(options.migrate_every, "step"), options.time_step, Geometry::margin(options), geometry.side));
+    throw SettingError(fmt::format(
+        "--migrate-every: in {} of {} particles may move {:.3g}, too far for cells "
+        "of {:.3g}",
+        counted(options.migrate_every, "step"), options.time_step, Geometry::margin(options), geometry.side));
   options.seed = Settings::from_environment().seed;
   return options;
 }
@@ -105,8 +107,11 @@ class Cell : public Element<Cell, Index<3>> {
  public:
   Cell() = default;
   explicit Cell(const World& world)
-      : options_(world.options), self_(world.geometry.number(index().at)), state_(world.options, self_),
-        pairs_(world.couples.of_cell[self_]), neighbours_(world.geometry.around(self_, 1)) {
+      : options_(world.options),
+        self_(world.geometry.number(index().at)),
+        state_(world.options, self_),
+        pairs_(world.couples.of_cell[self_]),
+        neighbours_(world.geometry.around(self_, 1)) {
     for (const std::uint32_t pair : pairs_) sides_.push_back(world.couples.all[pair].first == self_ ? 0 : 1);
   }
 
@@ -183,8 +188,8 @@ class Pair : public Element<Pair, Index<1>> {
     const bool same = couple_.first == couple_.second;
     std::vector<Vector> forces[2];
     for (unsigned side = 0; side < 2; ++side) forces[side].resize(positions_[side].size());
-    energy_ = interact(Potential(geometry.cutoff), geometry.box, same, positions_[0], positions_[1], forces[0],
-                       forces[1]);
+    energy_ =
+        interact(Potential(geometry.cutoff), geometry.box, same, positions_[0], positions_[1], forces[0], forces[1]);
     if (step == 0) energy_first_ = energy_;
     Collection<Cell>& cells = cells_.collection();
     Index<3> cell;
@@ -270,8 +275,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   Array<Cell> cells(pe, {options.cells[0], options.cells[1], options.cells[2]},
                     {.override_all = aggregation, .measure_load = measures, .name = "cells"}, world);
   Array<Pair> pairs(pe, {std::int32_t(world.couples.all.size())},
-                    {.override_all = aggregation, .measure_load = measures, .name = "pairs"}, world,
-                    cells.proxy());
+                    {.override_all = aggregation, .measure_load = measures, .name = "pairs"}, world, cells.proxy());
   pe.quiesce();
   const AggregatorStatistics positions_before = pairs.statistics<&Pair::take_positions>();
   const AggregatorStatistics forces_before = cells.statistics<&Cell::take_forces>();
@@ -299,13 +303,13 @@ int measure(Pe& pe, const Arguments& arguments) {
   const AggregatorStatistics positions_after = pairs.statistics<&Pair::take_positions>();
   const AggregatorStatistics forces_after = cells.statistics<&Cell::take_forces>();
   const AggregatorStatistics particles_after = cells.statistics<&Cell::take_particles>();
-  const bench::FrameCounts frames = bench::sum_over_pes(
-      pe, bench::joined(bench::joined(bench::growth(positions_before, positions_after),
-                                      bench::growth(forces_before, forces_after)),
-                        bench::growth(particles_before, particles_after)));
-  const std::uint64_t messages = bench::sum_over_pes(pe, positions_after.handled - positions_before.handled +
-                                                             forces_after.handled - forces_before.handled +
-                                                             particles_after.handled - particles_before.handled);
+  const bench::FrameCounts frames =
+      bench::sum_over_pes(pe, bench::joined(bench::joined(bench::growth(positions_before, positions_after),
+                                                          bench::growth(forces_before, forces_after)),
+                                            bench::growth(particles_before, particles_after)));
+  const std::uint64_t messages =
+      bench::sum_over_pes(pe, positions_after.handled - positions_before.handled + forces_after.handled -
+                                  forces_before.handled + particles_after.handled - particles_before.handled);
 
   Outcome outcome;
   cells.for_each_local([&](Cell& cell) { outcome.add(cell.state()); });
@@ -326,7 +330,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     errors += outcome.checksum != expected.checksum;
     errors += !(std::abs(outcome.drift() - expected.drift()) <= 1e-9);
   }
-  errors = broadcast(pe, errors, 0).get();
+  errors = broadcast(pe, errors, 0);
   if (pe.id() == 0) {
     const std::size_t bytes = sizeof(Vector) * outcome.particles / world.geometry.size();
     const AggregatorOptions& effective = pairs.options<&Pair::take_positions>();

@@ -1,5 +1,5 @@
-/// PHOLD on an array of elements: conservative simulation in windows. All events before the earliest one's time plus the
-/// lookahead are handled at once, for what they make comes later; then all PEs agree on the next window.
+/// PHOLD on an array of elements: conservative simulation in windows. All events before the earliest one's time plus
+/// the lookahead are handled at once, for what they make comes later; then all PEs agree on the next window.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 Options simulation_of(const Arguments& arguments, std::size_t pes) {
   Options options = arguments.simulation;
   const std::uint64_t all = arguments.processes != 0 ? arguments.processes : arguments.each * pes;
-  if (all > (1u << 30)) throw SettingError(fmt::format("--processes-per-pe: {} in all are too many", counted(all, "process")));
+  if (all > (1u << 30))
+    throw SettingError(fmt::format("--processes-per-pe: {} in all are too many", counted(all, "process")));
   options.processes = std::uint32_t(all);
   options.seed = Settings::from_environment().seed;
   return options;
@@ -118,8 +119,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
 
   Outcome outcome;
-  processes.for_each_local(
-      [&](Process& process) { outcome.add(std::uint32_t(process.index()[0]), process.state()); });
+  processes.for_each_local([&](Process& process) { outcome.add(std::uint32_t(process.index()[0]), process.state()); });
   outcome = allreduce(pe, outcome, [](const Outcome& a, const Outcome& b) {
     return Outcome{a.handled + b.handled, a.waiting + b.waiting, a.errors + b.errors, a.checksum + b.checksum};
   });
@@ -127,7 +127,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   errors += outcome.waiting != std::uint64_t(options.processes) * options.events;  // each that is handled makes one
   errors += bench::sum_over_pes(pe, after.handled - before.handled) != outcome.handled;
   if (arguments.alone && pe.id() == 0) errors += outcome != simulate(options);
-  errors = broadcast(pe, errors, 0).get();
+  errors = broadcast(pe, errors, 0);
   if (pe.id() == 0) {
     const std::size_t bytes = sizeof(double) + 2 * sizeof(std::uint32_t) + options.words * sizeof(std::uint64_t);
     const AggregatorOptions& effective = processes.options<&Process::receive>();

@@ -213,7 +213,7 @@ int measure(Pe& pe, const Arguments& given) {
   found = search.sum(found);
   found.errors += bench::sum_over_pes(pe, handled) != found.relaxed + roots.size();  // one more starts each search
   if (arguments.alone && pe.id() == 0) found.errors += !is_same_alone(arguments, roots, found);
-  found.errors = broadcast(pe, found.errors, 0).get();
+  found.errors = broadcast(pe, found.errors, 0);
   if (pe.id() == 0) {
     const std::size_t bytes = 2 * sizeof(std::uint32_t) + sizeof(float);
     bench::Json record = bench::make_record(bench::make_case(pe, "sssp", search.options(), bytes, found.relaxed),

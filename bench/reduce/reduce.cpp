@@ -45,7 +45,7 @@ class Reduction {
   Reduction(Pe& pe, bool bypass) : pe_(&pe), bypass_(bypass) {}
 
   void begin(std::span<const double> given) {
-    auto future = headway::reduce(*pe_, given, std::plus<double>(), 0);
+    auto future = headway::reduce_async(*pe_, given, std::plus<double>(), 0);
     if (!bypass_)
       sum_ = future.get();
     else if (pe_->id() == 0)
@@ -75,7 +75,7 @@ class Calls {
   Calls(Pe& pe, bool bypass) : pe_(&pe), bypass_(bypass) {}
 
   double reduce(double given, std::size_t root) {
-    auto future = headway::reduce(*pe_, given, std::plus<double>(), root);
+    auto future = headway::reduce_async(*pe_, given, std::plus<double>(), root);
     if (pe_->id() == root || !bypass_) return future.get().value_or(0);
     return 0;
   }
@@ -111,11 +111,10 @@ ReduceWorld world_of(Pe& pe) {
 
 void report_reduce(const Json& record, const std::string& json) {
   if (!json.empty()) return write_json(json, record);
-  const std::string line =
-      fmt::format("reduce {}: {}, {}, {}{}, {}\n", record["mode"].get<std::string>(),
-                  counted(record["pes"].get<std::size_t>(), "PE"), reduce_title(record), speed_of(record),
-                  record.contains("simulated_time") ? " of simulated time" : "",
-                  record["verified"].get<bool>() ? "verified" : "WRONG");
+  const std::string line = fmt::format("reduce {}: {}, {}, {}{}, {}\n", record["mode"].get<std::string>(),
+                                       counted(record["pes"].get<std::size_t>(), "PE"), reduce_title(record),
+                                       speed_of(record), record.contains("simulated_time") ? " of simulated time" : "",
+                                       record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }
@@ -133,8 +132,8 @@ int measure(Pe& pe, const Arguments& arguments) {
   Json record;
   const auto begin_record = [&](double seconds, std::uint64_t errors) {
     const std::size_t bytes = sizeof(double) * reduce_elements(work);
-    record = make_record(make_case(pe, "reduce", {}, bytes, work.iterations_or_default() * pe.size()), seconds,
-                         errors == 0);
+    record =
+        make_record(make_case(pe, "reduce", {}, bytes, work.iterations_or_default() * pe.size()), seconds, errors == 0);
     record["mode"] = arguments.way;
     record["errors"] = errors;
     add_reduce_work(record, work);

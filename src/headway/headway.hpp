@@ -12,6 +12,7 @@
 #include <headway/am/task.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/collective/allreduce.hpp>
+#include <headway/collective/exchange.hpp>
 #include <headway/collective/gather.hpp>
 #include <headway/collective/reduce.hpp>
 #include <headway/collective/scan.hpp>

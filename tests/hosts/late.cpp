@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
       headway::allreduce_async(pe, 0, std::plus<>()).get();
       const std::int64_t begin = now_ns();
       const std::optional<std::int64_t> helper_before = helper_ns();
-      auto sum = headway::reduce(pe, std::uint64_t(pe.id() + round), std::plus<>(), 0);
+      auto sum = headway::reduce_async(pe, std::uint64_t(pe.id() + round), std::plus<>(), 0);
       if (pe.id() == late) {
         while (now_ns() - begin < compute_ns) continue;
         if (helper_before) helper_share += double(*helper_ns() - *helper_before) / double(now_ns() - begin) / rounds;
@@ -63,12 +63,12 @@ int main(int argc, char** argv) {
       const auto got = sum.get();
       const std::int64_t end = now_ns();
       good &= got == (pe.id() == 0 ? std::optional<std::uint64_t>(6 + 4 * round) : std::nullopt);
-      const auto ends = headway::gather(pe, end, 0).get();
+      const auto ends = headway::gather(pe, end, 0);
       if (pe.id() != 0) continue;
       waited_ns.push_back(end - begin);
       before += std::size_t(end < ends[late]);
     }
-    const auto shares = headway::gather(pe, helper_share, 0).get();
+    const auto shares = headway::gather(pe, helper_share, 0);
     if (pe.id() == 0) {
       std::ranges::sort(waited_ns);
       std::printf(

@@ -9,4 +9,4 @@ struct Named {
 #endif
 };
 
-void use(headway::Pe& pe, const Named& named) { static_cast<void>(headway::broadcast(pe, named, 0)); }
+void use(headway::Pe& pe, const Named& named) { static_cast<void>(headway::broadcast_async(pe, named, 0)); }

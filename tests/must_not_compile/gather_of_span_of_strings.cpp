@@ -11,5 +11,5 @@ using Element = int;
 #endif
 
 void use(headway::Pe& pe, const std::vector<Element>& values) {
-  static_cast<void>(headway::gather(pe, std::span(values), 0));
+  static_cast<void>(headway::gather_async(pe, std::span(values), 0));
 }

@@ -9,8 +9,8 @@ struct AtMost {
 
 void use(headway::Pe& pe, int limit) {
 #ifdef HEADWAY_BAD
-  static_cast<void>(headway::reduce(pe, 1, [&limit](int a, int b) { return std::min(a + b, limit); }, 0));
+  static_cast<void>(headway::reduce_async(pe, 1, [&limit](int a, int b) { return std::min(a + b, limit); }, 0));
 #else
-  static_cast<void>(headway::reduce(pe, 1, AtMost{limit}, 0));
+  static_cast<void>(headway::reduce_async(pe, 1, AtMost{limit}, 0));
 #endif
 }

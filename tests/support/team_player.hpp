@@ -9,6 +9,7 @@
 #include <functional>
 #include <headway/am/pe.hpp>
 #include <headway/am/task.hpp>
+#include <headway/collective/exchange.hpp>
 #include <headway/collective/gather.hpp>
 #include <headway/collective/scan.hpp>
 #include <headway/collective/team.hpp>
@@ -64,15 +65,15 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
       std::vector<std::uint64_t> own = elements(rank);
       if (step.what == Collective::in_place) {
         if (step.all)
-          co_await allreduce_in_place(team, std::span(own), std::plus<>(), {.ordered = step.ordered});
+          co_await allreduce_in_place_async(team, std::span(own), std::plus<>(), {.ordered = step.ordered});
         else
-          co_await reduce_in_place(team, std::span(own), std::plus<>(), step.root, {.ordered = step.ordered});
+          co_await reduce_in_place_async(team, std::span(own), std::plus<>(), step.root, {.ordered = step.ordered});
         if (step.all || rank == step.root) check_sums(own, 0, size, 0);
       } else if (step.all) {
         check_sums(co_await allreduce_async(team, std::span(own), std::plus<>(), {.ordered = step.ordered}), 0, size,
                    0);
       } else {
-        auto future = reduce(team, std::span(own), std::plus<>(), step.root, {.ordered = step.ordered});
+        auto future = reduce_async(team, std::span(own), std::plus<>(), step.root, {.ordered = step.ordered});
         std::ranges::fill(own, 1);
         const std::vector<std::uint64_t> sums = co_await future;
         if (rank == step.root) check_sums(sums, 0, size, 0);
@@ -84,7 +85,7 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
       std::vector<double> own(n);
       for (std::size_t i = 0; i < n; ++i) own[i] = step.real(rank, i);
       auto future = step.all ? allreduce_async(team, std::span(own), std::plus<>(), {.ordered = true})
-                             : reduce(team, std::span(own), std::plus<>(), step.root, {.ordered = true});
+                             : reduce_async(team, std::span(own), std::plus<>(), step.root, {.ordered = true});
       const std::vector<double> sums = co_await future;
       check(sums.size() == (step.all || rank == step.root ? n : 0), "another number of elements");
       for (std::size_t i = 0; i < sums.size(); i += stride) {
@@ -107,7 +108,7 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
       if (step.all) {
         check(co_await allreduce_async(team, own, join, {.ordered = true}) == expected, "another text");
       } else {
-        const std::optional<std::string> got = co_await reduce(team, own, join, step.root, {.ordered = true});
+        const std::optional<std::string> got = co_await reduce_async(team, own, join, step.root, {.ordered = true});
         check(got.has_value() == (rank == step.root) && got.value_or(expected) == expected, "another text");
       }
       break;
@@ -118,13 +119,13 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
       if (step.all) {
         const auto given = is_root ? std::span(own) : std::span(own).first(0);
         const std::string text = is_root ? step.text(rank) : "not looked at";
-        auto elements_to_come = broadcast(team, given, step.root);
-        auto text_to_come = broadcast(team, text, step.root);
+        auto elements_to_come = broadcast_async(team, given, step.root);
+        auto text_to_come = broadcast_async(team, text, step.root);
         check(co_await elements_to_come == own, "other elements");
         check(co_await text_to_come == step.text(step.root), "another text");
       } else {
         std::vector<std::uint64_t> here = is_root ? own : std::vector<std::uint64_t>(n);
-        co_await broadcast_in_place(team, std::span(here), step.root);
+        co_await broadcast_in_place_async(team, std::span(here), step.root);
         check(here == own, "other elements");
       }
       break;
@@ -134,8 +135,8 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
       const std::vector<std::uint64_t> own = elements(rank);
       const auto join = [](const std::string& a, const std::string& b) { return a + b; };
       const std::string text = step.text(rank);
-      auto sums_to_come = scan(team, std::span(own), std::plus<>());
-      auto text_to_come = scan(team, text, join);
+      auto sums_to_come = scan_async(team, std::span(own), std::plus<>());
+      auto text_to_come = scan_async(team, text, join);
       std::string expected;
       for (std::size_t r = 0; r <= rank; ++r) expected += step.text(r);
       check_sums(co_await sums_to_come, 0, rank + 1, 0);
@@ -144,7 +145,7 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
     }
     case Collective::exclusive_scan: {
       const std::vector<std::uint64_t> own = elements(rank);
-      check_sums(co_await exclusive_scan(team, std::span(own), 5, std::plus<>()), 0, rank, 5);
+      check_sums(co_await exclusive_scan_async(team, std::span(own), 5, std::plus<>()), 0, rank, 5);
       break;
     }
     case Collective::gather: {
@@ -153,16 +154,31 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
         values.resize(step.block(r));
         return values;
       };
+      if (!step.all && step.ordered) {  // the other direction
+        std::vector<std::vector<std::uint64_t>> given;
+        for (std::size_t r = 0; rank == step.root && r < size; ++r) given.push_back(block(r));
+        check(co_await scatter_async(team, given, step.root) == block(rank), "another block");
+        break;
+      }
       const std::vector<std::uint64_t> own = block(rank);
-      const std::vector<std::vector<std::uint64_t>> blocks = co_await gather(team, std::span(own), step.root);
-      check(blocks.size() == (rank == step.root ? size : 0), "another number of blocks");
+      auto blocks_to_come =
+          step.all ? all_gather_async(team, std::span(own)) : gather_async(team, std::span(own), step.root);
+      const std::vector<std::vector<std::uint64_t>> blocks = co_await blocks_to_come;
+      check(blocks.size() == (step.all || rank == step.root ? size : 0), "another number of blocks");
       for (std::size_t r = 0; r < blocks.size(); ++r) check(blocks[r] == block(r), "another block");
       break;
     }
     case Collective::gather_text: {
+      if (!step.all && step.ordered) {
+        std::vector<std::string> given;
+        for (std::size_t r = 0; rank == step.root && r < size; ++r) given.push_back(step.text(r));
+        check(co_await scatter_async(team, given, step.root) == step.text(rank), "another text");
+        break;
+      }
       const std::string own = step.text(rank);
-      const std::vector<std::string> texts = co_await gather(team, own, step.root);
-      check(texts.size() == (rank == step.root ? size : 0), "another number of texts");
+      auto texts_to_come = step.all ? all_gather_async(team, own) : gather_async(team, own, step.root);
+      const std::vector<std::string> texts = co_await texts_to_come;
+      check(texts.size() == (step.all || rank == step.root ? size : 0), "another number of texts");
       for (std::size_t r = 0; r < texts.size(); ++r) check(texts[r] == step.text(r), "another text");
       break;
     }
@@ -171,9 +187,31 @@ inline Task<> run_step(const Team team, const Step step, std::uint64_t& done) {
       const auto value = [&](std::size_t from, std::size_t to, std::size_t i) {
         return step.value(from, to * 100 + i);
       };
+      if (step.all) {  // blocks of different lengths
+        const auto block_of = [&](std::size_t from, std::size_t to, std::size_t length_from) {
+          std::vector<std::uint64_t> values(step.value(length_from, to) % (block + 2));
+          for (std::size_t i = 0; i < values.size(); ++i) values[i] = value(from, to, i);
+          return values;
+        };
+        std::vector<std::vector<std::uint64_t>> given(size);
+        if (step.ordered) {
+          for (std::size_t r = 0; r < size; ++r) given[r] = block_of(rank, r, 0);
+          std::vector<std::uint64_t> expected = block_of(0, rank, 0);
+          for (std::size_t r = 1; r < size; ++r) {
+            for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += value(r, rank, i);
+          }
+          check(co_await reduce_scatter_async(team, given, std::plus<>()) == expected, "another sum");
+          break;
+        }
+        for (std::size_t r = 0; r < size; ++r) given[r] = block_of(rank, r, rank);
+        const std::vector<std::vector<std::uint64_t>> blocks = co_await all_to_all_async(team, given);
+        check(blocks.size() == size, "another number of blocks");
+        for (std::size_t r = 0; r < size; ++r) check(blocks[r] == block_of(r, rank, r), "another block");
+        break;
+      }
       std::vector<std::uint64_t> own(block * size);
       for (std::size_t at = 0; at < own.size(); ++at) own[at] = value(rank, at / block, at % block);
-      const std::vector<std::uint64_t> got = co_await all_to_all(team, std::span(own));
+      const std::vector<std::uint64_t> got = co_await all_to_all_async(team, std::span(own));
       check(got.size() == own.size(), "another number of elements");
       for (std::size_t at = 0; at < got.size(); ++at)
         check(got[at] == value(at / block, rank, at % block), "another block");

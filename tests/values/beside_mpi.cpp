@@ -58,7 +58,8 @@ class Mpi final : public Oracle {
     calls_ = calls;
     given_.assign(calls.size(), {});
     outcomes_.assign(calls.size(), {});
-    blocks_.assign(calls.size(), {});
+    from_.assign(calls.size(), {});
+    to_.assign(calls.size(), {});
     std::vector<MPI_Request> requests;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (members_[calls[i].family] == MPI_COMM_NULL) continue;
@@ -179,19 +180,13 @@ class Mpi final : public Oracle {
                : MPI_Iexscan(in.data(), out.data(), n, type, op, comm, &request);
         break;
       case Kind::gather: {
-        auto& [counts, places] = blocks_[i];
-        counts.resize(is_root ? std::size_t(members) : 0);
-        places.resize(counts.size());
-        int elements = 0;
-        for (std::size_t r = 0; r < counts.size(); ++r) {
-          places[r] = elements;
-          elements += counts[r] = int(call.block(r));
-        }
+        auto& [counts, places] = to_[i];
+        const int elements = is_root ? lay_out(to_[i], members, [&](std::size_t r) { return call.block(r); }) : 0;
         out.assign(std::size_t(elements) * bytes_of(call.type), {});
         const int own = int(call.block(std::size_t(rank)));
-        blocks ? MPI_Gatherv(in.data(), own, type, out.data(), counts.data(), places.data(), type, root, comm)
-               : MPI_Igatherv(in.data(), own, type, out.data(), counts.data(), places.data(), type, root, comm,
-                              &request);
+        blocks
+            ? MPI_Gatherv(in.data(), own, type, out.data(), counts.data(), places.data(), type, root, comm)
+            : MPI_Igatherv(in.data(), own, type, out.data(), counts.data(), places.data(), type, root, comm, &request);
         break;
       }
       case Kind::broadcast:
@@ -202,8 +197,65 @@ class Mpi final : public Oracle {
         blocks ? MPI_Alltoall(in.data(), n, type, out.data(), n, type, comm)
                : MPI_Ialltoall(in.data(), n, type, out.data(), n, type, comm, &request);
         break;
+      case Kind::all_gather: {
+        auto& [counts, places] = to_[i];
+        const int elements = lay_out(to_[i], members, [&](std::size_t r) { return call.block(r); });
+        out.assign(std::size_t(elements) * bytes_of(call.type), {});
+        const int own = counts[std::size_t(rank)];
+        blocks ? MPI_Allgatherv(in.data(), own, type, out.data(), counts.data(), places.data(), type, comm)
+               : MPI_Iallgatherv(in.data(), own, type, out.data(), counts.data(), places.data(), type, comm, &request);
+        break;
+      }
+      case Kind::scatter: {
+        auto& [counts, places] = from_[i];
+        const auto length = [&](std::size_t r) { return call.block(std::size_t(root), r); };
+        lay_out(from_[i], members, length);
+        const int own = counts[std::size_t(rank)];
+        out.assign(std::size_t(own) * bytes_of(call.type), {});
+        blocks
+            ? MPI_Scatterv(in.data(), counts.data(), places.data(), type, out.data(), own, type, root, comm)
+            : MPI_Iscatterv(in.data(), counts.data(), places.data(), type, out.data(), own, type, root, comm, &request);
+        break;
+      }
+      case Kind::exchange: {
+        const auto own = std::size_t(rank);
+        auto& [given_counts, given_places] = from_[i];
+        auto& [counts, places] = to_[i];
+        lay_out(from_[i], members, [&](std::size_t r) { return call.block(own, r); });
+        const int elements = lay_out(to_[i], members, [&](std::size_t r) { return call.block(r, own); });
+        out.assign(std::size_t(elements) * bytes_of(call.type), {});
+        blocks ? MPI_Alltoallv(in.data(), given_counts.data(), given_places.data(), type, out.data(), counts.data(),
+                               places.data(), type, comm)
+               : MPI_Ialltoallv(in.data(), given_counts.data(), given_places.data(), type, out.data(), counts.data(),
+                                places.data(), type, comm, &request);
+        break;
+      }
+      case Kind::reduce_scatter: {
+        auto& [counts, places] = from_[i];
+        lay_out(from_[i], members, [&](std::size_t r) { return call.block(std::size_t(rank), r); });
+        out.assign(std::size_t(counts[std::size_t(rank)]) * bytes_of(call.type), {});
+        blocks ? MPI_Reduce_scatter(in.data(), out.data(), counts.data(), type, op, comm)
+               : MPI_Ireduce_scatter(in.data(), out.data(), counts.data(), type, op, comm, &request);
+        break;
+      }
     }
     return request;
+  }
+
+  struct Layout {
+    std::vector<int> counts, places;
+  };
+  /// Blocks of length(rank) elements, one after the other. Returns the number of elements.
+  template <class Length>
+  static int lay_out(Layout& layout, int members, Length length) {
+    layout.counts.resize(std::size_t(members));
+    layout.places.resize(std::size_t(members));
+    int elements = 0;
+    for (std::size_t r = 0; r < layout.counts.size(); ++r) {
+      layout.places[r] = elements;
+      elements += layout.counts[r] = int(length(r));
+    }
+    return elements;
   }
 
   /// What an exclusive scan of Headway's begins with, MPI's has not.
@@ -244,7 +296,7 @@ class Mpi final : public Oracle {
   std::vector<MPI_Comm> members_;  // by family
   std::span<const Call> calls_;
   std::vector<Bytes> given_, outcomes_;
-  std::vector<std::pair<std::vector<int>, std::vector<int>>> blocks_;  // counts and places of gathers
+  std::vector<Layout> from_, to_;  // of the blocks that this rank gives and gets
   std::ofstream record_;
 };
 

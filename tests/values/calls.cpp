@@ -163,10 +163,22 @@ std::size_t Call::block(std::size_t rank) const {
   return count > 1000 ? count - rank : Random(number * 7 + rank).below(count + 1);
 }
 
+std::size_t Call::block(std::size_t from, std::size_t to) const {
+  if (form == Form::value) return 1;
+  if (kind != Kind::exchange && form == Form::span) return count;
+  const std::size_t pair = kind == Kind::exchange ? from * 64 + to : to;
+  return count > 1000 ? count - pair : Random(number * 7 + pair).below(count + 1);
+}
+
 Bytes given(const Call& call, std::size_t rank, std::size_t members) {
   std::size_t count = call.count;
-  if (call.kind == Kind::gather) count = call.block(rank);
+  if (call.kind == Kind::gather || call.kind == Kind::all_gather) count = call.block(rank);
   if (call.kind == Kind::all_to_all) count *= members;
+  if (call.kind == Kind::scatter || call.kind == Kind::exchange || call.kind == Kind::reduce_scatter) {
+    count = 0;
+    const bool gives = call.kind != Kind::scatter || rank == call.root_of(members);
+    for (std::size_t to = 0; gives && to < members; ++to) count += call.block(rank, to);
+  }
   return elements(call, rank, members, count);
 }
 
@@ -177,8 +189,9 @@ std::vector<double> bounds(const Call& call, std::size_t members) {
 }
 
 std::string describe(const Call& call) {
-  constexpr const char* kinds[] = {"reduce", "allreduce", "scan",      "exclusive_scan",
-                                   "gather", "broadcast", "all_to_all"};
+  constexpr const char* kinds[] = {"reduce",  "allreduce", "scan",          "exclusive_scan",
+                                   "gather",  "broadcast", "all_to_all",    "all_gather",
+                                   "scatter", "exchange",  "reduce_scatter"};
   constexpr const char* types[] = {"int8",   "int16",  "int32", "int64",  "uint8", "uint16",
                                    "uint32", "uint64", "float", "double", "matrix"};
   constexpr const char* ops[] = {"sum",    "product", "least",       "most",       "bit_and",
@@ -202,7 +215,8 @@ std::vector<Call> calls_for(std::size_t pes, Which which) {
     const std::uint64_t n = calls.size();
     if (which != Which::every) return add(kind, type, op, n % families, n / families, count, inexact);
     for (std::size_t family = 0; family < families; ++family) {
-      const bool has_root = kind == Kind::reduce || kind == Kind::gather || kind == Kind::broadcast;
+      const bool has_root =
+          kind == Kind::reduce || kind == Kind::gather || kind == Kind::broadcast || kind == Kind::scatter;
       const std::size_t roots = has_root ? teams_of(family, pes)[0].size() : 1;
       for (std::size_t root = 0; root < roots; ++root) add(kind, type, op, family, root, count, inexact);
     }
@@ -218,6 +232,11 @@ std::vector<Call> calls_for(std::size_t pes, Which which) {
     add(Kind::gather, Type::u8, Op::least, 3, 1, million);
     add(Kind::broadcast, Type::f64, Op::least, 2, 1, million);
     add(Kind::all_to_all, Type::i32, Op::least, 0, 0, million / pes);
+    add(Kind::all_gather, Type::u16, Op::least, 0, 0, million / 4);
+    add(Kind::scatter, Type::f32, Op::least, 4, 1, million / pes);
+    add(Kind::exchange, Type::u64, Op::least, 1, 0, million / pes);
+    add(Kind::reduce_scatter, Type::i64, Op::sum, 0, 0, million / pes);
+    add(Kind::reduce_scatter, Type::matrix, Op::after, 4, 0, million / 4 / pes);
     return calls;
   }
   const std::vector<std::size_t> counts =
@@ -238,7 +257,24 @@ std::vector<Call> calls_for(std::size_t pes, Which which) {
       for (const Type type : numbers) add_everywhere(kind, type, Op::least, count);
     }
   }
-  if (which == Which::every) return calls;
+  // After the calls above, which keep their numbers and so their elements.
+  const auto add_blocks = [&] {
+    for (const std::size_t count : counts) {
+      for (const Kind kind : {Kind::all_gather, Kind::scatter, Kind::exchange}) {
+        for (const Type type : numbers) add_everywhere(kind, type, Op::least, count);
+      }
+      for (const Type type : numbers) {
+        for (const Op op : operators) {
+          if (goes_with(op, type)) add_everywhere(Kind::reduce_scatter, type, op, count);
+        }
+      }
+      add_everywhere(Kind::reduce_scatter, Type::matrix, Op::after, count);
+    }
+  };
+  if (which == Which::every) {
+    add_blocks();
+    return calls;
+  }
   for (std::size_t family = 0; family < families; ++family) {
     for (std::size_t root = 0; root < teams_of(family, pes)[0].size(); ++root) {
       for (const std::size_t count : {0, 1, 7, 1000}) {
@@ -249,6 +285,7 @@ std::vector<Call> calls_for(std::size_t pes, Which which) {
       }
     }
   }
+  add_blocks();
   return calls;
 }
 

@@ -10,11 +10,25 @@ namespace values {
 
 using Bytes = std::vector<std::byte>;
 
-enum class Kind : std::uint8_t { reduce, allreduce, scan, exclusive_scan, gather, broadcast, all_to_all };
+/// `exchange`: all_to_all with blocks of different lengths.
+enum class Kind : std::uint8_t {
+  reduce,
+  allreduce,
+  scan,
+  exclusive_scan,
+  gather,
+  broadcast,
+  all_to_all,
+  all_gather,
+  scatter,
+  exchange,
+  reduce_scatter
+};
 /// `matrix`: two by two unsigned numbers, whose product does not commute.
 enum class Type : std::uint8_t { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, matrix };
 enum class Op : std::uint8_t { sum, product, least, most, bit_and, bit_or, bit_xor, logical_and, logical_or, after };
-/// How the elements are given: `in_place` where there is such a call, else as a span; `value`: one, not as a span.
+/// How the elements are given: `in_place` where there is this call, else as a span; `value`: one, not as a span. For
+/// scatter and reduce_scatter: `span` has blocks of equal length, `in_place` vectors of different lengths.
 enum class Form : std::uint8_t { span, in_place, value };
 
 struct Matrix {
@@ -29,7 +43,7 @@ std::vector<std::vector<std::size_t>> teams_of(std::size_t family, std::size_t p
 struct Call {
   Kind kind;
   Type type;
-  Op op;  // of gather, broadcast and all_to_all: `least`, so that their elements are arbitrary
+  Op op;  // where nothing is reduced: `least`, so that the elements are arbitrary
   Form form;
   bool ordered;  // reductions
   bool inexact;  // sums of floating-point numbers that round
@@ -38,8 +52,10 @@ struct Call {
 
   /// A rank of a team of so many.
   std::size_t root_of(std::size_t members) const { return root % members; }
-  /// How many elements a rank gives to gather().
+  /// How many elements a rank gives to gather() and all_gather().
   std::size_t block(std::size_t rank) const;
+  /// How many elements rank `from` gives for rank `to`, in calls with a block for each member.
+  std::size_t block(std::size_t from, std::size_t to) const;
   /// Whether its operator tells the order of what is combined.
   bool in_order() const { return ordered || op == Op::after; }
 };

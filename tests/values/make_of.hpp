@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <headway/collective/exchange.hpp>
 #include <headway/collective/gather.hpp>
 #include <headway/collective/scan.hpp>
 #include <optional>
@@ -112,6 +113,19 @@ std::unique_ptr<Made> with_operator(Op op, Use use) {
 // --- calls
 
 template <class T>
+using Blocks = std::vector<std::vector<T>>;
+
+template <class T>
+Blocks<T> blocks_of(const Call& call, std::size_t rank, std::size_t members, std::span<const T> all) {
+  Blocks<T> blocks;
+  for (std::size_t to = 0, at = 0; to < members; at += call.block(rank, to++)) {
+    const auto block = all.subspan(at, call.block(rank, to));
+    blocks.emplace_back(block.begin(), block.end());
+  }
+  return blocks;
+}
+
+template <class T>
 std::unique_ptr<Made> make_of(const headway::Team& team, const Call& call) {
   const std::size_t rank = team.rank(), members = team.size(), root = call.root_of(members);
   std::vector<T> own = as_elements<T>(given(call, rank, members));
@@ -125,17 +139,18 @@ std::unique_ptr<Made> make_of(const headway::Team& team, const Call& call) {
   // The elements are where they stay: a vector that is moved keeps its memory.
   const auto borrowing = [&](auto call_it, bool has_result) {
     auto future = call_it(std::span(own));
-    return made(std::move(future),
-                [has_result](const std::vector<T>& elements) { return has_result ? as_bytes(elements) : Bytes(); },
-                std::move(own));
+    return made(
+        std::move(future),
+        [has_result](const std::vector<T>& elements) { return has_result ? as_bytes(elements) : Bytes(); },
+        std::move(own));
   };
   switch (call.kind) {
     case Kind::reduce:
       return with_operator<T>(call.op, [&](auto op) {
         const headway::ReduceOptions options{.ordered = call.in_order()};
-        if (is_value) return made<T>(reduce(team, own[0], op, root, options), from_optional);
-        if (!in_place) return made<T>(reduce(team, all, op, root, options), from_vector);
-        return borrowing([&](std::span<T> own_all) { return reduce_in_place(team, own_all, op, root, options); },
+        if (is_value) return made<T>(reduce_async(team, own[0], op, root, options), from_optional);
+        if (!in_place) return made<T>(reduce_async(team, all, op, root, options), from_vector);
+        return borrowing([&](std::span<T> own_all) { return reduce_in_place_async(team, own_all, op, root, options); },
                          rank == root);
       });
     case Kind::allreduce:
@@ -143,41 +158,75 @@ std::unique_ptr<Made> make_of(const headway::Team& team, const Call& call) {
         const headway::ReduceOptions options{.ordered = call.in_order()};
         if (is_value) return made<T>(allreduce_async(team, own[0], op, options), from_value);
         if (!in_place) return made<T>(allreduce_async(team, all, op, options), from_vector);
-        return borrowing([&](std::span<T> own_all) { return allreduce_in_place(team, own_all, op, options); }, true);
+        return borrowing([&](std::span<T> own_all) { return allreduce_in_place_async(team, own_all, op, options); },
+                         true);
       });
     case Kind::scan:
       return with_operator<T>(call.op, [&](auto op) {
-        if (is_value) return made<T>(scan(team, own[0], op), from_value);
-        return made<T>(scan(team, all, op), from_vector);
+        if (is_value) return made<T>(scan_async(team, own[0], op), from_value);
+        return made<T>(scan_async(team, all, op), from_vector);
       });
     case Kind::exclusive_scan:
       return with_operator<T>(call.op, [&](auto op) {
         const T init = as_elements<T>(initial(call, members))[0];
-        if (is_value) return made<T>(exclusive_scan(team, own[0], init, op), from_value);
-        return made<T>(exclusive_scan(team, all, init, op), from_vector);
+        if (is_value) return made<T>(exclusive_scan_async(team, own[0], init, op), from_value);
+        return made<T>(exclusive_scan_async(team, all, init, op), from_vector);
       });
+    case Kind::all_gather:
     case Kind::gather: {
-      if (is_value) return made<T>(gather(team, own[0], root), from_vector);
-      return made<T>(gather(team, all, root), [call, is_root = rank == root, members](const auto& blocks) {
-        if (blocks.size() != (is_root ? members : 0)) {
-          throw std::runtime_error(describe(call) + ": another number of blocks");
-        }
+      const bool to_all = call.kind == Kind::all_gather;
+      if (is_value)
+        return made<T>(to_all ? all_gather_async(team, own[0]) : gather_async(team, own[0], root), from_vector);
+      return made<T>(to_all ? all_gather_async(team, all) : gather_async(team, all, root),
+                     [call, is_receiver = to_all || rank == root, members](const auto& blocks) {
+                       if (blocks.size() != (is_receiver ? members : 0)) {
+                         throw std::runtime_error(describe(call) + ": another number of blocks");
+                       }
+                       Bytes bytes;
+                       for (std::size_t r = 0; r < blocks.size(); ++r) {
+                         if (blocks[r].size() != call.block(r)) {
+                           throw std::runtime_error(describe(call) + ": a block of another length");
+                         }
+                         const Bytes block = as_bytes(blocks[r]);
+                         bytes.insert(bytes.end(), block.begin(), block.end());
+                       }
+                       return bytes;
+                     });
+    }
+    case Kind::broadcast:
+      if (is_value) return made<T>(broadcast_async(team, own[0], root), from_value);
+      if (!in_place)
+        return made<T>(broadcast_async(team, rank == root ? all : std::span<const T>(), root), from_vector);
+      return borrowing([&](std::span<T> own_all) { return broadcast_in_place_async(team, own_all, root); }, true);
+    case Kind::scatter: {
+      if (is_value) return made<T>(scatter_async(team, own, root), from_value);
+      if (!in_place) return made<T>(scatter_async(team, all, root), from_vector);
+      const Blocks<T> blocks = rank == root ? blocks_of(call, rank, members, all) : Blocks<T>();
+      return made<T>(scatter_async(team, blocks, root), from_vector);
+    }
+    case Kind::exchange: {
+      if (is_value) return made<T>(all_to_all_async(team, own), from_vector);
+      const Blocks<T> blocks = blocks_of(call, rank, members, all);
+      return made<T>(all_to_all_async(team, blocks), [call, rank](const Blocks<T>& received) {
         Bytes bytes;
-        for (std::size_t r = 0; r < blocks.size(); ++r) {
-          if (blocks[r].size() != call.block(r)) {
+        for (std::size_t r = 0; r < received.size(); ++r) {
+          if (received[r].size() != call.block(r, rank)) {
             throw std::runtime_error(describe(call) + ": a block of another length");
           }
-          const Bytes block = as_bytes(blocks[r]);
+          const Bytes block = as_bytes(received[r]);
           bytes.insert(bytes.end(), block.begin(), block.end());
         }
         return bytes;
       });
     }
-    case Kind::broadcast:
-      if (is_value) return made<T>(broadcast(team, own[0], root), from_value);
-      if (!in_place) return made<T>(broadcast(team, rank == root ? all : std::span<const T>(), root), from_vector);
-      return borrowing([&](std::span<T> own_all) { return broadcast_in_place(team, own_all, root); }, true);
-    case Kind::all_to_all: return made<T>(all_to_all(team, all), from_vector);
+    case Kind::reduce_scatter:
+      return with_operator<T>(call.op, [&](auto op) {
+        if (is_value) return made<T>(reduce_scatter_async(team, own, op), from_value);
+        if (!in_place) return made<T>(reduce_scatter_async(team, all, op), from_vector);
+        const Blocks<T> blocks = blocks_of(call, rank, members, all);
+        return made<T>(reduce_scatter_async(team, blocks, op), from_vector);
+      });
+    case Kind::all_to_all: return made<T>(all_to_all_async(team, all), from_vector);
   }
   throw std::logic_error("there is no such call");
 }

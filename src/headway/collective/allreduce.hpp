@@ -1,4 +1,4 @@
-/// Combines one value of each PE and gives the result to all.
+/// Blocking `allreduce` and `barrier` of all PEs: the fastest calls for a program that waits at once.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,17 @@
 
 namespace headway {
 
+/// Of reductions.
+struct ReduceOptions {
+  /// Contributions are combined in the order of ranks, always with the same brackets. The result is then the same to
+  /// the bit in every run with as many members, and the operator need not commute. Costs one message more where the
+  /// root is not rank 0, and a copy of each contribution that arrives before its turn.
+  bool ordered = false;
+};
+
 namespace collective {
 
-/// Reduces `other` into `running`.
+/// running = op(running, other).
 using Combine = std::function<void(std::byte* running, const std::byte* other)>;
 
 /// Combines `bytes` of `value` with those of all PEs, in place.
@@ -22,30 +30,34 @@ void allreduce(Pe& pe, std::span<std::byte> value, const Combine& combine);
 
 inline constexpr std::size_t value_bytes_max = 64 * 1024;
 
+/// Values that travel by boards or by control messages.
+template <class T>
+concept ShortValue = FixedSize<T> && sizeof(T) <= value_bytes_max;
+
 }  // namespace collective
 
-/// Collective: returns op(op(v0, v1), ...) over the values of all PEs, the same on every PE. `op` is associative and
-/// takes and returns what converts to T; values are combined in the order of the PEs. Waits, and runs handlers
-/// meanwhile; UsageError inside a handler. T is trivially copyable, at most 64 KiB.
+/// Collective, of all PEs: returns op(op(v0, v1), ...) over the values of all PEs, the same on every PE. Waits, and
+/// runs handlers meanwhile; UsageError inside a handler. `op` is associative and may have captures. It takes and
+/// returns what converts to T. Contributions are always combined in the order of PEs. T is trivially copyable, carries
+/// no address and has at most 64 KiB; reduce.hpp has the overload for other values and for teams.
 template <class T, class Op>
-[[nodiscard]] T allreduce(Pe& pe, const T& value, Op op) {
-  static_assert(FixedSize<T>, "headway: a value to be reduced is trivially copyable and carries no address");
-  static_assert(sizeof(T) <= collective::value_bytes_max, "headway: a value to be reduced has at most 64 KiB");
-  T result = value;
-  if constexpr (FixedSize<T>) {
-    collective::allreduce(pe, std::as_writable_bytes(std::span(&result, 1)),
-                          [&op](std::byte* running, const std::byte* other) {
-                            T a, b;
-                            std::memcpy(&a, running, sizeof a);
-                            std::memcpy(&b, other, sizeof b);
-                            a = op(a, b);
-                            std::memcpy(running, &a, sizeof a);
-                          });
-  }
+requires collective::ShortValue<std::remove_cvref_t<T>>
+[[nodiscard]] std::remove_cvref_t<T> allreduce(Pe& pe, T&& value, Op op, ReduceOptions = {}) {
+  using Value = std::remove_cvref_t<T>;
+  Value result = value;
+  collective::allreduce(pe, std::as_writable_bytes(std::span(&result, 1)),
+                        [&op](std::byte* running, const std::byte* other) {
+                          Value a, b;
+                          std::memcpy(&a, running, sizeof a);
+                          std::memcpy(&b, other, sizeof b);
+                          a = op(a, b);
+                          std::memcpy(running, &a, sizeof a);
+                        });
   return result;
 }
 
-/// Collective: returns when every PE has come here. Runs handlers meanwhile; messages may be on their way still.
+/// Collective, of all PEs: returns when every PE has called it. Runs handlers meanwhile; UsageError inside a handler.
+/// **A barrier drains no messages**: messages sent before it may arrive after it. `quiesce()` waits for messages.
 inline void barrier(Pe& pe) {
   collective::allreduce(pe, {}, [](std::byte*, const std::byte*) {});
 }

@@ -6,7 +6,7 @@
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/collective/collectives.hpp>
-#include <headway/collective/gather.hpp>
+#include <headway/collective/reduce.hpp>
 #include <utility>
 
 namespace headway::collective {
@@ -309,12 +309,6 @@ void Collectives::fail_late(const TeamState& team, std::size_t source, const Con
                 header.call + 1 == team.calls ? Operation::describe(last.what, last.count, last.root) : "another one");
 }
 
-void require_equal_blocks(std::size_t elements, std::size_t members) {
-  if (elements % members == 0) return;
-  throw UsageError(fmt::format("all_to_all() of {}, which {} no {} of equal length", counted(elements, "element"),
-                               by_number(elements, "is", "are"), counted(members, "block")));
-}
-
 // --- at the end of a run
 
 std::size_t Collectives::early() const {
@@ -421,6 +415,10 @@ PeId Team::pe(std::size_t rank) const {
 Future<> barrier_async(TeamRef team) {
   return collective::start_tree_in_place<collective::Kind::barrier, std::byte>(team, {}, collective::NoOperator(), 0,
                                                                                false);
+}
+
+void barrier(TeamRef team) {
+  collective::wait_for(team, [&] { return barrier_async(team); });
 }
 
 TeamRef::TeamRef(Pe& pe) : state_(&collective::Collectives::of(pe).world()) {}

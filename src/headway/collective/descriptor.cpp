@@ -1,10 +1,17 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <headway/base/counted.hpp>
+#include <headway/base/error.hpp>
 #include <headway/collective/descriptor.hpp>
 
 namespace headway::collective {
 
-void Descriptor::send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes) const {
-  carrier.carry(call_.team->pe_of(to), header_of(call_, opcode, segment), bytes);
+void Descriptor::send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes,
+                      std::uint64_t count) const {
+  ContributionHeader header = header_of(call_, opcode, segment);
+  header.count = count;
+  carrier.carry(call_.team->pe_of(to), header, bytes);
 }
 
 // --- trees
@@ -268,14 +275,19 @@ void ScanDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
 // --- blocks
 
 BlocksDescriptor::BlocksDescriptor(Call call, Kind kind, std::unique_ptr<Blocks> blocks)
-    : Descriptor(std::move(call)), blocks_(std::move(blocks)), segments_(segments_of(call_.count, call_.per_segment)) {
+    : Descriptor(std::move(call)), blocks_(std::move(blocks)) {
   const TeamState& team = *call_.team;
-  if (kind == Kind::all_to_all) {
+  const bool is_root = team.rank == call_.root;
+  const bool to_root = kind == Kind::gather, from_root = kind == Kind::scatter;
+  if (to_root) {
+    if (!is_root) to_.push_back({call_.root});
+  } else if (!from_root || is_root) {
     for (std::uint32_t i = 1; i < team.size; ++i) to_.push_back({(team.rank + i) % team.size});
-  } else if (team.rank != call_.root) {
-    to_.push_back({call_.root});
   }
-  if (kind == Kind::all_to_all || team.rank == call_.root) {
+  if (from_root) {
+    if (!is_root) from_.push_back({call_.root});
+    missing_ = std::uint32_t(from_.size());
+  } else if (!to_root || is_root) {
     for (std::uint32_t rank = 0; rank < team.size; ++rank) from_.push_back({rank});
     missing_ = team.size - 1;
   }
@@ -287,11 +299,12 @@ void BlocksDescriptor::start(Carrier& carrier) {
 }
 
 void BlocksDescriptor::pump_to(Carrier& carrier, Outlet& outlet) {
-  const std::uint32_t before = outlet.sent;
+  const std::uint32_t before = outlet.sent, segments = segments_to(outlet);
+  const std::uint64_t count = blocks_->count(outlet.rank);
   pump(
-      carrier, outlet, Opcode::up, segments_, [](std::uint32_t) { return true; },
-      [&](std::uint32_t s) { return blocks_->encoded(outlet.rank, part(s)); });
-  if (before < segments_ && outlet.sent == segments_) --unsent_;
+      carrier, outlet, Opcode::up, segments, [](std::uint32_t) { return true; },
+      [&](std::uint32_t s) { return blocks_->encoded(outlet.rank, part(s, count, call_.per_segment)); }, count);
+  if (before < segments && outlet.sent == segments) --unsent_;
 }
 
 void BlocksDescriptor::take(Carrier& carrier, const ContributionHeader& header, Bytes content) {
@@ -300,14 +313,24 @@ void BlocksDescriptor::take(Carrier& carrier, const ContributionHeader& header, 
     make_room(outlet);
     return pump_to(carrier, outlet);
   }
+  require(header.opcode == Opcode::up, "a message of a collective has an opcode that its kind does not use");
+  require_expected(header);
   const std::uint32_t segments = segments_of(header.count, call_.per_segment);
-  require(header.opcode == Opcode::up && header.rank < from_.size() && header.rank != call_.team->rank,
-          "a message of a collective comes from a member that has none to send");
-  Inlet& source = from_[header.rank];
+  Inlet& source = inlet_from(header.rank);
   require(header.segment < segments && source.consumed < segments, "a block is one too many");
   blocks_->take(header.rank, header.count, part(header.segment, header.count, call_.per_segment), content);
   count_consumed(carrier, source, Opcode::up_consumed, segments);
   if (source.consumed == segments) --missing_;
+}
+
+void BlocksDescriptor::require_expected(const ContributionHeader& header) const {
+  const std::optional<std::uint64_t> expected = blocks_->expected();
+  if (!expected || *expected == header.count) return;
+  const TeamState& team = *call_.team;
+  throw UsageError(fmt::format(
+      "{}, number {} of {}: PE {} gave {} for PE {}, expected {} as PE {} gave: blocks for one member have one length",
+      Operation::describe(call_.what, call_.count, call_.root), call_.number, team.name(), team.pe_of(header.rank),
+      counted(header.count, "element"), team.pe_of(team.rank), *expected, team.pe_of(team.rank)));
 }
 
 Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
@@ -318,6 +341,13 @@ Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
   return to_[at];
 }
 
+Descriptor::Inlet& BlocksDescriptor::inlet_from(std::uint32_t rank) {
+  const std::size_t at = from_.size() == 1 ? 0 : rank;
+  require(at < from_.size() && from_[at].rank == rank && rank != call_.team->rank,
+          "a message of a collective comes from a member that has none to send");
+  return from_[at];
+}
+
 void BlocksDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
   if (missing_ != 0) {
     for (const Inlet& source : from_) {
@@ -325,7 +355,7 @@ void BlocksDescriptor::add_missing(std::vector<std::uint32_t>& ranks) const {
     }
   }
   for (const Outlet& outlet : to_) {
-    if (outlet.sent == outlet.limit && outlet.sent < segments_) ranks.push_back(outlet.rank);
+    if (outlet.sent == outlet.limit && outlet.sent < segments_to(outlet)) ranks.push_back(outlet.rank);
   }
 }
 

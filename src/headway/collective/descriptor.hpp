@@ -12,6 +12,7 @@
 #include <headway/collective/tree.hpp>
 #include <headway/collective/values.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace headway::collective {
@@ -133,14 +134,24 @@ class Descriptor {
   }
   Part part(std::uint32_t segment) const { return part(segment, call_.count, call_.per_segment); }
 
-  void send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes) const;
-  /// Sends what is ready(segment), as bytes(segment), in ascending order, as far as `outlet` may.
+  void send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes) const {
+    send(carrier, to, opcode, segment, bytes, call_.count);
+  }
+  void send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes,
+            std::uint64_t count) const;
+  /// Sends ready(segment) segments as bytes(segment), in ascending order, as far as the window of `outlet` allows.
   template <class Ready, class GetBytes>
   void pump(Carrier& carrier, Outlet& outlet, Opcode opcode, std::uint32_t segments, Ready ready,
             GetBytes bytes) const {
+    pump(carrier, outlet, opcode, segments, ready, bytes, call_.count);
+  }
+  /// The same for a block of `count` elements.
+  template <class Ready, class GetBytes>
+  void pump(Carrier& carrier, Outlet& outlet, Opcode opcode, std::uint32_t segments, Ready ready, GetBytes bytes,
+            std::uint64_t count) const {
     while (outlet.sent < segments && outlet.sent < outlet.limit && ready(outlet.sent)) {
       const std::uint32_t segment = outlet.sent++;
-      send(carrier, outlet.rank, opcode, segment, bytes(segment));
+      send(carrier, outlet.rank, opcode, segment, bytes(segment), count);
     }
   }
   /// Of so many segments one more was taken: tells who sends them where that makes room, half a window at a time. Who
@@ -253,9 +264,13 @@ class Blocks {
   Blocks& operator=(const Blocks&) = delete;
   virtual ~Blocks() = default;
 
-  /// Part of the block that goes to `rank`. Valid until the next call.
+  /// Elements of the block for `rank`.
+  virtual std::uint64_t count(std::uint32_t rank) const = 0;
+  /// Elements that each block for this PE must have; nullopt where blocks may differ in length.
+  virtual std::optional<std::uint64_t> expected() const { return std::nullopt; }
+  /// Part of the block for `rank`. Valid until the next call.
   virtual Bytes encoded(std::uint32_t rank, Part part) = 0;
-  /// Part of the block, of `count` elements, that has come from `rank`.
+  /// Part of the block of `count` elements from `rank`.
   virtual void take(std::uint32_t rank, std::uint64_t count, Part part, Bytes bytes) = 0;
   virtual void complete() = 0;
 };
@@ -263,7 +278,7 @@ class Blocks {
 /// Blocks that go straight from member to member, unchanged.
 class BlocksDescriptor final : public Descriptor {
  public:
-  /// `call.count` is that of one block.
+  /// `call.count` is for the texts of errors, and of one block where all have one length.
   BlocksDescriptor(Call call, Kind kind, std::unique_ptr<Blocks> blocks);
 
   void start(Carrier& carrier) override;
@@ -273,13 +288,17 @@ class BlocksDescriptor final : public Descriptor {
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
 
  private:
+  std::uint32_t segments_to(const Outlet& outlet) const {
+    return segments_of(blocks_->count(outlet.rank), call_.per_segment);
+  }
   void pump_to(Carrier& carrier, Outlet& outlet);
   Outlet& outlet_to(std::uint32_t rank);
+  Inlet& inlet_from(std::uint32_t rank);
+  void require_expected(const ContributionHeader& header) const;
 
   std::unique_ptr<Blocks> blocks_;
-  std::uint32_t segments_;
-  std::vector<Outlet> to_;   // all_to_all: first the next rank, and so on round
-  std::vector<Inlet> from_;  // by rank
+  std::vector<Outlet> to_;   // the root, or all others in the order of ranks, from the next rank on
+  std::vector<Inlet> from_;  // the root, or all members by rank
   std::uint32_t unsent_ = 0, missing_ = 0;
 };
 

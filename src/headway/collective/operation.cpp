@@ -3,8 +3,6 @@
 #include <headway/collective/operation.hpp>
 
 namespace headway::collective {
-namespace {
-
 const char* name_of(Kind kind) {
   switch (kind) {
     case Kind::reduce: return "reduce";
@@ -14,12 +12,19 @@ const char* name_of(Kind kind) {
     case Kind::scan: return "scan";
     case Kind::exclusive_scan: return "exclusive_scan";
     case Kind::gather: return "gather";
+    case Kind::all_gather: return "all_gather";
+    case Kind::scatter: return "scatter";
     case Kind::all_to_all: return "all_to_all";
+    case Kind::reduce_scatter: return "reduce_scatter";
   }
   return "none";
 }
 
-bool has_root(Kind kind) { return kind == Kind::reduce || kind == Kind::broadcast || kind == Kind::gather; }
+namespace {
+
+bool has_root(Kind kind) {
+  return kind == Kind::reduce || kind == Kind::broadcast || kind == Kind::gather || kind == Kind::scatter;
+}
 
 }  // namespace
 

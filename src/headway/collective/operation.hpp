@@ -11,7 +11,21 @@
 
 namespace headway::collective {
 
-enum class Kind : std::uint8_t { reduce, allreduce, broadcast, barrier, scan, exclusive_scan, gather, all_to_all };
+enum class Kind : std::uint8_t {
+  reduce,
+  allreduce,
+  broadcast,
+  barrier,
+  scan,
+  exclusive_scan,
+  gather,
+  all_gather,
+  scatter,
+  all_to_all,
+  reduce_scatter
+};
+/// The name of its function.
+const char* name_of(Kind kind);
 
 /// A kind of collective for a type of elements and a type of operator. There is one for each that the program can call,
 /// from before it starts: what a PE names by number any other can describe.

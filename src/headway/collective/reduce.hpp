@@ -1,10 +1,12 @@
-/// Collectives that nobody waits in: each returns a future at once, and goes on by itself, in handlers.
+/// Reductions, broadcasts and barriers. The plain name blocks and returns the value; the name with `_async` returns a
+/// future.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <headway/am/future.hpp>
 #include <headway/base/sendable.hpp>
+#include <headway/collective/allreduce.hpp>
 #include <headway/collective/collectives.hpp>
 #include <headway/collective/descriptor.hpp>
 #include <headway/collective/operation.hpp>
@@ -19,14 +21,6 @@
 
 namespace headway {
 
-/// Of reductions.
-struct ReduceOptions {
-  /// Values are combined in the order of ranks, always with the same brackets, whatever comes first and whichever the
-  /// root is: the result is the same to the bit in every run of as many members, and the operator need not commute.
-  /// Takes a message more where the root is not rank 0, and copies of what comes before its turn.
-  bool ordered = false;
-};
-
 namespace collective {
 
 template <class T>
@@ -34,7 +28,7 @@ inline constexpr bool is_span = false;
 template <class T, std::size_t extent>
 inline constexpr bool is_span<std::span<T, extent>> = true;
 
-/// What is combined where a span, or one value, is given.
+/// The type of one element: of a span its element, else the value itself.
 template <class Given>
 struct ElementOf {
   using Type = Given;
@@ -46,21 +40,27 @@ struct ElementOf<std::span<T, extent>> {
 template <class Given>
 using Element = typename ElementOf<std::remove_cvref_t<Given>>::Type;
 
+template <class T>
+constexpr bool require_span_of() {
+  constexpr bool travels = FixedSize<T> && !std::is_same_v<T, bool>;
+  static_assert(
+      travels,
+      "headway: the elements of a span in a collective are trivially copyable, carry no address, and are not bool");
+  return travels;
+}
+
 template <class Given>
 constexpr bool require_elements() {
   using T = Element<Given>;
   if constexpr (is_span<std::remove_cvref_t<Given>>) {
-    static_assert(
-        FixedSize<T> && !std::is_same_v<T, bool>,
-        "headway: the elements of a span in a collective are trivially copyable, carry no address, and are not bool");
-    return FixedSize<T> && !std::is_same_v<T, bool>;
+    return require_span_of<T>();
   } else {
     require_sendable<T>();
     return Sendable<T>;
   }
 }
 
-/// An operator runs when contributions come, after the call has returned, and on whichever PE: it has no captures.
+/// The operator runs on any PE when contributions arrive, after the call has returned. So it has no captures.
 template <class Op, class T>
 constexpr bool require_operator() {
   constexpr bool can_be_kept =
@@ -85,7 +85,22 @@ constexpr bool require_operator() {
   return false;
 }
 
-/// Elements of a call on their way into it.
+template <class Given, class Op>
+constexpr bool require_reduction() {
+  if constexpr (require_elements<Given>())
+    return require_operator<Op, Element<Given>>();
+  else
+    return false;
+}
+
+/// The blocking form of a collective: start() returns the future. Throws UsageError inside a handler, before the call
+/// starts.
+template <class Start>
+auto wait_for(const TeamRef& team, Start start) {
+  team.pe().engine().require_may_block(am::Phase::collective);
+  return start().get();
+}
+
 template <class Given, class Op, class Place>
 std::unique_ptr<Values> make_values(Op op, Place place) {
   return std::make_unique<ValuesOf<Element<Given>, Op, Place>>(op, std::move(place));
@@ -101,7 +116,7 @@ std::size_t count_of(const Given& given) {
 template <class T>
 constexpr std::size_t per_segment = FixedSize<T> ? Codec<T>::per_segment : unsegmented;
 
-/// Of what travels as it lies, else 0.
+/// Bytes of an element that travels as it lies in memory; 0 for a serialized one.
 template <class T>
 constexpr std::size_t element_bytes = FixedSize<T> ? sizeof(T) : 0;
 
@@ -122,7 +137,7 @@ Bytes bytes_of(const Given& given) {
     return std::as_bytes(std::span(&given, 1));
 }
 
-/// Whether this PE is through with a reduction once it has given its part, which it has then.
+/// Contributes to a reduction without a descriptor where this PE has nothing else to do for it. Returns whether it did.
 template <class T, class Op>
 bool gives_at_once(Collectives& all, const Call& call, bool ordered, Bytes bytes) {
   if (all.give_in_cell(call, sizeof(T), reduce_of<T, Op>(), bytes)) return true;
@@ -132,7 +147,7 @@ bool gives_at_once(Collectives& all, const Call& call, bool ordered, Bytes bytes
   return true;
 }
 
-/// Starts what goes along a tree. `Value` is the place of a single value.
+/// Starts a call along a tree or in a cell. `Value` is the place of a single value.
 template <Kind kind, template <class> class Value, class Given, class Op>
 auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root, bool ordered) {
   using T = Element<Given>;
@@ -142,7 +157,7 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
   Call call = all.next_call(team, OperationOf<kind, T, Op>::operation.number(ordered), count_of(given), per_segment<T>,
                             root, same_count);
   if constexpr (kind == Kind::reduce && FixedSize<T>) {
-    if (gives_at_once<T, Op>(all, call, ordered, bytes_of(given))) {  // first: another waits for it
+    if (gives_at_once<T, Op>(all, call, ordered, bytes_of(given))) {  // before the promise: the root waits for it
       using Place = std::conditional_t<is_span<Given>, OwnedVector<T>, Value<T>>;
       decltype(Place::promise) promise(team.pe());
       auto future = promise.future();
@@ -162,7 +177,7 @@ auto start_tree(const TeamRef& team, const Given& given, Op op, std::size_t root
     return go(Value<T>{given, decltype(Value<T>::promise)(team.pe())});
 }
 
-/// The same in memory of the caller's.
+/// The same in memory of the caller.
 template <Kind kind, class T, class Op>
 Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, std::size_t root, bool ordered) {
   Collectives& all = Collectives::of(team.pe());
@@ -186,34 +201,44 @@ Future<> start_tree_in_place(const TeamRef& team, std::span<T> values, Op op, st
 
 }  // namespace collective
 
-// Collective calls of a team: every member calls the same ones, with elements of the same type, as many, an operator of
-// the same type, and the same root, in the same order; a member that differs ends the run where messages of the two
-// meet, with a text that names both calls. Any number may be under way; they may be called in handlers. They never wait
-// for other members: the main program waits where there is no room for more messages, running handlers. Who gets() a
-// future, or co_awaits it, waits for it alone. What is given has been copied when the call returns.
+// Rules for all collectives of a team; a Pe& stands for the team of all PEs.
 //
-// Given a std::span, elements are combined one by one, and the future has a std::vector; anything else is one value.
-// Elements of spans are trivially copyable and carry no address; a value may be of any type that may travel in a
-// message.
+// Names. The plain name blocks and returns the value: it runs handlers meanwhile, and is a UsageError inside a handler.
+// The same name with `_async` returns a future at once. Members may use different forms of one call, but for
+// allreduce(pe, short value) and barrier(pe), which all PEs call in the blocking form.
 //
-// The operator is a pure function of two elements, associative and, but for `ordered` and scans, commutative. It runs
-// in handlers; what it throws ends the run.
+// Matching. Every member calls the same collectives in the same order, with the same root, as many elements of the same
+// type, and an operator of the same type. A member that differs ends the run where its message meets another; the text
+// names both calls. Any number of calls may be in flight.
 //
-// Contributions are messages of the epoch in which the call, or for those that are passed on what arrived last, was
-// made: where all members call in one epoch, that, or else quiesce(), waits until the futures of all that every member
-// has called are ready.
+// Values. Elements of a std::span are trivially copyable, carry no address, and are combined one by one; the result is
+// a std::vector. Any other argument is one value of any sendable type. The call copies its argument, but for calls in
+// place.
+//
+// Operators. A pure function of two elements. It is associative, and commutative unless the call is `ordered` or a
+// scan. It runs in handlers; an exception that it throws ends the run.
+//
+// Waiting. An asynchronous call never waits for other members. The main program waits in it until memory for messages
+// is free, and runs handlers meanwhile. get() or co_await of a future waits for that call alone.
+//
+// Quiescence. Contributions are messages of the epoch of the call. If all members call in one epoch, its end, or else
+// quiesce(), waits until all futures are ready.
 
-/// op(op(v0, v1), ...) over all members' elements, on the root: Future<std::vector<T>> for a span, empty on others,
-/// Future<std::optional<T>> for a value, without one on others. There it is ready when what the PE and those behind it
-/// have given is on its way.
+/// op(op(v0, v1), ...) over the elements of all members, on the root: Future<std::vector<T>> for a span, empty on other
+/// members; Future<std::optional<T>> for a value, nullopt on other members. Their future is ready when their
+/// contribution, and those of the members below them in the tree, have been sent.
+template <class Given, class Op>
+auto reduce_async(TeamRef team, Given&& given, Op op, std::size_t root, ReduceOptions options = {}) {
+  am::require_named_arguments<Given>();
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::start_tree<collective::Kind::reduce, collective::RootValue>(team, given, op, root,
+                                                                                   options.ordered);
+  }
+}
 template <class Given, class Op>
 auto reduce(TeamRef team, Given&& given, Op op, std::size_t root, ReduceOptions options = {}) {
-  am::require_named_arguments<Given>();
-  if constexpr (collective::require_elements<Given>()) {
-    if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
-      return collective::start_tree<collective::Kind::reduce, collective::RootValue>(team, given, op, root,
-                                                                                     options.ordered);
-    }
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::wait_for(team, [&] { return reduce_async(team, given, op, root, options); });
   }
 }
 
@@ -221,47 +246,74 @@ auto reduce(TeamRef team, Given&& given, Op op, std::size_t root, ReduceOptions 
 template <class Given, class Op>
 auto allreduce_async(TeamRef team, Given&& given, Op op, ReduceOptions options = {}) {
   am::require_named_arguments<Given>();
-  if constexpr (collective::require_elements<Given>()) {
-    if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
-      return collective::start_tree<collective::Kind::allreduce, collective::OwnedValue>(team, given, op, 0,
-                                                                                         options.ordered);
-    }
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::start_tree<collective::Kind::allreduce, collective::OwnedValue>(team, given, op, 0,
+                                                                                       options.ordered);
+  }
+}
+/// For teams, spans, serialized and long values; allreduce.hpp has the overload for a short value of all PEs.
+template <class Given, class Op>
+auto allreduce(TeamRef team, Given&& given, Op op, ReduceOptions options = {}) {
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::wait_for(team, [&] { return allreduce_async(team, given, op, options); });
   }
 }
 
-/// The same without a copy: the elements are borrowed until the future is ready, and become the result; on other PEs
-/// than the root of a reduction they become what nobody specifies.
+/// Without a copy: the runtime borrows the elements until the future is ready, and writes the result there. On members
+/// other than the root of a reduction the elements are then unspecified.
 template <class T, std::size_t extent, class Op>
-Future<> reduce_in_place(TeamRef team, std::span<T, extent> values, Op op, std::size_t root,
-                         ReduceOptions options = {}) {
-  static_assert(collective::require_elements<std::span<T>>() && collective::require_operator<Op, T>());
+Future<> reduce_in_place_async(TeamRef team, std::span<T, extent> values, Op op, std::size_t root,
+                               ReduceOptions options = {}) {
+  static_assert(collective::require_reduction<std::span<T>, Op>());
   return collective::start_tree_in_place<collective::Kind::reduce, T>(team, values, op, root, options.ordered);
 }
 template <class T, std::size_t extent, class Op>
-Future<> allreduce_in_place(TeamRef team, std::span<T, extent> values, Op op, ReduceOptions options = {}) {
-  static_assert(collective::require_elements<std::span<T>>() && collective::require_operator<Op, T>());
+void reduce_in_place(TeamRef team, std::span<T, extent> values, Op op, std::size_t root, ReduceOptions options = {}) {
+  collective::wait_for(team, [&] { return reduce_in_place_async(team, values, op, root, options); });
+}
+template <class T, std::size_t extent, class Op>
+Future<> allreduce_in_place_async(TeamRef team, std::span<T, extent> values, Op op, ReduceOptions options = {}) {
+  static_assert(collective::require_reduction<std::span<T>, Op>());
   return collective::start_tree_in_place<collective::Kind::allreduce, T>(team, values, op, 0, options.ordered);
 }
+template <class T, std::size_t extent, class Op>
+void allreduce_in_place(TeamRef team, std::span<T, extent> values, Op op, ReduceOptions options = {}) {
+  collective::wait_for(team, [&] { return allreduce_in_place_async(team, values, op, options); });
+}
 
-/// The root's value, or elements, on every member: Future<T>, or Future<std::vector<T>>. What others give is not looked
-/// at: an empty span does.
+/// The root's value or elements, on every member: Future<T>, or Future<std::vector<T>>. The runtime ignores the
+/// arguments of other members; an empty span is enough.
 template <class Given>
-auto broadcast(TeamRef team, Given&& given, std::size_t root) {
+auto broadcast_async(TeamRef team, Given&& given, std::size_t root) {
   am::require_named_arguments<Given>();
   if constexpr (collective::require_elements<Given>()) {
     return collective::start_tree<collective::Kind::broadcast, collective::OwnedValue>(
         team, given, collective::NoOperator(), root, false);
   }
 }
-/// The same without a copy, of as many elements on every member: borrowed until the future is ready.
+template <class Given>
+auto broadcast(TeamRef team, Given&& given, std::size_t root) {
+  if constexpr (collective::require_elements<Given>()) {
+    return collective::wait_for(team, [&] { return broadcast_async(team, given, root); });
+  }
+}
+/// Without a copy, of as many elements on every member: the runtime borrows them until the future is ready.
 template <class T, std::size_t extent>
-Future<> broadcast_in_place(TeamRef team, std::span<T, extent> values, std::size_t root) {
+Future<> broadcast_in_place_async(TeamRef team, std::span<T, extent> values, std::size_t root) {
   static_assert(collective::require_elements<std::span<T>>());
   return collective::start_tree_in_place<collective::Kind::broadcast, T>(team, values, collective::NoOperator(), root,
                                                                          false);
 }
+template <class T, std::size_t extent>
+void broadcast_in_place(TeamRef team, std::span<T, extent> values, std::size_t root) {
+  collective::wait_for(team, [&] { return broadcast_in_place_async(team, values, root); });
+}
 
-/// Ready when every member has called it.
+/// Ready when every member has called it. **A barrier drains no messages**: messages sent before it may arrive after
+/// it. `quiesce()` waits for messages.
 Future<> barrier_async(TeamRef team);
+/// Returns when every member has called it. allreduce.hpp has the overload for all PEs, and states what a barrier does
+/// not do.
+void barrier(TeamRef team);
 
 }  // namespace headway

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <headway/base/error.hpp>
+#include <headway/collective/exchange.hpp>
 #include <headway/collective/gather.hpp>
 #include <headway/collective/scan.hpp>
 #include <initializer_list>
@@ -48,8 +49,8 @@ void expect_mismatch(One one, Other other, std::initializer_list<const char*> pa
 
 TEST(ReduceMismatch, of_operators_names_both) {
   expect_mismatch(
-      [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::plus<>(), 0)); },
-      [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::multiplies<>(), 0)); },
+      [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0)); },
+      [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::multiplies<>(), 0)); },
       {"reduce of 1 int with std::plus<void>, root 0", "reduce of 1 int with std::multiplies<void>, root 0"});
 }
 
@@ -57,8 +58,8 @@ TEST(ReduceMismatch, of_operators_names_both) {
 TEST(ReduceMismatch, of_two_closures_of_one_function_names_both) {
   const auto sum = [](long a, long b) { return a + b; };
   const auto product = [](long a, long b) { return a * b; };
-  expect_mismatch([&](Pe& pe) { static_cast<void>(reduce(pe, 1L, sum, 0)); },
-                  [&](Pe& pe) { static_cast<void>(reduce(pe, 1L, product, 0)); },
+  expect_mismatch([&](Pe& pe) { static_cast<void>(reduce_async(pe, 1L, sum, 0)); },
+                  [&](Pe& pe) { static_cast<void>(reduce_async(pe, 1L, product, 0)); },
                   {"reduce of 1 long", ", root 0", ", and PE "});
 }
 
@@ -68,25 +69,25 @@ TEST(ReduceMismatch, of_counts_names_both) {
       [&](Pe& pe) { static_cast<void>(allreduce_async(pe, std::span(values), std::plus<>())); },
       [&](Pe& pe) { static_cast<void>(allreduce_async(pe, std::span(values).first(99'999), std::plus<>())); },
       {"allreduce of 100000 double with", "allreduce of 99999 double with"});
-  expect_mismatch([&](Pe& pe) { static_cast<void>(all_to_all(pe, std::span(values).first(3))); },
-                  [&](Pe& pe) { static_cast<void>(all_to_all(pe, std::span(values).first(6))); },
+  expect_mismatch([&](Pe& pe) { static_cast<void>(all_to_all_async(pe, std::span(values).first(3))); },
+                  [&](Pe& pe) { static_cast<void>(all_to_all_async(pe, std::span(values).first(6))); },
                   {"all_to_all of 1 double", "all_to_all of 2 double"});
 }
 
 TEST(ReduceMismatch, of_types_names_both) {
-  expect_mismatch([](Pe& pe) { static_cast<void>(reduce(pe, 1.0f, std::plus<>(), 0)); },
-                  [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::plus<>(), 0)); },
+  expect_mismatch([](Pe& pe) { static_cast<void>(reduce_async(pe, 1.0f, std::plus<>(), 0)); },
+                  [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0)); },
                   {"reduce of 1 float", "reduce of 1 int"});
 }
 
 TEST(ReduceMismatch, of_roots_names_both) {
-  expect_mismatch([](Pe& pe) { static_cast<void>(reduce(pe, 1, std::plus<>(), 2)); },
-                  [](Pe& pe) { static_cast<void>(reduce(pe, 1, std::plus<>(), 0)); }, {"root 2", "root 0"});
+  expect_mismatch([](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::plus<>(), 2)); },
+                  [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0)); }, {"root 2", "root 0"});
 }
 
 TEST(ReduceMismatch, of_kinds_names_both) {
-  expect_mismatch([](Pe& pe) { static_cast<void>(gather(pe, 1, 0)); },
-                  [](Pe& pe) { static_cast<void>(scan(pe, 1, std::plus<>())); },
+  expect_mismatch([](Pe& pe) { static_cast<void>(gather_async(pe, 1, 0)); },
+                  [](Pe& pe) { static_cast<void>(scan_async(pe, 1, std::plus<>())); },
                   {"gather of 1 int, root 0", "scan of 1 int with std::plus<void>"});
   expect_mismatch([](Pe& pe) { static_cast<void>(allreduce_async(pe, 1, std::plus<>(), {.ordered = true})); },
                   [](Pe& pe) { static_cast<void>(allreduce_async(pe, 1, std::plus<>())); },
@@ -97,11 +98,11 @@ TEST(ReduceMismatch, of_counts_of_a_broadcast_in_place_names_both) {
   expect_mismatch(
       [](Pe& pe) {
         std::vector<int> values(4);
-        broadcast_in_place(pe, std::span(values), 0).get();
+        broadcast_in_place(pe, std::span(values), 0);
       },
       [](Pe& pe) {
         std::vector<int> values(5);
-        broadcast_in_place(pe, std::span(values), 0).get();
+        broadcast_in_place(pe, std::span(values), 0);
       },
       {"broadcast of 4 int, root 0", "broadcast of 5 int, root 0"});
 }
@@ -113,7 +114,7 @@ TEST(ReduceUnfinished, a_member_that_never_calls_is_named_at_the_end) {
   // Whichever says it first: one that waits, or PE 3, which has not called.
   expect_end(outcome, exit_status::undelivered, {"allreduce of 1 int with std::plus<void>, number 0"});
   const Outcome early = catch_run({2, 1}, [](Pe& pe) {
-    if (pe.id() == 1) static_cast<void>(reduce(pe, 1, std::plus<>(), 0));
+    if (pe.id() == 1) static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0));
   });
   expect_end(early, exit_status::undelivered,
              {"1 contribution on PE 0 is for a collective that it has not called: reduce of 1 int", "from PE 1"});
@@ -148,7 +149,7 @@ TEST(ReduceFailure, a_pe_that_dies_inside_ends_the_run_everywhere) {
 TEST(ReduceFailure, an_operator_that_throws_ends_the_run) {
   const Outcome outcome = catch_run({3, 1}, [](Pe& pe) {
     const auto divide = [](int a, int b) { return b == 0 ? throw std::domain_error("a division by zero") : a / b; };
-    static_cast<void>(reduce(pe, int(pe.id()) - 1, divide, 0).get());
+    static_cast<void>(reduce(pe, int(pe.id()) - 1, divide, 0));
     pe.quiesce();
   });
   expect_end(outcome, exit_status::failed, {"a division by zero"});
@@ -158,7 +159,7 @@ TEST(ReduceFailure, an_operator_that_throws_in_a_call_cannot_be_caught_there) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     const auto throws = [](int, int) -> int { throw std::runtime_error("no sum today"); };
     if (pe.id() == 1) {
-      static_cast<void>(reduce(pe, 1, throws, 0));
+      static_cast<void>(reduce_async(pe, 1, throws, 0));
       return;
     }
     for (int i = 0; i < 1000; ++i) {  // its contribution is early
@@ -166,7 +167,7 @@ TEST(ReduceFailure, an_operator_that_throws_in_a_call_cannot_be_caught_there) {
       pe.progress();
     }
     try {
-      static_cast<void>(reduce(pe, 1, throws, 0));
+      static_cast<void>(reduce_async(pe, 1, throws, 0));
     } catch (const std::runtime_error& error) {
       if (std::string(error.what()) == "no sum today") return;
       throw;
@@ -177,7 +178,7 @@ TEST(ReduceFailure, an_operator_that_throws_in_a_call_cannot_be_caught_there) {
 
 TEST(ReduceFailure, a_call_that_meets_one_which_is_through_ends_the_run) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
-    static_cast<void>(reduce(pe, 1, std::plus<>(), 1 - pe.id()));  // each is the other's leaf
+    static_cast<void>(reduce_async(pe, 1, std::plus<>(), 1 - pe.id()));  // each is the other's leaf
     pe.quiesce();
   });
   expect_end(outcome, exit_status::failed,
@@ -190,7 +191,7 @@ TEST(ReduceFailure, those_who_run_ahead_of_one_that_never_calls_fill_no_memory) 
                                       const std::vector<double> values(1'000, 1.0);
                                       if (pe.id() != 0) {
                                         for (int i = 0; i < 20'000; ++i)
-                                          static_cast<void>(reduce(pe, std::span(values), std::plus<>(), 0));
+                                          static_cast<void>(reduce_async(pe, std::span(values), std::plus<>(), 0));
                                       }
                                       pe.quiesce();
                                     },

@@ -11,6 +11,7 @@
 #include <headway/am/task.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/collective/exchange.hpp>
 #include <headway/collective/gather.hpp>
 #include <headway/collective/scan.hpp>
 #include <map>
@@ -37,7 +38,7 @@ TEST(Reduce, gives_the_root_what_a_serial_program_does) {
       for (std::size_t root = 0; root < n; root += 1 + n / 4) {
         std::vector<std::int64_t> mine(root * 3);
         std::iota(mine.begin(), mine.end(), std::int64_t(pe.id() * 100));
-        Future<std::vector<std::int64_t>> sums = reduce(pe, std::span(mine), std::plus<>(), root);
+        Future<std::vector<std::int64_t>> sums = reduce_async(pe, std::span(mine), std::plus<>(), root);
         std::ranges::fill(mine, -1);  // consumed
         const std::vector<std::int64_t> got = sums.get();
         ASSERT_EQ(got.size(), pe.id() == root ? mine.size() : 0);
@@ -45,7 +46,7 @@ TEST(Reduce, gives_the_root_what_a_serial_program_does) {
           ASSERT_EQ(got[i], std::int64_t(n * i + 100 * (n * (n - 1) / 2)));
         }
         const std::optional<double> most =
-            reduce(
+            reduce_async(
                 pe, double(pe.id()), [](double a, double b) { return std::max(a, b); }, root)
                 .get();
         ASSERT_EQ(most, pe.id() == root ? std::optional(double(n - 1)) : std::nullopt);
@@ -70,7 +71,7 @@ void check_operator(Pe& pe, Op op) {
   Future<std::vector<T>> in_any_order = allreduce_async(pe, std::span(mine), op);
   Future<std::vector<T>> in_order = allreduce_async(pe, std::span(mine), op, {.ordered = true});
   Future<T> first = allreduce_async(pe, mine[0], op);
-  Future<> in_place = allreduce_in_place(pe, std::span(mine), op);
+  Future<> in_place = allreduce_in_place_async(pe, std::span(mine), op);
   EXPECT_EQ(in_any_order.get(), expected);
   EXPECT_EQ(in_order.get(), expected);
   EXPECT_EQ(first.get(), expected[0]);
@@ -156,46 +157,46 @@ constexpr std::size_t million = 1'000'000;
 
 TEST(Reduce, a_million_elements_and_none_go_in_little_memory) {
   for (const Shape shape : {Shape{1, 1}, Shape{2, 1}, Shape{5, 2}, Shape{8, 4}}) {
-    expect_run(
-        shape,
-        [](Pe& pe) {
-          const std::size_t n = pe.size(), id = pe.id();
-          const auto expected = [n](std::size_t i) { return double(n * i + n * (n - 1) / 2); };
-          std::vector<double> mine(million);
-          for (std::size_t i = 0; i < million; ++i) mine[i] = double(i + id);
-          Future<std::vector<double>> to_last = reduce(pe, std::span(mine), std::plus<>(), n - 1, {.ordered = true});
-          Future<std::vector<double>> before = scan(pe, std::span(mine).first(million / 4), std::plus<>());
-          const auto nothing = std::span<const double>();
-          EXPECT_TRUE(allreduce_async(pe, nothing, std::plus<>()).get().empty());
-          EXPECT_TRUE(scan(pe, nothing, std::plus<>()).get().empty());
-          EXPECT_TRUE(all_to_all(pe, nothing).get().empty());
-          EXPECT_EQ(gather(pe, nothing, 0).get().size(), id == 0 ? n : 0);
-          // A late member: what the others have sent meanwhile is bounded.
-          if (id == n / 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-          allreduce_in_place(pe, std::span(mine), std::plus<>()).get();
-          const std::vector<double> sums = to_last.get();
-          ASSERT_EQ(sums.size(), id == n - 1 ? million : 0);
-          const std::vector<double> prefixes = before.get();
-          for (std::size_t i = 0; i < million; i += 17) {
-            ASSERT_EQ(mine[i], expected(i));
-            if (id == n - 1) {
-              ASSERT_EQ(sums[i], expected(i));
-            }
-            if (i < prefixes.size()) {
-              ASSERT_EQ(prefixes[i], double((id + 1) * i + id * (id + 1) / 2));
-            }
-          }
-          if (id != 0) std::ranges::fill(mine, 0);
-          const std::vector<double> copies = broadcast(pe, std::span(mine), 0).get();
-          ASSERT_EQ(copies.size(), million);
-          ASSERT_EQ(copies[million - 1], expected(million - 1));
-          const std::vector<std::vector<double>> blocks = gather(pe, std::span(copies).first(id * 100'000), 0).get();
-          for (std::size_t r = 0; r < blocks.size(); ++r) ASSERT_EQ(blocks[r].size(), r * 100'000);
-          const std::vector<double> exchanged = all_to_all(pe, std::span(copies).first(n * 50'000)).get();
-          ASSERT_EQ(exchanged[0], copies[id * 50'000]);
-          ASSERT_EQ(exchanged.back(), copies[id * 50'000 + 49'999]);
-        },
-        {{"HEADWAY_BUDGET", "1M"}, {"HEADWAY_SPILL", "8M"}});
+    expect_run(shape,
+               [](Pe& pe) {
+                 const std::size_t n = pe.size(), id = pe.id();
+                 const auto expected = [n](std::size_t i) { return double(n * i + n * (n - 1) / 2); };
+                 std::vector<double> mine(million);
+                 for (std::size_t i = 0; i < million; ++i) mine[i] = double(i + id);
+                 Future<std::vector<double>> to_last =
+                     reduce_async(pe, std::span(mine), std::plus<>(), n - 1, {.ordered = true});
+                 Future<std::vector<double>> before = scan_async(pe, std::span(mine).first(million / 4), std::plus<>());
+                 const auto nothing = std::span<const double>();
+                 EXPECT_TRUE(allreduce_async(pe, nothing, std::plus<>()).get().empty());
+                 EXPECT_TRUE(scan(pe, nothing, std::plus<>()).empty());
+                 EXPECT_TRUE(all_to_all(pe, nothing).empty());
+                 EXPECT_EQ(gather(pe, nothing, 0).size(), id == 0 ? n : 0);
+                 // A late member: what the others have sent meanwhile is bounded.
+                 if (id == n / 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                 allreduce_in_place(pe, std::span(mine), std::plus<>());
+                 const std::vector<double> sums = to_last.get();
+                 ASSERT_EQ(sums.size(), id == n - 1 ? million : 0);
+                 const std::vector<double> prefixes = before.get();
+                 for (std::size_t i = 0; i < million; i += 17) {
+                   ASSERT_EQ(mine[i], expected(i));
+                   if (id == n - 1) {
+                     ASSERT_EQ(sums[i], expected(i));
+                   }
+                   if (i < prefixes.size()) {
+                     ASSERT_EQ(prefixes[i], double((id + 1) * i + id * (id + 1) / 2));
+                   }
+                 }
+                 if (id != 0) std::ranges::fill(mine, 0);
+                 const std::vector<double> copies = broadcast(pe, std::span(mine), 0);
+                 ASSERT_EQ(copies.size(), million);
+                 ASSERT_EQ(copies[million - 1], expected(million - 1));
+                 const std::vector<std::vector<double>> blocks = gather(pe, std::span(copies).first(id * 100'000), 0);
+                 for (std::size_t r = 0; r < blocks.size(); ++r) ASSERT_EQ(blocks[r].size(), r * 100'000);
+                 const std::vector<double> exchanged = all_to_all(pe, std::span(copies).first(n * 50'000));
+                 ASSERT_EQ(exchanged[0], copies[id * 50'000]);
+                 ASSERT_EQ(exchanged.back(), copies[id * 50'000 + 49'999]);
+               },
+               {{"HEADWAY_BUDGET", "1M"}, {"HEADWAY_SPILL", "8M"}});
   }
 }
 
@@ -209,9 +210,9 @@ TEST(Reduce, who_has_given_its_part_goes_on_before_others_have_come) {
       if (pe.id() == 0) {
         // It comes only after the leaves have told that they are through.
         wait_until(pe, [&] { return left == pe.size() / 2; });
-        EXPECT_EQ(reduce(pe, 1, std::plus<>(), 0).get(), int(pe.size()));
+        EXPECT_EQ(reduce(pe, 1, std::plus<>(), 0), int(pe.size()));
       } else {
-        Future<std::optional<int>> mine = reduce(pe, 1, std::plus<>(), 0);
+        Future<std::optional<int>> mine = reduce_async(pe, 1, std::plus<>(), 0);
         if (is_leaf) {
           EXPECT_TRUE(mine.ready());
           words.send(0, 1);
@@ -228,7 +229,7 @@ TEST(Reduce, what_a_pe_has_given_leaves_though_it_looks_no_more) {
   expect_run({2, 1}, [&](Pe& pe) {
     static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // what follows is no burst
-    Future<std::optional<int>> own = reduce(pe, 20 + int(pe.id()), std::plus<>(), 0);
+    Future<std::optional<int>> own = reduce_async(pe, 20 + int(pe.id()), std::plus<>(), 0);
     if (pe.id() == 0) {
       sum->store(*own.get());
     } else {
@@ -250,7 +251,7 @@ TEST(Reduce, any_number_may_be_under_way) {
         if ((i + pe.id()) % 37 == 0) pe.progress();
         sums.push_back(allreduce_async(pe, std::uint64_t(i * pe.id()), std::plus<>()));
         const std::string text(i % 7, char('a' + pe.id()));
-        texts.push_back(reduce(
+        texts.push_back(reduce_async(
             pe, text, [](const std::string& a, const std::string& b) { return a.size() < b.size() ? b : a; }, i % n));
         allreduce_async(pe, std::uint64_t(i), std::plus<>()).then([&called_back, i, n](std::uint64_t sum) {
           EXPECT_EQ(sum, i * n);
@@ -293,8 +294,8 @@ TEST(Reduce, may_be_called_in_handlers_and_coroutines) {
         for (int i = 0; i < 5; ++i) {
           value = co_await allreduce_async(here, value, std::plus<>());
           co_await barrier_async(here);
-          const std::optional<std::uint64_t> at_root = co_await reduce(here, value, std::plus<>(), 0);
-          value = co_await broadcast(here, at_root.value_or(0) / here.size(), 0);
+          const std::optional<std::uint64_t> at_root = co_await reduce_async(here, value, std::plus<>(), 0);
+          value = co_await broadcast_async(here, at_root.value_or(0) / here.size(), 0);
         }
         co_return value;
       };
@@ -309,7 +310,7 @@ TEST(Reduce, an_epoch_waits_for_what_was_called_in_it) {
       for (int round = 0; round < 5; ++round) {
         Epoch epoch(pe);
         Future<int> sum = allreduce_async(pe, 1, std::plus<>());
-        Future<std::vector<int>> all = gather(pe, int(pe.id()), 0);
+        Future<std::vector<int>> all = gather_async(pe, int(pe.id()), 0);
         epoch.wait();
         ASSERT_TRUE(sum.ready());
         ASSERT_TRUE(all.ready());
@@ -339,15 +340,15 @@ TEST(Scan, combines_in_the_order_of_ranks) {
       const std::string letter(1, char('A' + pe.id()));
       std::string before;
       for (std::size_t p = 0; p < pe.id(); ++p) before += char('A' + p);
-      EXPECT_EQ(scan(pe, letter, join).get(), before + letter);
-      EXPECT_EQ(exclusive_scan(pe, letter, "> ", join).get(), "> " + before);
+      EXPECT_EQ(scan(pe, letter, join), before + letter);
+      EXPECT_EQ(exclusive_scan(pe, letter, "> ", join), "> " + before);
       const std::vector<std::size_t> reversed = [&] {
         std::vector<std::size_t> list(pe.size());
         for (std::size_t i = 0; i < list.size(); ++i) list[i] = pe.size() - 1 - i;
         return list;
       }();
       const Team backwards(pe, reversed);
-      EXPECT_EQ(scan(backwards, 1, std::plus<>()).get(), int(pe.size() - pe.id()));
+      EXPECT_EQ(scan(backwards, 1, std::plus<>()), int(pe.size() - pe.id()));
     });
   }
 }
@@ -359,7 +360,7 @@ TEST(AllToAll, gives_each_its_block_of_each) {
       for (const std::size_t block : {0, 1, 5, 100}) {
         std::vector<std::uint32_t> mine(n * block);
         for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = std::uint32_t(pe.id() * 1'000'000 + i);
-        const std::vector<std::uint32_t> got = all_to_all(pe, std::span(mine)).get();
+        const std::vector<std::uint32_t> got = all_to_all(pe, std::span(mine));
         ASSERT_EQ(got.size(), mine.size());
         for (std::size_t i = 0; i < got.size(); ++i) {
           ASSERT_EQ(got[i], i / block * 1'000'000 + pe.id() * block + i % block);
@@ -367,7 +368,8 @@ TEST(AllToAll, gives_each_its_block_of_each) {
       }
       if (n > 1) {
         const std::vector<int> uneven(n + 1);
-        testing::expect_usage_error([&] { static_cast<void>(all_to_all(pe, std::span(uneven))); }, "of equal length");
+        testing::expect_usage_error([&] { static_cast<void>(all_to_all_async(pe, std::span(uneven))); },
+                                    "of equal length");
       }
     });
   }
@@ -459,10 +461,10 @@ TEST(Team, refuses_what_is_none) {
     testing::expect_usage_error([&] { Team(pe, {other}); }, "of which it is no member");
     const Team alone(pe, {me});
     testing::expect_usage_error([&] { static_cast<void>(alone.pe(1)); }, "1 of 1 PEs");
-    testing::expect_usage_error([&] { static_cast<void>(reduce(alone, 1, std::plus<>(), 1)); }, "1 of 0 to 0");
+    testing::expect_usage_error([&] { static_cast<void>(reduce_async(alone, 1, std::plus<>(), 1)); }, "1 of 0 to 0");
     EXPECT_EQ(allreduce_async(alone, 7, std::plus<>()).get(), 7);
-    EXPECT_EQ(scan(alone, 7, std::plus<>()).get(), 7);
-    EXPECT_EQ(gather(alone, 7, 0).get(), std::vector<int>{7});
+    EXPECT_EQ(scan(alone, 7, std::plus<>()), 7);
+    EXPECT_EQ(gather(alone, 7, 0), std::vector<int>{7});
   });
 }
 

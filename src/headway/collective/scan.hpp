@@ -1,4 +1,4 @@
-/// Prefixes over the ranks of a team, which nobody waits for.
+/// Prefix sums over the ranks of a team, with any operator.
 #pragma once
 
 #include <headway/collective/reduce.hpp>
@@ -40,7 +40,7 @@ auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Gi
   for (std::size_t i = 0; i < ScanDescriptor::sums(*call.team); ++i) {
     sums.push_back(!exclusive && i == 0 ? std::move(outcome) : std::make_unique<Sum>(op, Intermediate<T>{own}));
   }
-  if (exclusive && team.rank() == 0) {  // nobody comes before it: what it passes on begins with `init`
+  if (exclusive && team.rank() == 0) {  // its children's prefixes begin with `init`
     for (T& value : static_cast<Sum&>(*sums[0]).place().values) value = static_cast<T>(op(*init, std::as_const(value)));
   }
   all.start(std::make_unique<ScanDescriptor>(std::move(call), std::move(sums), std::move(outcome)));
@@ -49,27 +49,36 @@ auto start_scan(const TeamRef& team, const Given& given, Op op, const Element<Gi
 
 }  // namespace collective
 
-/// On each member op(op(v0, v1), ...) over the elements of the ranks up to its own, itself included, in their order:
-/// Future<std::vector<T>> for a span, Future<T> for a value. The operator need not commute, and the brackets are the
-/// same in every run. Otherwise as reduce().
+/// On each member op(op(v0, v1), ...) over the elements of the ranks up to and including its own, in the order of
+/// ranks: Future<std::vector<T>> for a span, Future<T> for a value. The operator need not commute, and the brackets are
+/// the same in every run. The rules are in reduce.hpp.
+template <class Given, class Op>
+auto scan_async(TeamRef team, Given&& given, Op op) {
+  am::require_named_arguments<Given>();
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::start_scan<collective::Kind::scan>(team, std::as_const(given), op, nullptr);
+  }
+}
 template <class Given, class Op>
 auto scan(TeamRef team, Given&& given, Op op) {
-  am::require_named_arguments<Given>();
-  if constexpr (collective::require_elements<Given>()) {
-    if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
-      return collective::start_scan<collective::Kind::scan>(team, std::as_const(given), op, nullptr);
-    }
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::wait_for(team, [&] { return scan_async(team, given, op); });
   }
 }
 
-/// The same of the ranks before its own, `init` first: on rank 0 that is `init`, which counts there alone.
+/// The same over the ranks before its own, starting with the `init` of rank 0. Rank 0 gets `init`; the runtime ignores
+/// the `init` of other members.
+template <class Given, class Op>
+auto exclusive_scan_async(TeamRef team, Given&& given, const collective::Element<Given>& init, Op op) {
+  am::require_named_arguments<Given>();
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::start_scan<collective::Kind::exclusive_scan>(team, std::as_const(given), op, &init);
+  }
+}
 template <class Given, class Op>
 auto exclusive_scan(TeamRef team, Given&& given, const collective::Element<Given>& init, Op op) {
-  am::require_named_arguments<Given>();
-  if constexpr (collective::require_elements<Given>()) {
-    if constexpr (collective::require_operator<Op, collective::Element<Given>>()) {
-      return collective::start_scan<collective::Kind::exclusive_scan>(team, std::as_const(given), op, &init);
-    }
+  if constexpr (collective::require_reduction<Given, Op>()) {
+    return collective::wait_for(team, [&] { return exclusive_scan_async(team, given, init, op); });
   }
 }
 

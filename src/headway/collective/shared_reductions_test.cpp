@@ -65,7 +65,7 @@ TEST(SharedReductions, a_pe_that_computes_delays_nobody_wherever_it_is) {
                 ASSERT_TRUE(spin_until([&] { return come->load() == n - 1; }));
               }
               // In a row: what the later ones send is not to wait for what comes behind it.
-              Future<std::optional<int>> sum = reduce(pe, int(id), std::plus<>(), 0);
+              Future<std::optional<int>> sum = reduce_async(pe, int(id), std::plus<>(), 0);
               Future<int> most = allreduce_async(pe, int(id), [](int a, int b) { return std::max(a, b); });
               Future<> all_came = barrier_async(pe);
               come->fetch_add(1);
@@ -117,9 +117,9 @@ TEST(SharedReductions, sums_in_order_are_to_the_bit_those_of_the_way_by_messages
                      for (const std::size_t length : lengths) {
                        std::vector<double> mine(length);
                        for (std::size_t i = 0; i < length; ++i) mine[i] = wild(pe.id(), i);
-                       futures.push_back(reduce(pe, std::span(mine), std::plus<>(), root, {.ordered = true}));
+                       futures.push_back(reduce_async(pe, std::span(mine), std::plus<>(), root, {.ordered = true}));
                        std::vector<double> all = mine;
-                       allreduce_in_place(pe, std::span(all), std::plus<>(), {.ordered = true}).get();
+                       allreduce_in_place(pe, std::span(all), std::plus<>(), {.ordered = true});
                        const std::vector<double> own = futures.back().get();
                        EXPECT_EQ(own.size(), pe.id() == root ? length : 0);
                        if (pe.id() == root) {
@@ -147,14 +147,16 @@ struct Mixed {
     const std::uint64_t mine = pe.id() + i;
     switch (i % 5) {
       case 0: sums.push_back(allreduce_async(pe, mine, std::plus<>())); break;
-      case 1: at_root.push_back(reduce(pe, mine, std::plus<>(), i % pe.size())); break;
+      case 1: at_root.push_back(reduce_async(pe, mine, std::plus<>(), i % pe.size())); break;
       case 2: {
         const std::vector<std::uint64_t> values(i % 3 == 0 ? 2000 : i % 40, mine);
         vectors.push_back(allreduce_async(pe, std::span(values), std::plus<>()));
         break;
       }
-      case 3: static_cast<void>(reduce(pe, mine, std::plus<>(), 0)); break;  // dropped
-      case 4: sums.push_back(i % 2 == 0 ? scan(pe, mine, std::plus<>()) : broadcast(pe, mine, i % pe.size())); break;
+      case 3: static_cast<void>(reduce_async(pe, mine, std::plus<>(), 0)); break;  // dropped
+      case 4:
+        sums.push_back(i % 2 == 0 ? scan_async(pe, mine, std::plus<>()) : broadcast_async(pe, mine, i % pe.size()));
+        break;
     }
   }
   bool all_ready() const {
@@ -347,7 +349,7 @@ TEST(SharedReductionsMismatch, of_two_is_found_by_who_looks_later) {
         static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
         if (pe.id() == 0) {
           ASSERT_TRUE(spin_until([&] { return called->load() == 1; }));
-          static_cast<void>(gather(pe, 1, 0).get());
+          static_cast<void>(gather(pe, 1, 0));
         } else {
           Future<int> sum = allreduce_async(pe, 1, std::plus<>());
           called->store(1);
@@ -363,7 +365,7 @@ TEST(SharedReductionsMismatch, of_those_that_call_another_one_before_is_found) {
   const Outcome outcome = catch_run(
       {3, 1},
       [](Pe& pe) {
-        if (pe.id() == 1) static_cast<void>(gather(pe, 1, 0));
+        if (pe.id() == 1) static_cast<void>(gather_async(pe, 1, 0));
         static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
       },
       shared);
@@ -376,7 +378,7 @@ TEST(SharedReductionsMismatch, of_roots_is_found_by_who_comes_last) {
       {5, 1},
       [](Pe& pe) {
         static_cast<void>(allreduce_async(pe, 1, std::plus<>()).get());
-        static_cast<void>(reduce(pe, 1, std::plus<>(), pe.id() == 3 ? 1 : 2).get());
+        static_cast<void>(reduce(pe, 1, std::plus<>(), pe.id() == 3 ? 1 : 2));
       },
       shared);
   expect_named(outcome, {"as collective number 1 of all PEs, PE ", "reduce of 1 int with std::plus<void>, root 1",
@@ -390,7 +392,7 @@ TEST(SharedReductionsUnfinished, who_has_not_called_is_named_though_more_are_cal
         {4, 1},
         [&](Pe& pe) {
           if (pe.id() == 2) return;
-          for (std::size_t i = 0; i < many; ++i) static_cast<void>(reduce(pe, 1, std::plus<>(), 0));
+          for (std::size_t i = 0; i < many; ++i) static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0));
         },
         shared);
     EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;

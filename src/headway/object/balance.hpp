@@ -27,7 +27,7 @@ BalanceTable balance(const BalanceStrategy& strategy, Collection<T>&... collecti
     balancer.give_loads(0, object::parts_of(collections...));
     pe.quiesce();
     if (pe.id() == 0) balancer.rethrow();
-    return broadcast(pe, balancer.table(), 0).get();
+    return broadcast(pe, balancer.table(), 0);
   }
 }
 /// The same, of one collection.

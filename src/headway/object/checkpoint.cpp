@@ -294,7 +294,7 @@ void together(Pe& pe, F f) {
   const First first = allreduce(pe, First{kind == Kind::none ? ~std::uint32_t(0) : std::uint32_t(pe.id()), kind},
                                 [](const First& a, const First& b) { return a.pe <= b.pe ? a : b; });
   if (first.kind == Kind::none) return;
-  const std::vector<char> letters = broadcast(pe, std::span<const char>(text), first.pe).get();
+  const std::vector<char> letters = broadcast(pe, std::span<const char>(text), first.pe);
   text.assign(letters.begin(), letters.end());
   switch (first.kind) {
     case Kind::usage: throw UsageError(text);
@@ -424,7 +424,7 @@ void write_checkpoint(Pe& pe, const std::string& path, const StoredList& collect
     for (const auto& collection : collections) collection->require_quiet();
     if (pe.id() == 0) manifest.generation = begin_generation(path);
   });
-  manifest.generation = broadcast(pe, manifest.generation, 0).get();
+  manifest.generation = broadcast(pe, manifest.generation, 0);
   const std::string name = elements_name(path, manifest.generation, pe.id());
   Part part;
   try {
@@ -433,7 +433,7 @@ void write_checkpoint(Pe& pe, const std::string& path, const StoredList& collect
     ::unlink(name.c_str());
     throw;
   }
-  manifest.files = gather(pe, part, 0).get();
+  manifest.files = gather(pe, part, 0);
   for (const auto& collection : collections) {
     manifest.signatures.push_back(collection->signature());
     manifest.elements.push_back(allreduce(pe, collection->local_size(), std::plus<>()));
@@ -462,7 +462,7 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
                                      std::strerror(errno)));
     bytes = read_file(name, std::nullopt);
   });
-  bytes = broadcast(pe, std::span<const std::byte>(bytes), 0).get();
+  bytes = broadcast(pe, std::span<const std::byte>(bytes), 0);
   Manifest manifest;
   std::vector<ElementFile> files;
   together(pe, [&] {

@@ -49,9 +49,9 @@ void work(Pe& pe, const std::string& load, Messages& messages) {
     const std::vector<double> few(100, 1.0), many(100'000, 1.0);
     std::vector<headway::Future<std::vector<double>>> sums;
     for (std::size_t i = 0; i < 20; ++i) {
-      static_cast<void>(headway::reduce(pe, std::span(few), std::plus<>(), i % pe.size()));
+      static_cast<void>(headway::reduce_async(pe, std::span(few), std::plus<>(), i % pe.size()));
       sums.push_back(headway::allreduce_async(pe, std::span(i % 5 == 0 ? many : few), std::plus<>()));
-      sums.push_back(headway::scan(pe, std::span(few), std::plus<>()));
+      sums.push_back(headway::scan_async(pe, std::span(few), std::plus<>()));
     }
     for (auto& sum : sums) {
       if (sum.get().front() > double(pe.size())) std::abort();
