@@ -54,8 +54,8 @@ class ReductionState final : public am::Extension {
     am::Engine& engine = pe.engine();
     Endpoint& endpoint = engine.endpoint();
     wake = engine.add_control([](std::size_t, std::span<const std::byte>) {});
-    if (endpoint.shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
-        engine.collective_path() != CollectivePath::messages) {
+    if (endpoint.shared_memory().shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
+        engine.collective_strategy() != CollectiveStrategy::messages) {
       for (std::size_t other = 0; other < pe.size(); ++other) {
         boards.places.push_back(&report::board_of(endpoint, other).meeting);
       }
@@ -142,7 +142,7 @@ void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value,
       meeting.ask();
       return meeting.all_have_arrived(round);
     };
-    engine.wait_until(all_have_arrived, am::Phase::collective);
+    engine.wait_until(all_have_arrived, report::Phase::collective);
     if (looks == 0) meeting.stop_asking();
   }
   for (std::size_t pe = 0; pe < engine.size(); ++pe) {

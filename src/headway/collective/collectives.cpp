@@ -72,10 +72,10 @@ void Collectives::make_room() {
     return !store.spilling();
   };
   if (!engine.may_block()) return;
-  if (engine.store().spilling()) engine.wait_until(has_room, am::Phase::collective);
+  if (engine.store().spilling()) engine.wait_until(has_room, report::Phase::collective);
   if (reductions_ && reductions_->deferred() > cells_count) {
     int rounds = engine.idle() == am::Idle::spin ? 64 : 6;
-    engine.wait_until([&] { return reductions_->deferred() <= cells_count || rounds-- == 0; }, am::Phase::collective);
+    engine.wait_until([&] { return reductions_->deferred() <= cells_count || rounds-- == 0; }, report::Phase::collective);
   }
 }
 
@@ -103,7 +103,7 @@ void Collectives::begin_call(const Call& call, Start start) {
   } catch (const InvalidFrame& error) {  // of another host, in what it has given
     engine.fail(report::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
-    engine.fail(am::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
+    engine.fail(report::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
                                                      pe_->id().value, error.what()));
   }
   if (!engine.in_handler()) post_if_due();

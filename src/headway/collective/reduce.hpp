@@ -97,7 +97,7 @@ constexpr bool require_reduction() {
 /// starts.
 template <class Start>
 auto wait_for(const TeamRef& team, Start start) {
-  team.pe().engine().require_may_block(am::Phase::collective);
+  team.pe().engine().require_may_block(report::Phase::collective);
   return start().get();
 }
 

@@ -71,7 +71,7 @@ launch::SimulateResult run_seed(std::uint64_t seed) {
   constexpr std::size_t sizes[] = {1, 2, 3, 5, 8, 13, 33};
   const launch::SimulateOptions options = options_of(seed, sizes[seed % std::size(sizes)]);
   const Script script = script_of(seed, options.pes);
-  return simulate(options, [&](Pe& pe) {
+  return launch::simulate(options, [&](Pe& pe) {
     Random own(seed * 100 + pe.id());  // how late it is
     std::vector<std::unique_ptr<Team>> teams;
     std::uint64_t done = 0, mine = 0;
@@ -111,7 +111,7 @@ launch::SimulateResult run_teams(std::uint64_t seed) {
   const testing::TeamScriptLimits limits{
       .lines_max = random.one_in(5) ? 60u : 8u, .elements_max = 12, .many_elements = 20'000, .phases = phases};
   const testing::TeamScript script = testing::draw_team_script(random, options.pes, limits);
-  return simulate(options, [&](Pe& pe) {
+  return launch::simulate(options, [&](Pe& pe) {
     Random own(seed * 100 + pe.id());
     testing::TeamPlayer player(pe, script);
     for (std::size_t phase = 0; phase < phases; ++phase) {

@@ -19,7 +19,7 @@ constexpr std::uint64_t shared_key = ~std::uint64_t(0);
 
 std::unique_ptr<SharedReductions> SharedReductions::make(Pe& pe, Resume resume) {
   if (pe.size() == 1) return nullptr;
-  const bool has_hosts = pe.engine().endpoint().host_firsts().size() > 1;
+  const bool has_hosts = pe.engine().endpoint().host_map().host_firsts.size() > 1;
   return has_hosts ? make_between_hosts(pe, std::move(resume)) : make_here(pe, std::move(resume));
 }
 
@@ -28,26 +28,26 @@ std::unique_ptr<SharedReductions> SharedReductions::make_here(Pe& pe, Resume res
   std::vector<CellArea*> areas;
   try {
     for (std::size_t other = 0; other < pe.size(); ++other) {
-      if (endpoint.pool(other).empty()) return nullptr;
+      if (endpoint.shared_memory().pool(other).empty()) return nullptr;
     }
     const std::uint64_t offset = rma::Pool::of(pe).allocate_everywhere(sizeof(CellArea));
     for (std::size_t other = 0; other < pe.size(); ++other) {
-      areas.push_back(reinterpret_cast<CellArea*>(endpoint.pool(other).data() + offset));
+      areas.push_back(reinterpret_cast<CellArea*>(endpoint.shared_memory().pool(other).data() + offset));
     }
   } catch (const std::exception&) {  // as little may be mapped on all of them
     return nullptr;
   }
   // What all PEs allocate they allocate whatever the settings say, which might differ.
-  if (pe.engine().collective_path() == CollectivePath::messages) return nullptr;
+  if (pe.engine().collective_strategy() == CollectiveStrategy::messages) return nullptr;
   return std::unique_ptr<SharedReductions>(new SharedReductions(pe, 0, std::move(areas), std::move(resume)));
 }
 
 /// What hosts differ in is known from their meeting, and settings are the same in all processes.
 std::unique_ptr<SharedReductions> SharedReductions::make_between_hosts(Pe& pe, Resume resume) {
   Endpoint& endpoint = pe.engine().endpoint();
-  if (pe.engine().collective_path() != CollectivePath::shared || endpoint.services() == nullptr) return nullptr;
-  const auto firsts = endpoint.host_firsts();
-  Hosts hosts{{firsts.begin(), firsts.end()}, pe.size(), endpoint.pes_per_process(), 0};
+  if (pe.engine().collective_strategy() != CollectiveStrategy::shared || endpoint.services() == nullptr) return nullptr;
+  const auto firsts = endpoint.host_map().host_firsts;
+  Hosts hosts{{firsts.begin(), firsts.end()}, pe.size(), endpoint.host_map().pes_per_process, 0};
   hosts.own = hosts.host_of(pe.id());
   const std::size_t first = hosts.firsts[hosts.own], end = hosts.pes_end(hosts.own);
   rma::Pool& pool = rma::Pool::of(pe);
@@ -56,11 +56,11 @@ std::unique_ptr<SharedReductions> SharedReductions::make_between_hosts(Pe& pe, R
   std::vector<CellArea*> areas;
   std::vector<std::byte*> parts;
   for (std::size_t other = first; other < end; ++other) {
-    areas.push_back(reinterpret_cast<CellArea*>(endpoint.pool(other).data() + offset));
-    parts.push_back(endpoint.pool(other).data() + parts_offset);
+    areas.push_back(reinterpret_cast<CellArea*>(endpoint.shared_memory().pool(other).data() + offset));
+    parts.push_back(endpoint.shared_memory().pool(other).data() + parts_offset);
   }
   const auto make = [&] { return std::make_shared<HostReductions>(hosts, *endpoint.services(), areas, parts); };
-  SharedByProcess* const shared = endpoint.shared_by_process();
+  SharedByProcess* const shared = endpoint.shared_memory().shared_by_process();
   std::unique_ptr<SharedReductions> reductions(new SharedReductions(pe, first, areas, std::move(resume)));
   reductions->hosts_ = shared != nullptr ? shared->find_or_make<HostReductions>(shared_key, make) : make();
   return reductions;
@@ -81,7 +81,7 @@ bool SharedReductions::takes(Kind kind, const Call& call, std::size_t element_by
   // Hosts reduce in whatever order, by who may have nothing of the call.
   if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
   // Of two the root alone needs anything of the other: no tree holds anybody up, and one message is less than a cell.
-  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_path() == CollectivePath::best) return false;
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best) return false;
   return element_bytes != 0 && call.count <= cell_bytes_max / element_bytes;
 }
 
