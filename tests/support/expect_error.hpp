@@ -19,4 +19,15 @@ void expect_usage_error(F f, const std::string& part) {
   }
 }
 
+/// f() throws a SettingError whose text holds `part`.
+template <class F>
+void expect_setting_error(F f, const std::string& part) {
+  try {
+    f();
+    ADD_FAILURE() << "no error says: " << part;
+  } catch (const SettingError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace headway::testing

@@ -89,7 +89,7 @@ void Balancer::take_ask(PeId source, RequestId request, std::string_view key) {
 }
 
 void Balancer::grant() {
-  const Asker& first = turns_.front().askers.front();
+  const Caller& first = turns_.front().askers.front();
   rpc_ff(*pe_, first.pe, BeginTurn(), first.request);
 }
 
@@ -103,7 +103,7 @@ void Balancer::begin_turn(RequestId request) {
 void Balancer::end_turn(PeId decider, const BalanceTable& table, const std::string& failure) {
   const Turn turn = std::move(turns_.front());
   turns_.pop_front();
-  for (const Asker& asker : turn.askers) {
+  for (const Caller& asker : turn.askers) {
     rpc_ff(*pe_, asker.pe, TakeTable(), asker.request, std::uint32_t(decider), table, failure);
   }
   if (!turns_.empty()) grant();

@@ -62,7 +62,7 @@ class PartOf final : public Part {
  public:
   explicit PartOf(Collection<T>& collection) : collection_(&collection) {
     elements_.reserve(collection.local_size());
-    collection.for_each_local([&](T& element) { elements_.push_back(Collection<T>::state(element).address); });
+    collection.for_each_local([&](T& element) { elements_.push_back(Collection<T>::address_of_element(element)); });
   }
   std::size_t size() const override { return elements_.size(); }
   void take_loads(std::vector<double>& loads_s) override {
@@ -76,7 +76,7 @@ class PartOf final : public Part {
       return;
     }
     const std::uint64_t bytes = collection_->departed_bytes(), departed = collection_->departed();
-    collection_->move_now(*here, to);
+    collection_->move_now(*here, std::uint32_t(to));
     moved.bytes += collection_->departed_bytes() - bytes;
     ++(collection_->departed() == departed ? moved.moving : moved.moved);
   }
@@ -133,14 +133,14 @@ class Balancer final : public am::Extension {
     std::function<void()> start;
     am::Hold<am::CompletionOf<BalanceTable>> completion;
   };
-  struct Asker {
+  struct Caller {
     PeId pe;
     RequestId request;
   };
   /// On PE 0. The first is under way.
   struct Turn {
     std::string key;  // who asks for the same; empty: balance()
-    std::vector<Asker> askers;
+    std::vector<Caller> askers;
   };
 
   void grant();
@@ -153,7 +153,7 @@ class Balancer final : public am::Extension {
   // Of the PE that decides.
   std::optional<BalanceStrategy> strategy_;
   std::vector<Loads> loads_;
-  std::size_t given_ = 0;   // PEs that have given theirs
+  std::size_t given_ = 0;    // PEs that have given theirs
   std::size_t unheard_ = 0;  // PEs that have not said what they moved
   std::int64_t begin_ = 0;
   BalanceTable table_;

@@ -13,7 +13,9 @@
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/type_text.hpp>
+#include <headway/collective/allreduce.hpp>
 #include <headway/collective/gather.hpp>
+#include <headway/collective/reduce.hpp>
 #include <headway/object/checkpoint.hpp>
 #include <string_view>
 #include <system_error>

@@ -71,7 +71,8 @@ class StoredCollection final : public Stored {
   explicit StoredCollection(Collection<T>& collection) : collection_(&collection) {}
 
   std::string signature() const override {
-    std::string text = aggregate::raw_type_name<T>() + " by " + aggregate::raw_type_name<typename Collection<T>::Naming>();
+    std::string text =
+        aggregate::raw_type_name<T>() + " by " + aggregate::raw_type_name<typename Collection<T>::Naming>();
     if constexpr (requires { collection_->extents().at; }) text += extents_text(collection_->extents().at);
     return text;
   }
@@ -92,7 +93,7 @@ class StoredCollection final : public Stored {
   void write(const std::function<void(const StoredElement&)>& take) override {
     std::vector<std::byte> address_bytes;
     collection_->for_each_local([&](T& element) {
-      const Address& address = Collection<T>::state(element).address;
+      const Address& address = Collection<T>::address_of_element(element);
       address_bytes.resize(serialized_bytes(address));
       serialize(address_bytes.data(), address);
       const std::vector<std::byte> content = Collection<T>::pack(element);
@@ -154,11 +155,11 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
 }  // namespace object
 
 /// Writes all elements of the collections to files in the folder `path`, which all PEs see. Collective, from the main
-/// program; quiesces before. When it returns they are on the disc, and the checkpoint before it is gone; if the run ends
-/// at any moment before, that one can be read still. UsageError where a coroutine of an element lives, or a reduction is
-/// not over; SettingError for a path that is no folder; SystemError for what the system refuses, and then the one before
-/// is there still. All PEs throw alike. Messages that wait for a later step, or for an element to be inserted, end the
-/// run (123), as in any quiescence.
+/// program; quiesces before. When it returns they are on the disc, and the checkpoint before it is gone; if the run
+/// ends at any moment before, that one can be read still. UsageError where a coroutine of an element lives, or a
+/// reduction is not over; SettingError for a path that is no folder; SystemError for what the system refuses, and then
+/// the one before is there still. All PEs throw alike. Messages that wait for a later step, or for an element to be
+/// inserted, end the run (123), as in any quiescence.
 template <class... T>
 void checkpoint(Pe& pe, const std::string& path, Collection<T>&... collections) {
   if constexpr ((object::require_migratable<T>() && ...))
@@ -168,8 +169,8 @@ void checkpoint(Pe& pe, const std::string& path, Collection<T>&... collections) 
 /// Makes all elements that a checkpoint holds, each on its home, in collections of the same types and extents, in the
 /// same order, that are empty: CollectionOptions::empty, or sparse ones. Any number of PEs. Collective, from the main
 /// program; quiesces. An element has what its serialize() writes, and its steps; broadcasts and reductions count from
-/// there on as for one that is made now. SettingError where there is no checkpoint; FormatError for one that is damaged,
-/// or of others, before any element is made. All PEs throw alike, and say which file and why.
+/// there on as for one that is made now. SettingError where there is no checkpoint; FormatError for one that is
+/// damaged, or of others, before any element is made. All PEs throw alike, and say which file and why.
 template <class... T>
 void restart(Pe& pe, const std::string& path, Collection<T>&... collections) {
   if constexpr ((object::require_migratable<T>() && ...))

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>
 #include <iterator>
 #include <string>

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>
 #include <map>
 #include <set>

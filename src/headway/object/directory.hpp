@@ -1,55 +1,58 @@
-/// What a PE knows of where elements are.
+/// Where the elements of a collection are, as far as one PE knows.
 ///
-/// Each element has a home, which always learns where it went. A PE asks nobody: it sends to where the element was last
-/// known to be, its home if nothing is known. Who gets a message for an element that has left passes it on, and tells the
-/// sender. How often an element has moved, its version, tells newer news from older, and whether it is gone or still to come:
+/// Each element has a home PE, which learns of each of its moves. A sender does not ask: it sends to the last known PE
+/// of the element, or else to its home. If the element has left that PE, the receiver forwards the message and tells
+/// the sender. The version of an element is the number of its moves. It tells newer news from older, and an element
+/// that has left from one that has not arrived:
 ///
-///     the element is at PE b since its move number v   -->  (b, v), known at b, at home, where it was before, and to
-///                                                           those whose messages were passed on
+///     version v of the element is at PE b   -->  (b, v) is known at b, at the home, at the PE before b, and to senders
+///                                                whose messages were forwarded
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <headway/object/index.hpp>
+#include <functional>
+#include <headway/object/element_state.hpp>
 #include <headway/object/placement.hpp>
 #include <headway/transport/frame.hpp>
-#include <functional>
 #include <memory>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
 namespace headway::object {
 
 /// Of one element.
-template <class T>
-struct Whereabouts {
-  T* element = nullptr;       // if it is here
-  std::uint32_t pe = 0;       // where it is, as of that version
-  std::uint32_t version = 0;  // how often it had moved then
+struct Location {
+  ElementBase* element = nullptr;  // if it is on this PE
+  std::uint32_t pe = 0;            // its PE at the time of `version`
+  std::uint32_t version = 0;
 };
 
-/// By address. Entries stay where they are. Elements are a T : Base.
-template <class T, class Base, class Address, class Homes>
+/// Locations by address. A Location keeps its place in memory.
+template <class Address, class Homes>
 class Directory {
  public:
-  using Entry = Whereabouts<T>;
-  static constexpr bool has_rows = std::is_same_v<Homes, DenseHomes>;
+  static constexpr bool is_dense = std::is_same_v<Homes, DenseHomes>;
 
-  /// Of `count` elements, from number `first` on, the home is here, with block(). `absent` is none of them, and matches no
-  /// address. `seen`: here() may find any.
-  Directory(Homes homes, std::size_t pe, std::uint32_t first, std::uint32_t count, bool seen, Base& absent)
-      : homes_(std::move(homes)), absent_(&absent), first_(first), row_(new Entry[count]), rows_(count) {
-    for (std::uint32_t row = 0; row < count; ++row) row_[row].pe = std::uint32_t(pe);
-    if constexpr (has_rows) {
-      const std::size_t here_most = homes_.size() == 0 || !seen ? 1 : homes_.size() / homes_.pes() + 1;
-      seen_mask_ = std::uint32_t(std::bit_ceil(std::min<std::size_t>(2 * here_most, std::size_t(1) << 31)) - 1);
-      seen_.reset(new Base*[std::size_t(seen_mask_) + 1]);
-      std::fill_n(seen_.get(), std::size_t(seen_mask_) + 1, absent_);
-      sees_ = seen;
+  /// `use_cache`: cached() may find elements.
+  Directory(Homes homes, std::size_t pe, bool use_cache) : homes_(std::move(homes)) {
+    if constexpr (is_dense) {
+      if (homes_.is_block() && homes_.size() != 0) {
+        first_ = homes_.first(pe);
+        rows_ = homes_.first(pe + 1) - first_;
+      }
     }
-    if constexpr (has_rows) {
+    row_.reset(new Location[rows_]);
+    for (std::uint32_t row = 0; row < rows_; ++row) row_[row].pe = std::uint32_t(pe);
+    if constexpr (is_dense) {
+      const std::size_t here_max = homes_.size() == 0 || !use_cache ? 1 : homes_.size() / homes_.pes() + 1;
+      cache_mask_ = std::uint32_t(std::bit_ceil(std::min<std::size_t>(2 * here_max, std::size_t(1) << 31)) - 1);
+      cache_.reset(new ElementBase*[std::size_t(cache_mask_) + 1]);
+      std::fill_n(cache_.get(), std::size_t(cache_mask_) + 1, &none_);
+      use_cache_ = use_cache;
       factor_ = homes_.factor();
       if (factor_ != 0) at_home_ = homes_.size();
     }
@@ -57,9 +60,9 @@ class Directory {
 
   PeId home(const Address& address) const { return homes_(address); }
 
-  /// Whether its home is found by arithmetic, and it is there for all that is known; and that home.
+  /// Whether the home can be computed by home_by_arithmetic() and no element is known to have moved.
   inline __attribute__((always_inline)) bool is_at_home(const Address& address) const {
-    if constexpr (has_rows)
+    if constexpr (is_dense)
       return address < at_home_;
     else
       return false;
@@ -67,77 +70,79 @@ class Directory {
   inline __attribute__((always_inline)) PeId home_by_arithmetic(const Address& address) const {
     return Homes::block_of(address, factor_);
   }
-  /// Where to send a message for it.
+  /// The PE to which a message for the element goes.
   PeId where(const Address& address) {
-    const Entry* const entry = any_moved_ ? find(address) : nullptr;
-    return entry != nullptr ? PeId(entry->pe) : homes_(address);
+    const Location* const location = any_moved_ ? find(address) : nullptr;
+    return location != nullptr ? PeId(location->pe) : homes_(address);
   }
 
-  /// The element of that address, or another one, or none: then find() may know. One place is looked at; of elements that
-  /// share it the one that came last is found.
-  inline __attribute__((always_inline)) Base& here(const Address& address) const {
-    if constexpr (has_rows)
-      return *seen_[address & seen_mask_];
+  /// The element of this address, or another one, or one that matches no address. If it is another one, find() may know
+  /// more. Of elements that share a place of the cache, the last that arrived has it.
+  inline __attribute__((always_inline)) ElementBase& cached(const Address& address) {
+    if constexpr (is_dense)
+      return *cache_[address & cache_mask_];
     else
-      return *absent_;
+      return none_;
   }
-  /// It is here now, or (nullptr) no longer.
-  void set(const Address& address, Entry& entry, T* element) {
-    Base* const before = std::exchange(entry.element, element);
-    if constexpr (has_rows) {
-      Base*& place = seen_[address & seen_mask_];
-      if (element != nullptr && sees_)
+  /// The element has arrived, or (nullptr) has left.
+  void set(const Address& address, Location& location, ElementBase* element) {
+    ElementBase* const before = std::exchange(location.element, element);
+    if constexpr (is_dense) {
+      ElementBase*& place = cache_[address & cache_mask_];
+      if (element != nullptr && use_cache_)
         place = element;
       else if (place == before)
-        place = absent_;
+        place = &none_;
     }
   }
 
-  /// nullptr: nothing is known but its home.
-  Entry* find(const Address& address) {
-    if constexpr (has_rows) {
+  /// nullptr: this PE knows only the home.
+  Location* find(const Address& address) {
+    if constexpr (is_dense) {
       const std::uint32_t row = address - first_;
       if (row < rows_) return &row_[row];
     }
     const auto found = others_.find(address);
     return found == others_.end() ? nullptr : &found->second;
   }
-  Entry& at(const Address& address) {
-    if (Entry* const found = find(address)) return *found;
-    return others_.try_emplace(address, Entry{nullptr, std::uint32_t(homes_(address)), 0}).first->second;
+  Location& at(const Address& address) {
+    if (Location* const found = find(address)) return *found;
+    return others_.try_emplace(address, Location{nullptr, std::uint32_t(homes_(address)), 0}).first->second;
   }
 
-  /// News of an element. Returns whether it is newer than what was known.
-  bool learn(const Address& address, std::size_t pe, std::uint32_t version) {
-    Entry& entry = at(address);
-    if (version <= entry.version) return false;
-    entry.pe = std::uint32_t(pe);
-    entry.version = version;
-    moved();
-    return true;
+  /// Handles news of an element. Older news than the known ones change nothing.
+  void learn(const Address& address, std::size_t pe, std::uint32_t version) {
+    Location& location = at(address);
+    if (version <= location.version) return;
+    location.pe = std::uint32_t(pe);
+    location.version = version;
+    set_any_moved();
   }
-  /// An element that it knows of is not at home any more.
-  void moved() {
+  /// An element is known to have left its home.
+  void set_any_moved() {
     any_moved_ = true;
     at_home_ = 0;
   }
 
+ protected:
+  const Homes& homes() const { return homes_; }
+
  private:
   Homes homes_;
-  std::uint32_t at_home_ = 0;  // with block(): all numbers, as long as nothing is known to have moved; then none
-  std::uint64_t factor_ = 0;   // by which homes are found then
-  Base* absent_;
-  std::uint32_t seen_mask_ = 0;
-  std::unique_ptr<Base*[]> seen_;  // elements that are here, by the last bits of their numbers
-  bool sees_ = false;
-  std::uint32_t first_;
-  std::unique_ptr<Entry[]> row_;  // with block(): of the elements whose home is here
-  std::uint32_t rows_;
+  std::uint32_t at_home_ = 0;  // with block(): all numbers while no element is known to have moved; then 0
+  std::uint64_t factor_ = 0;   // for home_by_arithmetic()
+  std::uint32_t cache_mask_ = 0;
+  std::unique_ptr<ElementBase*[]> cache_;  // elements of this PE, by the last bits of their numbers
+  bool use_cache_ = false;
+  std::uint32_t first_ = 0;
+  std::unique_ptr<Location[]> row_;  // with block(): of the elements whose home is this PE
+  std::uint32_t rows_ = 0;
   bool any_moved_ = false;
-  std::unordered_map<Address, Entry> others_;
+  std::unordered_map<Address, Location> others_;
+  ElementBase none_;  // matches no address
 };
 
-/// UsageError: the program's placement names no PE.
+/// UsageError: the program's placement gave a PE that does not exist.
 [[noreturn]] void throw_place(std::size_t pe, std::size_t pes);
 
 /// Homes of a sparse collection's elements.

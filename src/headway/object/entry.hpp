@@ -80,15 +80,15 @@ constexpr object::Entries<Entry...> entries(Entry... list) {
   return {std::tuple<Entry...>(list...)};
 }
 
-/// A method, `then`, that runs when messages of a step have arrived: those of `methods`, whose first argument, an integer,
-/// is their step. Steps follow one another from 0 on. Messages of the current one are handled as they come; those of later
-/// ones wait in the element, and move with it; one of an earlier step is a UsageError. When as many of the current step have
-/// been handled as `expected` says, `then(step)` runs, and the next one is current. `expected` is a number of at least 1, or a
-/// method of the element, called with the step, that says it.
+/// A method, `then`, that runs when messages of a step have arrived: those of `methods`, whose first argument, an
+/// integer, is their step. Steps follow one another from 0 on. Messages of the current one are handled as they come;
+/// those of later ones wait in the element, and move with it; one of an earlier step is a UsageError. When as many of
+/// the current step have been handled as `expected` says, `then(step)` runs, and the next one is current. `expected` is
+/// a number of at least 1, or a method of the element, called with the step, that says it.
 ///
-/// Neighbours' messages of step 0 may come, and `then(0)` run, before the element itself is told to start. So the method
-/// that starts it is one of `methods`, called with step 0, which expects one more; or `then` sends first what is to be
-/// sent in its step, unless it has been.
+/// Neighbours' messages of step 0 may come, and `then(0)` run, before the element itself is told to start. So the
+/// method that starts it is one of `methods`, called with step 0, which expects one more; or `then` sends first what is
+/// to be sent in its step, unless it has been.
 ///
 ///     void start(int step);  // called with 0: sends this element's ghosts
 ///     void ghost(int step, int side, std::span<const double> cells);
@@ -104,7 +104,8 @@ template <class... Trigger>
 constexpr object::Triggers<Trigger...> triggers(Trigger... list) {
   return {std::tuple<Trigger...>(list...)};
 }
-/// Methods that coroutines of the element wait for, by when(): `static constexpr auto awaited = headway::awaited<&A::m>;`.
+/// Methods that coroutines of the element wait for, by when(): `static constexpr auto awaited =
+/// headway::awaited<&A::m>;`.
 template <auto... methods>
 inline constexpr object::Awaited<methods...> awaited{};
 
@@ -133,7 +134,9 @@ template <class C, class R, class... P>
 struct MethodTraits<R (C::*)(P...) const noexcept> : MethodOf<C, R, P...> {};
 
 template <class T>
-concept MethodPointer = requires { typename MethodTraits<T>::Result; };
+concept MethodPointer = requires {
+  typename MethodTraits<T>::Result;
+};
 
 template <class... T>
 struct TypeList {};
@@ -219,13 +222,13 @@ constexpr auto awaited_of() {
     return Awaited<>{};
 }
 
-inline constexpr std::size_t no_gate = ~std::size_t(0);
+inline constexpr std::size_t no_counter = ~std::size_t(0);
 
 /// All methods whose messages may wait, each with its gate.
 template <class TriggerList, class AwaitedList>
-struct GatesOf;
+struct CountersOf;
 template <class... Trigger, auto... a>
-struct GatesOf<Triggers<Trigger...>, Awaited<a...>> {
+struct CountersOf<Triggers<Trigger...>, Awaited<a...>> {
   static constexpr std::size_t triggers = sizeof...(Trigger);
   static constexpr std::size_t count = sizeof...(Trigger) + sizeof...(a);
 
@@ -234,20 +237,20 @@ struct GatesOf<Triggers<Trigger...>, Awaited<a...>> {
     return (same_method<method, methods>() || ...);
   }
   template <auto method>
-  static constexpr std::size_t gate() {
-    std::size_t found = no_gate, i = 0;
+  static constexpr std::size_t counter() {
+    std::size_t found = no_counter, i = 0;
     ((found = holds<method>(static_cast<const Trigger*>(nullptr)) ? i : found, ++i), ...);
     ((found = same_method<method, a>() ? i : found, ++i), ...);
     return found;
   }
 };
 template <class T>
-using Gates = GatesOf<decltype(triggers_of<T>()), decltype(awaited_of<T>())>;
+using Counters = CountersOf<decltype(triggers_of<T>()), decltype(awaited_of<T>())>;
 template <class T, auto method>
-inline constexpr std::size_t gate_of = Gates<T>::template gate<method>();
+inline constexpr std::size_t counter_of = Counters<T>::template counter<method>();
 
 template <class T, auto method>
-inline constexpr bool has_no_steps = gate_of<T, method> == no_gate;
+inline constexpr bool has_no_steps = counter_of<T, method> == no_counter;
 
 /// Calls f.operator()<method>() for each of them, in their order.
 template <class F, class E, auto then, auto... methods>
@@ -255,15 +258,15 @@ void for_each_method_of(F& f, const Trigger<E, then, methods...>*) {
   (f.template operator()<methods>(), ...);
 }
 template <class F, class... Trigger, auto... a>
-void for_each_gated(F& f, const Triggers<Trigger...>*, const Awaited<a...>*) {
+void for_each_stepped(F& f, const Triggers<Trigger...>*, const Awaited<a...>*) {
   (for_each_method_of(f, static_cast<const Trigger*>(nullptr)), ...);
   (f.template operator()<a>(), ...);
 }
 template <class T, class F>
-void for_each_gated_method(F f) {
+void for_each_stepped_method(F f) {
   using TriggerList = decltype(triggers_of<T>());
   using AwaitedList = decltype(awaited_of<T>());
-  for_each_gated(f, static_cast<const TriggerList*>(nullptr), static_cast<const AwaitedList*>(nullptr));
+  for_each_stepped(f, static_cast<const TriggerList*>(nullptr), static_cast<const AwaitedList*>(nullptr));
 }
 
 // --- what is given for a call
@@ -308,7 +311,8 @@ constexpr bool require_entry_method() {
     constexpr bool of_class = std::is_base_of_v<typename Traits::Class, T>;
     static_assert(of_class, "headway: this is no method of the collection's class");
     constexpr bool good_parameters = Traits::template WithParameters<GoodParameters>::value;
-    static_assert(good_parameters, "headway: an entry method takes values, const references and views (std::span<const T>)");
+    static_assert(good_parameters,
+                  "headway: an entry method takes values, const references and views (std::span<const T>)");
     if constexpr (of_class && good_parameters) {
       constexpr bool passable = Traits::template WithWires<Passable>::template with<Given...>();
       if constexpr (sizeof...(Given) < Traits::parameters) {
@@ -316,7 +320,8 @@ constexpr bool require_entry_method() {
       } else if constexpr (sizeof...(Given) > Traits::parameters) {
         static_assert(passable, "headway: the entry method cannot be called with these arguments: it takes fewer");
       } else {
-        static_assert(passable, "headway: the entry method cannot be called with these arguments: one has another type");
+        static_assert(passable,
+                      "headway: the entry method cannot be called with these arguments: one has another type");
       }
       if constexpr (is_coroutine<method>) return passable && aggregate::require_kept_arguments<Pointer>();
       return passable;

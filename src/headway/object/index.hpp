@@ -32,14 +32,13 @@ constexpr std::int32_t coordinate(I i) {
 
 /// The place of an element in a dense array of 1 to 6 dimensions: `cells[{i, j}]`, `cells[i]`.
 template <unsigned dimensions>
-  requires(dimensions >= 1 && dimensions <= 6)
-struct Index {
+requires(dimensions >= 1 && dimensions <= 6) struct Index {
   std::array<std::int32_t, dimensions> at{};
 
   constexpr Index() = default;
   template <class... I>
-    requires(sizeof...(I) == dimensions && (std::integral<I> && ...))
-  constexpr Index(I... i) : at{object::coordinate(i)...} {}
+  requires(sizeof...(I) == dimensions && (std::integral<I> && ...)) constexpr Index(I... i)
+      : at{object::coordinate(i)...} {}
 
   constexpr std::int32_t operator[](unsigned dimension) const { return at[dimension]; }
   constexpr std::int32_t& operator[](unsigned dimension) { return at[dimension]; }

@@ -15,7 +15,8 @@ class LoadClock {
 
   std::uint64_t read() const {
 #if defined(__x86_64__)
-    if (counts_) [[likely]] return __builtin_ia32_rdtsc();
+    if (counts_) [[likely]]
+      return __builtin_ia32_rdtsc();
 #endif
     return std::uint64_t(engine_->now());
   }

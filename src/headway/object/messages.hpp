@@ -8,6 +8,7 @@
 #include <headway/call/rpc.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>
+#include <headway/object/options.hpp>
 #include <headway/object/transit.hpp>
 #include <span>
 #include <string>
@@ -20,33 +21,47 @@ namespace headway {
 
 namespace object {
 
-/// Broadcasts between two looks at which of them need to be kept for elements that are on their way.
-inline constexpr std::uint32_t history_kept = 64;
+/// After this many broadcasts the PEs find out which broadcasts an element in transit may still need.
+inline constexpr std::uint32_t history_interval = 64;
 
 [[noreturn]] void throw_size_unknown();
 [[noreturn]] void throw_not_counted();
 [[noreturn]] void throw_nothing_to_reduce();
 
-/// Who gets the answer to a call.
-struct Asker {
+[[noreturn]] void throw_nothing_expected(std::int64_t step);
+[[noreturn]] void throw_waits_already(std::int64_t step);
+
+/// The PE that gets the answer to a call, and the number of the call there.
+struct Caller {
   std::uint32_t pe;
   call::CallNumber number;
+};
+/// A call that this PE sends: the completion that its answer fills.
+template <class R>
+struct Request {
+  explicit Request(Pe& pe)
+      : completion(new am::CompletionOf<R>(am::Completions::of(pe))),
+        caller{std::uint32_t(pe.id()), aggregate::PendingCalls::of(pe).add(*completion, aggregate::any_pe)} {}
+  Future<R> future() { return Future<R>(std::move(completion)); }
+
+  am::Hold<am::CompletionOf<R>> completion;
+  Caller caller;
 };
 
 /// The target of a reduction whose result is an answer.
 template <class R>
-struct ToAsker {
-  Asker asker;
+struct ToCaller {
+  Caller caller;
   void operator()(Pe& pe, const R& value) const {
-    rpc_ff(pe, asker.pe, call::TakeAnswer<R>(), asker.number, value);
+    rpc_ff(pe, caller.pe, aggregate::TakeAnswer<R>(), caller.number, value);
   }
 };
 
-/// What an element takes along, beside itself.
-struct Passport {
-  std::uint32_t version;     // how often it has moved, this time included
-  std::uint32_t broadcasts;  // that it has seen
-  std::uint32_t reductions;  // that it has given to
+/// Precedes the bytes of an element that moves.
+struct MoveHeader {
+  std::uint32_t version;     // moves, with this one
+  std::uint32_t broadcasts;  // number of the next broadcast that the element runs
+  std::uint32_t reductions;  // contributions so far
   double load_s;
 };
 
@@ -86,10 +101,21 @@ decltype(auto) lend(const Owned& owned) {
     return Wire(owned);
 }
 
-/// What was given is no longer used: for those that are told.
+/// The message has been sent: a send_buffer() argument calls its function.
 template <class Given>
 void finish(Given& given) {
   if constexpr (aggregate::is_send_buffer<std::remove_cv_t<Given>>) given.finish();
+}
+
+template <class... Wires, class F, class... Given>
+void with_wires_of(TypeList<Wires...>, F& f, Given&... given) {
+  f(aggregate::content_of<Wires>(as_wire<Wires>(given))...);
+  (finish(given), ...);
+}
+/// Calls f() with the arguments in the types in which messages of the method carry them.
+template <auto method, class F, class... Given>
+void with_wires(F f, Given&... given) {
+  with_wires_of(WiresOf<method>(), f, given...);
 }
 
 // --- what runs
@@ -113,9 +139,9 @@ struct Forward {
 template <class T, auto method>
 struct RunForAnswer {
   template <class Address, class... Wires>
-  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, std::uint32_t version, const Asker& asker,
-                  const Wires&... wires) const {
-    there->template answer<method>(source, address, version, asker, wires...);
+  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, std::uint32_t version,
+                  const Caller& caller, const Wires&... wires) const {
+    there->template answer<method>(source, address, version, caller, wires...);
   }
 };
 template <class T>
@@ -128,31 +154,16 @@ struct Learn {
 template <class T>
 struct Arrive {
   template <class Address>
-  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, const Passport& passport,
+  void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, const MoveHeader& header,
                   std::span<const std::byte> content) const {
-    there->arrive(source, address, passport, content);
+    there->arrive(source, address, header, content);
   }
-};
-/// An element that had so many broadcasts has arrived, and has inserted others on the same account.
-template <class T>
-struct ArrivalKnown {
-  void operator()(Collection<T>* there, std::uint32_t broadcasts, std::span<const std::uint32_t> inserted) const {
-    there->arrival_known(broadcasts, inserted);
-  }
-};
-template <class T>
-struct NeedHistory {
-  void operator()(Collection<T>* there, std::uint32_t look, std::uint32_t first) const { there->need_history(look, first); }
-};
-template <class T>
-struct DropHistory {
-  void operator()(Collection<T>* there, std::uint32_t first) const { there->drop_history(first); }
 };
 template <class T>
 struct Insert {
   template <class Key, class... Args>
-  void operator()(Collection<T>* there, const Key& key, const Birth& birth, const Args&... args) const {
-    there->insert(key, birth, args...);
+  void operator()(Collection<T>* there, const Key& key, const InsertHeader& header, const Args&... args) const {
+    there->insert(key, header, args...);
   }
 };
 template <class T>
@@ -179,15 +190,15 @@ struct RunBroadcast {
 template <class T, auto method, class Op>
 struct StartReduce {
   template <class... Wires>
-  void operator()(Collection<T>* there, const Asker& asker, const Wires&... wires) const {
-    there->template start_reduce<method, Op>(asker, wires...);
+  void operator()(Collection<T>* there, const Caller& caller, const Wires&... wires) const {
+    there->template start_reduce<method, Op>(caller, wires...);
   }
 };
 template <class T, auto method, class Op>
 struct RunReduce {
   template <class... Wires>
-  void operator()(Collection<T>* there, std::uint32_t number, const Asker& asker, const Wires&... wires) const {
-    there->template take_reduce<method, Op>(number, asker, wires...);
+  void operator()(Collection<T>* there, std::uint32_t number, const Caller& caller, const Wires&... wires) const {
+    there->template take_reduce<method, Op>(number, caller, wires...);
   }
 };
 
@@ -211,9 +222,9 @@ constexpr auto then_of(const Trigger<E, then, methods...>*) {
 
 /// The place of a method among those whose messages may wait.
 template <class T, auto method>
-std::size_t gated_index() {
+std::size_t stepped_index() {
   std::size_t index = 0, found = 0;
-  for_each_gated_method<T>([&]<auto m>() {
+  for_each_stepped_method<T>([&]<auto m>() {
     if (same_method<m, method>()) found = index;
     ++index;
   });
@@ -222,7 +233,7 @@ std::size_t gated_index() {
 
 /// Calls f(argument...) with a message that has waited.
 template <class... Wires, class F>
-void with_message_of(TypeList<Wires...>, const Kept& kept, F& f) {
+void with_message_of(TypeList<Wires...>, const DelayedMessage& kept, F& f) {
   using Format = aggregate::MessageFormat<Wires...>;
   typename Format::Scratch scratch;
   if (kept.bytes > kept.words.size() * sizeof(std::uint64_t) || kept.bytes < Format::prefix_bytes) {
@@ -231,21 +242,19 @@ void with_message_of(TypeList<Wires...>, const Kept& kept, F& f) {
   Format::apply(reinterpret_cast<const std::byte*>(kept.words.data()), kept.bytes, scratch, f);
 }
 template <auto method, class F>
-void with_message(const Kept& kept, F f) {
+void with_message(const DelayedMessage& kept, F f) {
   with_message_of(WiresOf<method>(), kept, f);
 }
 
+/// The options of each entry.
 template <class... Entry>
-AggregatorOptions declared_options_of(const Entries<Entry...>& entries, std::size_t number) {
-  AggregatorOptions found;
-  std::size_t i = 0;
-  std::apply([&](const auto&... each) { ((found = i++ == number ? each.options : found), ...); }, entries.list);
-  return found;
+std::vector<AggregatorOptions> declared_options(const Entries<Entry...>& entries) {
+  return std::apply([](const auto&... each) { return std::vector<AggregatorOptions>{each.options...}; }, entries.list);
 }
-template <class T>
-AggregatorOptions declared_options(std::size_t number) {
-  return declared_options_of(entries_of<T>(), number);
-}
+/// Puts the program's options in place of those of the class. `entries`: the entry of each of options.methods.
+/// SettingError for a method without an entry.
+void choose_options(std::vector<AggregatorOptions>& chosen, const CollectionOptions& options,
+                    std::span<const std::size_t> entries);
 
 template <auto... methods>
 bool holds_tag(const entry<methods...>*, const void* tag) {
@@ -299,17 +308,15 @@ struct AggregatorOf<Address, addressed, entry<method>> : TypedAggregator<Address
 
 template <std::size_t i, class Aggregator>
 struct AggregatorPlace {
-  template <class OptionsOf>
-  AggregatorPlace(Pe& pe, const OptionsOf& options_of) : aggregator(pe, options_of(i)) {}
+  AggregatorPlace(Pe& pe, const std::vector<AggregatorOptions>& options) : aggregator(pe, options[i]) {}
   Aggregator aggregator;
 };
 template <class Sequence, class... Aggregator>
 struct AggregatorPlaces;
 template <std::size_t... i, class... Aggregator>
 struct AggregatorPlaces<std::index_sequence<i...>, Aggregator...> : AggregatorPlace<i, Aggregator>... {
-  template <class OptionsOf>
-  AggregatorPlaces([[maybe_unused]] Pe& pe, [[maybe_unused]] const OptionsOf& options_of)
-      : AggregatorPlace<i, Aggregator>(pe, options_of)... {}
+  AggregatorPlaces([[maybe_unused]] Pe& pe, [[maybe_unused]] const std::vector<AggregatorOptions>& options)
+      : AggregatorPlace<i, Aggregator>(pe, options)... {}
 };
 
 /// They stay where they are made, in the order of the entries.
@@ -320,9 +327,8 @@ class AggregatorsOf<Address, with_address, Entries<Entry...>> {
  public:
   static constexpr bool addressed = with_address;
 
-  /// options_of(i) gives the options of entry i.
-  template <class OptionsOf>
-  AggregatorsOf(Pe& pe, const OptionsOf& options_of) : places_(pe, options_of) {}
+  /// With the options of each entry.
+  AggregatorsOf(Pe& pe, const std::vector<AggregatorOptions>& options) : places_(pe, options) {}
 
   template <std::size_t i>
   auto& get() {
@@ -346,7 +352,8 @@ class AggregatorsOf<Address, with_address, Entries<Entry...>> {
     (f(get<i>()), ...);
   }
 
-  AggregatorPlaces<std::index_sequence_for<Entry...>, typename AggregatorOf<Address, with_address, Entry>::Type...> places_;
+  AggregatorPlaces<std::index_sequence_for<Entry...>, typename AggregatorOf<Address, with_address, Entry>::Type...>
+      places_;
 };
 
 }  // namespace object

@@ -13,6 +13,7 @@
 #include <headway/am/epoch.hpp>
 #include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
+#include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
 #include <headway/object/object.hpp>
 #include <map>

@@ -21,7 +21,8 @@ struct Placement {
   std::any function;  // of own: std::function<PeId(const Name&)>
 };
 
-/// Neighbours together: PEs have consecutive numbers, row by row, of a dense array. What a dense one has unless told otherwise.
+/// Neighbours together: PEs have consecutive numbers, row by row, of a dense array. What a dense one has unless told
+/// otherwise.
 inline Placement block() { return {Placement::Kind::block, {}}; }
 /// Number i of a dense array on PE i % pes.
 inline Placement cyclic() { return {Placement::Kind::cyclic, {}}; }
@@ -56,7 +57,7 @@ class DenseHomes {
   }
   /// floor(number * pes / size): the upper half of number * ceil(2^64 * pes / size), exactly, for numbers below 2^32.
   static std::size_t block_of(std::uint32_t number, std::uint64_t factor) {
-    return std::size_t(__extension__(unsigned __int128)(number)*factor >> 64);
+    return std::size_t(__extension__(unsigned __int128)(number) * factor >> 64);
   }
   /// Of that; 0: it is found in another way.
   std::uint64_t factor() const { return factor_; }

@@ -17,8 +17,8 @@ class ElementRef {
   using Address = typename Collection<T>::Address;
   ElementRef(Collection<T>& collection, Address address) : collection_(&collection), address_(std::move(address)) {}
 
-  /// A message: runs the method there, without an answer. Arguments are as those of Aggregator; a std::vector does for a
-  /// span, and send_buffer() for one whose content is not to be copied.
+  /// A message: runs the method there, without an answer. Arguments are as those of Aggregator; a std::vector does for
+  /// a span, and send_buffer() for one whose content is not to be copied.
   template <auto method, class... Given>
   inline __attribute__((always_inline)) void send(Given&&... given) const {
     const aggregate::Kept<Address> address = address_;
@@ -32,8 +32,8 @@ class ElementRef {
 
   /// Of sparse arrays: makes the element, on its home. Where and when it is made does not decide which broadcasts, and
   /// methods of reduce(), it runs:
-  ///   inserted by a method that a broadcast runs    those after this broadcast; so do elements that its constructor inserts
-  ///   inserted by anything else                     those that this PE has not run yet
+  ///   inserted by a method that a broadcast runs    those after this broadcast; so do elements that its constructor
+  ///   inserts inserted by anything else                     those that this PE has not run yet
   template <class... Args>
   void insert(const Args&... args) const {
     collection_->insert_at(address_, args...);
@@ -49,17 +49,17 @@ class ElementRef {
   Address address_;
 };
 
-/// Names a collection, on every PE and in messages, members of elements and checkpoints: a number of 4 bytes. Where it is
-/// used, it stands for the collection as that PE has it. UsageError, then, before the PE has made that, and for a Proxy
-/// that was made from none.
+/// Names a collection, on every PE and in messages, members of elements and checkpoints: a number of 4 bytes. Where it
+/// is used, it stands for the collection as that PE has it. UsageError, then, before the PE has made that, and for a
+/// Proxy that was made from none.
 template <class T>
 class Proxy {
  public:
   Proxy() = default;
   /// Of a Collection<T>. A template, so that copying a Proxy does not ask what converts to a Collection<T>.
   template <class C>
-    requires(!std::is_same_v<C, Proxy> && std::is_base_of_v<Collection<T>, C>)
-  explicit Proxy(const C& collection) : number_(collection.number()) {}
+  requires(!std::is_same_v<C, Proxy> && std::is_base_of_v<Collection<T>, C>) explicit Proxy(const C& collection)
+      : number_(collection.number()) {}
 
   Collection<T>& collection() const {
     Collection<T>** const found = DistObject<Collection<T>*>::find(am::Engine::here().pe(), number_);
@@ -106,7 +106,7 @@ Proxy<T> Collection<T>::proxy() const {
 
 template <class T, class Naming>
 Proxy<T> Element<T, Naming>::proxy() const {
-  return Proxy<T>(*state_.collection);
+  return Proxy<T>(all());
 }
 
 /// The same as element.send<method>(...), for code in templates.
@@ -155,8 +155,9 @@ struct ToElement {
   typename NamingOf<typename T::ElementNaming>::Address address;
   template <class V>
   void operator()(Pe& pe, const V& value) const {
-    if (Collection<T>* const there = find_for_result<T>(pe, collection)) return there->template send_to<method>(address, value);
-    rpc_ff(pe, pe.id(), SendResult<T, method>(), call::DistReference<Collection<T>*>{collection}, address, value);
+    if (Collection<T>* const there = find_for_result<T>(pe, collection))
+      return there->template send_to<method>(address, value);
+    rpc_ff(pe, pe.id(), SendResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, address, value);
   }
 };
 template <class T, auto method>
@@ -164,8 +165,9 @@ struct ToAll {
   std::uint32_t collection;
   template <class V>
   void operator()(Pe& pe, const V& value) const {
-    if (Collection<T>* const there = find_for_result<T>(pe, collection)) return there->template broadcast<method>(value);
-    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), call::DistReference<Collection<T>*>{collection}, value);
+    if (Collection<T>* const there = find_for_result<T>(pe, collection))
+      return there->template broadcast<method>(value);
+    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, value);
   }
 };
 }  // namespace object

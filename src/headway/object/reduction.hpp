@@ -22,14 +22,15 @@ struct ReductionId {
   std::uint32_t number;
   auto operator<=>(const ReductionId&) const = default;
 };
-/// Streams: what elements contribute to in the order of their calls; what a broadcast asks for, whose number it has; others
-/// are sections.
+/// Streams: what elements contribute to in the order of their calls; what a broadcast asks for, whose number it has;
+/// others are sections.
 inline constexpr std::uint64_t of_elements = 0, of_broadcasts = 1;
 
 template <class Op, class V>
 constexpr bool require_operator() {
   constexpr bool captureless = std::is_empty_v<Op> && std::is_default_constructible_v<Op>;
-  static_assert(captureless, "headway: the operator of a reduction over elements has no captures, and is no function pointer");
+  static_assert(captureless,
+                "headway: the operator of a reduction over elements has no captures, and is no function pointer");
   if constexpr (captureless) {
     constexpr bool combines = std::is_invocable_r_v<V, const Op&, const V&, const V&>;
     static_assert(combines, "headway: the operator of a reduction takes two values and gives one");
@@ -62,10 +63,10 @@ class Partial {
 template <class V, class Op, class Target>
 class PartialOf;
 
-/// Of one PE and collection. Elements may move while it goes on, from a PE that has sent its part to one that has not: so
-/// nobody knows how many of a PE's elements will give, and only the root, PE 0, which counts all, knows when it is over. What
-/// a PE has reduced leaves when its elements have given and as many have come from below as the last time, or else when the PE
-/// is idle, as an open buffer does.
+/// Of one PE and collection. Elements may move while it goes on, from a PE that has sent its part to one that has not:
+/// so nobody knows how many of a PE's elements will give, and only the root, PE 0, which counts all, knows when it is
+/// over. What a PE has folded leaves when its elements have given and as many have come from below as the last time, or
+/// else when the PE is idle, as an open buffer does.
 class Reductions final : public am::FrameHandler {
  public:
   /// local_size(stream) is how many elements on this PE are likely to give to it.
@@ -75,7 +76,8 @@ class Reductions final : public am::FrameHandler {
   /// `count` elements of the `total` give a value.
   template <class V, class Op, class Target>
   void give(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, Op, const Target& target) {
-    if constexpr (require_operator<Op, V>() && require_target<Target, V>()) give_any<V, Op>(id, count, total, value, target, true);
+    if constexpr (require_operator<Op, V>() && require_target<Target, V>())
+      give_any<V, Op>(id, count, total, value, target, true);
   }
   template <class V, class Op, class Target>
   void take(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target) {
@@ -104,8 +106,9 @@ class Reductions final : public am::FrameHandler {
   using Partials = std::map<ReductionId, std::unique_ptr<Partial>>;
 
   template <class V, class Op, class Target>
-  void give_any(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target, bool own) {
-    std::unique_ptr<Partial>& place = place_of(id, &call::type_tag<PartialOf<V, Op, Target>>);
+  void give_any(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target,
+                bool own) {
+    std::unique_ptr<Partial>& place = place_of(id, &aggregate::type_tag<PartialOf<V, Op, Target>>);
     if (place == nullptr) {
       place = std::make_unique<PartialOf<V, Op, Target>>(value, target);
       place->type = &call::type_tag<PartialOf<V, Op, Target>>;

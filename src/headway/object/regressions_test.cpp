@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>
 #include <numeric>
 #include <span>

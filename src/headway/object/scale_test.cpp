@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <headway/base/random.hpp>
+#include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>
 #include <support/run_pes.hpp>
 

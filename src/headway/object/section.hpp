@@ -42,17 +42,17 @@ struct SectionBroadcast {
 template <class T, auto method, class Op>
 struct StartSectionReduce {
   template <class... Wires>
-  void operator()(Collection<T>* there, std::uint64_t section, std::uint64_t total, const Asker& asker,
+  void operator()(Collection<T>* there, std::uint64_t section, std::uint64_t total, const Caller& caller,
                   const Wires&... wires) const {
-    there->sections().template start_reduce<method, Op>(section, total, asker, wires...);
+    there->sections().template start_reduce<method, Op>(section, total, caller, wires...);
   }
 };
 template <class T, auto method, class Op>
 struct SectionReduce {
   template <class... Wires>
-  void operator()(Collection<T>* there, std::uint64_t section, std::uint32_t number, std::uint64_t total, const Asker& asker,
-                  const Wires&... wires) const {
-    there->sections().template reduce<method, Op>(section, number, total, asker, wires...);
+  void operator()(Collection<T>* there, std::uint64_t section, std::uint32_t number, std::uint64_t total,
+                  const Caller& caller, const Wires&... wires) const {
+    there->sections().template reduce<method, Op>(section, number, total, caller, wires...);
   }
 };
 /// A method whose result a member gives to a reduction: runs where the member is.
@@ -60,8 +60,8 @@ template <class T, auto method, class Op>
 struct GiveToSection {
   template <class Address, class... Wires>
   void operator()(Pe&, PeId source, Collection<T>* there, const Address& address, std::uint32_t version,
-                  const ReductionId& id, std::uint64_t total, const Asker& asker, const Wires&... wires) const {
-    there->template give_to<method, Op>(source, address, version, id, total, asker, wires...);
+                  const ReductionId& id, std::uint64_t total, const Caller& caller, const Wires&... wires) const {
+    there->template give_to<method, Op>(source, address, version, id, total, caller, wires...);
   }
 };
 
@@ -98,8 +98,8 @@ class Section {
 
 namespace object {
 
-/// A PE's parts of sections. The PE that made one is the root of its tree; each of the others has the members that were on it,
-/// or so its maker thought: to those that have moved on messages are sent on as ever.
+/// A PE's parts of sections. The PE that made one is the root of its tree; each of the others has the members that were
+/// on it, or so its maker thought: to those that have moved on messages are sent on as ever.
 template <class T>
 class Sections {
  public:
@@ -124,8 +124,8 @@ class Sections {
       if (i == 0)
         take(number, children, places[0].second);
       else
-        calls().rpc_ff(places[i].first, RegisterSection(), collection_->me(), number, std::span<const std::uint32_t>(children),
-                       places[i].second);
+        calls().rpc_ff(places[i].first, RegisterSection(), collection_->me(), number,
+                       std::span<const std::uint32_t>(children), places[i].second);
     }
     return Section<T>(collection_->proxy(), number, size);
   }
@@ -139,7 +139,7 @@ class Sections {
   template <auto method, class... Given>
   void send(std::uint64_t number, Given&... given) {
     if constexpr (require_entry_method<T, method, Given&...>()) {
-      collection_->template with_wires<method>(
+      with_wires<method>(
           [&](const auto&... wires) {
             calls().rpc_ff(root_of(number), SectionBroadcast<T, method>(), collection_->me(), number, wires...);
           },
@@ -150,20 +150,20 @@ class Sections {
   auto ask(std::uint64_t number, std::uint64_t size, Given&... given) {
     if constexpr (require_entry_method<T, method, Given&...>()) {
       using R = AnswerTo<method>;
-      static_assert(has_no_steps<T, method>, "headway: a method whose messages wait for their step is sent to: it answers nobody");
+      static_assert(has_no_steps<T, method>,
+                    "headway: a method whose messages wait for their step is sent to: it answers nobody");
       static_assert(!std::is_void_v<R> && !is_coroutine<method>,
                     "headway: the method of a reduction returns a value, and is no coroutine");
       if constexpr (require_operator<Op, R>()) {
         if (size == 0) throw_nothing_to_reduce();
-        am::Hold<am::CompletionOf<R>> completion(new am::CompletionOf<R>(am::Completions::of(pe())));
-        const Asker asker{std::uint32_t(pe().id()), call::PendingCalls::of(pe()).add(*completion, call::any_pe)};
-        collection_->template with_wires<method>(
+        Request<R> request(pe());
+        with_wires<method>(
             [&](const auto&... wires) {
-              calls().rpc_ff(root_of(number), StartSectionReduce<T, method, Op>(), collection_->me(), number, size, asker,
-                             wires...);
+              calls().rpc_ff(root_of(number), StartSectionReduce<T, method, Op>(), collection_->me(), number, size,
+                             request.caller, wires...);
             },
             given...);
-        return Future<R>(std::move(completion));
+        return request.future();
       }
     }
   }
@@ -182,12 +182,14 @@ class Sections {
   void forget(std::uint64_t number) {
     const auto found = parts_.find(number);
     if (found == parts_.end()) return;
-    for (const std::uint32_t child : found->second.children) calls().rpc_ff(child, ForgetSection(), collection_->me(), number);
+    for (const std::uint32_t child : found->second.children)
+      calls().rpc_ff(child, ForgetSection(), collection_->me(), number);
     parts_.erase(found);
   }
   template <auto method, class... Wires>
   void broadcast(std::uint64_t number, const Wires&... wires) {
-    Part* const part = part_or_later(number, [this](std::uint64_t n, const Wires&... w) { broadcast<method>(n, w...); }, wires...);
+    Part* const part = part_or_later(
+        number, [this](std::uint64_t n, const Wires&... w) { broadcast<method>(n, w...); }, wires...);
     if (part == nullptr) return;
     for (const std::uint32_t child : part->children) {
       calls().rpc_ff(child, SectionBroadcast<T, method>(), collection_->me(), number, wires...);
@@ -197,24 +199,25 @@ class Sections {
     }
   }
   template <auto method, class Op, class... Wires>
-  void start_reduce(std::uint64_t number, std::uint64_t total, const Asker& asker, const Wires&... wires) {
-    reduce<method, Op>(number, parts_.at(number).reductions++, total, asker, wires...);
+  void start_reduce(std::uint64_t number, std::uint64_t total, const Caller& caller, const Wires&... wires) {
+    reduce<method, Op>(number, parts_.at(number).reductions++, total, caller, wires...);
   }
   template <auto method, class Op, class... Wires>
-  void reduce(std::uint64_t number, std::uint32_t count, std::uint64_t total, const Asker& asker, const Wires&... wires) {
+  void reduce(std::uint64_t number, std::uint32_t count, std::uint64_t total, const Caller& caller,
+              const Wires&... wires) {
     Part* const part = part_or_later(
         number,
-        [this](std::uint64_t n, std::uint32_t c, std::uint64_t t, const Asker& a, const Wires&... w) {
+        [this](std::uint64_t n, std::uint32_t c, std::uint64_t t, const Caller& a, const Wires&... w) {
           reduce<method, Op>(n, c, t, a, w...);
         },
-        count, total, asker, wires...);
+        count, total, caller, wires...);
     if (part == nullptr) return;
     for (const std::uint32_t child : part->children) {
-      calls().rpc_ff(child, SectionReduce<T, method, Op>(), collection_->me(), number, count, total, asker, wires...);
+      calls().rpc_ff(child, SectionReduce<T, method, Op>(), collection_->me(), number, count, total, caller, wires...);
     }
     const ReductionId id{number | asked, count};
     for (const Address& member : part->members) {
-      collection_->template give_to<method, Op>(pe().id(), member, 0, id, total, asker, wires...);
+      collection_->template give_to<method, Op>(pe().id(), member, 0, id, total, caller, wires...);
     }
   }
 
@@ -223,10 +226,6 @@ class Sections {
     std::vector<Address> members;
     std::vector<std::uint32_t> children;
     std::uint32_t reductions = 0;  // that were asked for, on the root
-  };
-  struct Early {
-    am::ScopeId scope;
-    std::function<void()> run;
   };
   /// Tells a section's reductions that were asked for from those that members contribute to.
   static constexpr std::uint64_t asked = std::uint64_t(1) << 63;
@@ -250,7 +249,7 @@ class Sections {
   Collection<T>* collection_;
   std::uint32_t made_ = 0;
   std::unordered_map<std::uint64_t, Part> parts_;
-  std::unordered_map<std::uint64_t, std::vector<Early>> early_;
+  std::unordered_map<std::uint64_t, std::vector<WaitingMessage>> early_;
 };
 
 }  // namespace object
@@ -264,32 +263,37 @@ Section<T> Collection<T>::section(const std::vector<Name>& members) {
 }
 
 template <class T>
+std::size_t Collection<T>::section_size_here(std::uint64_t section) const {
+  return sections_->size_here(section);
+}
+
+template <class T>
 template <auto method, class Op, class... Wires>
 void Collection<T>::give_to(PeId source, const Address& address, std::uint32_t version, const object::ReductionId& id,
-                            std::uint64_t total, const object::Asker& asker, const Wires&... wires) {
+                            std::uint64_t total, const object::Caller& caller, const Wires&... wires) {
   T* const element = find_here(address);
   if (element == nullptr) {
-    return miss(source, address, version, object::GiveToSection<T, method, Op>(), id, total, asker, wires...);
+    return forward_or_keep(source, address, version, object::GiveToSection<T, method, Op>(), id, total, caller,
+                           wires...);
   }
   using R = object::AnswerTo<method>;
-  const Timer timer(*this, *element);
+  const Timer timer(*this, state(*element));
   const R result = (element->*method)(wires...);
   timer.stop();
-  reductions_.give(id, 1, total, result, Op(), object::ToAsker<R>{asker});
+  reductions_.give(id, 1, total, result, Op(), object::ToCaller<R>{caller});
 }
 
 template <class T, class Naming>
 template <class Value, class Op, class Target>
 void Element<T, Naming>::contribute(const Section<T>& section, const Value& value, Op op, Target target) {
-  state_.collection->contribute_to(static_cast<T&>(*this), section, value, op, target);
+  all().contribute_to(static_cast<T&>(*this), section, value, op, target);
 }
 
 template <class T>
 template <class Value, class Op, class Target>
 void Collection<T>::contribute_to(T& element, const Section<T>& section, const Value& value, Op op, Target target) {
-  auto& rare = state(element).rare;
-  if (!rare) rare = std::make_unique<object::Rare>();
-  reductions_.give({section.number(), rare->contributions[section.number()]++}, 1, section.size(), value, op, target);
+  reductions_.give({section.number(), next_section_reduction(base_of(element), section.number())}, 1, section.size(),
+                   value, op, target);
 }
 
 }  // namespace headway

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/am/epoch.hpp>
+#include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
 #include <headway/object/object.hpp>
 #include <numeric>

@@ -10,7 +10,7 @@
 namespace headway::object {
 
 /// What an insertion takes along.
-struct Birth {
+struct InsertHeader {
   std::uint32_t broadcasts;  // the element gets those of this number and later ones
   std::uint32_t account;     // the PE that counts it as on its way
 };
@@ -19,9 +19,9 @@ struct Birth {
 /// broadcast that it has not had, and the PE where it arrives may have run these. So no PE forgets a broadcast that an
 /// element of any account may need.
 ///
-/// Where an element arrives, it gets what it has missed, and may insert others meanwhile. The PE that it came to may have
-/// told already that it needs no old broadcast. So these insertions are on the account of the PE that the first element
-/// is on, which takes them over with the news that this one has arrived: its account never skips a moment.
+/// Where an element arrives, it gets what it has missed, and may insert others meanwhile. The PE that it came to may
+/// have told already that it needs no old broadcast. So these insertions are on the account of the PE that the first
+/// element is on, which takes them over with the news that this one has arrived: its account never skips a moment.
 class Transit {
  public:
   explicit Transit(std::uint32_t pe) : pe_(pe) {}
@@ -55,7 +55,7 @@ class Transit {
   /// An element leaves this PE, which knows by arrived() that it is there.
   void depart(std::uint32_t broadcasts) { add(broadcasts, 1); }
   /// One is inserted from this PE. Without a cause it gets the broadcasts that this PE has not heard of.
-  Birth insert() {
+  InsertHeader insert() {
     if (cause_ == nullptr) {
       add(heard_, 1);
       return {heard_, pe_};
@@ -72,8 +72,8 @@ class Transit {
     add(broadcasts, -1);
   }
 
-  /// No element on this account needs broadcasts below this number; nor does one that leaves later, when this PE has run
-  /// `run` of them.
+  /// No element on this account needs broadcasts below this number; nor does one that leaves later, when this PE has
+  /// run `run` of them.
   std::uint32_t needed(std::uint32_t run) const {
     return on_their_way_.empty() ? run : std::min(run, on_their_way_.begin()->first);
   }
