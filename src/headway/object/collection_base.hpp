@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <headway/aggregate/calls.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/task.hpp>
 #include <headway/object/element_state.hpp>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <headway/am/simulation.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/object/checkpoint.hpp>
 #include <headway/object/object.hpp>

@@ -34,7 +34,7 @@ FormOf<Naming> number_form(Pe& pe) {
   if constexpr (std::is_same_v<Naming, PerPe>) size = pe.size();
   if constexpr (std::is_same_v<Naming, Single>) size = 1;
   if constexpr (std::is_same_v<Naming, PerProcess>) {
-    const std::size_t each = pe.engine().endpoint().pes_per_process();
+    const std::size_t each = pe.engine().endpoint().host_map().pes_per_process;
     size = (pe.size() + each - 1) / each;
   }
   return FormOf<Naming>({std::int32_t(size)});
@@ -58,7 +58,7 @@ HomesOf<Naming> homes_of(Pe& pe, const CollectionOptions& options, const FormOf<
   } else if constexpr (std::is_same_v<Naming, PerPe>) {
     return Homes(form.size(), pe.size(), Kind::block, {});
   } else if constexpr (std::is_same_v<Naming, PerProcess>) {
-    const std::size_t each = pe.engine().endpoint().pes_per_process();
+    const std::size_t each = pe.engine().endpoint().host_map().pes_per_process;
     return Homes(form.size(), pe.size(), Kind::own, [each](std::uint32_t process) { return PeId(process * each); });
   } else if constexpr (std::is_same_v<Naming, Single>) {
     if (!own) return Homes(1, pe.size(), Kind::block, {});

@@ -41,7 +41,7 @@ template <class R>
 struct Request {
   explicit Request(Pe& pe)
       : completion(new am::CompletionOf<R>(am::Completions::of(pe))),
-        caller{std::uint32_t(pe.id()), aggregate::PendingCalls::of(pe).add(*completion, aggregate::any_pe)} {}
+        caller{std::uint32_t(pe.id()), call::PendingCalls::of(pe).add(*completion, call::any_pe)} {}
   Future<R> future() { return Future<R>(std::move(completion)); }
 
   am::Hold<am::CompletionOf<R>> completion;
@@ -53,7 +53,7 @@ template <class R>
 struct ToCaller {
   Caller caller;
   void operator()(Pe& pe, const R& value) const {
-    rpc_ff(pe, caller.pe, aggregate::TakeAnswer<R>(), caller.number, value);
+    rpc_ff(pe, caller.pe, call::TakeAnswer<R>(), caller.number, value);
   }
 };
 

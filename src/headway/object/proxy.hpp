@@ -157,7 +157,7 @@ struct ToElement {
   void operator()(Pe& pe, const V& value) const {
     if (Collection<T>* const there = find_for_result<T>(pe, collection))
       return there->template send_to<method>(address, value);
-    rpc_ff(pe, pe.id(), SendResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, address, value);
+    rpc_ff(pe, pe.id(), SendResult<T, method>(), call::DistReference<Collection<T>*>{collection}, address, value);
   }
 };
 template <class T, auto method>
@@ -167,7 +167,7 @@ struct ToAll {
   void operator()(Pe& pe, const V& value) const {
     if (Collection<T>* const there = find_for_result<T>(pe, collection))
       return there->template broadcast<method>(value);
-    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), aggregate::DistReference<Collection<T>*>{collection}, value);
+    rpc_ff(pe, pe.id(), BroadcastResult<T, method>(), call::DistReference<Collection<T>*>{collection}, value);
   }
 };
 }  // namespace object
