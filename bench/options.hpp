@@ -163,9 +163,10 @@ inline void report(const Json& record, const std::string& json) {
   const std::string line = fmt::format(
       "{} {}: {}, {} of {}, {:.3f} ms{}, {}, {}, {:.0f} % full, {}\n", record["bench"].get<std::string>(),
       record["mode"].get<std::string>(), counted(record["pes"].get<std::size_t>(), "PE"),
-      counted(record["messages"].get<std::uint64_t>(), "message"), counted(record["message_bytes"].get<std::size_t>(), "byte"),
-      record["seconds"]["median"].get<double>() * 1e3, record.contains("simulated_time") ? " of simulated time" : "",
-      speed_of(record), counted(record["frames"].get<std::uint64_t>(), "frame"), record["fill_mean"].get<double>() * 100,
+      counted(record["messages"].get<std::uint64_t>(), "message"),
+      counted(record["message_bytes"].get<std::size_t>(), "byte"), record["seconds"]["median"].get<double>() * 1e3,
+      record.contains("simulated_time") ? " of simulated time" : "", speed_of(record),
+      counted(record["frames"].get<std::uint64_t>(), "frame"), record["fill_mean"].get<double>() * 100,
       record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);

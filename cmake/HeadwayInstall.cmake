@@ -78,7 +78,8 @@ install(EXPORT headwayTargets NAMESPACE headway:: DESTINATION ${package_dir})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/headwayConfig.cmake.in
   ${PROJECT_BINARY_DIR}/package/headwayConfig.cmake INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a new minor version may break what was.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/headwayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/headwayConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/headwayConfig.cmake ${PROJECT_BINARY_DIR}/package/headwayConfigVersion.cmake
         DESTINATION ${package_dir})
 

@@ -1,10 +1,11 @@
-# The MPIs that are here, by their compiler wrappers: the list HEADWAY_MPIS of openmpi, mpich, mpi-abi for one through the standard ABI
-# of MPI 5.0, or mpi for one that is none of these, and for each HEADWAY_MPI_NAME_INCLUDES, _DEFINES, _LINKS and _WRAPPER. None found is
-# no error.
+# The MPIs that are here, by their compiler wrappers: the list HEADWAY_MPIS of openmpi, mpich, mpi-abi for one through
+# the standard ABI of MPI 5.0, or mpi for one that is none of these, and for each HEADWAY_MPI_NAME_INCLUDES, _DEFINES,
+# _LINKS and _WRAPPER. None found is no error.
 
 set(HEADWAY_MPIS)
 
-# headway_look_for_mpi(WRAPPER FOLDERS...): adds the MPI of this compiler wrapper, in PATH or these, unless it is known already.
+# headway_look_for_mpi(WRAPPER FOLDERS...): adds the MPI of this compiler wrapper, in PATH or these, unless it is known
+# already.
 macro(headway_look_for_mpi wrapper)
   string(MAKE_C_IDENTIFIER "HEADWAY_${wrapper}" variable)
   find_program(${variable} ${wrapper} PATHS ${ARGN})

@@ -1,6 +1,7 @@
-# Programs for SimGrid's SMPI, which runs all ranks of an MPI program in one process, each over a copy of the program, on a
-# simulated network and clock. HEADWAY_SMPI builds everything for that, in a folder of its own (preset smpi); other programs of such
-# a build still run, but what they take for time stands still. tests/smpi/run starts what headway_smpi_program makes.
+# Programs for SimGrid's SMPI, which runs all ranks of an MPI program in one process, each over a copy of the program,
+# on a simulated network and clock. HEADWAY_SMPI builds everything for that, in a folder of its own (preset smpi); other
+# programs of such a build still run, but what they take for time stands still. tests/smpi/run starts what
+# headway_smpi_program makes.
 
 option(HEADWAY_SMPI "Build for SimGrid's SMPI, and the programs that run there (needs SimGrid)" OFF)
 if(NOT HEADWAY_SMPI)
@@ -18,9 +19,9 @@ add_compile_definitions(HEADWAY_SMPI)
 link_libraries(${HEADWAY_SIMGRID})
 set(HEADWAY_MPIS)  # its MPI_Send is in every program of this build
 
-# headway_smpi_program(NAME [WIRE] SOURCES ... USES ...): NAME in bin/, for smpirun. It is copied once a rank: stripped, and with all that
-# is ours in it. With WIRE it is a program on the library: the plug-in for MPI is linked in, as headway_wire_plugin(), for none can
-# be loaded there, and smpi_main.cpp calls its main().
+# headway_smpi_program(NAME [WIRE] SOURCES ... USES ...): NAME in bin/, for smpirun. It is copied once a rank: stripped,
+# and with all that is ours in it. With WIRE it is a program on the library: the plug-in for MPI is linked in, as
+# headway_wire_plugin(), for none can be loaded there, and smpi_main.cpp calls its main().
 function(headway_smpi_program name)
   cmake_parse_arguments(ARG "WIRE" "" "SOURCES;USES" ${ARGN})
   if(ARG_WIRE)
@@ -32,7 +33,8 @@ function(headway_smpi_program name)
   if(ARG_WIRE)
     target_compile_definitions(${name} PRIVATE main=main_of_rank)
   endif()
-  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ""
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   target_include_directories(${name} SYSTEM PRIVATE ${HEADWAY_SMPI_INCLUDE}/smpi)
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/include-roots/transport)
   target_compile_definitions(${name} PRIVATE HEADWAY_MPI="smpi")

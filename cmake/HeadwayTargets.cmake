@@ -9,13 +9,16 @@ if(HEADWAY_WERROR)
   target_compile_options(headway_warnings INTERFACE -Werror)
 endif()
 
-# fmt, as headers whose larger half is compiled once, in headway_base (base/fmt.cpp), in a namespace of our own: no program
-# that brings fmt along meets this one.
+# fmt, as headers whose larger half is compiled once, in headway_base (base/fmt.cpp), in a namespace of our own: no
+# program that brings fmt along meets this one.
 add_library(headway_fmt INTERFACE)
-target_include_directories(headway_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
-target_compile_definitions(headway_fmt INTERFACE "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace headway {" FMT_END_NAMESPACE=}})
+target_include_directories(headway_fmt
+  SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_compile_definitions(headway_fmt INTERFACE "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace headway {"
+  FMT_END_NAMESPACE=}})
 
-# Of a GoogleTest executable, its own sources alone: the compiler takes longer over most of them than they run. The presets say.
+# Of a GoogleTest executable, its own sources alone: the compiler takes longer over most of them than they run. The
+# presets say.
 set(HEADWAY_TEST_FLAGS "" CACHE STRING "Compiler flags of the sources of tests, after all others")
 add_library(headway_test_flags INTERFACE)
 target_compile_options(headway_test_flags INTERFACE ${HEADWAY_TEST_FLAGS})
@@ -66,8 +69,8 @@ function(headway_layer name)
   endif()
 endfunction()
 
-# headway_sanitize(TEST TARGET asan|tsan ...): `make check` runs the test TEST, of the executable TARGET, in these presets, and
-# in no other; `make check-long` runs it in the release preset, where it has the label `sanitized`.
+# headway_sanitize(TEST TARGET asan|tsan ...): `make check` runs the test TEST, of the executable TARGET, in these
+# presets, and in no other; `make check-long` runs it in the release preset, where it has the label `sanitized`.
 function(headway_sanitize test target)
   if(ARGN)
     set_property(TEST ${test} APPEND PROPERTY LABELS sanitized)
@@ -81,8 +84,8 @@ function(headway_sanitize test target)
   endforeach()
 endfunction()
 
-# headway_test(NAME SOURCES x_test.cpp ... USES headway_am ... [TIMEOUT s] [LABELS ...] [SANITIZE asan|tsan ...]): a GoogleTest
-# executable.
+# headway_test(NAME SOURCES x_test.cpp ... USES headway_am ... [TIMEOUT s] [LABELS ...] [SANITIZE asan|tsan ...]): a
+# GoogleTest executable.
 function(headway_test name)
   if(NOT HEADWAY_TESTS)
     return()
@@ -103,8 +106,8 @@ function(headway_test name)
   endif()
 endfunction()
 
-# headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [ARGUMENTS ...]): an executable over <fuzz/fuzz.hpp>. Its test NAME
-# decodes n inputs, NAME_long 10^8; both also where AddressSanitizer watches.
+# headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [ARGUMENTS ...]): an executable over
+# <fuzz/fuzz.hpp>. Its test NAME decodes n inputs, NAME_long 10^8; both also where AddressSanitizer watches.
 function(headway_fuzz name)
   if(NOT HEADWAY_TESTS)
     return()

@@ -1,5 +1,6 @@
-/// Comes before every source of a build for SMPI (HeadwaySmpi.cmake): what tells time or lets it pass is the simulation's. SimGrid's own
-/// header for that takes more names, also those of members, and so does not compile with this project.
+/// Comes before every source of a build for SMPI (HeadwaySmpi.cmake): what tells time or lets it pass is the
+/// simulation's. SimGrid's own header for that takes more names, also those of members, and so does not compile with
+/// this project.
 #pragma once
 
 #include <time.h>

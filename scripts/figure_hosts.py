@@ -76,7 +76,8 @@ def of_transport(name: str, headway: Path, hosts: int = 2, per_host: int = 1) ->
     start = [str(HOSTS), "run", str(hosts), "--timeout", "100"]
     if name == "ucx":
         names = ",".join(f"h{i + 1}" for i in range(hosts))
-        return [*start, str(headway), "run", "--transport", "ucx", "-n", str(hosts * per_host), "--hosts", names, "--agent",
+        return [*start, str(headway), "run", "--transport", "ucx", "-n", str(hosts * per_host), "--hosts", names,
+                "--agent",
                 str(HOSTS.parent / "agent")]
     return [*start, "hosts", "mpi", name, str(per_host)]
 
@@ -120,20 +121,25 @@ def of_randomaccess(transport: str, mpi: str, ours: Callable[..., Job], peer: Ca
                        ratio(done["ours"], done[best]), f"x mpi-alltoallv of {best}, {mpi}", 1, "")
     yield compared(f"{transport}: randomaccess, 2^14 words, 1d",
                    ours("randomaccess", "--mode", "1d", "--log2", "14", "--updates-per-word", "1024"),
-                   peer("randomaccess", "--mode", "mpi-direct", "--log2", "14"), f"x mpi-direct, {mpi}", 50, rounds, results)
+                   peer("randomaccess", "--mode", "mpi-direct", "--log2", "14"), f"x mpi-direct, {mpi}", 50, rounds,
+                   results)
 
 
 def routes_over_hosts(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
-    """16 PEs on 4 hosts, at equal memory: 16 buffers with 1d, with whs 3 of four times the size and 4 as small, with hh less."""
+    """16 PEs on 4 hosts, at equal memory.
+
+    1d has 16 buffers, whs 3 of four times the size and 4 as small, and hh less."""
     start = of_transport("openmpi", headway, 4, 4)
     for updates, log2 in (("2^15", "13"), ("2^22", "20")):
         jobs = {mode: Job(start, [str(headway.parent / "headway-randomaccess"), "--log2", log2, "--mode", mode,
-                                  "--buffer-bytes", size]) for mode, size in (("1d", "4K"), ("whs", "16K"), ("hh", "16K"))}
+                                  "--buffer-bytes", size])
+                for mode, size in (("1d", "4K"), ("whs", "16K"), ("hh", "16K"))}
         done = in_turns(jobs, rounds, results)
         crossing = {mode: middle(records)["frames_between_hosts"] for mode, records in done.items()}
         for mode in ("whs", "hh"):
             what, fewer = f"4 hosts of 4 PEs, {updates} updates, {mode}", crossing["1d"] / crossing[mode]
-            yield Row(f"{what}: frames between hosts", str(crossing[mode]), fewer, ">= 3", fewer >= 3, "times fewer than 1d")
+            yield Row(f"{what}: frames between hosts", str(crossing[mode]), fewer, ">= 3", fewer >= 3,
+                      "times fewer than 1d")
             yield at_least(what, middle(done[mode]), ratio(done[mode], done["1d"]), "x 1d's speed", 1)
 
 
@@ -165,4 +171,5 @@ def under_mpirun(headway: Path, results: Path, rounds: int) -> Iterator[Row]:
         for name, options in work.items():
             program = [str(headway.parent / f"headway-{name}"), *options]
             forked = Job([str(headway), "run", "-n", "2"], program)
-            yield compared(f"mpirun of {mpi}, one host: {name}", Job(start, program), forked, "x forked", 0.95, rounds, results)
+            yield compared(f"mpirun of {mpi}, one host: {name}", Job(start, program), forked, "x forked", 0.95, rounds,
+                           results)

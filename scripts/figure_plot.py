@@ -9,7 +9,8 @@ WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, TOP = 560, 360, 70, 90, 50, 20
 
 def log_plot(lines: dict[str, dict[int, float]], colors: dict[str, str], x_title: str, y_title: str,
              x_label: Callable[[int], str] = str) -> str:
-    """A line for each name: y by x, both above 0. Axes reach from the smallest x to the largest, and half decades of y."""
+    """A line for each name: y by x, both above 0. Axes reach from the smallest x to the largest, and half
+    decades of y."""
     all_x = sorted({x for line in lines.values() for x in line})
     all_y = [y for line in lines.values() for y in line.values()]
     first, spread = math.log2(all_x[0]), math.log2(all_x[-1] / all_x[0]) or 1
@@ -23,7 +24,8 @@ def log_plot(lines: dict[str, dict[int, float]], colors: dict[str, str], x_title
     def y_of(y: float) -> float:
         return bottom - (bottom - TOP) * (math.log10(y) - low) / (high - low)
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+             'font-family="sans-serif" font-size="12">',
              f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
     for x in all_x:
         parts.append(f'<text x="{x_of(x):.0f}" y="{bottom + 18}" text-anchor="middle">{x_label(x)}</text>')

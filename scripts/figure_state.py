@@ -1,4 +1,5 @@
-"""Whether the system has the two processors together or apart, which changes by seconds and triples what a line costs."""
+"""Whether the system has the two processors together or apart, which changes by seconds and triples the cost of
+a line."""
 from __future__ import annotations
 
 import json
@@ -30,7 +31,8 @@ class Processors:
     def trip_us(self) -> float:
         command = [str(self.programs / "headway-zerocopy"), "--messages", "3000", "--bytes", "8", "--json", "-"]
         try:
-            ended = subprocess.run(command, env={**os.environ, "HEADWAY_PES": "2"}, capture_output=True, text=True, check=False,
+            ended = subprocess.run(command, env={**os.environ, "HEADWAY_PES": "2"}, capture_output=True, text=True,
+                                   check=False,
                                    timeout=60)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CannotRun(f"{' '.join(command)}: {error}") from error

@@ -64,7 +64,8 @@ def state_of(group: Group) -> str:
 
 def at_least(what: str, record: Record, ratio: Record, of: str, bound: float, state: str = "") -> Row:
     """`ratio` has a median, and bounds where there were rounds enough."""
-    return Row(what, figure_of(record), ratio["median"], f">= {bound:g}", ratio["median"] >= bound, of, ratio.get("low"),
+    return Row(what, figure_of(record), ratio["median"], f">= {bound:g}", ratio["median"] >= bound, of,
+               ratio.get("low"),
                ratio.get("high"), state)
 
 

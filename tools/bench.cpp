@@ -48,7 +48,8 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
 }
 
 /// What is compared: messages a second, or where a latency or processor time was measured, how many fit in a second.
-/// Where the work is a graph's edges, these, as long as `by_work`: how many messages they take depends on who sends them.
+/// Where the work is a graph's edges, these, as long as `by_work`: how many messages they take depends on who sends
+/// them.
 double rate_of(const Json& record, bool by_work = true) {
   for (const char* field : {"one_way_us", "latency_us", "cpu_us"}) {
     if (!record.contains(field)) continue;

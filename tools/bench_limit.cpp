@@ -135,7 +135,8 @@ std::vector<BenchCase> limits_of_trips(const Request& request, const std::string
   }
   check(mode, settings);
   check_bytes(mode, work.bytes, trip_bytes_max);
-  if (settings.pes != 2) refuse(mode, fmt::format("for {} on {}; allowed is 2", request.bench, counted(settings.pes, "PE")));
+  if (settings.pes != 2)
+    refuse(mode, fmt::format("for {} on {}; allowed is 2", request.bench, counted(settings.pes, "PE")));
   if (request.touch) refuse(mode, "with --touch; its loops look at both ends");
   const std::string trips = request.messages.empty()
                                 ? std::to_string(bench::default_messages(request.bench, std::stoull(work.bytes)))

@@ -152,7 +152,8 @@ BenchCase ucx_case(const Work& work, std::size_t pes) {
         "and build again",
         ucx_mode));
   }
-  if (pes != 2) throw SettingError(fmt::format("--peer: '{}' is not allowed with {}; allowed is 2", ucx_mode, counted(pes, "PE")));
+  if (pes != 2)
+    throw SettingError(fmt::format("--peer: '{}' is not allowed with {}; allowed is 2", ucx_mode, counted(pes, "PE")));
   const std::uint64_t bytes = std::stoull(work.bytes);
   if (bytes > bench::peer_bytes_max) {
     throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is up to {}", ucx_mode, bytes,

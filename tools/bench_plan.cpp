@@ -106,18 +106,20 @@ std::vector<Work> works_of(const Request& request) {
       for (const std::string& bytes : request.sizes) {
         const std::string updates =
             request.updates_per_word.empty() ? default_updates_per_word(log2, bytes) : request.updates_per_word;
-        works.push_back({.title = fmt::format("2^{} words{}", log2, bytes == "8" ? "" : ", " + counted(std::stoull(bytes), "byte")),
-                         .log2 = log2,
-                         .updates_per_word = updates,
-                         .bytes = bytes,
-                         .arguments = {"--log2", log2, "--updates-per-word", updates, "--bytes", bytes}});
+        works.push_back(
+            {.title = fmt::format("2^{} words{}", log2, bytes == "8" ? "" : ", " + counted(std::stoull(bytes), "byte")),
+             .log2 = log2,
+             .updates_per_word = updates,
+             .bytes = bytes,
+             .arguments = {"--log2", log2, "--updates-per-word", updates, "--bytes", bytes}});
       }
     }
     return works;
   }
   const auto add = [&](const std::string& bytes, const std::string& buffers) {
     Work& work = works.emplace_back();
-    work.title = fmt::format("{}{}", counted(std::stoull(bytes), "byte"), buffers.empty() ? "" : ", " + buffers + " buffers");
+    work.title =
+        fmt::format("{}{}", counted(std::stoull(bytes), "byte"), buffers.empty() ? "" : ", " + buffers + " buffers");
     work.bytes = bytes;
     work.buffers = buffers;
     work.arguments = {"--bytes", bytes};

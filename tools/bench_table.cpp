@@ -119,7 +119,8 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   const Json& first = own == cases.end() ? cases.front().record : own->record;
   const auto pes = first["pes"].get<std::size_t>(), processes = first["processes"].get<std::size_t>();
   std::string text = fmt::format(
-      "{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title, counted(first["messages"].get<std::uint64_t>(), "message"),
+      "{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title,
+      counted(first["messages"].get<std::uint64_t>(), "message"),
       counted(first["message_bytes"].get<std::size_t>(), "byte"), counted(pes, "PE"), counted(processes, "process"),
       first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
       counted(first["repeat"].get<std::size_t>(), "round"), cases.size() > 1 ? ", interleaved" : "");

@@ -116,8 +116,9 @@ TEST(Bench, zerocopy_is_run_in_every_way_and_memory_beside_its_limits) {
   }
   EXPECT_EQ(cases.size(), records.size());
   EXPECT_EQ(records.size(), 4 * labels.size());
-  for (const char* label : {"regular heap", "regular pool", "kept heap", "kept pool", "send heap", "send pool", "post heap",
-                            "post pool", "direct heap", "direct pool", "limit-mapped", "limit-pieces", "limit-cma"}) {
+  for (const char* label :
+       {"regular heap", "regular pool", "kept heap", "kept pool", "send heap", "send pool", "post heap", "post pool",
+        "direct heap", "direct pool", "limit-mapped", "limit-pieces", "limit-cma"}) {
     EXPECT_TRUE(labels.contains(label)) << label;
   }
 }

@@ -74,7 +74,8 @@ Finding caches() {
   const CacheSizes sizes = cache_sizes();
   if (sizes.own == 0 || sizes.share == 0) return {"caches", Grade::ok, "not told by this system", ""};
   return {"caches", Grade::ok,
-          fmt::format("{} a core, and {} as a core's share of the last level", about(sizes.own), about(sizes.share)), ""};
+          fmt::format("{} a core, and {} as a core's share of the last level", about(sizes.own), about(sizes.share)),
+          ""};
 }
 
 Finding memory() {
@@ -176,11 +177,12 @@ Finding huge_pages() {
   const std::string shared = chosen(first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled"));
   const bool shared_may = shared == "always" || shared == "within_size" || shared == "advise" || shared == "force";
   const std::string reserved = first_line("/proc/sys/vm/nr_hugepages");
-  Finding found{"huge pages", Grade::ok,
-                fmt::format("{}; for shared memory: {} ({}){}", enabled.empty() ? "not known to this kernel" : enabled,
-                            shared_may ? "yes" : "no", shared,
-                            reserved.empty() || reserved == "0" ? "" : "; " + reserved + " reserved, which are not used"),
-                ""};
+  Finding found{
+      "huge pages", Grade::ok,
+      fmt::format("{}; for shared memory: {} ({}){}", enabled.empty() ? "not known to this kernel" : enabled,
+                  shared_may ? "yes" : "no", shared,
+                  reserved.empty() || reserved == "0" ? "" : "; " + reserved + " reserved, which are not used"),
+      ""};
   if (enabled.find("[never]") != std::string::npos) {
     found.grade = Grade::warning;
     found.cure = "large tables miss the TLB: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";

@@ -270,8 +270,8 @@ int measure(Pe& pe, const Arguments& given) {
   found = search.sum(found);
   if (pe.id() == 0) {
     const std::size_t bytes = 2 * sizeof(std::uint32_t);
-    bench::Json record = bench::make_record(bench::make_case(pe, "bfs", search.options(), bytes, found.messages), seconds,
-                                            found.errors == 0);
+    bench::Json record = bench::make_record(bench::make_case(pe, "bfs", search.options(), bytes, found.messages),
+                                            seconds, found.errors == 0);
     bench::add_frames(record, frames);
     graph::add_search(record, arguments, search.parts(), roots, found.edges, seconds, found.checksum);
     record["every_edge"] = arguments.every_edge;

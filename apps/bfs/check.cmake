@@ -14,6 +14,7 @@ expect_status("HEADWAY_PES=1" "--scale 4 --parts 32" 121
               "--parts: '32' is not allowed; allowed is a power of two up to the vertices, 16")
 
 # Two vertices and two edges. Of some seeds' graphs both join a vertex to itself.
-expect_status("HEADWAY_PES=2 HEADWAY_SEED=1" "--scale 1 --edge-factor 1 --roots 9 --every-edge" 0 " 8 messages .* verified")
+expect_status("HEADWAY_PES=2 HEADWAY_SEED=1" "--scale 1 --edge-factor 1 --roots 9 --every-edge" 0
+  " 8 messages .* verified")
 expect_status("HEADWAY_PES=1 HEADWAY_SEED=3" "--scale 1 --edge-factor 1" 121
               "--scale: '1' is not allowed with --edge-factor 1 and HEADWAY_SEED=3: no vertex has an edge to another")

@@ -117,9 +117,9 @@ void print(const bench::Json& record) {
   const std::string line = fmt::format(
       "cg {} {}: {}, {} x {} cells, {} of {:.2f} us{}, {:.2f} times as fast as cg, residual {:.2e}, "
       "truly {:.2e}, {}, {}, {}\n",
-      record["method"].get<std::string>(), record["mode"].get<std::string>(), counted(record["pes"].get<std::size_t>(), "PE"),
-      record["grid"].get<std::size_t>(), record["grid"].get<std::size_t>(),
-      counted(record["iterations"].get<std::size_t>(), "iteration"),
+      record["method"].get<std::string>(), record["mode"].get<std::string>(),
+      counted(record["pes"].get<std::size_t>(), "PE"), record["grid"].get<std::size_t>(),
+      record["grid"].get<std::size_t>(), counted(record["iterations"].get<std::size_t>(), "iteration"),
       number("iteration_us"), record.contains("simulated_time") ? " of simulated time" : "", number("times_cg"),
       number("residual"), number("true_residual"), counted(record["frames"].get<std::uint64_t>(), "frame"),
       record["converged"].get<bool>() ? "converged" : "not converged",

@@ -199,7 +199,8 @@ int measure(Pe& pe, const Arguments& arguments) {
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
   const std::uint64_t values = bench::sum_over_pes(pe, (electric.needed() + magnetic.needed()) * arguments.steps);
   const std::uint64_t errors = bench::sum_over_pes(
-      pe, count_errors(graph, arguments.steps, pe.id() * arguments.nodes_of_each, electric.values(), magnetic.values()));
+      pe,
+      count_errors(graph, arguments.steps, pe.id() * arguments.nodes_of_each, electric.values(), magnetic.values()));
   if (pe.id() == 0) {
     const AggregatorOptions& effective = memory.aggregation();
     bench::Json record =

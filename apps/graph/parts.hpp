@@ -1,5 +1,5 @@
-/// How a graph's vertices and edges lie in parts, which vertices are searched from, and what a search keeps, whoever makes
-/// it.
+/// How a graph's vertices and edges lie in parts, which vertices are searched from, and what a search keeps, whoever
+/// makes it.
 #pragma once
 
 #include <algorithm>

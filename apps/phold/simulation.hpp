@@ -1,5 +1,5 @@
-/// PHOLD: processes to which events happen, each of which makes one event of another process, later (Fujimoto, "Performance
-/// of Time Warp under synthetic workloads", 1990). What a process does, and all of them on one processor.
+/// PHOLD: processes to which events happen, each of which makes one event of another process, later (Fujimoto,
+/// "Performance of Time Warp under synthetic workloads", 1990). What a process does, and all of them on one processor.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,8 @@ struct Next {
   std::size_t words;
 };
 
-/// Of a process, apart from how events reach it. All that it draws depends on its number and on how many events it has had.
+/// Of a process, apart from how events reach it. All that it draws depends on its number and on how many events it has
+/// had.
 class State {
  public:
   State() = default;

@@ -180,8 +180,8 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   return verified ? 0 : 1;
 }
 
-/// Measures with the kind of messages that the arguments name. Only for the smallest is the cheapest kind of blocks worth its
-/// compile time.
+/// Measures with the kind of messages that the arguments name. Only for the smallest is the cheapest kind of blocks
+/// worth its compile time.
 int measure_any(Pe& pe, const Arguments& arguments) {
   if (arguments.type == "fixed" && arguments.bytes == sizeof(std::uint64_t)) {
     return with_blocks(arguments.log2, pe.size(), pe.id(),

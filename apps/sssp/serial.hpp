@@ -41,8 +41,8 @@ inline graph::Edges<Far> whole_graph(const graph::KroneckerOptions& graph) {
 }
 
 /// Dijkstra's algorithm ("A note on two problems in connexion with graphs", 1959). A path's length is summed from the
-/// root on, in float. Of two sums the smaller one stays so, or becomes equal, when the same weight is added to both: the
-/// least length is the same to the bit, in whichever order paths are looked at.
+/// root on, in float. Of two sums the smaller one stays so, or becomes equal, when the same weight is added to both:
+/// the least length is the same to the bit, in whichever order paths are looked at.
 inline std::vector<float> distances_from(std::uint32_t root, const graph::Edges<Far>& edges, std::uint64_t vertices) {
   using Reached = std::pair<float, std::uint32_t>;
   std::vector<float> distances(vertices, unreached);

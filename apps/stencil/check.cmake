@@ -14,4 +14,5 @@ endforeach()
 expect_status("HEADWAY_PES=1" "--blocks 1,1 --side 3 --steps 7" 0 " 0 messages .* verified")
 expect_status("HEADWAY_PES=2" "--way pes --side 8 --steps 3" 0 " 48 messages .* verified")
 expect_status("HEADWAY_PES=2" "--blocks-per-pe 1 --side 8 --steps 3" 0 " 48 messages .* verified")
-expect_status("HEADWAY_PES=2" "--blocks-per-pe 1 --side 8 --steps 3 --whole-edges" 0 " 6 messages of 64 bytes.* verified")
+expect_status("HEADWAY_PES=2" "--blocks-per-pe 1 --side 8 --steps 3 --whole-edges" 0
+  " 6 messages of 64 bytes.* verified")

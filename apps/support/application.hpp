@@ -39,8 +39,8 @@ void add_count(CLI::App& app, const char* name, T& value, std::uint64_t min, std
       help);
 }
 
-/// Adds --mode and the other options of aggregators, --balance, --balance-every and --json. Called in main(), before run():
-/// a PE cannot tell whether what it prints goes to a terminal.
+/// Adds --mode and the other options of aggregators, --balance, --balance-every and --json. Called in main(), before
+/// run(): a PE cannot tell whether what it prints goes to a terminal.
 inline void add_common_options(CLI::App& app, Common& common) {
   static const std::array<std::string, 4> strategies = {"none", "greedy", "refine", "rotate"};
   common.shows_progress = ::isatty(STDERR_FILENO) == 1;

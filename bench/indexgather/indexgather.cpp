@@ -32,12 +32,12 @@ struct Arguments {
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("Random reads of a table spread over all PEs; verified.", "headway-indexgather");
   add_value(
-      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 40)); }, "K",
-      "2^K words in all [20]");
+      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 40)); },
+      "K", "2^K words in all [20]");
   add_value(
       app, "--gathers",
-      [&](const std::string& text) { arguments.gathers = parse_count("--gathers", text, 1, std::uint64_t(1) << 40); }, "N",
-      "words that each PE reads [10^7, and 10^5 with --way read]");
+      [&](const std::string& text) { arguments.gathers = parse_count("--gathers", text, 1, std::uint64_t(1) << 40); },
+      "N", "words that each PE reads [10^7, and 10^5 with --way read]");
   add_value(
       app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
       "get (split-phase), read (one after the other), local (out of a copy that each PE has, to compare with) [get]");
@@ -55,8 +55,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   const std::uint64_t words = std::uint64_t(1) << arguments.log2;
   const std::uint64_t bytes = sizeof(words) * (words * (arguments.is_local() ? 2 : 1) + arguments.gathers_or_default());
   if (bytes > available_memory_bytes() / 4 * 3) {
-    std::cerr << fmt::format("headway-indexgather: --log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here\n",
-                             arguments.log2, format_bytes(bytes), format_bytes(available_memory_bytes()));
+    std::cerr << fmt::format(
+        "headway-indexgather: --log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here\n",
+        arguments.log2, format_bytes(bytes), format_bytes(available_memory_bytes()));
     return exit_status::unusable_arguments;
   }
   return std::nullopt;

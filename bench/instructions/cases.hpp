@@ -40,7 +40,8 @@ void on_one_pe(Body body) {
   body(engine.pe());
 }
 
-// 32 bytes to a PE, and to an element of an array: in a file of their own, so that the others stay as they are compiled.
+// 32 bytes to a PE, and to an element of an array: in a file of their own, so that the others stay as they are
+// compiled.
 void fixed_32(Table& table, std::size_t n, unsigned shift);
 void element_32(Table& table, std::size_t n);
 

@@ -13,7 +13,8 @@ file(MAKE_DIRECTORY ${WORK})
 function(count case result)
   foreach(messages ${n} ${twice})
     execute_process(
-      COMMAND ${VALGRIND} --tool=callgrind --callgrind-out-file=${WORK}/${case}.${messages} ${PROGRAM} ${case} ${messages}
+      COMMAND ${VALGRIND} --tool=callgrind --callgrind-out-file=${WORK}/${case}.${messages} ${PROGRAM} ${case}
+              ${messages}
       OUTPUT_VARIABLE printed ERROR_VARIABLE errors RESULT_VARIABLE status)
     if(NOT status EQUAL 0)
       message(FATAL_ERROR "${PROGRAM} ${case} ${messages}: ${status}\n${errors}")
@@ -51,7 +52,8 @@ function(as_written row value)
   math(EXPR least "${written} * 95 / 100")
   math(EXPR most "${written} * 105 / 100")
   if(value LESS least OR value GREATER most)
-    message(SEND_ERROR "${FIGURES} says ${written} hundredths of an instruction in its row '${row}', counted are ${value}")
+    message(SEND_ERROR
+      "${FIGURES} says ${written} hundredths of an instruction in its row '${row}', counted are ${value}")
   endif()
 endfunction()
 

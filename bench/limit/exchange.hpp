@@ -33,8 +33,8 @@ class Exchange {
   Exchange(Pe& pe, std::byte* shared, std::size_t buffer_bytes, Receiver& receiver);
   static std::size_t bytes(std::size_t pes, std::size_t buffer_bytes);
 
-  /// Between passes: zeroes the first `depth` buffers of each ring, so that nothing an earlier pass left in them looks sent
-  /// in the next.
+  /// Between passes: zeroes the first `depth` buffers of each ring, so that nothing an earlier pass left in them looks
+  /// sent in the next.
   void clear(std::size_t depth);
 
   /// Empty buffers towards all targets.

@@ -88,8 +88,8 @@ struct Buffers {
   std::size_t bytes, depth;
 };
 
-/// A few that stay in the cache of their sender, and so many that they leave it: lines that both caches hold are slow to write
-/// again.
+/// A few that stay in the cache of their sender, and so many that they leave it: lines that both caches hold are slow
+/// to write again.
 std::vector<Buffers> buffers_of(const Options& options) {
   const std::size_t few = options.buffers > 0 ? options.buffers : Ring::depth_usual;
   if (options.buffer_bytes > 0) return {{options.buffer_bytes, few}};

@@ -1,5 +1,5 @@
-/// Cumulative acknowledgements: a PE tells each that sends to it, every 100 messages or as asked, how many of its messages it has
-/// handled.
+/// Cumulative acknowledgements: a PE tells each that sends to it, every 100 messages or as asked, how many of its
+/// messages it has handled.
 #pragma once
 
 #include <algorithm>

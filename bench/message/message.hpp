@@ -59,8 +59,8 @@ constexpr std::uint64_t checked_messages(std::uint64_t messages, std::size_t byt
   return std::min(messages, std::clamp<std::uint64_t>(enough, 10, 1 << 16));
 }
 
-/// So many before the clock runs that the frames in which all of them travel have been touched: 4 MiB, as much as rests where
-/// a core has 2 MiB of cache (decision 23), if that is at most a quarter of them.
+/// So many before the clock runs that the frames in which all of them travel have been touched: 4 MiB, as much as rests
+/// where a core has 2 MiB of cache (decision 23), if that is at most a quarter of them.
 constexpr std::uint64_t warming_messages(std::uint64_t messages, std::size_t bytes) {
   const std::uint64_t all_frames = (std::uint64_t(4) << 20) / std::max<std::size_t>(bytes, 1);
   return std::max(checked_messages(messages, bytes), std::min(messages / 4, all_frames));

@@ -176,8 +176,8 @@ int run(const Arguments& arguments) {
   if (!arguments.json.empty()) {
     bench::write_json(arguments.json, record);
   } else {
-    std::cout << fmt::format("put ucx: {}, {}, {}\n", counted(arguments.puts_or_default(), "put"), bench::speed_of(record),
-                             verified ? "verified" : "WRONG")
+    std::cout << fmt::format("put ucx: {}, {}, {}\n", counted(arguments.puts_or_default(), "put"),
+                             bench::speed_of(record), verified ? "verified" : "WRONG")
               << std::flush;
   }
   return verified ? 0 : 1;

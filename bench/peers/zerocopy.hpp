@@ -1,5 +1,5 @@
-/// What the peers of headway-zerocopy share: a message to the partner and one back, out of memory of which both ends are
-/// written and no more.
+/// What the peers of headway-zerocopy share: a message to the partner and one back, out of memory of which both ends
+/// are written and no more.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-/// As staggered, from every PE to every other: 100 messages to each (--window), and on only when all of them are acknowledged. In
-/// all m P (P - 1) messages.
+/// As staggered, from every PE to every other: 100 messages to each (--window), and on only when all of them are
+/// acknowledged. In all m P (P - 1) messages.
 #include <message/measure.hpp>
 #include <message/pattern.hpp>
 

@@ -1,5 +1,5 @@
-/// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How it
-/// travels is a way, a class that has
+/// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How
+/// it travels is a way, a class that has
 ///
 ///     Way(pe, options, targets)     collective; content that is copied to memory of its receiver's comes to targets, a
 ///                                   HeapBuffers, a buffer each message in turn

@@ -1,8 +1,9 @@
-# cmake -DPROGRAM=FILE -DWORK="..." [-DDIRECT_WORK="..."] -DPES_AS=processes|threads|sim|openmpi|mpich|ucx -DPES=1,2 [-DSEEDS=n]
+# cmake -DPROGRAM=FILE -DWORK="..." [-DDIRECT_WORK="..."] -DPES_AS=processes|threads|sim|openmpi|mpich|ucx -DPES=1,2
+# [-DSEEDS=n]
 #       -DMODES=direct,1d,2d -DSAME=field,field -P check.cmake
-# Each run must end well, say that it is verified, and give in its record the same fields SAME as that of one PE: over every
-# mode, and in the last of them once more with every element moved in every step. WORK may hold several works, by "|", which
-# are taken in turn.
+# Each run must end well, say that it is verified, and give in its record the same fields SAME as that of one PE: over
+# every mode, and in the last of them once more with every element moved in every step. WORK may hold several works, by
+# "|", which are taken in turn.
 foreach(list PES MODES SAME)
   string(REPLACE "," ";" ${list} "${${list}}")
 endforeach()

@@ -1,5 +1,5 @@
-/// A program may make and destroy objects for as long as it runs: each number names one object, and destroyed ones cost no
-/// memory. MANY_MADE says how many of each kind are made; without it, as many as a short test allows.
+/// A program may make and destroy objects for as long as it runs: each number names one object, and destroyed ones cost
+/// no memory. MANY_MADE says how many of each kind are made; without it, as many as a short test allows.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -51,9 +51,9 @@ struct Keyed : Element<Keyed, Sparse<std::uint64_t>> {
 /// Frame memory and heap that a run touches for the first time, whatever it makes.
 constexpr std::size_t first_touched_bytes = std::size_t(1) << 20;
 
-/// make(pe, i) makes and destroys one, on two PEs, while another aggregator's messages go both ways. After the first tenth
-/// the memory of both PEs together grows by less than 8 bytes for each object of a PE, beside frame memory and heap that is
-/// touched for the first time.
+/// make(pe, i) makes and destroys one, on two PEs, while another aggregator's messages go both ways. After the first
+/// tenth the memory of both PEs together grows by less than 8 bytes for each object of a PE, beside frame memory and
+/// heap that is touched for the first time.
 template <class Make>
 void expect_no_memory_stays(std::size_t count, Make make) {
   if (count == 0) return;
@@ -78,7 +78,8 @@ void expect_no_memory_stays(std::size_t count, Make make) {
     taken = sum = 0;
     make_many(count);
     const std::size_t after = resident_bytes();
-    EXPECT_LT(after, before + 8 * 2 * count + first_touched_bytes) << "more stays of " << count << " objects of each PE";
+    EXPECT_LT(after, before + 8 * 2 * count + first_touched_bytes)
+        << "more stays of " << count << " objects of each PE";
     const std::uint64_t of_all = allreduce(pe, taken, std::plus<>());
     EXPECT_EQ(of_all, 2 * count);
     EXPECT_EQ(allreduce(pe, sum, std::plus<>()), count * (count - 1));

@@ -86,12 +86,11 @@ TEST_P(KilledPe, ends_the_run_within_two_seconds_and_is_named) {
   std::printf("slowest end: %.0f ms\n", slowest * 1000);
 }
 
-INSTANTIATE_TEST_SUITE_P(, KilledPe,
-                         ::testing::Combine(::testing::ValuesIn(shapes),
-                                            ::testing::Values("traffic", "quiesce", "allreduce", "collectives", "start")),
-                         [](const auto& test) {
-                           return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , KilledPe,
+    ::testing::Combine(::testing::ValuesIn(shapes),
+                       ::testing::Values("traffic", "quiesce", "allreduce", "collectives", "start")),
+    [](const auto& test) { return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param); });
 
 // --- other ways to go
 

@@ -24,8 +24,8 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// What a page says of one PE, up to the next. Looked through by itself: an expression for lines between would try every
-/// way to divide them.
+/// What a page says of one PE, up to the next. Looked through by itself: an expression for lines between would try
+/// every way to divide them.
 std::string part_of(const std::string& page, std::size_t pe) {
   const std::size_t begin = page.find("\n  PE " + std::to_string(pe) + " (pid ");
   if (begin == page.npos) return "";

@@ -85,7 +85,8 @@ TEST(Settings, several_processes_of_a_launcher_whose_plug_in_is_missing_are_told
     const Variables nowhere = {{"HEADWAY_PLUGIN_DIR", "/nowhere"}};
     const Outcome outcome = run_to_end({victim(), "hello"}, nowhere + Variables{{size, "4"}});
     EXPECT_EQ(outcome.status, 120);
-    EXPECT_TRUE(contains(outcome.errors, "has started this program 4 times (" + std::string(size) + "=4), and the plug-in"))
+    EXPECT_TRUE(
+        contains(outcome.errors, "has started this program 4 times (" + std::string(size) + "=4), and the plug-in"))
         << outcome.errors;
     EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
     EXPECT_EQ(run_to_end({victim(), "hello"}, nowhere + Variables{{size, "1"}}).status, 0);

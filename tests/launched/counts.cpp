@@ -1,4 +1,5 @@
-/// Every PE sends to every one; prints how many frames went over the wire between processes, and how many PEs there are.
+/// Every PE sends to every one; prints how many frames went over the wire between processes, and how many PEs there
+/// are.
 #include <cstdio>
 #include <headway/headway.hpp>
 #include <headway/transport/wire/endpoint.hpp>

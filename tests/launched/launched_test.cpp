@@ -1,5 +1,5 @@
-/// Programs whose processes a launcher starts: one binary, that knows of no MPI and no UCX, under the mpirun of each MPI that
-/// is here, and over UCX under `headway run`.
+/// Programs whose processes a launcher starts: one binary, that knows of no MPI and no UCX, under the mpirun of each
+/// MPI that is here, and over UCX under `headway run`.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -90,7 +90,8 @@ std::vector<std::string> lines_of_headway(const std::string& errors) {
   std::vector<std::string> lines;
   std::smatch found;
   const std::regex line("headway: [^\n]*");
-  for (std::string rest = errors; std::regex_search(rest, found, line); rest = found.suffix()) lines.push_back(found[0]);
+  for (std::string rest = errors; std::regex_search(rest, found, line); rest = found.suffix())
+    lines.push_back(found[0]);
   return lines;
 }
 
@@ -131,7 +132,8 @@ TEST_P(Launched, random_updates_are_verified_in_all_modes) {
   for (const std::size_t processes : {1, 2, 3, 4}) {
     for (const char* mode : repeats(1) == 1 ? some[processes - 1] : all) {
       const Outcome outcome = run_to_end(
-          under(processes, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}), settings());
+          under(processes, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}),
+          settings());
       EXPECT_EQ(outcome.status, 0) << mode << outcome.errors;
       EXPECT_TRUE(contains(outcome.output, "randomaccess " + std::string(mode) + ": " + std::to_string(processes) +
                                               (processes == 1 ? " PE," : " PEs,")))
@@ -178,10 +180,11 @@ TEST_P(Launched, processes_of_one_host_send_no_frame_over_the_wire) {
 }
 
 TEST_P(Launched, settings_are_those_of_other_runs) {
-  EXPECT_EQ(run_to_end(under(2, {victim(), "finite", "mixed", "0.2"}),
-                       settings({{"HEADWAY_BIND", "core"}, {"HEADWAY_BUFFER_BYTES", "1K"}, {"HEADWAY_TIMEOUT", "none"}}))
-                .status,
-            0);
+  EXPECT_EQ(
+      run_to_end(under(2, {victim(), "finite", "mixed", "0.2"}),
+                 settings({{"HEADWAY_BIND", "core"}, {"HEADWAY_BUFFER_BYTES", "1K"}, {"HEADWAY_TIMEOUT", "none"}}))
+          .status,
+      0);
   const Outcome outcome = run_to_end(under(2, {victim(), "hello"}), settings({{"HEADWAY_SPILL", "x"}}));
   EXPECT_EQ(outcome.status, 120);
   EXPECT_TRUE(contains(outcome.errors, "HEADWAY_SPILL=x: allowed is")) << outcome.errors;
@@ -288,7 +291,8 @@ TEST_P(Launched, what_the_program_or_a_handler_throws_and_exit_end_all_with_one_
     ASSERT_TRUE(std::regex_search(output, known, std::regex("PE 2 is pid (\\d+)\n"))) << output;
     const std::vector<std::string> lines = lines_of_headway(session.errors());
     ASSERT_EQ(lines.size(), 1u) << session.errors();
-    EXPECT_TRUE(std::regex_match(lines[0], std::regex("headway: PE 2 \\(pid " + known[1].str() + "\\):? " + failure.line)))
+    EXPECT_TRUE(
+        std::regex_match(lines[0], std::regex("headway: PE 2 \\(pid " + known[1].str() + "\\):? " + failure.line)))
         << lines[0];
     EXPECT_EQ(session.leftovers(), "");
   }
@@ -328,8 +332,9 @@ TEST_P(Launched, a_process_that_is_killed_ends_all) {
     EXPECT_NE(session.wait(), 0);
     // The launcher's words.
     EXPECT_TRUE(contains(session.output() + session.errors(), mpi() == "openmpi" ? "exited on signal 9 (Killed)"
-                                                             : mpi() == ucx     ? "process 2 was ended by signal 9 (Killed)"
-                                                                                : "BAD TERMINATION"))
+                                                              : mpi() == ucx
+                                                                  ? "process 2 was ended by signal 9 (Killed)"
+                                                                  : "BAD TERMINATION"))
         << session.errors();
   }
 }
@@ -340,9 +345,11 @@ TEST_P(Launched, a_run_that_stalls_ends_with_a_page_on_all_pes) {
                     settings({{"HEADWAY_STALL", "1s"}, {"HEADWAY_PROGRESS", progress}}, share));
     EXPECT_EQ(session.wait(), 122) << session.errors();
     const std::string errors = session.errors();
-    EXPECT_TRUE(std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))
+    EXPECT_TRUE(
+        std::regex_search(errors, std::regex("headway: nothing has moved for [\\d.]+ s though work is pending:")))
         << errors;
-    for (const char* pe : {"PE 0 \\(pid \\d+\\) waits in quiesce\\(\\) for PE 1, 2", "PE 2 \\(pid \\d+\\) has finished"}) {
+    for (const char* pe :
+         {"PE 0 \\(pid \\d+\\) waits in quiesce\\(\\) for PE 1, 2", "PE 2 \\(pid \\d+\\) has finished"}) {
       EXPECT_TRUE(std::regex_search(errors, std::regex(pe))) << errors;
     }
   }

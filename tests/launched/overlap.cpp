@@ -1,5 +1,5 @@
-/// overlap FILE SECONDS: PE 0 sends each PE of other processes a large message, and the PEs of its process compute for at
-/// most so long, without calling the library, until the last PE has made the file, which it does when it has its
+/// overlap FILE SECONDS: PE 0 sends each PE of other processes a large message, and the PEs of its process compute for
+/// at most so long, without calling the library, until the last PE has made the file, which it does when it has its
 /// message. PE 0 says whether it saw it.
 #include <chrono>
 #include <cstdio>
@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
       bool seen = false;
       while (!seen && std::chrono::steady_clock::now() - begin < longest) seen = fs::exists(file);
       const std::chrono::duration<double, std::milli> computed = std::chrono::steady_clock::now() - begin;
-      if (pe.id() == 0) std::printf("%s while PE 0 computed, for %.1f ms\n", seen ? "seen" : "not seen", computed.count());
+      if (pe.id() == 0)
+        std::printf("%s while PE 0 computed, for %.1f ms\n", seen ? "seen" : "not seen", computed.count());
     } else {
       headway::wait_until(pe, [&] { return has_come; });
       if (is_last) std::ofstream(file) << "here\n";

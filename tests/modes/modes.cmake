@@ -1,5 +1,6 @@
-# Runs PROGRAM on each number of PEs (PES, by commas) in each placement and mode (MODES, by commas; what OPTION takes), each time with the next of its
-# arguments (WORK, by commas; DIRECT_WORK, where it is given, in mode direct), REPEATS times; every run must verify.
+# Runs PROGRAM on each number of PEs (PES, by commas) in each placement and mode (MODES, by commas; what OPTION takes),
+# each time with the next of its arguments (WORK, by commas; DIRECT_WORK, where it is given, in mode direct), REPEATS
+# times; every run must verify.
 foreach(list PES MODES WORK DIRECT_WORK)
   string(REPLACE "," ";" ${list} "${${list}}")
 endforeach()
@@ -32,7 +33,8 @@ foreach(repeat RANGE 1 ${REPEATS})
         math(EXPR runs "${runs} + 1")
         if(NOT status EQUAL 0 OR NOT output MATCHES "verified")
           math(EXPR failures "${failures} + 1")
-          message(SEND_ERROR "${pes} PEs, ${pes_per_process} in a process, ${mode}, ${work}: status ${status}\n${output}")
+          message(SEND_ERROR
+            "${pes} PEs, ${pes_per_process} in a process, ${mode}, ${work}: status ${status}\n${output}")
         endif()
       endforeach()
     endforeach()

@@ -1,13 +1,14 @@
 # cmake -D program=FILE -D pes_as=processes|threads|both|sim|openmpi|mpich [-D many=YES] -P check.cmake
-# The program must end well and print the same line however many PEs there are, wherever they run, over every topology; the
-# first line, which all others are compared with, is that of one PE on the local transport.
+# The program must end well and print the same line however many PEs there are, wherever they run, over every topology;
+# the first line, which all others are compared with, is that of one PE on the local transport.
 set(expected "")
 set(sizes 1 2 3 5 8 13)
 set(topologies direct 1d 2d 3d)
 if(pes_as STREQUAL "sim")
   list(APPEND sizes 64)
 endif()
-# Under a launcher, with a process for each two PEs and, but for direct, as if on hosts of their own. Starting takes long.
+# Under a launcher, with a process for each two PEs and, but for direct, as if on hosts of their own. Starting takes
+# long.
 set(launcher)
 if(pes_as MATCHES "openmpi|mpich")
   find_program(launcher mpirun.${pes_as})

@@ -1,4 +1,5 @@
-// An element that is inserted by the method that a broadcast runs does not receive that broadcast, wherever its home is.
+// An element that is inserted by the method that a broadcast runs does not receive that broadcast, wherever its home
+// is.
 #include <cstdio>
 #include <headway/headway.hpp>
 
@@ -22,7 +23,9 @@ int main(int argc, char** argv) {
         if (pe.id() == 0) blocks.broadcast<&Block::split>();
         blocks.done_inserting();
         if (blocks.size() == expected) continue;
-        if (pe.id() == 0) std::printf("round %ld: %lu blocks instead of %lu\n", round, static_cast<unsigned long>(blocks.size()), expected);
+        if (pe.id() == 0)
+          std::printf("round %ld: %lu blocks instead of %lu\n", round, static_cast<unsigned long>(blocks.size()),
+                      expected);
         wrong = 1;
       }
       pe.quiesce();

@@ -46,8 +46,8 @@ bool exchange(headway::Pe& pe, bool ordered) {
   }
   pe.quiesce();
   if (arrived == messages && wrong == 0) return true;
-  std::printf("PE %zu: %zu of %d blocks of %zu bytes arrived, %zu pieces are wrong\n", std::size_t(pe.id()), arrived, messages,
-              bytes, wrong);
+  std::printf("PE %zu: %zu of %d blocks of %zu bytes arrived, %zu pieces are wrong\n", std::size_t(pe.id()), arrived,
+              messages, bytes, wrong);
   return false;
 }
 

@@ -1,4 +1,5 @@
-// One message of as many bytes as the argument says, here more than 1 GiB, of which the receiver learns in the first part.
+// One message of as many bytes as the argument says, here more than 1 GiB, of which the receiver learns in the first
+// part.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +21,9 @@ int main(int argc, char** argv) {
     if (pe.id() == 0) blocks.send(1 % pe.size(), std::span<const char>(std::vector<char>(bytes, 'x')));
     pe.quiesce();
     const bool right = wrong == 0 && arrived == (pe.id() == 1 % pe.size() ? bytes : 0);
-    if (!right) std::printf("PE %zu: %zu of %zu bytes arrived%s\n", std::size_t(pe.id()), arrived, bytes, wrong != 0 ? ", changed" : "");
+    if (!right)
+      std::printf("PE %zu: %zu of %zu bytes arrived%s\n", std::size_t(pe.id()), arrived, bytes,
+                  wrong != 0 ? ", changed" : "");
     return right ? 0 : 1;
   });
 }

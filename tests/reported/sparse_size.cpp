@@ -25,7 +25,8 @@ int main(int argc, char** argv) {
       if (pe.id() == std::size_t(round) % pe.size()) {
         const long count = all.reduce<&One::count>(std::plus<>()).get();
         if (count != round + 1) {
-          std::printf("round %d: %ld elements gave; size() is %lu\n", round, count, static_cast<unsigned long>(all.size()));
+          std::printf("round %d: %ld elements gave; size() is %lu\n", round, count,
+                      static_cast<unsigned long>(all.size()));
           wrong = 1;
         }
       }

@@ -97,8 +97,8 @@ struct Round {
   bool barrier = false, quiesces = false;
 };
 
-/// A GlobalMemory and an array. Each PE makes them in one round, writes in another and reads in a third, each of another
-/// phase. After the third phase each PE destroys the memory at any time.
+/// A GlobalMemory and an array. Each PE makes them in one round, writes in another and reads in a third, each of
+/// another phase. After the third phase each PE destroys the memory at any time.
 struct MemoryPlan {
   std::size_t made = 0, written = 0, read = 0;  // rounds of the program
   std::size_t elements = 0, block = 1;

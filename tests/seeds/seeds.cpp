@@ -3,8 +3,8 @@
 ///     headway_seeds [--first SEED] [--count N] [--jobs J] [--violations-max N] [--without KIND] [--expect-violation]
 ///                   [--verbose]
 ///
-/// KIND, of what programs have besides their messages: fixed-forms, short-lived, teams, memories, small-sizes; several by
-/// several options. Ends with 0 if no seed breaks a promise; with --expect-violation, if one does.
+/// KIND, of what programs have besides their messages: fixed-forms, short-lived, teams, memories, small-sizes; several
+/// by several options. Ends with 0 if no seed breaks a promise; with --expect-violation, if one does.
 
 #include <fmt/format.h>
 #include <sys/mman.h>

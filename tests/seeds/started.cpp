@@ -1,4 +1,5 @@
-/// Runs random programs, one a seed, as whatever has started this program: the mpirun of an MPI, `headway run`, or nobody.
+/// Runs random programs, one a seed, as whatever has started this program: the mpirun of an MPI, `headway run`, or
+/// nobody.
 ///
 ///     headway_random_programs --pes N [--first SEED] [--count N] [--verbose]
 ///
@@ -55,7 +56,9 @@ Options parse(int argc, char** argv) {
     if (option == "--pes") options.pes = value;
     else if (option == "--first") options.first = value;
     else if (option == "--count") options.count = value;
-    else throw std::invalid_argument(fmt::format("unknown option '{}'; allowed are --pes, --first, --count, --verbose", option));
+    else
+      throw std::invalid_argument(
+          fmt::format("unknown option '{}'; allowed are --pes, --first, --count, --verbose", option));
   }
   if (options.pes == 0 || options.pes > limits.pes_max) {
     throw std::invalid_argument(fmt::format("--pes {}: allowed is 1 to {}", options.pes, limits.pes_max));

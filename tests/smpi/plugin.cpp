@@ -1,5 +1,5 @@
-/// The plug-in for MPI, linked into a program for SMPI: every process sends one frame to each other, in a ring of steps, and gets
-/// one. MPI has begun before this main().
+/// The plug-in for MPI, linked into a program for SMPI: every process sends one frame to each other, in a ring of
+/// steps, and gets one. MPI has begun before this main().
 #include <cstdint>
 #include <cstdio>
 #include <headway/transport/wire/wire.h>

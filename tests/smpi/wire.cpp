@@ -1,5 +1,6 @@
-/// What a build for SMPI and its simulated machines promise: no rank sees another's variables, the clock is the simulation's, and
-/// messages take what LogGP says.  wire LATENCY_NS OVERHEAD_NS PICOSECONDS_PER_BYTE, of the machine it runs on
+/// What a build for SMPI and its simulated machines promise: no rank sees another's variables, the clock is the
+/// simulation's, and messages take what LogGP says.  wire LATENCY_NS OVERHEAD_NS PICOSECONDS_PER_BYTE, of the machine
+/// it runs on
 #include <mpi.h>
 
 #include <cmath>
@@ -27,7 +28,8 @@ void expect(const char* what, double seen, double expected, double tolerance) {
   errors += !right;
 }
 
-/// Nanoseconds from before rank 0 sends until rank 1 has the message, which waits for it; at rank 1. All ranks have one clock.
+/// Nanoseconds from before rank 0 sends until rank 1 has the message, which waits for it; at rank 1. All ranks have one
+/// clock.
 double one_way_ns(int me, std::size_t bytes) {
   std::vector<char> message(me < 2 ? bytes : 0);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -53,7 +55,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (argc != 4 || ranks < 2) return 2;
-  const double latency_ns = std::atof(argv[1]), overhead_ns = std::atof(argv[2]), ns_per_byte = std::atof(argv[3]) / 1000;
+  const double latency_ns = std::atof(argv[1]), overhead_ns = std::atof(argv[2]),
+               ns_per_byte = std::atof(argv[3]) / 1000;
 
   ++of_this_rank;
   ++Holder<int>::of_this_rank;

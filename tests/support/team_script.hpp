@@ -110,7 +110,8 @@ inline Step draw_step(Random& random, std::size_t members, const TeamScriptLimit
   return step;
 }
 
-/// Makes teams of one list, several at once too, calls collectives on them, and destroys them, also before those are over.
+/// Makes teams of one list, several at once too, calls collectives on them, and destroys them, also before those are
+/// over.
 inline TeamLine draw_line(Random& random, std::vector<std::size_t> list, std::size_t pes,
                           const TeamScriptLimits& limits) {
   TeamLine line{std::move(list), {}};

@@ -31,8 +31,8 @@ inline bool can_attach() {
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof to;
 }
 
-/// Words that differ from those of every other number. By pointers, as are_words_of(): unoptimized and sanitized, tests spend much
-/// of their time here.
+/// Words that differ from those of every other number. By pointers, as are_words_of(): unoptimized and sanitized, tests
+/// spend much of their time here.
 inline std::vector<std::uint64_t> words_of(std::uint64_t number, std::size_t size) {
   std::vector<std::uint64_t> words(size);
   std::uint64_t word = number * 0x9e3779b97f4a7c15;

@@ -33,7 +33,8 @@ struct Messages {
   std::uint64_t sent = 0, handled = 0, wrong = 0;
 };
 
-/// One round of work, in which every PE takes part: traffic | quiesce | allreduce | recursion | large | collectives | mixed.
+/// One round of work, in which every PE takes part: traffic | quiesce | allreduce | recursion | large | collectives |
+/// mixed.
 void work(Pe& pe, const std::string& load, Messages& messages) {
   if (load == "mixed") {
     for (const char* part : {"quiesce", "recursion", "allreduce", "large"}) work(pe, part, messages);
@@ -64,7 +65,8 @@ void work(Pe& pe, const std::string& load, Messages& messages) {
   }
   if (load == "large") {
     for (int i = 0; i < 8; ++i, ++messages.sent) {
-      const std::vector<std::uint64_t> words(std::size_t(1) << (8 + 2 * (i % 5)), std::uint64_t(1) << (8 + 2 * (i % 5)));
+      const std::uint64_t size = std::uint64_t(1) << (8 + 2 * (i % 5));
+      const std::vector<std::uint64_t> words(size, size);
       messages.large.send((messages.sent + pe.id()) % pe.size(), words);
     }
     return;
