@@ -12,7 +12,7 @@ TEST(Sequence, starts_where_stepping_arrives) {
   for (std::uint64_t n = 0; n < 3000; ++n, a = step(a)) ASSERT_EQ(starts(n), a) << "n = " << n;
 }
 
-TEST(Sequence, far_offsets_agree_with_their_parts) {
+TEST(Sequence, distant_offsets_agree_with_their_parts) {
   for (const std::uint64_t n : {1ull << 40, (1ull << 53) + 12345, 0xfedcba9876543210ull}) {
     EXPECT_EQ(starts(n), multiply(starts(n / 2), starts(n - n / 2)));
     EXPECT_EQ(starts(n + 1), step(starts(n)));

@@ -58,7 +58,7 @@ inline void add_common_options(CLI::App& app, Common& common) {
       "write the record to FILE, or - for standard output");
 }
 
-/// How far PE 0 has come, on one line of a terminal, a few times a second; elsewhere nothing.
+/// Shows the progress of PE 0 on one line of a terminal, a few times a second; elsewhere nothing.
 class Progress {
  public:
   Progress(Pe& pe, const Common& common, std::string what, std::uint64_t of)

@@ -56,12 +56,12 @@ struct PayloadAlone {
 };
 
 /// `pause`: between looks, which leaves the line alone for a moment.
-template <class Way, bool pause>
+template <class Method, bool pause>
 Word wait_for(const Cells& cells, Word number, Waiting& waiting) {
   constexpr unsigned looks = 1 << 14;
   while (true) {
     for (unsigned look = 0; look < looks; ++look) {
-      if (Way::arrived(cells, number)) return Way::payload(cells, number);
+      if (Method::arrived(cells, number)) return Method::payload(cells, number);
       if constexpr (pause) waiting.turn();
     }
     ::sched_yield();
@@ -71,15 +71,15 @@ Word wait_for(const Cells& cells, Word number, Waiting& waiting) {
 /// `number` of the first, and the trips there and back. Returns how many payloads were wrong.
 using Trips = std::uint64_t (*)(std::size_t me, Cells* cells, Word number, std::uint64_t trips, Waiting waiting);
 
-template <class Way, bool pause>
+template <class Method, bool pause>
 std::uint64_t go(std::size_t me, Cells* cells, Word number, std::uint64_t trips, Waiting waiting) {
   Cells &mine = cells[me], &theirs = cells[1 - me];
   std::uint64_t wrong = 0;
   for (const Word end = number + trips; number != end; ++number) {
     const Word payload = PayloadAlone::expected(number);
-    if (me == 0) Way::put(mine, number, payload);
-    wrong += wait_for<Way, pause>(theirs, number, waiting) != payload;
-    if (me == 1) Way::put(mine, number, payload);
+    if (me == 0) Method::put(mine, number, payload);
+    wrong += wait_for<Method, pause>(theirs, number, waiting) != payload;
+    if (me == 1) Method::put(mine, number, payload);
   }
   return wrong;
 }
@@ -88,9 +88,9 @@ struct Formulation {
   const char* name;
   Trips trips, crowded_trips;
 };
-template <class Way>
+template <class Method>
 constexpr Formulation looking(const char* name) {
-  return {name, go<Way, false>, go<Way, true>};
+  return {name, go<Method, false>, go<Method, true>};
 }
 constexpr Formulation formulations[] = {
     looking<NumberedCell>("numbered cell"),

@@ -89,8 +89,8 @@ class Player {
 
   /// Plays trips, the first of which has number `number`; way.send(player, number) and way.receive(player, number).
   /// Returns how many messages were wrong.
-  template <class Way>
-  std::uint64_t play(const Way& way, Word number, std::uint64_t trips) {
+  template <class Method>
+  std::uint64_t play(const Method& way, Word number, std::uint64_t trips) {
     std::uint64_t wrong = 0;
     for (const Word end = number + trips; number != end; ++number) {
       if (pe_.id() == 0) way.send(*this, number);
@@ -179,15 +179,15 @@ struct Pieces {
   }
 };
 
-template <class Way>
-struct NamedWay {
+template <class Method>
+struct NamedMethod {
   std::string name;
-  Way way;
+  Method way;
 };
 
 /// Collective. Every byte of some messages in each formulation, then every buffer once, then the best is measured.
-template <class Way>
-void measure(const std::vector<NamedWay<Way>>& ways, const Options& options, Pe& pe, Player& player,
+template <class Method>
+void measure(const std::vector<NamedMethod<Method>>& ways, const Options& options, Pe& pe, Player& player,
              std::optional<std::size_t> only, Outcome& outcome) {
   RoundTrips trips(pe, [&](std::size_t i, Word number, std::uint64_t count) {
     return player.play(ways[i].way, number, count);
@@ -216,10 +216,10 @@ class Sides {
   std::size_t stride_;
 };
 
-template <class Way>
-Job trips_job(const Options& options, std::vector<NamedWay<Way>> ways, bool mapped, std::size_t bytes_behind) {
+template <class Method>
+Job trips_job(const Options& options, std::vector<NamedMethod<Method>> ways, bool mapped, std::size_t bytes_behind) {
   Job job;
-  for (const NamedWay<Way>& one : ways) job.formulations.push_back(one.name);
+  for (const NamedMethod<Method>& one : ways) job.formulations.push_back(one.name);
   const Sides sides(bytes_behind);
   job.shared_bytes = sides.bytes();
   job.body = [options, ways = std::move(ways), mapped, sides](Pe& pe, std::byte* shared,
@@ -227,7 +227,7 @@ Job trips_job(const Options& options, std::vector<NamedWay<Way>> ways, bool mapp
     Side &mine = sides.of(shared, pe.id()), &theirs = sides.of(shared, 1 - pe.id());
     Player player(options, pe, mine, theirs, mapped ? Sides::behind(mine) : nullptr,
                   mapped ? Sides::behind(theirs) : nullptr);
-    if constexpr (std::is_same_v<Way, Cma>) {
+    if constexpr (std::is_same_v<Method, Cma>) {
       bool refused = false;
       try {
         read_memory_of(theirs.owner.process, player.target(0), player.others_message(0), 1, 1);
@@ -246,13 +246,13 @@ Job trips_job(const Options& options, std::vector<NamedWay<Way>> ways, bool mapp
 }  // namespace
 
 Job mapped_trips_job(const Options& options) {
-  std::vector<NamedWay<Mapped>> ways;
+  std::vector<NamedMethod<Mapped>> ways;
   for (const CopyFormulation& one : copies) ways.push_back({one.name, {one.copy}});
   return trips_job(options, std::move(ways), true, options.buffer_count * options.buffer_stride);
 }
 
 Job pieces_trips_job(const Options& options) {
-  std::vector<NamedWay<Pieces>> ways;
+  std::vector<NamedMethod<Pieces>> ways;
   const auto add = [&](const char* name, Copy copy) {
     for (const Ring& ring : rings) {
       const std::string pieces = counted(ring.places, "piece") + " of " + std::to_string(ring.piece_bytes / kibi);
@@ -268,7 +268,7 @@ Job pieces_trips_job(const Options& options) {
 }
 
 Job cma_trips_job(const Options& options) {
-  std::vector<NamedWay<Cma>> ways;
+  std::vector<NamedMethod<Cma>> ways;
   for (const CmaFormulation& one : reads) ways.push_back({one.name, {one.piece}});
   return trips_job(options, std::move(ways), false, 0);
 }

@@ -1,7 +1,7 @@
 /// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How
 /// it travels is a way, a class that has
 ///
-///     Way(pe, options, targets)     collective; content that is copied to memory of its receiver's comes to targets, a
+///     Method(pe, options, targets)     collective; content that is copied to memory of its receiver's comes to targets, a
 ///                                   HeapBuffers, a buffer each message in turn
 ///     on(arrived)                   arrived(index, data) is called when a message is here, in a handler or in
 ///                                   wait_until(); all of it is in data, which stays until arrived() returns
@@ -92,16 +92,16 @@ std::uint64_t expected_touched(std::uint64_t messages, std::size_t bytes, std::s
 }
 
 /// One PE's part of the game. Collective to make.
-template <class Way>
+template <class Method>
 class Player {
  public:
   Player(Pe& pe, const Arguments& arguments)
       : pe_(&pe),
         arguments_(&arguments),
         sources_(pe, arguments.bytes, arguments.buffers == "fresh", arguments.memory == "pool"),
-        targets_(Way::copies ? arguments.bytes : 0, Way::copies && arguments.buffers == "fresh"),
-        way_(pe, arguments.aggregator, targets_) {
-    way_.on([this](std::uint64_t index, std::span<const std::uint64_t> data) { arrived(index, data); });
+        targets_(Method::copies ? arguments.bytes : 0, Method::copies && arguments.buffers == "fresh"),
+        method_(pe, arguments.aggregator, targets_) {
+    method_.on([this](std::uint64_t index, std::span<const std::uint64_t> data) { arrived(index, data); });
   }
 
   /// Collective. Looks at every byte, or with no checker adds up. The time from when all are ready to when all has
@@ -134,14 +134,14 @@ class Player {
 
   std::size_t partner() const { return pe_->id() ^ 1; }
   std::size_t buffers() const { return sources_.count(); }
-  const Way& way() const { return way_; }
+  const Method& way() const { return method_; }
 
  private:
   bool begins() const { return pe_->id() % 2 == 0; }
   bool at_once() const { return arguments_->bytes <= answered_at_once_bytes_max; }
   void hit() {
     const std::uint64_t index = sent_++;
-    way_.issue(partner(), index, sources_.message(index));
+    method_.issue(partner(), index, sources_.message(index));
   }
 
   void arrived(std::uint64_t index, std::span<const std::uint64_t> data) {
@@ -161,12 +161,12 @@ class Player {
   void play() {
     if (at_once()) {
       if (begins()) hit();
-      way_.wait_until([this] { return came_ == trips_; });
+      method_.wait_until([this] { return came_ == trips_; });
       return;
     }
     for (std::uint64_t trip = 0; trip < trips_; ++trip) {
       if (begins()) hit();
-      way_.wait_until([this, trip] { return came_ > trip; });
+      method_.wait_until([this, trip] { return came_ > trip; });
       if (!begins()) hit();
     }
   }
@@ -175,7 +175,7 @@ class Player {
   const Arguments* arguments_;
   Sources sources_;
   HeapBuffers targets_;
-  Way way_;
+  Method method_;
   Checker* checker_ = nullptr;
   bool touch_ = false;
   Sum sum_;
@@ -184,9 +184,9 @@ class Player {
 };
 
 /// Collective. Verifies, measures and reports; the status to end with.
-template <class Way>
+template <class Method>
 int measure(Pe& pe, const Arguments& arguments) {
-  Player<Way> player(pe, arguments);
+  Player<Method> player(pe, arguments);
   const std::uint64_t some = checked_messages(arguments.messages, arguments.bytes);
   Checker checker(arguments.bytes, some, player.partner());
   player.pass(some, &checker, false);

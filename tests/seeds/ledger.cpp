@@ -13,19 +13,19 @@ std::uint64_t key_of_bare(std::size_t stage, std::size_t channel, std::size_t de
   return headway::testing::checksum(content, stage << 32 | channel << 16 | destination);
 }
 
-std::uint64_t key_of(const Program& program, const Draft& draft) {
-  if (has_header(program.channel(draft))) return draft.id;
-  return key_of_bare(program.rounds[draft.round]->stage, draft.channel, draft.destination,
-                     content_of(draft.id, draft.bytes));
+std::uint64_t key_of(const Program& program, const MessagePlan& planned) {
+  if (has_header(program.channel(planned))) return planned.id;
+  return key_of_bare(program.rounds[planned.round]->stage, planned.channel, planned.destination,
+                     content_of(planned.id, planned.bytes));
 }
 
 namespace {
 
 /// Memory for a message that finds no room and so opens a buffer, or two, or goes in parts. Strings that are serialized
 /// may be several times as long as what is in them.
-std::uint64_t spill_bytes_of(const Program& program, const Draft& draft) {
-  const std::size_t buffer = std::min(program.channel(draft).options.buffer_bytes, program.budget_bytes / 2);
-  return 2 * std::max(buffer, headway::buffer_bytes_min) + 8 * (draft.bytes + 128);
+std::uint64_t spill_bytes_of(const Program& program, const MessagePlan& planned) {
+  const std::size_t buffer = std::min(program.channel(planned).options.buffer_bytes, program.budget_bytes / 2);
+  return 2 * std::max(buffer, headway::buffer_bytes_min) + 8 * (planned.bytes + 128);
 }
 
 /// The same for what the library sends by itself, of all PEs: a word of a memory, or a value of a collective for, or
@@ -72,13 +72,13 @@ class SerialRun {
   }
 
  private:
-  void handle(const Draft& draft) {
-    auto& phase = expectation_.phases[program_.rounds[draft.round]->phase];
+  void handle(const MessagePlan& planned) {
+    auto& phase = expectation_.phases[program_.rounds[planned.round]->phase];
     ++phase.messages;
-    for (unsigned level = 0; level <= draft.level; ++level) ++expectation_.epochs[draft.round][level];
-    phase.spill_bytes[draft.source] += spill_bytes_of(program_, draft);
-    expectation_.digests[draft.destination] += key_of(program_, draft);
-    for (unsigned i = 0; i < draft.children; ++i) handle(program_.child(draft, i));
+    for (unsigned level = 0; level <= planned.level; ++level) ++expectation_.epochs[planned.round][level];
+    phase.spill_bytes[planned.source] += spill_bytes_of(program_, planned);
+    expectation_.digests[planned.destination] += key_of(program_, planned);
+    for (unsigned i = 0; i < planned.children; ++i) handle(program_.child(planned, i));
   }
 
   const Program& program_;

@@ -9,8 +9,8 @@
 namespace seeds {
 namespace {
 
-enum class Way : std::uint8_t { untouched, put, store, add };
-constexpr std::size_t ways = 4;
+enum class Access : std::uint8_t { untouched, put, store, add };
+constexpr std::size_t accesses = 4;
 
 }  // namespace
 
@@ -23,10 +23,10 @@ void Memories::make(std::size_t index) {
 }
 
 Memories::Word Memories::value(std::size_t index, std::size_t element) const {
-  switch (Way(draw(index, element, 0) % ways)) {
-    case Way::put:
-    case Way::store: return draw(index, element, 1);
-    case Way::add: return 2 * draw(index, element, 1);
+  switch (Access(draw(index, element, 0) % accesses)) {
+    case Access::put:
+    case Access::store: return draw(index, element, 1);
+    case Access::add: return 2 * draw(index, element, 1);
     default: return 0;
   }
 }
@@ -51,15 +51,15 @@ void Memories::write(std::size_t index, std::size_t elements) {
     const Word word = draw(index, i, 1);
     const std::size_t writer = draw(index, i, 2) % pe_.size(), other = draw(index, i, 3) % pe_.size();
     const bool mine = writer == pe_.id();
-    switch (Way(draw(index, i, 0) % ways)) {
-      case Way::untouched: break;
-      case Way::put:
+    switch (Access(draw(index, i, 0) % accesses)) {
+      case Access::untouched: break;
+      case Access::put:
         if (mine) memory.put(at, word);
         break;
-      case Way::store:
+      case Access::store:
         if (mine) memory.store(at, word);
         break;
-      case Way::add:
+      case Access::add:
         if (mine) memory.add(at, word);
         if (other == pe_.id()) memory.add(at, word);
     }

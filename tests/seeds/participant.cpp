@@ -348,26 +348,26 @@ void Participant::check_statistics(const Line& line, const ChannelPlan& plan) {
 
 // --- messages
 
-void Participant::send(const Draft& draft, bool from_handler, bool try_first) {
-  Line& line = lines_[draft.channel];
-  const Round& round = *program_.rounds[draft.round];
-  std::uint32_t& order = line.sent[pair(round, draft.level, draft.destination, from_handler)];
-  const Header header{draft.id,
+void Participant::send(const MessagePlan& planned, bool from_handler, bool try_first) {
+  Line& line = lines_[planned.channel];
+  const Round& round = *program_.rounds[planned.round];
+  std::uint32_t& order = line.sent[pair(round, planned.level, planned.destination, from_handler)];
+  const Header header{planned.id,
                       order++,
-                      std::uint16_t(draft.source),
-                      std::uint8_t(draft.round),
-                      std::uint8_t(draft.hops),
-                      std::uint8_t(draft.level),
+                      std::uint16_t(planned.source),
+                      std::uint8_t(planned.round),
+                      std::uint8_t(planned.hops),
+                      std::uint8_t(planned.level),
                       from_handler,
                       {}};
-  const Content content = content_of(draft.id, draft.bytes);
-  note("sends {:016x} of {} bytes to PE {} through {}{}", draft.id, draft.bytes, draft.destination, draft.channel,
+  const Content content = content_of(planned.id, planned.bytes);
+  note("sends {:016x} of {} bytes to PE {} through {}{}", planned.id, planned.bytes, planned.destination, planned.channel,
        from_handler ? " from a handler" : "");
   ++line.messages_sent;
-  ledger_.sends(key_of(program_, draft));
-  if (has_header(program_.channel(draft))) ledger_.sends_in_epoch(draft.round, draft.level);
-  if (!try_first || !line.channel->try_send(draft.destination, header, content)) {
-    line.channel->send(draft.destination, header, content);
+  ledger_.sends(key_of(program_, planned));
+  if (has_header(program_.channel(planned))) ledger_.sends_in_epoch(planned.round, planned.level);
+  if (!try_first || !line.channel->try_send(planned.destination, header, content)) {
+    line.channel->send(planned.destination, header, content);
   }
   check_shares();
 }
@@ -401,28 +401,28 @@ Content Participant::arrives(std::size_t channel, std::optional<PeId> source, co
     violated("a message has arrived that nobody sent: from PE {}, of round {}", header.source, header.round);
   }
   const Round& round = *program_.rounds[header.round];
-  const Draft draft = program_.message(header.id, header.source, round, header.hops, header.level);
-  if (round.stage != stage_ || draft.channel != channel || draft.destination != pe_.id()) {
-    violated("a message of stage {} and channel {} for PE {} has arrived at channel {}", round.stage, draft.channel,
-             draft.destination, channel);
+  const MessagePlan planned = program_.message(header.id, header.source, round, header.hops, header.level);
+  if (round.stage != stage_ || planned.channel != channel || planned.destination != pe_.id()) {
+    violated("a message of stage {} and channel {} for PE {} has arrived at channel {}", round.stage, planned.channel,
+             planned.destination, channel);
   }
   if (source && *source != header.source) {
     violated("the handler was told that a message of PE {} is PE {}'s", header.source, source->value);
   }
   if (header.level > begun_[header.round]) violated("a message is handled in an epoch that has not begun here");
   if (round.phase != phase_) violated("a message of phase {} is handled in phase {}", round.phase, phase_);
-  return content_of(draft.id, draft.bytes);
+  return content_of(planned.id, planned.bytes);
 }
 
 void Participant::arrived(std::size_t channel, const Header& header, bool unchanged) {
   const Round& round = *program_.rounds[header.round];
-  const Draft draft = program_.message(header.id, header.source, round, header.hops, header.level);
-  if (!unchanged) violated("a message of {} bytes from PE {} is damaged", draft.bytes, draft.source);
-  note("handles {:016x} of {} bytes from PE {} through {}", draft.id, draft.bytes, draft.source, channel);
+  const MessagePlan planned = program_.message(header.id, header.source, round, header.hops, header.level);
+  if (!unchanged) violated("a message of {} bytes from PE {} is damaged", planned.bytes, planned.source);
+  note("handles {:016x} of {} bytes from PE {} through {}", planned.id, planned.bytes, planned.source, channel);
   check_order(channel, header);
   digest_ += header.id;
   ++lines_[channel].messages_handled;
-  for (unsigned i = 0; i < draft.children; ++i) send(program_.child(draft, i), true, false);
+  for (unsigned i = 0; i < planned.children; ++i) send(program_.child(planned, i), true, false);
   ledger_.handles(header.id);
   ledger_.handles_in_epoch(header.round, header.level);
   in_handler_ = false;

@@ -57,7 +57,7 @@ class Participant final : private Receiver {
   void check_books(const Round& round);
   void check_statistics(const Line& line, const ChannelPlan& plan);
 
-  void send(const Draft& draft, bool from_handler, bool try_first);
+  void send(const MessagePlan& planned, bool from_handler, bool try_first);
   void check_shares() const;
   /// Messages of one source and destination that have an order among one another.
   std::size_t pair(const Round& round, unsigned level, std::size_t other, bool by_handler) const;

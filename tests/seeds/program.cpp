@@ -399,54 +399,54 @@ std::size_t Program::roots(const Round& round, std::size_t pe) const {
   return Random(mix(mix(seed, round.number), pe)).size(round.roots_min, round.roots_max);
 }
 
-Draft Program::root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const {
+MessagePlan Program::root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const {
   const std::uint64_t id = mix(mix(mix(seed, round.number), pe), index + 1) << 8 | (index & 0xff);
   return message(id, pe, round, unsigned(id >> 32) % (round.hops_max + 1), level);
 }
 
-Draft Program::child(const Draft& parent, unsigned index) const {
+MessagePlan Program::child(const MessagePlan& parent, unsigned index) const {
   return message(mix(parent.id, index + 1), parent.destination, *rounds[parent.round], parent.hops - 1, parent.level);
 }
 
-Draft Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const {
+MessagePlan Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const {
   Random random(id);
-  Draft draft{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, level, 0};
-  const Kind kind = channel(draft).kind;
+  MessagePlan planned{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, level, 0};
+  const Kind kind = channel(planned).kind;
   switch (round.pattern) {
-    case Pattern::all_to_one: draft.destination = round.hot; break;
-    case Pattern::neighbour: draft.destination = (source + 1) % pes; break;
-    case Pattern::self: draft.destination = source; break;
-    case Pattern::in_turn: draft.destination = (source + 1 + (id & 0xff)) % pes; break;
-    case Pattern::hot_spot: draft.destination = random.one_in(2) ? round.hot : random.below(pes); break;
-    default: draft.destination = random.below(pes);
+    case Pattern::all_to_one: planned.destination = round.hot; break;
+    case Pattern::neighbour: planned.destination = (source + 1) % pes; break;
+    case Pattern::self: planned.destination = source; break;
+    case Pattern::in_turn: planned.destination = (source + 1 + (id & 0xff)) % pes; break;
+    case Pattern::hot_spot: planned.destination = random.one_in(2) ? round.hot : random.below(pes); break;
+    default: planned.destination = random.below(pes);
   }
   switch (kind) {
     case Kind::nothing:
     case Kind::header: break;
     case Kind::byte:
-    case Kind::pair: draft.bytes = 1; break;
-    case Kind::block_24: draft.bytes = 24; break;
-    case Kind::block_200: draft.bytes = 200; break;
-    case Kind::block_1000: draft.bytes = 1000; break;
-    case Kind::wide: draft.bytes = 40; break;
+    case Kind::pair: planned.bytes = 1; break;
+    case Kind::block_24: planned.bytes = 24; break;
+    case Kind::block_200: planned.bytes = 200; break;
+    case Kind::block_1000: planned.bytes = 1000; break;
+    case Kind::wide: planned.bytes = 40; break;
     case Kind::strings:
     case Kind::map:
-    case Kind::record: draft.bytes = random.size(0, std::min(round.bytes_max, serialized_bytes_max)); break;
+    case Kind::record: planned.bytes = random.size(0, std::min(round.bytes_max, serialized_bytes_max)); break;
     case Kind::fixed:
     case Kind::fixed_calls: {
-      const FixedFormFacts& form = fixed_form_facts[channel(draft).form];
-      draft.bytes = form.bytes - (form.has_header ? sizeof(Header) : 0);
+      const FixedFormFacts& form = fixed_form_facts[channel(planned).form];
+      planned.bytes = form.bytes - (form.has_header ? sizeof(Header) : 0);
       break;
     }
-    default: draft.bytes = random.size(round.bytes_min, round.bytes_max);
+    default: planned.bytes = random.size(round.bytes_min, round.bytes_max);
   }
-  if (!has_header(channel(draft))) draft.hops = 0;
-  if (draft.hops != 0) draft.children = random.below(16) < round.branching ? 2 : 1;
-  return draft;
+  if (!has_header(channel(planned))) planned.hops = 0;
+  if (planned.hops != 0) planned.children = random.below(16) < round.branching ? 2 : 1;
+  return planned;
 }
 
-const ChannelPlan& Program::channel(const Draft& draft) const {
-  return stages[rounds[draft.round]->stage].channels[draft.channel];
+const ChannelPlan& Program::channel(const MessagePlan& planned) const {
+  return stages[rounds[planned.round]->stage].channels[planned.channel];
 }
 
 bool Program::has_others(std::size_t phase) const {

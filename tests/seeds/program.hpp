@@ -113,7 +113,7 @@ struct Stage {
 };
 
 /// One message. What it is follows from its number, its source, its round and its hops alone.
-struct Draft {
+struct MessagePlan {
   std::uint64_t id = 0;
   std::size_t channel = 0;  // of its stage
   std::size_t source = 0, destination = 0;
@@ -142,12 +142,12 @@ struct Program {
 
   /// How many messages the main program of `pe` sends in a round, and each of them.
   std::size_t roots(const Round& round, std::size_t pe) const;
-  Draft root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const;
+  MessagePlan root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const;
   /// The messages that the handler of `parent` sends, and any one by what is known of it on arrival.
-  Draft child(const Draft& parent, unsigned index) const;
-  Draft message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const;
+  MessagePlan child(const MessagePlan& parent, unsigned index) const;
+  MessagePlan message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const;
 
-  const ChannelPlan& channel(const Draft& draft) const;
+  const ChannelPlan& channel(const MessagePlan& planned) const;
   /// Whether the library sends messages of its own in a phase, which its quiesce() counts as well.
   bool has_others(std::size_t phase) const;
 

@@ -1,5 +1,5 @@
 /// Runs whose PEs a launcher starts. Where TEST_LAUNCHER names one, such as `mpirun --oversubscribe`, a test starts
-/// itself below it, once for each of its runs: there it takes the same way to the same run, told how the runs before
+/// itself below it, once for each of its runs: there it takes the same position to the same run, told how the runs before
 /// have ended, and its processes are the PEs' processes. What the PEs share with the test lies in memory of the test.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace headway::testing {
 
-/// How far the test that is running has come.
-struct Way {
+/// The position of the running test.
+struct Position {
   const ::testing::TestInfo* test = nullptr;
   std::vector<int> statuses;  // of its runs so far
   std::vector<int> memories;  // files in memory that it shares, as descriptors of `owner`; first those of all tests
@@ -30,27 +30,27 @@ struct Way {
   long owner = getpid();      // the test's process
   int output = -1;            // standard output, while nothing that the test has already said goes there
 
-  static Way& now() {
-    static Way way;
-    if (const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info(); test != way.test) {
-      if (way.test == nullptr) way.of_all = std::max(way.memories.size(), way.mapped);
-      for (; way.memories.size() > way.of_all; way.memories.pop_back()) close(way.memories.back());
-      way.mapped = way.of_all;
-      way.statuses.clear();
-      way.test = test;
+  static Position& now() {
+    static Position position;
+    if (const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info(); test != position.test) {
+      if (position.test == nullptr) position.of_all = std::max(position.memories.size(), position.mapped);
+      for (; position.memories.size() > position.of_all; position.memories.pop_back()) close(position.memories.back());
+      position.mapped = position.of_all;
+      position.statuses.clear();
+      position.test = test;
     }
-    return way;
+    return position;
   }
 };
 
 inline bool launches() { return std::getenv("TEST_LAUNCHER") != nullptr; }
 
 /// In a process that a launcher has started for a run: how far the test was when it did so.
-inline const Way* launched() {
-  static const Way* const way = []() -> const Way* {
+inline const Position* launched() {
+  static const Position* const position = []() -> const Position* {
     const char* const text = std::getenv("TEST_WAY");
     if (text == nullptr) return nullptr;
-    auto* const result = new Way;
+    auto* const result = new Position;
     std::istringstream in(text);
     std::size_t runs = 0;
     in >> result->owner >> runs;
@@ -59,23 +59,23 @@ inline const Way* launched() {
     for (int file; in >> file;) result->memories.push_back(file);
     return result;
   }();
-  return way;
+  return position;
 }
 
 /// A file of the test's, for memory that it shares with PEs that a launcher starts. Throws std::bad_alloc.
 inline int shared_file(std::size_t bytes) {
-  Way& way = Way::now();
-  if (const Way* const there = launched()) {
-    if (way.mapped >= there->memories.size()) throw std::bad_alloc();
+  Position& position = Position::now();
+  if (const Position* const there = launched()) {
+    if (position.mapped >= there->memories.size()) throw std::bad_alloc();
     const std::string path =
-        "/proc/" + std::to_string(there->owner) + "/fd/" + std::to_string(there->memories[way.mapped++]);
+        "/proc/" + std::to_string(there->owner) + "/fd/" + std::to_string(there->memories[position.mapped++]);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) throw std::bad_alloc();
     return file;
   }
   const int file = memfd_create("headway test", MFD_CLOEXEC);
   if (file < 0 || ftruncate(file, off_t(bytes)) != 0) throw std::bad_alloc();
-  way.memories.push_back(file);
+  position.memories.push_back(file);
   return file;
 }
 
@@ -83,37 +83,37 @@ inline int shared_file(std::size_t bytes) {
 /// run() and ends.
 template <class Run>
 int launch_run(std::size_t processes, Run run) {
-  Way& way = Way::now();
-  if (const Way* const there = launched()) {
-    if (way.output < 0) {
+  Position& position = Position::now();
+  if (const Position* const there = launched()) {
+    if (position.output < 0) {
       std::fflush(stdout);
-      way.output = dup(STDOUT_FILENO);
+      position.output = dup(STDOUT_FILENO);
       if (std::freopen("/dev/null", "w", stdout) == nullptr) std::abort();
     }
-    if (way.statuses.size() < there->statuses.size()) {
-      way.statuses.push_back(there->statuses[way.statuses.size()]);
-      return way.statuses.back();
+    if (position.statuses.size() < there->statuses.size()) {
+      position.statuses.push_back(there->statuses[position.statuses.size()]);
+      return position.statuses.back();
     }
     std::fflush(stdout);
-    dup2(way.output, STDOUT_FILENO);
+    dup2(position.output, STDOUT_FILENO);
     const int status = run();
     std::fflush(stdout);
     std::exit(status);
   }
   std::ostringstream text;
-  text << way.owner << ' ' << way.statuses.size();
-  for (const int status : way.statuses) text << ' ' << status;
-  for (const int file : way.memories) text << ' ' << file;
+  text << position.owner << ' ' << position.statuses.size();
+  for (const int status : position.statuses) text << ' ' << status;
+  for (const int file : position.memories) text << ' ' << file;
   setenv("TEST_WAY", text.str().c_str(), 1);
   std::ostringstream command;
   command << std::getenv("TEST_LAUNCHER") << " -n " << processes << " '"
           << std::filesystem::read_symlink("/proc/self/exe").string()
-          << "' --gtest_brief=1 '--gtest_filter=" << way.test->test_suite_name() << '.' << way.test->name() << '\'';
+          << "' --gtest_brief=1 '--gtest_filter=" << position.test->test_suite_name() << '.' << position.test->name() << '\'';
   std::fflush(stdout);
   const int ended = std::system(command.str().c_str());
   unsetenv("TEST_WAY");
-  way.statuses.push_back(WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended));
-  return way.statuses.back();
+  position.statuses.push_back(WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended));
+  return position.statuses.back();
 }
 
 }  // namespace headway::testing

@@ -65,7 +65,7 @@ class PartialOf;
 
 /// Of one PE and collection. Elements may move while it goes on, from a PE that has sent its part to one that has not:
 /// so nobody knows how many of a PE's elements will give, and only the root, PE 0, which counts all, knows when it is
-/// over. What a PE has folded leaves when its elements have given and as many have come from below as the last time, or
+/// over. What a PE has reduced leaves when its elements have given and as many have come from below as the last time, or
 /// else when the PE is idle, as an open buffer does.
 class Reductions final : public am::FrameHandler {
  public:

@@ -95,34 +95,34 @@ void relieve(std::span<ElementLoad> elements, const Order& order, std::size_t pe
   }
 }
 
-/// A way to place elements, and what it costs.
-struct Way {
+/// A candidate to place elements, and what it costs.
+struct Candidate {
   std::vector<PeId> targets;
   double max_s = 0;
   std::size_t moves = 0;
 };
 
-/// Of several ways the one that moves fewest, of those that come close to the best.
+/// Of several candidates the one that moves fewest, of those that come close to the best.
 void even_out(std::span<ElementLoad> elements, std::size_t pes) {
   constexpr double close = 1.02, gain_least = 1.03;
   const std::vector<double> sums = sums_of(elements, pes);
   const double before = std::ranges::max(sums), mean = std::accumulate(sums.begin(), sums.end(), 0.0) / double(pes);
   if (before <= mean * gain_least) return;
   const Order order = heaviest_first(elements);
-  std::vector<Way> ways;
+  std::vector<Candidate> candidates;
   std::vector<ElementLoad> placed;
   const auto add_way = [&](auto place, auto... how) {
     placed.assign(elements.begin(), elements.end());
     place(placed, order, pes, how...);
-    Way way{{}, std::ranges::max(sums_of(placed, pes))};
+    Candidate candidate{{}, std::ranges::max(sums_of(placed, pes))};
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      way.targets.push_back(placed[i].pe);
-      way.moves += placed[i].pe != elements[i].pe;
+      candidate.targets.push_back(placed[i].pe);
+      candidate.moves += placed[i].pe != elements[i].pe;
     }
-    ways.push_back(std::move(way));
+    candidates.push_back(std::move(candidate));
   };
   add_way(spread, -1.0, Others::at_once);
-  const double possible = ways[0].max_s;
+  const double possible = candidates[0].max_s;
   if (before <= possible * gain_least) return;
   for (const double limit : {mean, (mean + possible) / 2, possible, possible * (1 + close) / 2, possible * close}) {
     const double rounded = limit * (1 + 1e-9);
@@ -130,10 +130,10 @@ void even_out(std::span<ElementLoad> elements, std::size_t pes) {
     add_way(spread, rounded, Others::at_once);
     add_way(spread, rounded, Others::last);
   }
-  const double best = std::ranges::min(ways, {}, &Way::max_s).max_s;
-  const Way* chosen = nullptr;
-  for (const Way& way : ways) {
-    if (way.max_s <= best * close && (chosen == nullptr || way.moves < chosen->moves)) chosen = &way;
+  const double best = std::ranges::min(candidates, {}, &Candidate::max_s).max_s;
+  const Candidate* chosen = nullptr;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.max_s <= best * close && (chosen == nullptr || candidate.moves < chosen->moves)) chosen = &candidate;
   }
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i].pe = chosen->targets[i];
 }
