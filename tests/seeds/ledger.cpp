@@ -9,13 +9,13 @@
 
 namespace seeds {
 
-std::uint64_t key_of_bare(std::size_t stage, std::size_t channel, std::size_t destination, Content content) {
-  return headway::testing::checksum(content, stage << 32 | channel << 16 | destination);
+std::uint64_t key_of_bare(std::size_t episode, std::size_t channel, std::size_t destination, Content content) {
+  return headway::testing::checksum(content, episode << 32 | channel << 16 | destination);
 }
 
 std::uint64_t key_of(const Program& program, const MessagePlan& planned) {
   if (has_header(program.channel(planned))) return planned.id;
-  return key_of_bare(program.rounds[planned.round]->stage, planned.channel, planned.destination,
+  return key_of_bare(program.rounds[planned.round]->episode, planned.channel, planned.destination,
                      content_of(planned.id, planned.bytes));
 }
 

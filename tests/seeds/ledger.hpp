@@ -22,7 +22,7 @@ struct Violation : std::runtime_error {
 
 /// By what a message is known: its number, or its content where it has none.
 std::uint64_t key_of(const Program& program, const MessagePlan& planned);
-std::uint64_t key_of_bare(std::size_t stage, std::size_t channel, std::size_t destination, Content content);
+std::uint64_t key_of_bare(std::size_t episode, std::size_t channel, std::size_t destination, Content content);
 
 /// What a program does, by executing it serially, without the library.
 struct Expectation {

@@ -55,8 +55,8 @@ std::size_t target_bytes_max(const Program& program, const headway::Endpoint& en
     hops_max = std::max(hops_max, extents.size());
   };
   add({});  // the PE's aggregator of calls
-  for (const Stage& stage : program.stages) {
-    for (const ChannelPlan& plan : stage.channels) add(plan.options);
+  for (const Episode& episode : program.episodes) {
+    for (const ChannelPlan& plan : episode.channels) add(plan.options);
   }
   for (const MemoryPlan& plan : program.memories) add(plan.options);
   return program.budget_bytes / 4 + hops_max * std::bit_ceil(frame_max);
@@ -91,11 +91,11 @@ void Participant::note(const char* format, const T&... values) const {
 }
 
 std::uint64_t Participant::run() {
-  for (const Stage& stage : program_.stages) {
-    make_channels(stage);
-    for (const Round& round : stage.rounds) run_round(round);
+  for (const Episode& episode : program_.episodes) {
+    make_channels(episode);
+    for (const Round& round : episode.rounds) run_round(round);
     lines_.clear();
-    ++stage_;
+    ++episode_;
   }
   left_.clear();
   return digest_;
@@ -103,15 +103,15 @@ std::uint64_t Participant::run() {
 
 /// PEs are at different places meanwhile: messages come for what does not exist yet, or does not listen. Aggregators of
 /// calls always listen, and what comes there may be sent on through all the others.
-void Participant::make_channels(const Stage& stage) {
-  const bool may_wait = std::ranges::none_of(stage.channels, [](const ChannelPlan& plan) {
+void Participant::make_channels(const Episode& episode) {
+  const bool may_wait = std::ranges::none_of(episode.channels, [](const ChannelPlan& plan) {
     return plan.kind == Kind::calls || plan.kind == Kind::default_calls || plan.kind == Kind::fixed_calls;
   });
-  lines_.resize(stage.channels.size());
+  lines_.resize(episode.channels.size());
   for (std::size_t number = 0; number < lines_.size(); ++number) {
-    if (stage.channels[number].first_round != 0) continue;
+    if (episode.channels[number].first_round != 0) continue;
     if (may_wait) pass_time(20);
-    make_channel(stage, number);
+    make_channel(episode, number);
   }
   if (may_wait) pass_time(20);
   for (Line& line : lines_) {
@@ -119,17 +119,17 @@ void Participant::make_channels(const Stage& stage) {
   }
 }
 
-void Participant::make_channel(const Stage& stage, std::size_t number) {
+void Participant::make_channel(const Episode& episode, std::size_t number) {
   Line& line = lines_[number];
-  line.channel = seeds::make_channel(pe_, stage.channels[number], number, *this);
-  line.sent.resize(2 * pe_.size() * (1 + epochs_max * stage.rounds.size()));
+  line.channel = seeds::make_channel(pe_, episode.channels[number], number, *this);
+  line.sent.resize(2 * pe_.size() * (1 + epochs_max * episode.rounds.size()));
   line.handled.resize(line.sent.size());
 }
 
-/// For channels whose last round, by its number in the stage, is over: half are destroyed at once, the others later.
-void Participant::leave_channels(const Stage& stage, std::size_t round) {
+/// For channels whose last round, by its number in the episode, is over: half are destroyed at once, the others later.
+void Participant::leave_channels(const Episode& episode, std::size_t round) {
   for (std::size_t number = 0; number < lines_.size(); ++number) {
-    const bool is_last = round + 1 == stage.rounds.size() || stage.channels[number].last_round == round;
+    const bool is_last = round + 1 == episode.rounds.size() || episode.channels[number].last_round == round;
     std::unique_ptr<Channel>& channel = lines_[number].channel;
     if (!is_last || !channel) continue;
     if (random_.one_in(2)) channel.reset();
@@ -202,7 +202,7 @@ bool Participant::do_chore(const Round& round) {
     case Chore::What::destroy_array: memories_.destroy_array(chore.index); break;
     case Chore::What::make_memory: memories_.make(chore.index); break;
     case Chore::What::make_channel:
-      make_channel(program_.stages[stage_], chore.index);
+      make_channel(program_.episodes[episode_], chore.index);
       lines_[chore.index].channel->listen();
   }
   return true;
@@ -309,7 +309,7 @@ void Participant::quiesce(const Round& round) {
   teams_.check_done();
   memories_.check(phase_);
   check_books(round);
-  leave_channels(program_.stages[round.stage], round.number - program_.stages[round.stage].rounds.front().number);
+  leave_channels(program_.episodes[round.episode], round.number - program_.episodes[round.episode].rounds.front().number);
   ++phase_;
 }
 
@@ -318,8 +318,8 @@ void Participant::check_books(const Round& round) {
   const headway::am::FrameStore& store = pe_.engine().store();
   if (store.queued_frames() != 0) violated("{} frames wait behind quiesce()", store.queued_frames());
   if (store.spill_bytes() != 0) violated("{} bytes are spilled behind quiesce()", store.spill_bytes());
-  const Stage& stage = program_.stages[round.stage];
-  for (std::size_t i = 0; i < lines_.size(); ++i) check_statistics(lines_[i], stage.channels[i]);
+  const Episode& episode = program_.episodes[round.episode];
+  for (std::size_t i = 0; i < lines_.size(); ++i) check_statistics(lines_[i], episode.channels[i]);
 }
 
 void Participant::check_statistics(const Line& line, const ChannelPlan& plan) {
@@ -373,7 +373,7 @@ void Participant::send(const MessagePlan& planned, bool from_handler, bool try_f
 }
 
 std::size_t Participant::pair(const Round& round, unsigned level, std::size_t other, bool by_handler) const {
-  const std::size_t first_round = program_.stages[round.stage].rounds.front().number;
+  const std::size_t first_round = program_.episodes[round.episode].rounds.front().number;
   const std::size_t scope = level == 0 ? 0 : 1 + (round.number - first_round) * epochs_max + (level - 1);
   return 2 * (scope * pe_.size() + other) + by_handler;
 }
@@ -402,8 +402,8 @@ Content Participant::arrives(std::size_t channel, std::optional<PeId> source, co
   }
   const Round& round = *program_.rounds[header.round];
   const MessagePlan planned = program_.message(header.id, header.source, round, header.hops, header.level);
-  if (round.stage != stage_ || planned.channel != channel || planned.destination != pe_.id()) {
-    violated("a message of stage {} and channel {} for PE {} has arrived at channel {}", round.stage, planned.channel,
+  if (round.episode != episode_ || planned.channel != channel || planned.destination != pe_.id()) {
+    violated("a message of episode {} and channel {} for PE {} has arrived at channel {}", round.episode, planned.channel,
              planned.destination, channel);
   }
   if (source && *source != header.source) {
@@ -432,7 +432,7 @@ void Participant::arrived_bare(std::size_t channel, std::optional<PeId> source, 
   enter_handler();
   if (source && *source >= pe_.size()) violated("a message has come from PE {}", source->value);
   note("handles {} bytes through {}", content.size(), channel);
-  const std::uint64_t key = key_of_bare(stage_, channel, pe_.id(), content);
+  const std::uint64_t key = key_of_bare(episode_, channel, pe_.id(), content);
   digest_ += key;
   ++lines_[channel].messages_handled;
   ledger_.handles(key);
@@ -440,7 +440,7 @@ void Participant::arrived_bare(std::size_t channel, std::optional<PeId> source, 
 }
 
 void Participant::check_order(std::size_t channel, const Header& header) {
-  const ChannelPlan& plan = program_.stages[stage_].channels[channel];
+  const ChannelPlan& plan = program_.episodes[episode_].channels[channel];
   const Round& round = *program_.rounds[header.round];
   std::uint32_t& next = lines_[channel].handled[pair(round, header.level, header.source, header.sent_by_handler)];
   if (plan.options.ordered && header.order != next) {

@@ -36,9 +36,9 @@ class Participant final : private Receiver {
     std::unique_ptr<headway::Epoch> epoch;
   };
 
-  void make_channels(const Stage& stage);
-  void make_channel(const Stage& stage, std::size_t number);
-  void leave_channels(const Stage& stage, std::size_t round);
+  void make_channels(const Episode& episode);
+  void make_channel(const Episode& episode, std::size_t number);
+  void leave_channels(const Episode& episode, std::size_t round);
   void run_round(const Round& round);
   void do_something_else(const Round& round);
   bool do_chore(const Round& round);
@@ -89,7 +89,7 @@ class Participant final : private Receiver {
   std::vector<OpenEpoch> open_, ended_;  // the innermost last; in this phase
   std::vector<unsigned> begun_;          // epochs, by round
   std::size_t continuations_left_ = 0;
-  std::size_t stage_ = 0, phase_ = 0;
+  std::size_t episode_ = 0, phase_ = 0;
   std::uint64_t digest_ = 0;
   bool in_handler_ = false, deferring_ = false;
 };

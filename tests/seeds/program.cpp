@@ -58,8 +58,8 @@ ChannelPlan draw_channel(Random& random) {
 void draw_processes(Random random, Program& program) {
   constexpr headway::Scheme schemes[] = {headway::Scheme::wps, headway::Scheme::pp};
   if (random.one_in(2)) program.conditions.pes_per_process = random.between(2, 6);
-  for (Stage& stage : program.stages) {
-    for (ChannelPlan& plan : stage.channels) {
+  for (Episode& episode : program.episodes) {
+    for (ChannelPlan& plan : episode.channels) {
       headway::Topology& topology = plan.options.topology;
       const headway::Scheme scheme = schemes[random.below(std::size(schemes))];
       const bool possible = topology.dimensions > 0 && topology.dimensions < headway::dimensions_max;
@@ -74,8 +74,8 @@ void draw_hosts(Random random, Program& program) {
   for (std::size_t hosts = random.between(1, 4); hosts > 0; --hosts) {
     program.conditions.pes_per_host.push_back(random.between(1, 6));
   }
-  for (Stage& stage : program.stages) {
-    for (ChannelPlan& plan : stage.channels) {
+  for (Episode& episode : program.episodes) {
+    for (ChannelPlan& plan : episode.channels) {
       headway::Topology topology = plan.options.topology;
       topology.scheme = random.one_in(2) ? headway::Scheme::whs : headway::Scheme::hh;
       const bool possible = headway::aggregate::is_allowed(topology) && has_options(plan);
@@ -97,12 +97,12 @@ double messages_per_root(unsigned hops_max, unsigned branching) {
   return std::max(1.0, sum / 2);  // hops are drawn uniformly
 }
 
-Round draw_round(Random& random, const Program& program, const Stage& stage, const ProgramLimits& limits) {
+Round draw_round(Random& random, const Program& program, const Episode& episode, const ProgramLimits& limits) {
   Round round;
-  for (std::size_t channel = 0; channel < stage.channels.size(); ++channel) {
+  for (std::size_t channel = 0; channel < episode.channels.size(); ++channel) {
     if (!random.one_in(3)) round.channels.push_back(channel);
   }
-  if (round.channels.empty()) round.channels.push_back(random.below(stage.channels.size()));
+  if (round.channels.empty()) round.channels.push_back(random.below(episode.channels.size()));
   round.pattern = random.one_in(2) ? Pattern::uniform : Pattern(random.below(patterns));
   round.hot = random.below(program.pes);
 
@@ -135,7 +135,7 @@ Round draw_round(Random& random, const Program& program, const Stage& stage, con
       round.epochs.push_back(random.one_in(2) ? EpochEnd::wait : EpochEnd(random.below(epoch_ends)));
     }
   }
-  round.waits_for_messages = random.one_in(3) && std::ranges::all_of(stage.channels, delivers_unaided);
+  round.waits_for_messages = random.one_in(3) && std::ranges::all_of(episode.channels, delivers_unaided);
   constexpr unsigned words[] = {1, 1, 1, 5, 300};
   if (random.one_in(3)) round.allreduce_words = words[random.below(std::size(words))];
   round.barrier = random.one_in(4);
@@ -143,53 +143,53 @@ Round draw_round(Random& random, const Program& program, const Stage& stage, con
   return round;
 }
 
-Stage draw_stage(Random& random, const Program& program, const ProgramLimits& limits) {
-  Stage stage;
+Episode draw_episode(Random& random, const Program& program, const ProgramLimits& limits) {
+  Episode episode;
   const std::size_t channels = random.between(1, 4);
-  for (std::size_t c = 0; c < channels; ++c) stage.channels.push_back(draw_channel(random));
+  for (std::size_t c = 0; c < channels; ++c) episode.channels.push_back(draw_channel(random));
   const std::size_t rounds = random.between(1, 3);
-  for (std::size_t r = 0; r < rounds; ++r) stage.rounds.push_back(draw_round(random, program, stage, limits));
-  return stage;
+  for (std::size_t r = 0; r < rounds; ++r) episode.rounds.push_back(draw_round(random, program, episode, limits));
+  return episode;
 }
 
 /// Every PE sends more than its budget at once, over routes of several hops through buffers as large as may be: without
 /// shares of the budget by hops left, forwarding ends in a deadlock.
-Stage draw_flood(Random& random, const Program& program) {
+Episode draw_flood(Random& random, const Program& program) {
   constexpr Kind flood_kinds[] = {Kind::block_1000, Kind::span, Kind::bare};
-  Stage stage;
+  Episode episode;
   for (std::uint64_t channels = random.between(1, 2); channels > 0; --channels) {
     ChannelPlan plan{flood_kinds[random.below(std::size(flood_kinds))], {}, random.one_in(2)};
     plan.options.topology = {unsigned(random.between(2, 3))};
     plan.options.flush_when_idle = random.one_in(2);
     plan.options.ordered = random.one_in(2);
-    stage.channels.push_back(plan);
+    episode.channels.push_back(plan);
   }
   Round round;
-  for (std::size_t channel = 0; channel < stage.channels.size(); ++channel) round.channels.push_back(channel);
+  for (std::size_t channel = 0; channel < episode.channels.size(); ++channel) round.channels.push_back(channel);
   round.pattern = Pattern::in_turn;
   round.bytes_min = 500;
   round.bytes_max = 1'500;
   round.roots_min = program.budget_bytes / 500;
   round.roots_max = 2 * round.roots_min;
   round.hops_max = unsigned(random.below(2));
-  stage.rounds.push_back(round);
-  return stage;
+  episode.rounds.push_back(round);
+  return episode;
 }
 
 /// Channels that are made and destroyed between rounds, behind a quiescence and while others send.
 void draw_short_lived(Random random, Program& program) {
   if (random.one_in(2)) return;
-  for (Stage& stage : program.stages) {
-    for (ChannelPlan& plan : stage.channels) {
+  for (Episode& episode : program.episodes) {
+    for (ChannelPlan& plan : episode.channels) {
       if (plan.kind != Kind::object_calls || random.one_in(2)) continue;
       plan.kind = Kind::default_object_calls;
       plan.options = {};
     }
-    for (std::size_t next = 1; next < stage.rounds.size(); ++next) {
-      if (!stage.rounds[next - 1].quiesces) continue;
-      const std::span<Round> later = std::span(stage.rounds).subspan(next);
-      ChannelPlan& ended = stage.channels[random.below(stage.channels.size())];
-      const std::size_t number = std::size_t(&ended - stage.channels.data());
+    for (std::size_t next = 1; next < episode.rounds.size(); ++next) {
+      if (!episode.rounds[next - 1].quiesces) continue;
+      const std::span<Round> later = std::span(episode.rounds).subspan(next);
+      ChannelPlan& ended = episode.channels[random.below(episode.channels.size())];
+      const std::size_t number = std::size_t(&ended - episode.channels.data());
       const bool others = std::ranges::all_of(
           later, [&](const Round& round) { return round.channels != std::vector<std::size_t>{number}; });
       if (others && ended.last_round == to_the_last && ended.first_round < next && !random.one_in(3)) {
@@ -200,11 +200,11 @@ void draw_short_lived(Random random, Program& program) {
       ChannelPlan plan = draw_channel(random);
       if (random.one_in(5)) plan = {Kind::default_object_calls, {}, random.one_in(2)};
       plan.first_round = next;
-      stage.rounds[next - 1].chores.push_back({Chore::What::make_channel, stage.channels.size()});
+      episode.rounds[next - 1].chores.push_back({Chore::What::make_channel, episode.channels.size()});
       for (Round& round : later) {
-        if (!random.one_in(3)) round.channels.push_back(stage.channels.size());
+        if (!random.one_in(3)) round.channels.push_back(episode.channels.size());
       }
-      stage.channels.push_back(plan);
+      episode.channels.push_back(plan);
     }
   }
 }
@@ -213,18 +213,18 @@ void draw_short_lived(Random random, Program& program) {
 void draw_fixed_forms(Random random, Program& program) {
   constexpr double bytes_max = 4e6, bytes_large = 20e3;
   if (!random.one_in(3)) return;
-  for (Stage& stage : program.stages) {
-    for (ChannelPlan& plan : stage.channels) {
+  for (Episode& episode : program.episodes) {
+    for (ChannelPlan& plan : episode.channels) {
       const Kind kind = random.one_in(5) ? Kind::fixed_calls : Kind::fixed;
       const std::size_t form = random.below(fixed_forms);
       if (random.one_in(2) || !has_options(plan)) continue;
       plan.kind = kind;
       plan.form = form;
     }
-    for (Round& round : stage.rounds) {
+    for (Round& round : episode.rounds) {
       double bytes = 0;
       for (const std::size_t channel : round.channels) {
-        const ChannelPlan& plan = stage.channels[channel];
+        const ChannelPlan& plan = episode.channels[channel];
         if (has_form(plan.kind)) bytes += double(fixed_form_facts[plan.form].bytes) / double(round.channels.size());
       }
       if (bytes > bytes_large) round.hops_max = std::min(round.hops_max, 1u);
@@ -256,12 +256,12 @@ void draw_memories(Random random, Program& program) {
     return rounds[random.below(rounds.size())];
   };
   const auto chores_of = [&](std::size_t round) -> std::vector<Chore>& {
-    for (Stage& stage : program.stages) {
-      for (Round& one : stage.rounds) {
+    for (Episode& episode : program.episodes) {
+      for (Round& one : episode.rounds) {
         if (one.number == round) return one.chores;
       }
     }
-    return program.stages.back().rounds.back().chores;
+    return program.episodes.back().rounds.back().chores;
   };
   while (phase + 3 <= program.phases && program.memories.size() < memories_max) {
     MemoryPlan plan;
@@ -294,9 +294,9 @@ void draw_besides(std::uint64_t seed, Program& program, const ProgramLimits& lim
   if (limits.teams) draw_teams(Random(mix(seed, 0x7ea5)), program);
   if (limits.memories) draw_memories(Random(mix(seed, 0x9e50)), program);
   program.has_small_sizes = limits.small_sizes && Random(mix(seed, 0x512e)).one_in(4);
-  for (Stage& stage : program.stages) {
-    for (Round& round : stage.rounds) {
-      round.waits_for_messages = round.waits_for_messages && std::ranges::all_of(stage.channels, delivers_unaided);
+  for (Episode& episode : program.episodes) {
+    for (Round& round : episode.rounds) {
+      round.waits_for_messages = round.waits_for_messages && std::ranges::all_of(episode.channels, delivers_unaided);
     }
   }
 }
@@ -363,30 +363,30 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
   if (random.one_in(2)) program.budget_bytes = std::bit_floor(program.budget_bytes);
   if (floods) program.budget_bytes = limits.budget_bytes_min;
   program.conditions = headway::sim::random_conditions(random, program.pes);
-  std::size_t stages = floods ? 1 : random.between(1, 2);
+  std::size_t episodes = floods ? 1 : random.between(1, 2);
   // Few messages through many channels.
   Random random_of_many(mix(seed, 0xc4ea));
   const bool has_many = limits.short_lived && !floods && random_of_many.one_in(25);
-  ProgramLimits limits_of_stage = limits;
+  ProgramLimits limits_of_episode = limits;
   if (has_many) {
-    stages = random_of_many.between(4, 12);
-    limits_of_stage.messages_max /= 20;
+    episodes = random_of_many.between(4, 12);
+    limits_of_episode.messages_max /= 20;
   }
-  for (std::size_t s = 0; s < stages; ++s) {
-    Stage& stage =
-        program.stages.emplace_back(floods ? draw_flood(random, program)
-                                           : draw_stage(random, program, limits_of_stage));
-    stage.rounds.back().quiesces = true;
-    for (Round& round : stage.rounds) {
-      round.stage = s;
+  for (std::size_t s = 0; s < episodes; ++s) {
+    Episode& episode =
+        program.episodes.emplace_back(floods ? draw_flood(random, program)
+                                           : draw_episode(random, program, limits_of_episode));
+    episode.rounds.back().quiesces = true;
+    for (Round& round : episode.rounds) {
+      round.episode = s;
       round.phase = program.phases;
       program.phases += round.quiesces;
     }
   }
   draw_processes(Random(mix(seed, 0x9e05)), program);
   draw_hosts(Random(mix(seed, 0x4057)), program);
-  for (Stage& stage : program.stages) {
-    for (Round& round : stage.rounds) {
+  for (Episode& episode : program.episodes) {
+    for (Round& round : episode.rounds) {
       round.number = program.rounds.size();
       program.rounds.push_back(&round);
     }
@@ -446,7 +446,7 @@ MessagePlan Program::message(std::uint64_t id, std::size_t source, const Round& 
 }
 
 const ChannelPlan& Program::channel(const MessagePlan& planned) const {
-  return stages[rounds[planned.round]->stage].channels[planned.channel];
+  return episodes[rounds[planned.round]->episode].channels[planned.channel];
 }
 
 bool Program::has_others(std::size_t phase) const {
@@ -461,12 +461,12 @@ bool Program::has_others(std::size_t phase) const {
 std::string Program::describe() const {
   std::string text = fmt::format("{} PEs, {} in a process, on {} hosts, budget {}", pes, conditions.pes_per_process,
                                  conditions.host_firsts(pes).size(), headway::format_bytes(budget_bytes));
-  for (const Stage& stage : stages) {
+  for (const Episode& episode : episodes) {
     text += "; ";
-    for (const ChannelPlan& channel : stage.channels) {
-      text += fmt::format("{}{}", &channel == stage.channels.data() ? "" : ", ", seeds::describe(channel));
+    for (const ChannelPlan& channel : episode.channels) {
+      text += fmt::format("{}{}", &channel == episode.channels.data() ? "" : ", ", seeds::describe(channel));
     }
-    for (const Round& round : stage.rounds) text += fmt::format(" | {}", seeds::describe(round));
+    for (const Round& round : episode.rounds) text += fmt::format(" | {}", seeds::describe(round));
   }
   if (const std::size_t calls = teams.calls(); calls != 0) {
     text += fmt::format("; {} collectives of teams of {} lists", calls, teams.lines.size());

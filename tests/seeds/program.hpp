@@ -53,7 +53,7 @@ struct ChannelPlan {
   headway::AggregatorOptions options;
   bool takes_source = false;  // the handler
   std::size_t form = 0;       // of messages of fixed size
-  // The rounds of its stage in which messages go through it. It is made before the quiesce() in front of the first, and
+  // The rounds of its episode in which messages go through it. It is made before the quiesce() in front of the first, and
   // destroyed at any time after the one behind the last.
   std::size_t first_round = 0, last_round = to_the_last;
 };
@@ -75,12 +75,12 @@ inline constexpr std::size_t epoch_ends = 4, epochs_max = 3;
 struct Chore {
   enum class What : std::uint8_t { destroy_array, make_channel, make_memory };
   What what = What::make_channel;
-  std::size_t index = 0;  // of a memory of the program, or a channel of the stage
+  std::size_t index = 0;  // of a memory of the program, or a channel of the episode
 };
 
 struct Round {
-  std::size_t number = 0, stage = 0, phase = 0;  // phase: quiesce() calls before it
-  std::vector<std::size_t> channels;             // of its stage, that it uses
+  std::size_t number = 0, episode = 0, phase = 0;  // phase: quiesce() calls before it
+  std::vector<std::size_t> channels;             // of its episode, that it uses
   Pattern pattern = Pattern::uniform;
   std::size_t hot = 0;                       // the one of the pattern
   std::size_t roots_min = 0, roots_max = 0;  // messages that each main program sends
@@ -107,7 +107,7 @@ struct MemoryPlan {
 };
 
 /// Rounds over the same channels; the last one ends with quiesce().
-struct Stage {
+struct Episode {
   std::vector<ChannelPlan> channels;
   std::vector<Round> rounds;
 };
@@ -115,7 +115,7 @@ struct Stage {
 /// One message. What it is follows from its number, its source, its round and its hops alone.
 struct MessagePlan {
   std::uint64_t id = 0;
-  std::size_t channel = 0;  // of its stage
+  std::size_t channel = 0;  // of its episode
   std::size_t source = 0, destination = 0;
   std::size_t round = 0;  // of the program
   std::size_t bytes = 0;  // of content
@@ -129,8 +129,8 @@ struct Program {
   std::size_t pes = 1;
   std::size_t budget_bytes = 0;
   headway::sim::Conditions conditions;  // on the simulated transport
-  std::vector<Stage> stages;
-  std::vector<const Round*> rounds;  // of all stages
+  std::vector<Episode> episodes;
+  std::vector<const Round*> rounds;  // of all episodes
   std::size_t phases = 0;
   headway::testing::TeamScript teams;
   std::vector<MemoryPlan> memories;

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/aggregate/content_mover.hpp>
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/receiver.hpp>
 #include <headway/aggregate/send_buffer.hpp>
-#include <headway/aggregate/content_mover.hpp>
 #include <headway/aggregate/wrong_call.hpp>
 #include <headway/base/copy.hpp>
 #include <headway/base/error.hpp>
@@ -52,9 +52,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
  public:
   /// Throws SettingError for options that cannot be.
   explicit Aggregator(Pe& pe, const AggregatorOptions& given = {})
-      : Receiver(pe, given,
-                 {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::raw_type_name<Args...>()}) {
-  }
+      : Receiver(
+            pe, given,
+            {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::raw_type_name<Args...>()}) {}
 
   using Receiver::on, Receiver::on_posted;
 
@@ -63,18 +63,18 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// returns. UsageError for a destination out of range.
   inline __attribute__((always_inline)) void send(PeId destination, const Args&... args) {
     if constexpr (good_arguments && Format::fixed) {
-      if (destination < fast_size_) [[likely]] {
+      if (destination < one_hop_size_) [[likely]] {
         aggregate::Slot& slot = slots_[destination];
         std::byte* const at = slot.cursor;
         if (at != slot.limit) [[likely]] {
-          ask_for_what_follows(at, Format::fixed_bytes);
+          prefetch_next_lines(at, Format::fixed_bytes);
           Format::pack(at, args...);
           slot.cursor = at + Format::fixed_bytes;
           return;
         }
-        send_to_full(slot, aggregate::keep_in_register(args)...);
+        send_to_full(slot, aggregate::by_value_if_small(args)...);
       } else {
-        send_off_path(destination, aggregate::keep_in_register(args)...);
+        send_not_one_hop(destination, aggregate::by_value_if_small(args)...);
       }
     } else if constexpr (good_arguments) {
       const std::size_t bytes = Format::bytes(args...);
@@ -82,32 +82,33 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         Format::template pack<Into::frame>(at, args...);
       };
       if (!send_packed<Format::owning>(destination, bytes, fill)) {
-        send_unpacked(destination, bytes, aggregate::keep_in_register(args)...);
+        send_unpacked(destination, bytes, aggregate::by_value_if_small(args)...);
       }
     }
   }
 
   /// The same where some of what is given are send_buffer()s, for arguments that are views.
   template <class... Given>
-    requires(sizeof...(Given) == sizeof...(Args) && (aggregate::is_send_buffer<std::remove_cvref_t<Given>> || ...))
-  void send(PeId destination, Given&&... given) {
-    constexpr bool made_for_this_call =
-        ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || std::is_same_v<Given, std::remove_cvref_t<Given>>) &&
-         ...);
-    static_assert(made_for_this_call, "headway: what send_buffer() returns is for one send(): call it among the arguments");
-    constexpr bool for_views = ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || aggregate::is_view<Args>) && ...);
+  requires(sizeof...(Given) == sizeof...(Args) && (aggregate::is_send_buffer<std::remove_cvref_t<Given>> ||
+                                                   ...)) void send(PeId destination, Given&&... given) {
+    constexpr bool made_for_this_call = ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> ||
+                                          std::is_same_v<Given, std::remove_cvref_t<Given>>)&&...);
+    static_assert(made_for_this_call,
+                  "headway: what send_buffer() returns is for one send(): call it among the arguments");
+    constexpr bool for_views =
+        ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || aggregate::is_view<Args>)&&...);
     static_assert(for_views, "headway: send_buffer() is for an argument that is a std::span or std::string_view");
     if constexpr (good_arguments && for_views && made_for_this_call) {
       constexpr bool of_elements = (aggregate::holds_elements_of<Args, std::remove_cvref_t<Given>> && ...);
       static_assert(of_elements, "headway: what send_buffer() is given has elements of another type than the argument");
-      if constexpr (of_elements) send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
+      if constexpr (of_elements)
+        send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
     }
   }
 
   /// One line of compile error for all else.
   template <class... Given>
-    requires(good_arguments && !Takes::template fits<Given...>())
-  void send(Given&&...) {
+  requires(good_arguments && !Takes::template fits<Given...>()) void send(Given&&...) {
     Takes::template refuse<Given...>();
   }
 
@@ -115,13 +116,13 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// what one target may hold at once (a quarter of the budget, half of that with `ordered`) is always refused.
   [[nodiscard]] bool try_send(PeId destination, const Args&... args) {
     if constexpr (good_arguments)
-      return send_otherwise(destination, Wait::no, args...);
+      return send_general(destination, Wait::no, args...);
     else
       return false;
   }
   template <class... Given>
-    requires(good_arguments && !(Takes::template fits<Given...>() && aggregate::has_no_buffers<Given...>))
-  bool try_send(Given&&...) {
+  requires(good_arguments &&
+           !(Takes::template fits<Given...>() && aggregate::has_no_buffers<Given...>)) bool try_send(Given&&...) {
     constexpr bool no_buffers = aggregate::has_no_buffers<Given...>;
     static_assert(no_buffers, "headway: send_buffer() is for send(), not for try_send()");
     if constexpr (no_buffers) Takes::template refuse<Given...>();
@@ -154,8 +155,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   }
 
   /// Sends `count` messages, each of which next() gives as a pair or tuple of its destination and its arguments, as so
-  /// many send() would. Of messages of fixed size on one hop, to up to 64 PEs, no buffer's end is looked at for each: 1.1
-  /// times as fast. next() may throw, and what came before is sent; it must neither send nor wait.
+  /// many send() would. Of messages of fixed size on one hop, to up to 64 PEs, no buffer's end is looked at for
+  /// each: 1.1 times as fast. next() may throw, and what came before is sent; it must neither send nor wait.
   ///
   ///     updates.send_n(count, [&] { a = step(a); return std::pair(owner(a), a); });
   template <class Next>
@@ -193,25 +194,26 @@ class Aggregator final : private aggregate::Receiver<Args...> {
  private:
   friend class CallAggregator;
 
-  using Core::alone_from_, Core::slot_entry, Core::is_open, Core::passes, Core::passes_at_once, Core::begin_row;
-  using Core::fills, Core::write_length, Core::room_everywhere;
+  using Core::alone_from_, Core::slot_entry, Core::is_open, Core::sends_alone, Core::starts_alone, Core::begin_row;
   using Core::by_value_bytes_max, Core::post_by_value, Core::post_key_by_value, Core::in_place_bytes_max;
-  using Core::try_begin_in_place, Core::post_in_place, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
   using Core::claim_large, Core::message_of, Core::write_past_caches;
-  using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put, Core::push_entry;
-  using Core::engine, Core::route, Core::slots_, Core::fast_size_, Core::routed_size_, Core::direct_size_;
+  using Core::engine, Core::route, Core::slots_, Core::one_hop_size_, Core::buffered_size_, Core::by_value_size_;
+  using Core::fills, Core::write_length, Core::room_everywhere;
+  using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put,
+      Core::push_entry;
   using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
+  using Core::try_begin_in_place, Core::post_in_place, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
 
   /// Writes as many elements as find room where `destination` has an open buffer. Returns how many.
   template <class Iterator>
   std::size_t write_row(std::size_t destination, Iterator first, std::size_t size) {
-    if (destination >= fast_size_) return 0;
+    if (destination >= one_hop_size_) return 0;
     const aggregate::Slot& slot = slots_[destination];
     const std::size_t count = std::min(std::size_t(slot.limit - slot.cursor) / Format::fixed_bytes, size);
     if (count == 0) return 0;
     aggregate::Row row = begin_row(std::uint32_t(destination));
     for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
-      ask_for_what_follows<64>(row.at, Format::fixed_bytes);
+      prefetch_next_lines<64>(row.at, Format::fixed_bytes);
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
     }
     return count;
@@ -232,7 +234,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       if (destination >= size) [[unlikely]]
         throw_destination_out_of_range(destination, size);
       std::byte* const at = batch.cursors[destination];
-      ask_for_what_follows(at, Format::fixed_bytes);
+      prefetch_next_lines(at, Format::fixed_bytes);
       std::apply([at](const auto&, const Args&... args) { Format::pack(at, args...); }, message);
       batch.cursors[destination] = at + Format::fixed_bytes;
     }
@@ -243,7 +245,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   /// message finds its place, which lies in memory, without waiting for them (1.1 to 1.3 times).
   template <bool may_throw, class Fill>
   inline __attribute__((always_inline)) bool send_packed(std::size_t destination, std::size_t bytes, Fill fill) {
-    if (destination >= fast_size_) return false;
+    if (destination >= one_hop_size_) return false;
     aggregate::Slot& slot = slots_[destination];
     std::byte* const at = slot.cursor;
     std::byte* const end = at + Format::padded(bytes);
@@ -334,8 +336,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       if (is_largest) content = std::as_bytes(buffer.content), mover = &buffer.mover(engine().pe());
     });
     using SendPath = aggregate::ContentMover::SendPath;
-    const SendPath way = is_ordered() ? SendPath{} : mover->send_path(destination, content, copies_content());
-    if (way.by_key) {
+    const SendPath path = is_ordered() ? SendPath{} : mover->send_path(destination, content, copies_content());
+    if (path.by_key) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
       if (bytes <= part_bytes_max()) {
         const auto when_done = [&] {
@@ -345,15 +347,16 @@ class Aggregator final : private aggregate::Receiver<Args...> {
           });
           return done;
         };
-        send_by_key(destination, *mover, way, content, largest, when_done, bytes, packed_as<Args>(i == largest, given)...);
+        send_by_key(destination, *mover, path, content, largest, when_done, bytes,
+                    packed_as<Args>(i == largest, given)...);
         return with_buffers([](bool is_largest, auto& buffer) {
           if (!is_largest) buffer.finish();
         });
       }
     }
-    const bool timed = way.timed && !way.by_key;
+    const bool timed = path.timed && !path.by_key;
     const std::int64_t begin = timed ? engine().now() : 0;
-    send_otherwise(destination, Wait::yes, aggregate::content_of<Args>(given)...);
+    send_general(destination, Wait::yes, aggregate::content_of<Args>(given)...);
     if (timed) {
       const int copies = content.size() > alone_bytes_max(destination) ? 2 : 1;  // in parts, which are put together
       mover->learn_sent(content, (engine().now() - begin) * copies);
@@ -362,12 +365,12 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   }
 
   template <class TakeDone>
-  void send_by_key(std::size_t destination, aggregate::ContentMover& mover, aggregate::ContentMover::SendPath way,
+  void send_by_key(std::size_t destination, aggregate::ContentMover& mover, aggregate::ContentMover::SendPath path,
                    std::span<const std::byte> content, std::size_t argument, TakeDone when_done, std::size_t bytes,
                    const Args&... args) {
     const auto pack_header = [&](std::byte* at) {
       const std::uint64_t checksum = mover.checksum_of(content);
-      const aggregate::KeyHeader header{mover.give_content(way, content, checksum, when_done()), argument, checksum};
+      const aggregate::KeyHeader header{mover.expose_content(path, content, checksum, when_done()), argument, checksum};
       copy_fixed<sizeof header>(at, reinterpret_cast<const std::byte*>(&header));  // in words, as it was set
     };
     if constexpr (may_be_small) {
@@ -394,26 +397,26 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory. What is
   /// not for every message is apart, so that no registers need be saved for it.
-  __attribute__((noinline)) void send_off_path(std::size_t destination,
-                                               aggregate::Kept<Args>... args) requires Format::fixed {
-    if (destination < routed_size_) [[likely]] {
+  __attribute__((noinline)) void send_not_one_hop(std::size_t destination,
+                                                  aggregate::ByValueIfSmall<Args>... args) requires Format::fixed {
+    if (destination < buffered_size_) [[likely]] {
       const aggregate::Route::Hop& hop = route().first(destination);
       aggregate::Slot& slot = slots_[hop.slot];
       if (slot.cursor != slot.limit) [[likely]]
         return put_fixed(slot, hop, engine().id(), args...);
     } else if constexpr (may_be_small) {
-      if (destination < direct_size_) return send_directly(destination, args...);
+      if (destination < by_value_size_) return send_directly(destination, args...);
     }
-    send_in_other_ways(destination, args...);
+    send_general_apart(destination, args...);
   }
 
   __attribute__((noinline)) void send_directly(std::size_t destination,
-                                               aggregate::Kept<Args>... args) requires may_be_small {
+                                               aggregate::ByValueIfSmall<Args>... args) requires may_be_small {
     send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
   }
 
-  __attribute__((noinline)) void send_in_other_ways(std::size_t destination, aggregate::Kept<Args>... args) {
-    send_otherwise(destination, Wait::yes, args...);
+  __attribute__((noinline)) void send_general_apart(std::size_t destination, aggregate::ByValueIfSmall<Args>... args) {
+    send_general(destination, Wait::yes, args...);
   }
 
   /// Where there is room.
@@ -427,47 +430,49 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   }
 
   /// The slot says which destination it was, so that it need not be kept for this case.
-  __attribute__((noinline)) void send_to_full(aggregate::Slot& slot, aggregate::Kept<Args>... args) {
+  __attribute__((noinline)) void send_to_full(aggregate::Slot& slot, aggregate::ByValueIfSmall<Args>... args) {
     const auto destination = std::size_t(&slot - slots_);
     if constexpr (may_be_small) {
-      if (Format::fixed_bytes <= by_value_bytes_max() && passes_at_once(slot)) {
+      if (Format::fixed_bytes <= by_value_bytes_max() && starts_alone(slot)) {
         send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
         return;
       }
     }
-    send_larger_or_gather(destination, args...);
+    send_alone_or_buffered(destination, args...);
   }
 
   /// The same for messages of variable size, of `bytes`.
-  __attribute__((noinline)) void send_unpacked(std::size_t destination, std::size_t bytes, aggregate::Kept<Args>... args) {
+  __attribute__((noinline)) void send_unpacked(std::size_t destination, std::size_t bytes,
+                                               aggregate::ByValueIfSmall<Args>... args) {
     if constexpr (may_be_small) {
-      if (destination < fast_size_ && bytes < alone_from_ && bytes <= by_value_bytes_max() &&
-          passes_at_once(slots_[destination])) {
+      if (destination < one_hop_size_ && bytes < alone_from_ && bytes <= by_value_bytes_max() &&
+          starts_alone(slots_[destination])) {
         send_by_value(destination, bytes, Wait::yes, args...);
         return;
       }
     }
-    send_in_other_ways(destination, args...);
+    send_general_apart(destination, args...);
   }
 
   /// Apart, so that the cases above need not save registers for it.
-  __attribute__((noinline, cold)) void send_larger_or_gather(std::size_t destination, aggregate::Kept<Args>... args) {
-    if (passes(std::uint32_t(destination), Format::fixed_bytes))
+  __attribute__((noinline, cold)) void send_alone_or_buffered(std::size_t destination,
+                                                              aggregate::ByValueIfSmall<Args>... args) {
+    if (sends_alone(std::uint32_t(destination), Format::fixed_bytes))
       send_alone(destination, Format::fixed_bytes, Wait::yes, args...);
     else
-      send_and_gather(destination, Format::fixed_bytes, Wait::yes, args...);
+      send_buffered(destination, Format::fixed_bytes, Wait::yes, args...);
   }
 
-  bool send_otherwise(std::size_t destination, Wait wait, const Args&... args) {
+  bool send_general(std::size_t destination, Wait wait, const Args&... args) {
     check_send(destination);
     const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
     if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
-    if (passes(route().first(destination).slot, bytes)) return send_alone(destination, bytes, wait, args...);
-    return send_and_gather(destination, bytes, wait, args...);
+    if (sends_alone(route().first(destination).slot, bytes)) return send_alone(destination, bytes, wait, args...);
+    return send_buffered(destination, bytes, wait, args...);
   }
 
   /// In a buffer, which is opened where none is.
-  bool send_and_gather(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
+  bool send_buffered(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     const aggregate::Route::Hop& hop = route().first(destination);
     if constexpr (Format::fixed) {
       for (;;) {
@@ -479,7 +484,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         if (is_open(hop.slot)) {
           flush_slot(hop.slot, am::FlushReason::full);
           after_post();
-          if (passes(hop.slot, Format::fixed_bytes)) return send_alone(destination, Format::fixed_bytes, wait, args...);
+          if (sends_alone(hop.slot, Format::fixed_bytes))
+            return send_alone(destination, Format::fixed_bytes, wait, args...);
         } else if (!open_slot(hop.slot, Format::fixed_bytes, wait)) {
           return false;
         }

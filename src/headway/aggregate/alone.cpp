@@ -51,7 +51,7 @@ am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait
 }
 
 /// After a message by itself: as often as with direct().
-void Core::poll_now_and_then() {
+void Core::poll_every_few_posts() {
   if (++posts_ % posts_per_poll_alone == 0) [[unlikely]]
     poll_some();
 }
@@ -67,7 +67,7 @@ void Core::count_alone(std::size_t bytes) {
 void Core::post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, std::uint8_t flags) {
   count_alone(bytes);
   post_frame(destination, frame, engine_->scope(), padding_ + bytes, 0, 1, flags);
-  poll_now_and_then();
+  poll_every_few_posts();
 }
 
 bool Core::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
@@ -94,7 +94,7 @@ inline __attribute__((always_inline)) void Core::count_by_value(std::size_t dest
     frames_between_hosts_ += leaves_host(destination);
   }
   by_value_bytes_ += bytes;
-  poll_now_and_then();
+  poll_every_few_posts();
 }
 
 void Core::post_in_place(std::size_t destination, std::size_t bytes) {
@@ -204,7 +204,7 @@ bool Core::put_in_parts(std::size_t destination, Pieces pieces, std::size_t byte
     if (offset != 0) ++flushes_[std::size_t(am::FlushReason::full)];
     const bool last = offset + n == bytes;
     post_frame(destination, frame, engine_->scope(), padding_ + sizeof part + n, 0, last ? 1 : 0, frame_of_part);
-    poll_now_and_then();
+    poll_every_few_posts();
     offset += n;
   }
   return claimed;
@@ -256,7 +256,7 @@ void Core::make_room(Partial& partial, std::uint64_t bytes) {
   change_part_memory([&](PartMemory& memory) { partial.memory = memory.take(wanted); });
 }
 
-void Core::drop_whole() {
+void Core::release_whole() {
   change_part_memory([&](PartMemory& memory) { memory.give(std::move(whole_.memory), engine_->now()); });
   whole_ = {};
 }
@@ -300,7 +300,7 @@ void Core::forget_part_memory() {
   change_part_memory([](PartMemory& memory) { memory.forget(); });
 }
 
-std::span<const std::byte> Core::take_part(std::size_t source, const std::byte* part, std::size_t bytes) {
+std::span<const std::byte> Core::add_part(std::size_t source, const std::byte* part, std::size_t bytes) {
   PartHeader header;
   if (bytes < sizeof header) throw FormatError("a part of a message is shorter than its header");
   std::memcpy(&header, part, sizeof header);

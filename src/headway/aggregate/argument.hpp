@@ -105,7 +105,9 @@ struct PartsOfFields {
 /// One whose parts lie ready says so: `static constexpr bool has_parts_ready = true`. Its messages may be written where
 /// they arrive, while their receiver waits: with_message_parts() must not throw, nor call what might wait.
 template <class Field>
-concept NamesParts = requires { typename Field::MessageParts; };
+concept NamesParts = requires {
+  typename Field::MessageParts;
+};
 
 template <class Field>
 constexpr auto parts_of_field() {
@@ -131,8 +133,9 @@ struct ReadyFields {
 /// Whether nothing of the program runs where its parts are asked for.
 template <class Field>
 constexpr bool has_ready_parts() {
-  if constexpr (NamesParts<Field>)
-    return requires { requires Field::has_parts_ready; };
+  if constexpr (NamesParts<Field>) return requires {
+      requires Field::has_parts_ready;
+    };
   else if constexpr (has_content<Field> || is_content_element<Field> || FixedSize<Field> || detail::HasSerialize<Field>)
     return true;
   else if constexpr (Addressable<Field>)
@@ -190,10 +193,9 @@ inline __attribute__((always_inline)) decltype(auto) with_parts(F&& f, const Fir
   if constexpr (!(is_sent_in_parts<First> || ... || is_sent_in_parts<Rest>)) {
     return f(only_part(first), only_part(rest)...);
   } else if constexpr (NamesParts<First>) {
-    return first.with_message_parts(
-        [&](const auto&... parts) __attribute__((always_inline))->decltype(auto) {
-          return with_parts(f, parts..., rest...);
-        });
+    return first.with_message_parts([&](const auto&... parts) __attribute__((always_inline))->decltype(auto) {
+      return with_parts(f, parts..., rest...);
+    });
   } else if constexpr (is_sent_in_parts<First>) {
     return visit_fields(
         first, [&](const auto&... fields) __attribute__((always_inline))->decltype(auto) {
@@ -223,9 +225,8 @@ inline __attribute__((always_inline)) void assemble_fields(const Parts& parts, F
 template <std::size_t first, class Object, class Parts>
 inline __attribute__((always_inline)) void assemble(Object& object, const Parts& parts) {
   if constexpr (NamesParts<Object>) {
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-      object.view_message(std::get<first + i>(parts)...);
-    }(std::make_index_sequence<part_count<Object>>());
+    [&]<std::size_t... i>(std::index_sequence<i...>) { object.view_message(std::get<first + i>(parts)...); }
+    (std::make_index_sequence<part_count<Object>>());
   } else if constexpr (is_sent_in_parts<Object>) {
     visit_fields(
         object, [&](auto&... fields) __attribute__((always_inline)) { assemble_fields<first>(parts, fields...); });
@@ -274,10 +275,10 @@ constexpr bool require_argument() {
 
 /// How an argument is passed on to a function that is not inlined: small ones by value.
 template <class Arg>
-using Kept =
+using ByValueIfSmall =
     std::conditional_t<(is_view<Arg> || (std::is_trivially_copyable_v<Arg> && sizeof(Arg) <= 16)), Arg, const Arg&>;
 template <class Arg>
-inline __attribute__((always_inline)) Kept<Arg> keep_in_register(const Arg& arg) {
+inline __attribute__((always_inline)) ByValueIfSmall<Arg> by_value_if_small(const Arg& arg) {
   return arg;
 }
 

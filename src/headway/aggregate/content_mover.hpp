@@ -1,4 +1,5 @@
-/// What the aggregator needs of the layer transfer: zero-copy content of messages, sent by a key and fetched by the receiver.
+/// What the aggregator needs of the layer transfer: zero-copy content of messages, sent by a key and fetched by the
+/// receiver.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +24,12 @@ class ContentMover : public am::Extension {
   // --- the sender
 
   /// Content that is not longer travels inside its message.
-  static constexpr std::size_t along_bytes_max = std::size_t(4) << 10;
-  static_assert(along_bytes_max + 32 <= in_place_bytes_most);
+  static constexpr std::size_t in_message_bytes_max = std::size_t(4) << 10;
+  static_assert(in_message_bytes_max + 32 <= in_place_bytes_most);
   /// Shorter content travels inside its message: the copy costs less than a key and its answer. A receiver that `posts`
   /// memory copies content twice then.
   static constexpr std::size_t keyed_bytes_min(bool posts) {
-    return posts ? std::size_t(2) << 10 : along_bytes_max + 1;
+    return posts ? std::size_t(2) << 10 : in_message_bytes_max + 1;
   }
   struct SendPath {
     bool by_key;
@@ -40,8 +41,8 @@ class ContentMover : public am::Extension {
   /// Nanoseconds that both PEs took to copy content that travelled inside its message.
   virtual void learn_sent(std::span<const std::byte> content, std::int64_t ns) = 0;
   /// The key of content that is sent by key. `done` is called when the receiver needs the memory no longer.
-  virtual rma::BufferKey give_content(SendPath path, std::span<const std::byte> content, std::uint64_t checksum,
-                                      am::WhenDone done) = 0;
+  virtual rma::BufferKey expose_content(SendPath path, std::span<const std::byte> content, std::uint64_t checksum,
+                                        am::WhenDone done) = 0;
   /// A checksum for require_unchanged(); 0 where HEADWAY_CHECK is off.
   virtual std::uint64_t checksum_of(std::span<const std::byte> content) const = 0;
 
@@ -52,7 +53,7 @@ class ContentMover : public am::Extension {
   virtual void check(const rma::BufferKey& key) = 0;
   /// The content, if this process has it mapped; else nullptr. FormatError for an invalid key.
   virtual const std::byte* mapped(const rma::BufferKey& key) = 0;
-  /// Copies the content to `to` and returns the nanoseconds for tell_taken(). Nothing if it cannot be copied at once or,
+  /// Copies the content to `to` and returns the nanoseconds for tell_used(). Nothing if it cannot be copied at once or,
   /// with `may_pull`, if fetch_later() has been faster.
   virtual std::optional<std::int64_t> fetch_now(const rma::BufferKey& key, std::byte* to, bool may_pull) = 0;
   /// Fetches the content in pieces to begin(), which is called before the first piece is asked for; then calls
@@ -60,7 +61,7 @@ class ContentMover : public am::Extension {
   virtual void fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner, std::function<std::byte*()> begin,
                            std::function<void()> finished) = 0;
   /// Tells the sender that this PE needs its content no longer. `ns`: how long the copy took, or one of the constants.
-  virtual void tell_taken(const rma::BufferKey& key, std::int64_t ns) = 0;
+  virtual void tell_used(const rma::BufferKey& key, std::int64_t ns) = 0;
   /// UsageError if the checksum of the fetched content is not `checksum`.
   virtual void require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
                                  std::uint64_t checksum) const = 0;

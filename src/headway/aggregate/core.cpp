@@ -71,8 +71,8 @@ void Core::lay_out(bool ready) {
   const bool variable = shape_.fixed_bytes == 0;
   padding_ = shape_.alignment > 32 ? 32 : 0;  // a payload starts 32 bytes behind an address aligned to 64
   frame_bytes_ = options_.buffer_bytes;
-  const bool has_stages = options_.topology.scheme == Scheme::pp && route_.is_over_processes();
-  if (has_stages || route_.is_over_hosts()) frame_bytes_ = stage_bytes();
+  const bool has_own_buffers = options_.topology.scheme == Scheme::pp && route_.is_over_processes();
+  if (has_own_buffers || route_.is_over_hosts()) frame_bytes_ = own_buffer_bytes();
   in_place_bytes_max_ = padding_ == 0 ? in_place_bytes_most : 0;
   by_value_bytes_max_ = padding_ == 0 ? std::min(engine_->endpoint().by_value_bytes_max(), by_value_bytes_most) : 0;
   const std::size_t budget = engine_->store().budget_bytes();
@@ -120,13 +120,13 @@ void Core::lay_out(bool ready) {
                              std::uint8_t(8 * (e.length_bytes + e.key_bytes)), e.source_bytes != 0});
   }
   // Until on() has been called, and where messages travel by themselves, everything leaves the fast path.
-  routed_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
-  fast_size_ = levels == 1 ? routed_size_ : 0;
-  direct_size_ = ready && direct_ && !variable && shape_.fixed_bytes <= by_value_bytes_max_ ? engine_->size() : 0;
+  buffered_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
+  one_hop_size_ = levels == 1 ? buffered_size_ : 0;
+  by_value_size_ = ready && direct_ && !variable && shape_.fixed_bytes <= by_value_bytes_max_ ? engine_->size() : 0;
   // Sizes too: what one PE buffers, another must be able to forward.
   signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
-                                  shape_.fixed_bytes, source_bytes, options_.ordered, name_,
-                                  options_.buffer_bytes, alone_from_, filled(frame_bytes_)));
+                                  shape_.fixed_bytes, source_bytes, options_.ordered, name_, options_.buffer_bytes,
+                                  alone_from_, filled(frame_bytes_)));
 }
 
 /// Messages of fixed size in a frame.
@@ -183,8 +183,8 @@ void Core::check_send(std::size_t destination) const {
 }
 
 void Core::refuse_frame(const Arrival& arrival, const char* what) const {
-  throw FormatError(fmt::format("a frame of {} from PE {} for {} is not valid: {}", counted(arrival.header.count, "message"),
-                                arrival.header.source, description(), what));
+  throw FormatError(fmt::format("a frame of {} from PE {} for {} is not valid: {}",
+                                counted(arrival.header.count, "message"), arrival.header.source, description(), what));
 }
 
 void Core::refuse_to_post_row() const {
@@ -237,9 +237,9 @@ bool Core::open_slot(std::uint32_t slot, std::size_t padded, Wait wait) {
 }
 
 std::size_t Core::room_everywhere(std::size_t bytes) const {
-  if (fast_size_ == 0 || fast_size_ > Batch::slots_max) return 0;
+  if (one_hop_size_ == 0 || one_hop_size_ > Batch::slots_max) return 0;
   auto room = ~std::size_t(0);
-  for (std::size_t slot = 0; slot != fast_size_ && room != 0; ++slot) {
+  for (std::size_t slot = 0; slot != one_hop_size_ && room != 0; ++slot) {
     room = std::min(room, std::size_t(slots_[slot].limit - slots_[slot].cursor));
   }
   return room / bytes;
@@ -248,8 +248,8 @@ std::size_t Core::room_everywhere(std::size_t bytes) const {
 bool Core::try_open_slot(std::uint32_t slot, std::size_t padded) {
   const std::uint32_t target = current_->cold[slot].target;
   if (engine_->store().queued(target, hops_left(slot))) return false;
-  const am::OpenFrame frame = engine_->store().try_claim(target, next_frame_bytes(slot, padded), hops_left(slot),
-                                                         am::Writing::in_pieces);
+  const am::OpenFrame frame =
+      engine_->store().try_claim(target, next_frame_bytes(slot, padded), hops_left(slot), am::Writing::in_pieces);
   if (!frame) return false;
   start_frame(slot, frame);
   return true;
@@ -273,11 +273,11 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   current_->link(slot);
   open_bytes_ += bytes;
   engine_->count_open_buffers(1);
-  note_peaks(cold.target);
+  update_peaks(cold.target);
 }
 
 /// What this PE has open has grown by a buffer for that target.
-void Core::note_peaks(std::size_t target) {
+void Core::update_peaks(std::size_t target) {
   const std::uint64_t together = merger_ == nullptr ? 0 : merger_->open_bytes();
   open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_ + together);
   peak_target_bytes_ = std::max(peak_target_bytes_, engine_->store().outstanding_bytes(target));

@@ -30,7 +30,7 @@ struct MessageShape {
   std::size_t fixed_bytes = 0;  // of every message, padding included; 0: they differ
   std::size_t alignment = 1;
   bool wants_source = false;  // the handler takes it; on routes of several hops each message then carries it
-  std::string type;  // as the compiler writes it
+  std::string type;           // as the compiler writes it
 };
 
 /// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, a length as a
@@ -113,16 +113,16 @@ class Core : public am::FrameHandler {
   AggregatorStatistics statistics() const;
 
  protected:
-  /// What send and deliver touch per message. fast_size_ is the number of PEs on a route of one hop, else 0, so that
+  /// What send and deliver touch per message. one_hop_size_ is the number of PEs on a route of one hop, else 0, so that
   /// the range test of `send` also leads every other kind of route off the fast path. The slots are those of the
   /// current scope.
-  std::size_t fast_size_ = 0;
+  std::size_t one_hop_size_ = 0;
   Slot* slots_ = nullptr;
   Gathering* gatherings_ = nullptr;  // likewise
-  std::size_t routed_size_ = 0;  // the number of PEs if messages are buffered on a route, else 0
-  std::size_t direct_size_ = 0;  // the number of PEs if each message goes by itself and by value, else 0
-  bool in_batch_ = false;        // a Batch writes
-  std::size_t alone_from_ = 0;   // messages of this length and more travel by themselves
+  std::size_t buffered_size_ = 0;    // the number of PEs if messages are buffered on a route, else 0
+  std::size_t by_value_size_ = 0;    // the number of PEs if each message goes by itself and by value, else 0
+  bool in_batch_ = false;            // a Batch writes
+  std::size_t alone_from_ = 0;       // messages of this length and more travel by themselves
 
   am::Engine& engine() const { return *engine_; }
   const Route& route() const { return route_; }
@@ -152,21 +152,22 @@ class Core : public am::FrameHandler {
   /// While a Batch is written nothing else is sent, and nothing posted.
   class BatchUnderWay {
    public:
-    explicit BatchUnderWay(Core& core) : core_(core), fast_size_(core.fast_size_), routed_size_(core.routed_size_) {
-      core.fast_size_ = core.routed_size_ = 0;  // leads send() to check_send()
+    explicit BatchUnderWay(Core& core)
+        : core_(core), one_hop_size_(core.one_hop_size_), buffered_size_(core.buffered_size_) {
+      core.one_hop_size_ = core.buffered_size_ = 0;  // leads send() to check_send()
       core.in_batch_ = true;
     }
     BatchUnderWay(const BatchUnderWay&) = delete;
     BatchUnderWay& operator=(const BatchUnderWay&) = delete;
     ~BatchUnderWay() {
-      core_.fast_size_ = fast_size_;
-      core_.routed_size_ = routed_size_;
+      core_.one_hop_size_ = one_hop_size_;
+      core_.buffered_size_ = buffered_size_;
       core_.in_batch_ = false;
     }
 
    private:
     Core& core_;
-    const std::size_t fast_size_, routed_size_;
+    const std::size_t one_hop_size_, buffered_size_;
   };
   /// How many messages of so many bytes find room, whichever slots they go to. 0 where no Batch can be
   /// written.
@@ -176,14 +177,14 @@ class Core : public am::FrameHandler {
   void after_post() { poll_some(); }
   /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
   /// message.
-  bool passes(std::uint32_t slot, std::size_t bytes) {
+  bool sends_alone(std::uint32_t slot, std::size_t bytes) {
     if (is_open(slot) || bytes > part_bytes_max()) return false;
-    return gatherings_[slot].passes(engine_->times_idle());
+    return gatherings_[slot].sends_alone(engine_->times_idle());
   }
-  /// The same for one that goes by value, as far as it can be said at once; where not, false, and passes() is asked.
-  /// The receiver of the message waits for this: it has as few instructions as can be.
-  bool passes_at_once(const Slot& slot) {
-    return slot.begin == nullptr && gatherings_[std::size_t(&slot - slots_)].passes(engine_->times_idle());
+  /// The same for one that goes by value, as far as it can be said at once; where not, false, and sends_alone() is
+  /// asked. The receiver of the message waits for this: it has as few instructions as can be.
+  bool starts_alone(const Slot& slot) {
+    return slot.begin == nullptr && gatherings_[std::size_t(&slot - slots_)].sends_alone(engine_->times_idle());
   }
 
   /// Variable-size messages: bytes between cursor and tail.
@@ -270,8 +271,8 @@ class Core : public am::FrameHandler {
   /// The same for a frame_of_key.
   bool post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes);
 
-  /// The same for one of up to in_place_bytes_max() bytes that nothing can keep from being written at once: it goes where
-  /// this says, and no further call comes before post_in_place(). nullptr where it must go otherwise.
+  /// The same for one of up to in_place_bytes_max() bytes that nothing can keep from being written at once: it goes
+  /// where this says, and no further call comes before post_in_place(). nullptr where it must go otherwise.
   std::size_t in_place_bytes_max() const { return in_place_bytes_max_; }
   [[nodiscard]] std::byte* try_begin_in_place(std::size_t destination) {
     am::FrameStore& store = engine_->store();
@@ -283,15 +284,16 @@ class Core : public am::FrameHandler {
   void write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes);
   /// A larger one in parts, straight to its destination. `pieces` together are the message, and have its length
   /// (UsageError else). False only for Wait::no.
-  /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been faster.
+  /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been
+  /// faster.
   bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
   /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
   bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
 
   /// Takes in a part, with no more memory than a few times what has come of its message; returns the whole message once
-  /// the last one is there, until drop_whole(); else empty data.
-  std::span<const std::byte> take_part(std::size_t source, const std::byte* part, std::size_t bytes);
-  void drop_whole();
+  /// the last one is there, until release_whole(); else empty data.
+  std::span<const std::byte> add_part(std::size_t source, const std::byte* part, std::size_t bytes);
+  void release_whole();
 
   std::size_t padding() const { return padding_; }
 
@@ -331,8 +333,8 @@ class Core : public am::FrameHandler {
 
   void make_room(Partial& partial, std::uint64_t bytes);
   void forget_part_memory();
-  /// change() takes part memory, or gives it back. While some is kept it counts as an open buffer, for the engine to ask
-  /// when it is due.
+  /// change() takes part memory, or gives it back. While some is kept it counts as an open buffer, for the engine to
+  /// ask when it is due.
   template <class Change>
   void change_part_memory(Change change) {
     const bool kept_before = part_memory_.keeps_any();
@@ -358,13 +360,13 @@ class Core : public am::FrameHandler {
   void poll_some() {
     if (engine_->may_block()) engine_->poll_some();
   }
-  void poll_now_and_then();
+  void poll_every_few_posts();
   void count_alone(std::size_t bytes);
   bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
   bool room_for(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames);
   AggregatorOptions options_possible(AggregatorOptions options) const;
-  void note_peaks(std::size_t target);
-  std::size_t stage_bytes() const;
+  void update_peaks(std::size_t target);
+  std::size_t own_buffer_bytes() const;
   void make_merger();
   bool merge(const SlotSet& set, std::uint32_t slot, std::size_t payload_bytes, std::size_t tail_bytes,
              std::size_t count, am::FlushReason reason);
@@ -405,11 +407,11 @@ class Core : public am::FrameHandler {
   std::size_t by_value_bytes_max_ = 0, in_place_bytes_max_ = 0;
   std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
   std::size_t alone_frame_bytes_between_hosts_ = 0, part_frame_bytes_ = 0;
-  std::vector<Entry> entries_;         // by level
+  std::vector<Entry> entries_;  // by level
   std::vector<SlotEntry> slot_entries_;
   std::byte unread_entry_[8];
   SlotSets sets_;
-  SlotSet* current_ = nullptr;  // of the current scope
+  SlotSet* current_ = nullptr;      // of the current scope
   std::unique_ptr<Merger> merger_;  // where the PEs of a process have buffers together
   std::uint64_t open_bytes_ = 0, open_bytes_peak_ = 0;
   std::uint32_t posts_ = 0;

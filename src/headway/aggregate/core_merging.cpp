@@ -6,7 +6,7 @@ namespace headway::aggregate {
 
 /// Of the buffers that messages are put into first: a PE's own where it fills others together with its process, and
 /// those for PEs of its host where there are larger ones for other hosts.
-std::size_t Core::stage_bytes() const {
+std::size_t Core::own_buffer_bytes() const {
   const HostFirsts hosts = engine_->endpoint().host_map().host_firsts;
   return part_bytes(options_.buffer_bytes,
                     route_.is_over_hosts() ? host_sizes(engine_->size(), hosts).most : process_pes_);
@@ -35,7 +35,7 @@ void Core::make_merger() {
                                             entry_bytes);
   });
   merger_ = std::make_unique<Merger>(
-      *engine_, route_, std::move(buffers), padding_, [this](std::uint32_t slot) { note_peaks(route_.target(slot)); },
+      *engine_, route_, std::move(buffers), padding_, [this](std::uint32_t slot) { update_peaks(route_.target(slot)); },
       [this](std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
         post_merged(slot, merged, reason);
       });

@@ -17,14 +17,14 @@ namespace headway::aggregate {
 class Gathering {
  public:
   /// For a message that finds the slot closed: whether it goes by itself. `times_idle`: Engine::times_idle().
-  bool passes(std::uint64_t times_idle) {
-    if (single_in_a_row_ < singles_to_pass) return false;
-    if (passed_at_ == times_idle) {
+  bool sends_alone(std::uint64_t times_idle) {
+    if (single_in_a_row_ < singles_before_alone) return false;
+    if (alone_at_ == times_idle) {
       single_in_a_row_ = 0;
       follows_one_ = true;
       return false;
     }
-    passed_at_ = times_idle;
+    alone_at_ = times_idle;
     return true;
   }
 
@@ -33,14 +33,14 @@ class Gathering {
     follows_one_ = false;
     if (reason == am::FlushReason::requested) return;  // says nothing of what would have come
     const bool single = gathered < 2 && reason != am::FlushReason::full;
-    single_in_a_row_ = single ? std::min(single_in_a_row_ + 1, singles_to_pass) : 0;
+    single_in_a_row_ = single ? std::min(single_in_a_row_ + 1, singles_before_alone) : 0;
   }
 
  private:
   // Each time that messages gather again one has gone by itself that need not have: so at most one in five does.
-  static constexpr unsigned singles_to_pass = 4;
+  static constexpr unsigned singles_before_alone = 4;
 
-  std::uint64_t passed_at_ = 0;  // when the last message went by itself; 0: none did
+  std::uint64_t alone_at_ = 0;  // when the last message went by itself; 0: none did
   unsigned single_in_a_row_ = 0;
   bool follows_one_ = false;  // the open buffer's messages come after one that went by itself and should have waited
 };

@@ -28,10 +28,10 @@ TEST(Gathering, messages_go_by_themselves_after_some_buffers_in_a_row_that_held_
   for (const FlushReason reason : {FlushReason::idle, FlushReason::timeout}) {
     Gathering gathering;
     for (unsigned i = 0; i < singles; ++i) {
-      EXPECT_FALSE(gathering.passes(i + 1));
+      EXPECT_FALSE(gathering.sends_alone(i + 1));
       gathering.posted(reason, 1);
     }
-    for (std::uint64_t idle = 10; idle < 1000; ++idle) EXPECT_TRUE(gathering.passes(idle));
+    for (std::uint64_t idle = 10; idle < 1000; ++idle) EXPECT_TRUE(gathering.sends_alone(idle));
   }
 }
 
@@ -39,7 +39,7 @@ TEST(Gathering, a_buffer_that_held_two_or_was_full_starts_the_row_again) {
   for (const auto& [reason, messages] : {std::pair(FlushReason::idle, 2u), {FlushReason::full, 1u}}) {
     Gathering gathering;
     for (unsigned i = 0; i < 100; ++i) {
-      EXPECT_FALSE(gathering.passes(i + 1));
+      EXPECT_FALSE(gathering.sends_alone(i + 1));
       gathering.posted(i % singles == 0 ? reason : FlushReason::idle, i % singles == 0 ? messages : 1);
     }
   }
@@ -48,28 +48,28 @@ TEST(Gathering, a_buffer_that_held_two_or_was_full_starts_the_row_again) {
 TEST(Gathering, what_is_flushed_by_request_says_nothing) {
   Gathering gathering;
   for (unsigned i = 0; i < 100; ++i) gathering.posted(FlushReason::requested, 1);
-  EXPECT_FALSE(gathering.passes(1));
+  EXPECT_FALSE(gathering.sends_alone(1));
   Gathering alone = learned();
   for (unsigned i = 0; i < 100; ++i) alone.posted(FlushReason::requested, 100);
-  EXPECT_TRUE(alone.passes(1));
+  EXPECT_TRUE(alone.sends_alone(1));
 }
 
 TEST(Gathering, a_second_message_before_the_pe_is_idle_again_gathers) {
   Gathering gathering = learned();
-  EXPECT_TRUE(gathering.passes(7));
-  EXPECT_FALSE(gathering.passes(7));
-  EXPECT_FALSE(gathering.passes(8));
+  EXPECT_TRUE(gathering.sends_alone(7));
+  EXPECT_FALSE(gathering.sends_alone(7));
+  EXPECT_FALSE(gathering.sends_alone(8));
 }
 
 TEST(Gathering, a_buffer_behind_a_message_by_itself_counts_that_one_too) {
   Gathering gathering = learned();
-  EXPECT_TRUE(gathering.passes(7));
-  EXPECT_FALSE(gathering.passes(7));
+  EXPECT_TRUE(gathering.sends_alone(7));
+  EXPECT_FALSE(gathering.sends_alone(7));
   gathering.posted(FlushReason::idle, 1);  // they were two
   for (unsigned i = 1; i < singles; ++i) gathering.posted(FlushReason::idle, 1);
-  EXPECT_FALSE(gathering.passes(8));
+  EXPECT_FALSE(gathering.sends_alone(8));
   gathering.posted(FlushReason::idle, 1);
-  EXPECT_TRUE(gathering.passes(8));
+  EXPECT_TRUE(gathering.sends_alone(8));
 }
 
 /// Runs body(pe) on two PEs, or more.

@@ -28,7 +28,8 @@ struct KeyedDelivery {
       self.refuse_frame(arrival, "it has content for what is no view");
     }
     const rma::BufferKey& key = message.header.key;
-    if (ContentMover::if_linked == nullptr) self.refuse_frame(arrival, "nothing in this program sends content by a key");
+    if (ContentMover::if_linked == nullptr)
+      self.refuse_frame(arrival, "nothing in this program sends content by a key");
     ContentMover& mover = ContentMover::if_linked(self.engine().pe());
     mover.check(key);
     if constexpr (posts) {
@@ -41,7 +42,7 @@ struct KeyedDelivery {
       if (const std::byte* const mapped = mover.mapped(key)) {
         message.content = const_cast<std::byte*>(mapped);  // it is only read
         take(self, message, source);
-        mover.tell_taken(key, ContentMover::read_in_place);
+        mover.tell_used(key, ContentMover::read_in_place);
         return Core::Result::done;
       }
       message.memory = self.take_content_memory(key.bytes);
@@ -50,7 +51,7 @@ struct KeyedDelivery {
     self.count_copies(1, key.bytes);
     if (const auto ns = mover.fetch_now(key, message.content, posts)) {
       take(self, message, source);
-      mover.tell_taken(key, *ns);  // after the handler, which may have an answer to send
+      mover.tell_used(key, *ns);  // after the handler, which may have an answer to send
       return Core::Result::done;
     }
     // Many may wait, so the memory comes when their turn does.
@@ -64,8 +65,7 @@ struct KeyedDelivery {
       }
       return kept->content;
     };
-    mover.fetch_later(kept->header.key, self.handler_, begin,
-                          [&self, kept, source] { take(self, *kept, source); });
+    mover.fetch_later(kept->header.key, self.handler_, begin, [&self, kept, source] { take(self, *kept, source); });
     return Core::Result::done;
   }
 
@@ -98,7 +98,8 @@ struct KeyedDelivery {
         if constexpr (is_view<Arg>) {
           using Element = typename ViewElement<Arg>::Type;
           if (!is_keyed) return Arg(arg);
-          if (message.header.key.bytes % sizeof(Element) != 0) throw FormatError("content is no whole number of elements");
+          if (message.header.key.bytes % sizeof(Element) != 0)
+            throw FormatError("content is no whole number of elements");
           message.elements = message.header.key.bytes / sizeof(Element);
           return content == nullptr ? Arg() : Arg(reinterpret_cast<const Element*>(content), message.elements);
         } else {

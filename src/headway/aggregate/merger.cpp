@@ -31,26 +31,26 @@ Merger::Merger(am::Engine& engine, const Route& route, std::shared_ptr<ProcessBu
   pending_.reserve(buffers_->size());
 }
 
-bool Merger::merge(const Stage& stage, am::FlushReason reason) {
-  if (stage.slot >= buffers_->size()) return false;
-  ProcessBuffers::Place& place = (*buffers_)[stage.slot];
-  if (!place.buffer.fits(stage.payload_bytes, stage.count)) return false;
-  const std::uint8_t tag = engine_->scopes().tag(stage.scope);
+bool Merger::merge(const OwnBuffer& own, am::FlushReason reason) {
+  if (own.slot >= buffers_->size()) return false;
+  ProcessBuffers::Place& place = (*buffers_)[own.slot];
+  if (!place.buffer.fits(own.payload_bytes, own.count)) return false;
+  const std::uint8_t tag = engine_->scopes().tag(own.scope);
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const auto [outcome, before] = place.buffer.try_reserve(tag, stage.payload_bytes, stage.count);
+    const auto [outcome, before] = place.buffer.try_reserve(tag, own.payload_bytes, own.count);
     switch (outcome) {
       case SharedBuffer::Outcome::busy: return false;
       case SharedBuffer::Outcome::empty:
-        if (open(stage, reason)) return true;
+        if (open(own, reason)) return true;
         break;  // another PE may have opened it meanwhile
-      case SharedBuffer::Outcome::full: close(stage.slot, before.generation, am::FlushReason::full); break;
+      case SharedBuffer::Outcome::full: close(own.slot, before.generation, am::FlushReason::full); break;
       case SharedBuffer::Outcome::reserved:
-        write(place, before, stage);
-        note(stage, before.generation, reason);
-        if (const auto content = place.buffer.finish()) post(stage.slot, *content, reason);
+        write(place, before, own);
+        record(own, before.generation, reason);
+        if (const auto content = place.buffer.finish()) post(own.slot, *content, reason);
         // one more like this would not fit
-        if (!place.buffer.fits(before.payload_bytes + 2 * stage.payload_bytes, before.count + 2 * stage.count)) {
-          close(stage.slot, before.generation, am::FlushReason::full);
+        if (!place.buffer.fits(before.payload_bytes + 2 * own.payload_bytes, before.count + 2 * own.count)) {
+          close(own.slot, before.generation, am::FlushReason::full);
         }
         return true;
     }
@@ -58,16 +58,17 @@ bool Merger::merge(const Stage& stage, am::FlushReason reason) {
   return false;
 }
 
-/// Opens a buffer of the process with the stage's content. It lies in this PE's memory and counts towards its budget.
-bool Merger::open(const Stage& stage, am::FlushReason reason) {
+/// Opens a buffer of the process with the content of the PE's own buffer. It lies in this PE's memory and counts
+/// towards its budget.
+bool Merger::open(const OwnBuffer& own, am::FlushReason reason) {
   if (reason == am::FlushReason::timeout) return false;  // it waits for nobody
-  const std::size_t target = route_->target(stage.slot);
-  const auto hops_left = std::uint8_t(route_->levels() - 1 - route_->level(stage.slot));
+  const std::size_t target = route_->target(own.slot);
+  const auto hops_left = std::uint8_t(route_->levels() - 1 - route_->level(own.slot));
   am::FrameStore& store = engine_->store();
   if (store.queued(target, hops_left)) return false;
   const am::OpenFrame frame = store.try_claim(target, buffers_->frame_bytes(), hops_left);
   if (!frame) return false;
-  ProcessBuffers::Place& place = (*buffers_)[stage.slot];
+  ProcessBuffers::Place& place = (*buffers_)[own.slot];
   if (!place.buffer.try_begin()) {
     store.drop(target, frame);
     return false;
@@ -75,35 +76,34 @@ bool Merger::open(const Stage& stage, am::FlushReason reason) {
   place.frame = frame;
   place.owner = engine_->id();
   buffers_->open_frames(place.owner).fetch_add(1, std::memory_order_relaxed);
-  opened_(stage.slot);
-  write(place, {}, stage);
+  opened_(own.slot);
+  write(place, {}, own);
   const std::uint8_t generation = place.buffer.open(
-      {std::uint32_t(stage.payload_bytes), std::uint32_t(stage.count), engine_->scopes().tag(stage.scope), 0});
-  note(stage, generation, reason);
-  if (!place.buffer.fits(2 * stage.payload_bytes, 2 * stage.count)) close(stage.slot, generation, reason);
+      {std::uint32_t(own.payload_bytes), std::uint32_t(own.count), engine_->scopes().tag(own.scope), 0});
+  record(own, generation, reason);
+  if (!place.buffer.fits(2 * own.payload_bytes, 2 * own.count)) close(own.slot, generation, reason);
   return true;
 }
 
-void Merger::write(const ProcessBuffers::Place& place, const SharedBuffer::Content& before, const Stage& stage) {
+void Merger::write(const ProcessBuffers::Place& place, const SharedBuffer::Content& before, const OwnBuffer& own) {
   const am::OpenFrame& frame = place.frame;
-  std::memcpy(frame.frame->payload() + padding_ + before.payload_bytes, stage.payload, stage.payload_bytes);
-  const std::size_t entry_bytes = stage.tail_bytes / stage.count;
-  std::memcpy(frame.end() - before.count * entry_bytes - stage.tail_bytes, stage.tail_end - stage.tail_bytes,
-              stage.tail_bytes);
+  std::memcpy(frame.frame->payload() + padding_ + before.payload_bytes, own.payload, own.payload_bytes);
+  const std::size_t entry_bytes = own.tail_bytes / own.count;
+  std::memcpy(frame.end() - before.count * entry_bytes - own.tail_bytes, own.tail_end - own.tail_bytes, own.tail_bytes);
 }
 
-void Merger::note(const Stage& stage, std::uint8_t generation, am::FlushReason reason) {
-  auto known = std::ranges::find(pending_, stage.slot, &Pending::slot);
+void Merger::record(const OwnBuffer& own, std::uint8_t generation, am::FlushReason reason) {
+  auto known = std::ranges::find(pending_, own.slot, &Pending::slot);
   if (known == pending_.end()) {
     engine_->count_open_buffers(1);
-    known = pending_.insert(pending_.end(), {stage.slot, generation, stage.scope, reason, 0, am::never});
-  } else if (known->generation != generation || known->scope != stage.scope) {
+    known = pending_.insert(pending_.end(), {own.slot, generation, own.scope, reason, 0, am::never});
+  } else if (known->generation != generation || known->scope != own.scope) {
     // What was in that one has gone. Generations come round: one of another scope is another buffer, and only then does
     // it matter which it was, for what is due earlier than need be is merely posted earlier.
-    *known = {stage.slot, generation, stage.scope, reason, 0, am::never};
+    *known = {own.slot, generation, own.scope, reason, 0, am::never};
   }
-  known->messages += stage.count;
-  known->due = std::min(known->due, stage.due);
+  known->messages += own.count;
+  known->due = std::min(known->due, own.due);
   due_ = std::min(due_, known->due);
 }
 

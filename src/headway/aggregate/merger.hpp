@@ -59,7 +59,7 @@ class ProcessBuffers {
 /// would be, by any of the PEs that have something in it. For the PE's thread alone, as is the engine.
 class Merger {
  public:
-  struct Stage {
+  struct OwnBuffer {
     std::uint32_t slot;
     am::ScopeId scope;
     const std::byte* payload;
@@ -77,8 +77,9 @@ class Merger {
   Merger(const Merger&) = delete;
   Merger& operator=(const Merger&) = delete;
 
-  /// Whether the stage's content has been copied to a buffer of the process: its messages will go from there.
-  bool merge(const Stage& stage, am::FlushReason reason);
+  /// Whether the content of the PE's own buffer has been copied to a buffer of the process: its messages will go from
+  /// there.
+  bool merge(const OwnBuffer& own, am::FlushReason reason);
 
   /// Posts what holds messages of this PE: at once for `full`, and else when others have had the time to join.
   bool flush(am::FlushReason reason);
@@ -107,9 +108,9 @@ class Merger {
     std::int64_t due;
   };
 
-  bool open(const Stage& stage, am::FlushReason reason);
-  void write(const ProcessBuffers::Place& place, const SharedBuffer::Content& before, const Stage& stage);
-  void note(const Stage& stage, std::uint8_t generation, am::FlushReason reason);
+  bool open(const OwnBuffer& own, am::FlushReason reason);
+  void write(const ProcessBuffers::Place& place, const SharedBuffer::Content& before, const OwnBuffer& own);
+  void record(const OwnBuffer& own, std::uint8_t generation, am::FlushReason reason);
   void close(std::uint32_t slot, std::uint8_t generation, am::FlushReason reason);
   void post(std::uint32_t slot, const SharedBuffer::Content& content, am::FlushReason reason);
   void linger(Pending& pending, am::FlushReason reason, std::int64_t until);

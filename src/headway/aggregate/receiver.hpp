@@ -56,8 +56,8 @@ class Receiver : public Core {
 
   /// The same for messages of which one argument is a std::span, whose content the program takes where it wants it:
   /// `post`, called like the handler but with the number of elements in the place of the span, returns a
-  /// std::span<Element> of at least as many (UsageError else), to which the content is copied, at once or while it comes; then the
-  /// handler is called, with a span of those. Other messages may be handled in between.
+  /// std::span<Element> of at least as many (UsageError else), to which the content is copied, at once or while it
+  /// comes; then the handler is called, with a span of those. Other messages may be handled in between.
   ///
   ///     blocks.on_posted([&](std::uint64_t i, std::size_t n) { return std::span(field).subspan(i * n, n); },
   ///                      [&](std::uint64_t i, std::span<const double> block) { ++arrived; });
@@ -120,7 +120,8 @@ class Receiver : public Core {
   template <class Handlers>
   __attribute__((noinline)) static Result deliver_single(Receiver& self, const Arrival& arrival) {
     if constexpr ((is_view<Args> || ...)) {
-      if (arrival.header.flags == frame_of_key) return KeyedDelivery<Receiver, Handlers, Format, Args...>::deliver(self, arrival);
+      if (arrival.header.flags == frame_of_key)
+        return KeyedDelivery<Receiver, Handlers, Format, Args...>::deliver(self, arrival);
     }
     return with_handler<Handlers>(self, [&](const auto& invoke) { return self.deliver_alone(invoke, arrival); });
   }
@@ -341,13 +342,13 @@ class Receiver : public Core {
 
   template <class Invoke>
   std::uint64_t deliver_part(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source) {
-    const std::span<const std::byte> whole = take_part(source, at, bytes);
+    const std::span<const std::byte> whole = add_part(source, at, bytes);
     if (whole.data() == nullptr) return 0;
     if (Format::fixed && whole.size() != Format::fixed_bytes) {
       throw FormatError("a message in parts does not have the length of its type");
     }
     invoke(whole.data(), whole.size(), source);
-    drop_whole();
+    release_whole();
     return 1;
   }
 
@@ -411,9 +412,9 @@ class Receiver : public Core {
     return result;
   }
 
-  /// The same for messages of fixed size whose entries are keys: those that have one more hop to go, or none, since at the
-  /// last hop there are no entries; and `further` ones. Which of them stay nobody can predict, so small ones are not told
-  /// apart by a branch: those that stay are gathered like those for another PE, and delivered as a row.
+  /// The same for messages of fixed size whose entries are keys: those that have one more hop to go, or none, since at
+  /// the last hop there are no entries; and `further` ones. Which of them stay nobody can predict, so small ones are
+  /// not told apart by a branch: those that stay are gathered like those for another PE, and delivered as a row.
   template <class Handlers, bool further>
   __attribute__((noinline)) static Result deliver_or_forward_once(Receiver& self, const Arrival& arrival,
                                                                   unsigned level, std::uint32_t& next) {

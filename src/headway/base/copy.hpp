@@ -22,7 +22,7 @@ inline __attribute__((always_inline)) void ask_to_write(const std::byte* to) {
 /// be written to, which are with their reader. For shorter ones the processor asks in time by itself; longer ones would
 /// push out the lines asked for. Where messages for one PE follow one another it pays from 65 bytes on, else `above` 128.
 template <std::size_t above = 128>
-inline __attribute__((always_inline)) void ask_for_what_follows(std::byte* to, std::size_t bytes) {
+inline __attribute__((always_inline)) void prefetch_next_lines(std::byte* to, std::size_t bytes) {
   constexpr std::size_t ahead = 2048, line = 64;
   if (bytes <= above || bytes > 1536) return;
   for (std::size_t i = 0; i < bytes; i += line) ask_to_write(to + ahead + i);
@@ -107,7 +107,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     put(bytes - 8, last);
   } else if (in_pieces && bytes > 64 && (bytes <= 128 || bytes > 256)) {
     // Its ends may have been set just now: see copy_fixed().
-    if (more_follows) ask_for_what_follows<64>(to, bytes);
+    if (more_follows) prefetch_next_lines<64>(to, bytes);
     copy_fixed<16>(to, from);
     const std::uint64_t before = word(bytes - 16), last = word(bytes - 8);
     if (bytes > 256) {
@@ -121,7 +121,7 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     put(bytes - 16, before);
     put(bytes - 8, last);
   } else if (bytes != 0) {
-    if (more_follows) ask_for_what_follows(to, bytes);
+    if (more_follows) prefetch_next_lines(to, bytes);
     std::memcpy(to, from, bytes);
   }
 }

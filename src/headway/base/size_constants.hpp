@@ -37,13 +37,13 @@ struct SizeConstants {
 
   // --- content that stays with its sender (transfer), in bytes
 
-  /// Longest content that is copied to a stage, how far stages lie apart (a multiple of the page size), and how many a PE
-  /// has.
+  /// Longest content that is copied to a bounce buffer; their distance (a multiple of the page size) and number
+  /// for each PE.
   std::size_t bounce_buffer_bytes = std::size_t(16) << 10;
   std::size_t bounce_buffer_stride = std::size_t(20) << 10;
   std::size_t bounce_buffers = 256;
   /// Of a PE's copies of short Sources that are not inside of what they are known by, together.
-  std::size_t taken_bytes_max = std::size_t(2) << 20;
+  std::size_t held_bytes_max = std::size_t(2) << 20;
   /// Shorter content is copied through the caches where it is mapped: who looks at what came past them waits for memory.
   std::size_t learned_bytes_min = std::size_t(32) << 10;
   /// Pieces within a host: who takes one copies it while the next one is made. They stay in a core's cache, each just below
@@ -53,7 +53,7 @@ struct SizeConstants {
   std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
   /// Of all that a PE asks for in pieces, or puts so, on its way at a time; a quarter of it is asked for at once.
   std::size_t window_bytes = std::size_t(1) << 20;
-  std::size_t ask_bytes() const { return window_bytes / 4; }
+  std::size_t request_bytes() const { return window_bytes / 4; }
   /// Longest put that goes in one note.
   std::size_t small_put_bytes_max = std::size_t(4) << 10;
   /// Longest content that the network itself moves: of what is longer pieces can be seen to move.
@@ -90,7 +90,7 @@ inline constexpr SizeConstants small_sizes{
     .bounce_buffer_bytes = std::size_t(6) << 10,
     .bounce_buffer_stride = std::size_t(8) << 10,
     .bounce_buffers = 4,
-    .taken_bytes_max = std::size_t(16) << 10,
+    .held_bytes_max = std::size_t(16) << 10,
     .learned_bytes_min = std::size_t(1) << 10,
     .piece_bytes_within_host = (std::size_t(2) << 10) - 64,
     .piece_bytes_between_hosts = std::size_t(4) << 10,

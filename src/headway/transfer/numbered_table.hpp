@@ -17,9 +17,9 @@ class NumberedTable {
  public:
   struct Added {
     std::uint64_t number;
-    T& thing;
+    T& object;
   };
-  std::uint64_t add(T thing) { return emplace(std::move(thing)).number; }
+  std::uint64_t add(T object) { return emplace(std::move(object)).number; }
   /// T(args...), where it stays.
   template <class... Args>
   Added emplace(Args&&... args) {
@@ -29,16 +29,16 @@ class NumberedTable {
     }
     const std::uint32_t at = free_.back();
     Place& place = places_[at];
-    T& thing = place.thing.emplace(std::forward<Args>(args)...);
+    T& object = place.object.emplace(std::forward<Args>(args)...);
     free_.pop_back();
-    return {std::uint64_t(place.uses) << 32 | at, thing};
+    return {std::uint64_t(place.uses) << 32 | at, object};
   }
 
   /// nullptr for what is gone, or never was.
   T* find(std::uint64_t number) {
     const std::uint64_t at = number & 0xffffffff;
-    if (at >= places_.size() || places_[at].uses != number >> 32 || !places_[at].thing) return nullptr;
-    return &*places_[at].thing;
+    if (at >= places_.size() || places_[at].uses != number >> 32 || !places_[at].object) return nullptr;
+    return &*places_[at].object;
   }
   /// Whether it names what is gone.
   bool is_gone(std::uint64_t number) const {
@@ -48,20 +48,20 @@ class NumberedTable {
 
   /// Of one that is there.
   T take(std::uint64_t number) {
-    T thing = std::move(*places_[std::uint32_t(number)].thing);
+    T object = std::move(*places_[std::uint32_t(number)].object);
     remove(number);
-    return thing;
+    return object;
   }
   void remove(std::uint64_t number) {
     const auto at = std::uint32_t(number);
-    places_[at].thing.reset();
+    places_[at].object.reset();
     ++places_[at].uses;
     free_.push_back(at);
   }
 
  private:
   struct Place {
-    std::optional<T> thing;
+    std::optional<T> object;
     std::uint32_t uses = 0;
   };
   std::deque<Place> places_;

@@ -4,15 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <headway/transfer/remote_source.hpp>
-#include <headway/transfer/send_buffer.hpp>
-#include <headway/transfer/transfers.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/base/copy.hpp>
 #include <headway/base/sendable.hpp>
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/pooled_array.hpp>
+#include <headway/transfer/remote_source.hpp>
+#include <headway/transfer/send_buffer.hpp>
+#include <headway/transfer/transfers.hpp>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -32,42 +32,42 @@ namespace transfer {
 [[noreturn]] void refuse_no_uses(const char* what);
 
 /// What a Source and a Destination have in common.
-template <class T, Given as>
+template <class T, ExposedAs as>
 class Exposed {
   static_assert(FixedSize<T>, "headway: what is got or put is trivially copyable and carries no address");
 
  public:
-  using Memory = std::span<std::conditional_t<as == Given::to_put, T, const T>>;
-  using Remote = std::conditional_t<as == Given::to_put, RemoteDestination<T>, RemoteSource<T>>;
+  using Memory = std::span<std::conditional_t<as == ExposedAs::destination, T, const T>>;
+  using Remote = std::conditional_t<as == ExposedAs::destination, RemoteDestination<T>, RemoteSource<T>>;
 
   /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
   template <class Done>
   Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
       : transfers_(is_short(memory) ? nullptr : &Transfers::of(pe)) {
-    if (times == 0) refuse_no_uses(as == Given::to_put ? "a Destination for 0 puts" : "a Source for 0 gets");
-    if (takes_over(memory, times)) {
-      take_over(pe, memory, std::move(done));
+    if (times == 0) refuse_no_uses(as == ExposedAs::destination ? "a Destination for 0 puts" : "a Source for 0 gets");
+    if (holds_copy(memory, times)) {
+      hold_copy(pe, memory, std::move(done));
     } else {
-      name(transfers_->give(as, std::as_bytes(memory), times, std::move(done)));
+      name(transfers_->expose(as, std::as_bytes(memory), times, std::move(done)));
     }
   }
   Exposed(Exposed&& other) noexcept
       : transfers_(std::exchange(other.transfers_, nullptr)),
         number_(other.number_),
-        taken_bytes_(other.taken_bytes_),
+        held_bytes_(other.held_bytes_),
         remote_(std::move(other.remote_)) {}
   Exposed& operator=(Exposed&& other) noexcept {
     Exposed taken(std::move(other));
     std::swap(transfers_, taken.transfers_);
     std::swap(number_, taken.number_);
-    std::swap(taken_bytes_, taken.taken_bytes_);
+    std::swap(held_bytes_, taken.held_bytes_);
     std::swap(remote_, taken.remote_);
     return *this;
   }
   ~Exposed() {
     if (transfers_ == nullptr) return;
-    if (taken_bytes_ != 0)
-      transfers_->give_back(taken_bytes_);
+    if (held_bytes_ != 0)
+      transfers_->release_held(held_bytes_);
     else
       transfers_->withdraw(number_);
   }
@@ -76,23 +76,23 @@ class Exposed {
 
  private:
   static bool is_short(Memory memory) {
-    return as == Given::to_get && memory.size_bytes() <= SourceContent::inside_bytes_max;
+    return as == ExposedAs::source && memory.size_bytes() <= SourceContent::inside_bytes_max;
   }
-  bool takes_over(Memory memory, std::uint64_t times) const {
+  bool holds_copy(Memory memory, std::uint64_t times) const {
     if (transfers_ == nullptr) return true;
-    return as == Given::to_get && transfers_->takes_over(std::as_bytes(memory), times);
+    return as == ExposedAs::source && transfers_->holds_copy(std::as_bytes(memory), times);
   }
   template <class Done>
-  void take_over(Pe& pe, Memory memory, Done done) {
-    if constexpr (as == Given::to_get) {
+  void hold_copy(Pe& pe, Memory memory, Done done) {
+    if constexpr (as == ExposedAs::source) {
       remote_.hold(pe.id(), std::as_bytes(memory));
       end_later(pe, std::move(done));
-      if (transfers_ != nullptr) transfers_->take(taken_bytes_ = memory.size_bytes());
+      if (transfers_ != nullptr) transfers_->hold(held_bytes_ = memory.size_bytes());
     }
   }
   void name(const rma::BufferKey& key) {
     number_ = key.number;
-    if constexpr (as == Given::to_get)
+    if constexpr (as == ExposedAs::source)
       remote_.hold(key);
     else
       remote_.key = key;
@@ -105,7 +105,7 @@ class Exposed {
 
   Transfers* transfers_;
   std::uint64_t number_ = 0;
-  std::size_t taken_bytes_ = 0;  // of a copy that is not inside
+  std::size_t held_bytes_ = 0;  // of a copy that is not inside
   Remote remote_{};
 };
 
@@ -137,44 +137,42 @@ void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
   const Transfers::Copied copied = transfers.get_now(key, bytes);
   if (!copied.done) return transfers.get_later(key, bytes, copied, std::move(done));
   tell();  // first: who waits for it may have an answer to send
-  transfers.tell_got(key, copied);
+  transfers.tell_get_done(key, copied);
 }
 
 }  // namespace transfer
 
 /// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, and for one get
-/// up to 4 KiB that the PEs have not all mapped, or 512 bytes, as long as such take no more than 2 MiB together) travels
-/// as what it is known by: it is copied, `done` comes at the next progress, and how often it is got nobody counts. Else it
-/// is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
+/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, and for
+/// one get up to 4 KiB that the PEs have not all mapped, or 512 bytes, as long as such take no more than 2 MiB
+/// together) travels as what it is known by: it is copied, `done` comes at the next progress, and how often it is got
+/// nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());
 template <class T>
-class Source : public transfer::Exposed<T, transfer::Given::to_get> {
-  using Exposed = transfer::Exposed<T, transfer::Given::to_get>;
+class Source : public transfer::Exposed<T, transfer::ExposedAs::source> {
+  using Exposed = transfer::Exposed<T, transfer::ExposedAs::source>;
 
  public:
   Source(Pe& pe, std::span<const T> memory, Promise<> done, std::uint64_t gets = 1)
       : Exposed(pe, memory, gets, std::move(done)) {}
   template <class Done>
-    requires std::is_invocable_v<Done&>
-  Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
+  requires std::is_invocable_v<Done&> Source(Pe& pe, std::span<const T> memory, Done done, std::uint64_t gets = 1)
       : Exposed(pe, memory, gets, std::move(done)) {}
 };
 
 /// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
 /// Destroyed before, it is an error that somebody puts into it, or had put and this PE did not know.
 template <class T>
-class Destination : public transfer::Exposed<T, transfer::Given::to_put> {
-  using Exposed = transfer::Exposed<T, transfer::Given::to_put>;
+class Destination : public transfer::Exposed<T, transfer::ExposedAs::destination> {
+  using Exposed = transfer::Exposed<T, transfer::ExposedAs::destination>;
 
  public:
   Destination(Pe& pe, std::span<T> memory, Promise<> done, std::uint64_t puts = 1)
       : Exposed(pe, memory, puts, std::move(done)) {}
   template <class Done>
-    requires std::is_invocable_v<Done&>
-  Destination(Pe& pe, std::span<T> memory, Done done, std::uint64_t puts = 1)
+  requires std::is_invocable_v<Done&> Destination(Pe& pe, std::span<T> memory, Done done, std::uint64_t puts = 1)
       : Exposed(pe, memory, puts, std::move(done)) {}
 };
 

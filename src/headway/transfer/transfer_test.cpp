@@ -121,11 +121,10 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
         shape,
         [&](Pe& pe) {
           const SizeConstants& constants = pe.engine().sizes();
-          const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride,
-                            count = constants.bounce_buffers;
+          const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride, count = constants.bounce_buffers;
           const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
-          EXPECT_EQ(offset_of(pe, transfer::Transfers::along_bytes_max + 1), staged ? first + stride : none);  // in turn
+          EXPECT_EQ(offset_of(pe, transfer::Transfers::in_message_bytes_max + 1), staged ? first + stride : none);  // in turn
           EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * stride : none);
           EXPECT_EQ(offset_of(pe, room + 1), none);
           for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
@@ -277,14 +276,14 @@ TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
     }, settings);
   };
   expect_of(transfer::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
-  expect_of(transfer::Transfers::along_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
+  expect_of(transfer::Transfers::in_message_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
 }
 
 TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
   expect_run({2, 1}, [](Pe& pe) {
     using transfer::Transfers;
-    const std::size_t most = pe.engine().sizes().taken_bytes_max / Transfers::along_bytes_max;
-    const std::vector<std::byte> memory(Transfers::along_bytes_max);
+    const std::size_t most = pe.engine().sizes().held_bytes_max / Transfers::in_message_bytes_max;
+    const std::vector<std::byte> memory(Transfers::in_message_bytes_max);
     const auto is_copied = [&](std::uint64_t gets = 1) {
       return Source<std::byte>(pe, memory, [] {}, gets).remote().is_short();
     };

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <headway/transfer/pipeline.hpp>
-#include <headway/transfer/transfer.hpp>
-#include <headway/transfer/transfer_notes.hpp>
 #include <headway/base/copy_large.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/transfer/control_messages.hpp>
+#include <headway/transfer/pipeline.hpp>
+#include <headway/transfer/transfer.hpp>
 #include <optional>
 #include <utility>
 
@@ -35,10 +35,10 @@ std::uint64_t checksum(std::span<const std::byte> content) {
   return hash | 1;
 }
 
-const char* name_of(Given as) {
+const char* name_of(ExposedAs as) {
   switch (as) {
-    case Given::sent: return "the content of a message";
-    case Given::to_get: return "a Source";
+    case ExposedAs::message_content: return "the content of a message";
+    case ExposedAs::source: return "a Source";
     default: return "a Destination";
   }
 }
@@ -55,47 +55,47 @@ Transfers::Transfers(Pe& pe)
       host_(pe.engine().endpoint().host_map().own_host()),
       path_(pe.engine().transfer_settings().path),
       checks_(pe.engine().transfer_settings().check),
-      stages_(pe),
+      bounce_buffers_(pe),
       pipeline_(new Pipeline(pe)),
-      mail_(new Mail{Mail::Notes(pe, {.flush_when_idle = true, .name = "transfers"}),
-                     Mail::Notes(pe, {.topology = direct(), .name = "pieces"})}) {
-  const auto take = [this](PeId source, const Note& note, std::span<const std::byte> content) {
-    take_note(source, note, content);
+      control_(new ControlAggregators{ControlAggregators::Messages(pe, {.flush_when_idle = true, .name = "transfers"}),
+                                      ControlAggregators::Messages(pe, {.topology = direct(), .name = "pieces"})}) {
+  const auto take = [this](PeId source, const ControlMessage& message, std::span<const std::byte> content) {
+    handle_control(source, message, content);
   };
-  mail_->notes.on(take);
-  mail_->pieces.on(take);
+  control_->messages.on(take);
+  control_->pieces.on(take);
 }
 
 Transfers::~Transfers() = default;
 
 void Transfers::end() noexcept {
-  mail_.reset();
+  control_.reset();
   exposures_ = {};
   pulls_ = {};
   pushes_ = {};
 }
 
-void Transfers::send_note(std::size_t to, const Note& note, std::span<const std::byte> content) {
-  mail_->notes.send(to, note, content);
+void Transfers::send_control(std::size_t to, const ControlMessage& message, std::span<const std::byte> content) {
+  control_->messages.send(to, message, content);
 }
 
 /// What others wait for within a host does not gather. Between hosts a frame costs more than the wait.
-void Transfers::send_piece(std::size_t to, const Note& note, std::span<const std::byte> content) {
-  (is_on_host(to) ? mail_->pieces : mail_->notes).send(to, note, content);
+void Transfers::send_piece(std::size_t to, const ControlMessage& message, std::span<const std::byte> content) {
+  (is_on_host(to) ? control_->pieces : control_->messages).send(to, message, content);
 }
 
-void Transfers::take_note(PeId source, const Note& note, std::span<const std::byte> content) {
-  switch (note.word) {
-    case Word::want: return send_pieces(source, note);
-    case Word::piece: return take_piece(source, note, content);
-    case Word::pipelined: return begin_reading(source, note);
-    case Word::put: return take_put(source, note, content);
-    case Word::put_all: return take_small_put(source, note, content);
-    case Word::in_place: return note_in_place(source, note);
-    case Word::used: return end_use(source, note);
-    case Word::open: return open(source, note);
-    case Word::opened: return read_opened(source, note, content);
-    case Word::take: return take_over_network(source, note, content);
+void Transfers::handle_control(PeId source, const ControlMessage& message, std::span<const std::byte> content) {
+  switch (message.opcode) {
+    case Opcode::want: return handle_want(source, message);
+    case Opcode::piece: return handle_piece(source, message, content);
+    case Opcode::pipelined: return handle_pipelined(source, message);
+    case Opcode::put: return handle_put(source, message, content);
+    case Opcode::put_all: return handle_small_put(source, message, content);
+    case Opcode::in_place: return handle_in_place(source, message);
+    case Opcode::used: return handle_used(source, message);
+    case Opcode::open: return handle_open(source, message);
+    case Opcode::opened: return handle_opened(source, message, content);
+    case Opcode::take: return handle_take(source, message, content);
   }
   throw FormatError("a note on a transfer says what none says");
 }
@@ -103,115 +103,116 @@ void Transfers::take_note(PeId source, const Note& note, std::span<const std::by
 // --- of this PE's own memory
 
 /// What all have mapped is read where it lies, but for little; what several get is copied once for all.
-bool Transfers::takes_over(std::span<const std::byte> memory, std::uint64_t times) const {
+bool Transfers::holds_copy(std::span<const std::byte> memory, std::uint64_t times) const {
   constexpr std::size_t mapped_bytes_max = 512;
-  if (memory.size() > along_bytes_max || checks_ || times != 1) return false;
-  if (taken_bytes_ + memory.size() > sizes_.taken_bytes_max) return false;
+  if (memory.size() > in_message_bytes_max || checks_ || times != 1) return false;
+  if (held_bytes_ + memory.size() > sizes_.held_bytes_max) return false;
   if (path_ == TransferPath::frames) return true;
   if (path_ != TransferPath::fastest) return false;
   const bool all_map = host_.count == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
   return !all_map || memory.size() <= mapped_bytes_max;
 }
 
-rma::BufferKey Transfers::give(Given as, std::span<const std::byte> memory, std::uint64_t times, am::WhenDone done) {
-  const std::uint64_t sum = as == Given::to_put ? 0 : checksum_of(memory);
+rma::BufferKey Transfers::expose(ExposedAs as, std::span<const std::byte> memory, std::uint64_t times,
+                                 am::WhenDone done) {
+  const std::uint64_t sum = as == ExposedAs::destination ? 0 : checksum_of(memory);
   const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
-  const bool is_mapped = as != Given::to_get || reach().is_in_pool(memory.data(), memory.size());
-  return key_of(added, !is_mapped && map(added));
+  const bool is_mapped = as != ExposedAs::source || reach().is_in_pool(memory.data(), memory.size());
+  return key_of(added, !is_mapped && copy_to_bounce_buffer(added));
 }
 
-/// Copies short content to memory that other processes have mapped, unless attaching has been faster. Returns whether the
-/// getter is to measure the time.
-bool Transfers::map(const NumberedTable<Exposure>::Added& added) {
-  Exposure& exposure = added.thing;
+/// Copies short content to memory that other processes have mapped, unless attaching has been faster. Returns whether
+/// the getter is to measure the time.
+bool Transfers::copy_to_bounce_buffer(const NumberedTable<Exposure>::Added& added) {
+  Exposure& exposure = added.object;
   const std::span<const std::byte> memory = exposure.memory;
   if (memory.size() > sizes_.bounce_buffer_bytes) return false;
-  const bool may_leave = exposure.left == 1 && memory.size() > along_bytes_max && reach().others_attach();
-  const auto pick = stagings_.pick(memory.size(), both_copies | unsigned(may_leave) << where_it_lies);
-  if (pick.path != where_it_lies) {
+  const bool may_leave = exposure.left == 1 && memory.size() > in_message_bytes_max && reach().others_attach();
+  const auto pick = bounce_paths_.pick(memory.size(), either_copy | unsigned(may_leave) << not_copied);
+  if (pick.path != not_copied) {
     const std::int64_t begin = pick.timed ? now() : 0;
-    exposure.stage = stages_.put(memory, placing[pick.path]);
-    if (exposure.stage.data() == nullptr) return false;
+    exposure.bounce_buffer = bounce_buffers_.put(memory, placement_copies[pick.path]);
+    if (exposure.bounce_buffer.data() == nullptr) return false;
     if (pick.timed) exposure.own_ns = now() - begin;
   }
-  exposure.placed = pick.path;
-  if (pick.timed) exposure.teaches = Teaches::stagings;
+  exposure.placement = pick.path;
+  if (pick.timed) exposure.measured = Measured::bounce_paths;
   return pick.timed;
 }
 
-rma::BufferKey Transfers::give_content(SendPath path, std::span<const std::byte> content, std::uint64_t sum,
-                                       am::WhenDone done) {
-  const auto added = exposures_.emplace(Given::sent, content, std::uint64_t(1), sum, std::move(done));
+rma::BufferKey Transfers::expose_content(SendPath path, std::span<const std::byte> content, std::uint64_t sum,
+                                         am::WhenDone done) {
+  const auto added = exposures_.emplace(ExposedAs::message_content, content, std::uint64_t(1), sum, std::move(done));
   if (path.timed) {
-    added.thing.teaches = Teaches::mapped_sends;
-    added.thing.own_ns = key_ns;
+    added.object.measured = Measured::mapped_sends;
+    added.object.own_ns = key_ns;
   }
-  return key_of(added, path.maps ? map(added) : path.timed);
+  return key_of(added, path.maps ? copy_to_bounce_buffer(added) : path.timed);
 }
 
 rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
-  return reach().key(added.thing.memory, added.number, added.thing.stage, timed);
+  return reach().key(added.object.memory, added.number, added.object.bounce_buffer, timed);
 }
 
 /// Nobody uses it any more.
-void Transfers::forget(std::uint64_t number, Exposure& exposure) {
+void Transfers::remove(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
-  if (exposure.stage.data() != nullptr) stages_.free(exposure.stage.data());
+  if (exposure.bounce_buffer.data() != nullptr) bounce_buffers_.free(exposure.bounce_buffer.data());
   exposures_.remove(number);
 }
 
 void Transfers::withdraw(std::uint64_t number) {
-  if (Exposure* const found = exposures_.find(number)) forget(number, *found);
+  if (Exposure* const found = exposures_.find(number)) remove(number, *found);
 }
 
 void Transfers::close(ExposedMemory*& exposed) {
   if (exposed != nullptr) pe_->engine().endpoint().network_memory()->withdraw(std::exchange(exposed, nullptr));
 }
 
-Transfers::Exposure& Transfers::exposure(PeId source, const Note& note, Given as) {
-  Exposure* const found = exposures_.find(note.number);
-  if (found == nullptr && exposures_.is_gone(note.number)) {
-    const char* what = as == Given::to_put   ? "puts to a Destination of"
-                       : as == Given::to_get ? "gets from a Source of"
-                                             : "takes the content of a message of";
+Transfers::Exposure& Transfers::find_exposure(PeId source, const ControlMessage& message, ExposedAs as) {
+  Exposure* const found = exposures_.find(message.number);
+  if (found == nullptr && exposures_.is_gone(message.number)) {
+    const char* what = as == ExposedAs::destination ? "puts to a Destination of"
+                       : as == ExposedAs::source    ? "gets from a Source of"
+                                                    : "takes the content of a message of";
     throw UsageError(fmt::format("PE {} {} PE {} that is gone: it was destroyed, or made for fewer", source.value, what,
                                  pe_->id().value));
   }
-  const bool fits = found != nullptr && (found->as == Given::to_put) == (as == Given::to_put);
+  const bool fits = found != nullptr && (found->as == ExposedAs::destination) == (as == ExposedAs::destination);
   if (!fits) throw FormatError("a transfer names memory that was not given");
   return *found;
 }
 
-void Transfers::end_use(PeId source, const Note& note) {
-  Exposure* found = exposures_.find(note.number);
-  if (found == nullptr) found = &exposure(source, note, Given(note.asker));
-  if ((found->as == Given::to_put) != (Given(note.asker) == Given::to_put)) {
+void Transfers::handle_used(PeId source, const ControlMessage& message) {
+  Exposure* found = exposures_.find(message.number);
+  if (found == nullptr) found = &find_exposure(source, message, ExposedAs(message.requester));
+  if ((found->as == ExposedAs::destination) != (ExposedAs(message.requester) == ExposedAs::destination)) {
     throw FormatError("a transfer names memory that was given for another");
   }
-  if (note.bytes != not_timed) {
+  if (message.bytes != not_timed) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
-    learn(*found, source, found->own_ns + std::int64_t(std::min(note.bytes, ns_max)));
+    learn(*found, source, found->own_ns + std::int64_t(std::min(message.bytes, ns_max)));
   }
-  if (note.offset != 0) reach().refused_by(source);
+  if (message.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
-    throw UsageError(fmt::format("{} of {} on PE {} was changed before PE {} was done with it",
-                                 name_of(found->as), headway::counted(found->memory.size(), "byte"), pe_->id().value, source.value));
+    throw UsageError(fmt::format("{} of {} on PE {} was changed before PE {} was done with it", name_of(found->as),
+                                 headway::counted(found->memory.size(), "byte"), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
   am::WhenDone done = std::move(found->done);
-  forget(note.number, *found);
+  remove(message.number, *found);
   done();
 }
 
 /// Of where content was placed only who has to come for it, and can, knows the price.
 void Transfers::learn(const Exposure& exposure, PeId source, std::int64_t ns) {
   const std::size_t bytes = exposure.memory.size();
-  if (exposure.teaches == Teaches::mapped_sends) return mapped_sends_.learn(by_key, bytes, ns);
-  if (exposure.teaches == Teaches::nothing || !reach().is_other_process_here(source)) return;
-  if (exposure.teaches == Teaches::stagings)
-    stagings_.learn(exposure.placed, bytes, ns);
+  if (exposure.measured == Measured::mapped_sends) return mapped_sends_.learn(by_key, bytes, ns);
+  if (exposure.measured == Measured::nothing || !reach().is_other_process_here(source)) return;
+  if (exposure.measured == Measured::bounce_paths)
+    bounce_paths_.learn(exposure.placement, bytes, ns);
   else
-    writes_.learn(exposure.placed, bytes, ns);
+    ring_writes_.learn(exposure.placement, bytes, ns);
 }
 
 // --- content of messages
@@ -226,19 +227,19 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
 Transfers::SendPath Transfers::send_path(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   if (!is_mapped_by(destination, content)) {
-    if (path_ == TransferPath::fastest && content.size() <= along_bytes_max) return {};
+    if (path_ == TransferPath::fastest && content.size() <= in_message_bytes_max) return {};
     if (path_ == TransferPath::cma) return {reach().may_attach_to_this(destination), false};
     const bool maps = path_ == TransferPath::fastest && posts && is_on_host(destination) &&
-                      (content.size() > sizes_.bounce_buffer_bytes || stages_.has_room());
+                      (content.size() > sizes_.bounce_buffer_bytes || bounce_buffers_.has_free());
     return {.by_key = maps, .timed = false, .maps = maps};
   }
   if (posts || path_ != TransferPath::fastest) return {.by_key = true, .timed = false};  // one copy instead of two
-  const auto pick = mapped_sends_.pick(content.size(), 1u << with_message | 1u << by_key);
+  const auto pick = mapped_sends_.pick(content.size(), 1u << in_message | 1u << by_key);
   return {pick.path == by_key, pick.timed};
 }
 
 void Transfers::learn_sent(std::span<const std::byte> content, std::int64_t ns) {
-  mapped_sends_.learn(with_message, content.size(), ns);
+  mapped_sends_.learn(in_message, content.size(), ns);
 }
 
 std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const {
@@ -248,9 +249,10 @@ std::uint64_t Transfers::checksum_of(std::span<const std::byte> content) const {
 void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std::byte> content,
                                   std::uint64_t sum) const {
   if (sum == 0 || checksum(content) == sum) return;
-  throw UsageError(fmt::format("{} of PE {} {} arrival on PE {}", headway::counted(key.bytes, "byte"), key.pe,
-                               by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
-                               pe_->id().value));
+  throw UsageError(
+      fmt::format("{} of PE {} {} arrival on PE {}", headway::counted(key.bytes, "byte"), key.pe,
+                  by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
+                  pe_->id().value));
 }
 
 void Transfers::check(const rma::BufferKey& key) { reach().check(key); }
@@ -265,24 +267,24 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
   rma::Reach& reach = this->reach();
   reach.check(key);
   if (key.bytes == 0) return {.done = true};
-  rma::FastestPath<4>::Pick pick{by_attach, true};
+  rma::FastestPath<4>::Pick pick{get_attach, true};
   const std::byte* const from = reach.mapped(key);
   if (from != nullptr) {
-    pick = {by_loads, false};
-    if (key.bytes >= sizes_.learned_bytes_min) pick = gets_.pick(key.bytes, 1u << by_loads | 1u << past_caches);
+    pick = {get_cached, false};
+    if (key.bytes >= sizes_.learned_bytes_min) pick = gets_.pick(key.bytes, 1u << get_cached | 1u << get_non_temporal);
   } else {
     const bool attaches = reach.may_attach(key);
     if (attaches && key.bytes <= sizes_.bounce_buffer_bytes)
-      pick = {by_attach, false};  // pieces take longer
+      pick = {get_attach, false};  // pieces take longer
     else if (may_pull && path_ != TransferPath::cma)
-      pick = gets_.pick(key.bytes, unsigned(attaches) << by_attach | 1u << by_pieces);
-    if (!attaches || pick.path == by_pieces) return {.timed = pick.timed || key.is_timed()};
+      pick = gets_.pick(key.bytes, unsigned(attaches) << get_attach | 1u << get_pieces);
+    if (!attaches || pick.path == get_pieces) return {.timed = pick.timed || key.is_timed()};
   }
   const bool timed = pick.timed || key.is_timed();
   const std::int64_t begin = timed ? now() : 0;
   if (from == nullptr) {
     if (!reach.copy_from(key, 0, to, key.bytes)) return {.timed = true};
-  } else if (pick.path == by_loads) {
+  } else if (pick.path == get_cached) {
     copy_bytes(to, from, key.bytes);
   } else {
     copy_past_caches(to, from, key.bytes);
@@ -298,14 +300,14 @@ std::optional<std::int64_t> Transfers::fetch_now(const rma::BufferKey& key, std:
   return copied.done ? std::optional(copied.ns) : std::nullopt;
 }
 
-void Transfers::tell_taken(const rma::BufferKey& key, std::int64_t ns) { tell_used(key, Given::sent, ns); }
-
-void Transfers::tell_used(const rma::BufferKey& key, Given as, std::int64_t ns, bool refused) {
-  send_note(key.pe, {Word::used, key.number, refused, std::uint64_t(ns), std::uint64_t(as)});
+void Transfers::tell_used(const rma::BufferKey& key, std::int64_t ns) {
+  send_used(key, ExposedAs::message_content, ns);
 }
 
-void refuse_no_uses(const char* what) {
-  throw UsageError(fmt::format("{}: it is for 1 or more", what));
+void Transfers::send_used(const rma::BufferKey& key, ExposedAs as, std::int64_t ns, bool refused) {
+  send_control(key.pe, {Opcode::used, key.number, refused, std::uint64_t(ns), std::uint64_t(as)});
 }
+
+void refuse_no_uses(const char* what) { throw UsageError(fmt::format("{}: it is for 1 or more", what)); }
 
 }  // namespace headway::transfer

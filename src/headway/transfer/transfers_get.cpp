@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <headway/transfer/pipeline.hpp>
-#include <headway/transfer/transfer.hpp>
-#include <headway/transfer/transfer_notes.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
+#include <headway/transfer/control_messages.hpp>
+#include <headway/transfer/pipeline.hpp>
+#include <headway/transfer/transfer.hpp>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -28,7 +28,8 @@ Transfers::Copied Transfers::get_now(const rma::BufferKey& from, std::span<std::
   return copy_in(from, to.data(), true);
 }
 
-void Transfers::get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied, am::WhenDone done) {
+void Transfers::get_later(const rma::BufferKey& from, std::span<std::byte> to, const Copied& copied,
+                          am::WhenDone done) {
   pull({.key = from,
         .scope = pe_->engine().scope(),
         .for_message = false,
@@ -50,8 +51,8 @@ void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner
         .finished = std::move(finished)});
 }
 
-void Transfers::begin_waiting(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
-void Transfers::end_waiting(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
+void Transfers::hold_scope_open(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
+void Transfers::release_scope(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
 
 /// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for
 /// it.
@@ -68,16 +69,17 @@ bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfer
 }
 
 void Transfers::refuse_late_content(const Pull& pull) {
-  pe_->engine().fail(report::FailureKind::failed,
-                     fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
-                                 headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
+  pe_->engine().fail(
+      report::FailureKind::failed,
+      fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
+                  headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
 }
 
 void Transfers::pull(Pull given) {
   const auto [number, pull] = pulls_.emplace(std::move(given));
-  begin_waiting(pull.scope);
-  pulls_to_ask_.add(number, pull.key.pe);
-  want_more();
+  hold_scope_open(pull.scope);
+  pulls_to_request_.add(number, pull.key.pe);
+  request_more();
 }
 
 void Transfers::begin_pull(Pull& pull) {
@@ -88,83 +90,89 @@ void Transfers::begin_pull(Pull& pull) {
 }
 
 /// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
-void Transfers::want_more() {
+void Transfers::request_more() {
   const auto next_bytes = [this](std::uint64_t number) {
     const Pull& pull = *pulls_.find(number);
-    return std::min<std::uint64_t>(sizes_.ask_bytes(), pull.key.bytes - pull.wanted);
+    return std::min<std::uint64_t>(sizes_.request_bytes(), pull.key.bytes - pull.requested);
   };
-  while (const std::optional<std::uint64_t> first = pulls_to_ask_.first(next_bytes)) {
+  while (const std::optional<std::uint64_t> first = pulls_to_request_.first(next_bytes)) {
     const std::uint64_t number = *first, n = next_bytes(number);
     Pull& pull = *pulls_.find(number);
-    if (!is_in_scope(pull.scope, asks_later_, &Transfers::want_more)) return;
+    if (!is_in_scope(pull.scope, requests_later_, &Transfers::request_more)) return;
     if (!pull.begun) {
       begin_pull(pull);
-      pull.by_network = !pull.for_message && goes_by_network(pull.key.pe, pull.key.bytes);
+      pull.by_network = !pull.for_message && uses_network(pull.key.pe, pull.key.bytes);
     }
-    const std::uint64_t from = std::exchange(pull.wanted, pull.by_network ? pull.key.bytes : pull.wanted + n);
-    const bool last = pull.wanted == pull.key.bytes;
+    const std::uint64_t from = std::exchange(pull.requested, pull.by_network ? pull.key.bytes : pull.requested + n);
+    const bool last = pull.requested == pull.key.bytes;
     const am::ScopeId scope = pull.scope;
-    pulls_to_ask_.begin(n, last);
+    pulls_to_request_.begin(n, last);
     if (pull.by_network)
-      send_note(pull.key.pe, {Word::open, pull.key.number, 0, pull.key.bytes, number});
+      send_control(pull.key.pe, {Opcode::open, pull.key.number, 0, pull.key.bytes, number});
     else
-      send_piece(pull.key.pe, {Word::want, pull.key.number, from, n, number});
-    if (last) end_waiting(scope);
+      send_piece(pull.key.pe, {Opcode::want, pull.key.number, from, n, number});
+    if (last) release_scope(scope);
   }
 }
 
-void Transfers::send_pieces(PeId source, const Note& note) {
-  Exposure& given = exposure(source, note, Given::to_get);
-  const std::span<const std::byte> memory = given.memory;
-  if (note.bytes > sizes_.window_bytes || note.offset > memory.size() || note.bytes > memory.size() - note.offset) {
+void Transfers::handle_want(PeId source, const ControlMessage& message) {
+  Exposure& exposure = find_exposure(source, message, ExposedAs::source);
+  const std::span<const std::byte> memory = exposure.memory;
+  if (message.bytes > sizes_.window_bytes || message.offset > memory.size() ||
+      message.bytes > memory.size() - message.offset) {
     throw FormatError("a get wants what lies beyond its Source");
   }
-  if (PipelinedContent* const content =
-          is_on_host(source) ? pipeline_->begin(note.bytes) : nullptr) {
-    send_piece(source, {Word::pipelined, note.asker, note.offset, note.bytes, pipeline_->offset(*content)});
-    if (given.placed == where_it_lies) {
+  if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(message.bytes) : nullptr) {
+    send_piece(source,
+               {Opcode::pipelined, message.requester, message.offset, message.bytes, pipeline_->offset(*content)});
+    if (exposure.placement == not_copied) {
       const bool is_short =
-          memory.size() <= sizes_.bounce_buffer_bytes;  // and cannot be attached to: says nothing of stages
-      given.placed = is_short ? std::size_t(around_caches) : writes_.pick(memory.size(), both_copies).path;
-      if (given.teaches != Teaches::mapped_sends) given.teaches = is_short ? Teaches::nothing : Teaches::writes;
+          memory.size() <= sizes_.bounce_buffer_bytes;  // and cannot be attached to: says nothing of bounce buffers
+      exposure.placement =
+          is_short ? std::size_t(copied_non_temporal) : ring_writes_.pick(memory.size(), either_copy).path;
+      if (exposure.measured != Measured::mapped_sends)
+        exposure.measured = is_short ? Measured::nothing : Measured::ring_writes;
     }
-    return PipelineRing::write(*content, memory.subspan(note.offset, note.bytes), placing[given.placed], sizes_);
+    return PipelineRing::write(*content, memory.subspan(message.offset, message.bytes),
+                               placement_copies[exposure.placement], sizes_);
   }
-  for (std::uint64_t done = 0; done < note.bytes;) {
-    const std::uint64_t n = std::min(piece_bytes(source), note.bytes - done);
-    send_piece(source, {Word::piece, note.asker, note.offset + done, 0, 0}, memory.subspan(note.offset + done, n));
+  for (std::uint64_t done = 0; done < message.bytes;) {
+    const std::uint64_t n = std::min(piece_bytes(source), message.bytes - done);
+    send_piece(source, {Opcode::piece, message.requester, message.offset + done, 0, 0},
+               memory.subspan(message.offset + done, n));
     done += n;
   }
 }
 
 /// Where so many bytes of a pull, that come from there, belong.
-std::byte* Transfers::wanted(PeId source, const Note& note, std::uint64_t bytes) {
-  Pull* const pull = pulls_.find(note.number);
-  if (pull == nullptr || pull->by_network || pull->key.pe != source || note.offset > pull->wanted ||
-      bytes > pull->wanted - note.offset || bytes > pull->wanted - pull->received) {
+std::byte* Transfers::piece_destination(PeId source, const ControlMessage& message, std::uint64_t bytes) {
+  Pull* const pull = pulls_.find(message.number);
+  if (pull == nullptr || pull->by_network || pull->key.pe != source || message.offset > pull->requested ||
+      bytes > pull->requested - message.offset || bytes > pull->requested - pull->received) {
     throw FormatError("a piece comes that nobody wants");
   }
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
-  return pull->to + note.offset;
+  return pull->to + message.offset;
 }
 
 void Transfers::received(std::uint64_t number, std::uint64_t bytes) {
   Pull& pull = *pulls_.find(number);
   pull.received += bytes;
-  pulls_to_ask_.end(pull.key.pe, bytes);
+  pulls_to_request_.end(pull.key.pe, bytes);
   if (pull.received == pull.key.bytes) end_pull(number);
-  want_more();
+  request_more();
 }
 
-void Transfers::take_piece(PeId source, const Note& note, std::span<const std::byte> content) {
-  copy_bytes(wanted(source, note, content.size()), content.data(), content.size());
-  received(note.number, content.size());
+void Transfers::handle_piece(PeId source, const ControlMessage& message, std::span<const std::byte> content) {
+  copy_bytes(piece_destination(source, message, content.size()), content.data(), content.size());
+  received(message.number, content.size());
 }
 
-void Transfers::begin_reading(PeId source, const Note& note) {
-  wanted(source, note, note.bytes);
-  const Pull& pull = *pulls_.find(note.number);
-  go_on_reading(note.number, note.bytes, pipelined_read(pull, note.asker, note.offset, note.bytes));
+void Transfers::handle_pipelined(PeId source, const ControlMessage& message) {
+  piece_destination(source, message, message.bytes);
+  const Pull& pull = *pulls_.find(message.number);
+  continue_reading(message.number, message.bytes,
+                   pipelined_read(pull, message.requester, message.offset, message.bytes));
 }
 
 /// Of the bytes of a pull that are written there in the pool of its owner.
@@ -182,7 +190,7 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
 
 /// A getter that has a core of its own waits a little for each step of the owner's, in this handler. Else, or if it has
 /// waited in vain, it looks again at each progress.
-void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
+void Transfers::continue_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
   Pull* const pull = pulls_.find(number);
   if (pull == nullptr) throw FormatError("a piece comes that nobody wants");
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
@@ -191,27 +199,29 @@ void Transfers::go_on_reading(std::uint64_t number, std::uint64_t bytes, Pipelin
   const bool has_core = engine.idle() == am::Idle::spin;
   if (read.read(has_core ? looks_max : 0)) return received(number, bytes);
   if (!has_core) std::this_thread::yield();
-  engine.keep_open_and_run_later(engine.scope(), [this, number, bytes, read] { go_on_reading(number, bytes, read); });
+  engine.keep_open_and_run_later(engine.scope(),
+                                 [this, number, bytes, read] { continue_reading(number, bytes, read); });
 }
 
 void Transfers::end_pull(std::uint64_t number) {
   Pull ended = pulls_.take(number);
   const std::int64_t ns = ended.timed ? std::max<std::int64_t>(now() - ended.begin_ns, 1) : not_timed;
-  if (ns != not_timed) gets_.learn(by_pieces, ended.key.bytes, ns);
-  tell(std::move(ended.finished));  // first, as in get()
+  if (ns != not_timed) gets_.learn(get_pieces, ended.key.bytes, ns);
+  run_done(std::move(ended.finished));  // first, as in get()
   const bool refused = is_on_host(ended.key.pe) && !reach().may_attach(ended.key);
-  tell_used(ended.key, ended.for_message ? Given::sent : Given::to_get, ns, refused);
+  send_used(ended.key, ended.for_message ? ExposedAs::message_content : ExposedAs::source, ns, refused);
 }
 
 /// At once in a handler, as most transfers end; else as one, at the next progress.
-void Transfers::tell(am::WhenDone done) {
+void Transfers::run_done(am::WhenDone done) {
   am::Engine& engine = pe_->engine();
   if (engine.in_handler()) return done();
   engine.keep_open_and_run_later(engine.scope(), std::move(done));
 }
 
 void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
-  throw UsageError(fmt::format("get of {} of PE {} into {}: they do not fit", headway::counted(bytes, "byte"), pe, room));
+  throw UsageError(
+      fmt::format("get of {} of PE {} into {}: they do not fit", headway::counted(bytes, "byte"), pe, room));
 }
 
 }  // namespace headway::transfer

@@ -11,22 +11,22 @@
 
 namespace headway::transfer {
 
-/// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first may cost
-/// less. Stages are used in turn: lines that have left the writer's own cache are written again, and read, sooner.
-/// Between them is room that nobody uses: what a processor reads ahead of need would be the next one's lines.
+/// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first may
+/// cost less. Buffers are used in turn: lines that have left the writer's own cache are written again, and read,
+/// sooner. Between them is room that nobody uses: what a processor reads ahead of need would be the next one's lines.
 /// Up to 4 MiB, or 5 in pages larger than 4 KiB, and what is used of them is there; taken from the PE's Pool with the
 /// first use.
-class Stages {
+class BounceBuffers {
  public:
-  explicit Stages(Pe& pe);
+  explicit BounceBuffers(Pe& pe);
 
-  /// Not where nobody could read it there, or where all stages are taken.
-  bool has_room();
+  /// Not where nobody could read it there, or where all buffers are taken.
+  bool has_free();
   /// Where a copy of `content`, of at most SizeConstants::bounce_buffer_bytes, lies until free(). Nothing where there
   /// is no room.
   std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
-  void free(const std::byte* stage) {
-    free_.push_back(std::uint32_t(std::size_t(stage - memory_) / sizes_->bounce_buffer_stride));
+  void free(const std::byte* buffer) {
+    free_.push_back(std::uint32_t(std::size_t(buffer - memory_) / sizes_->bounce_buffer_stride));
   }
 
  private:

@@ -1,0 +1,44 @@
+/// What the files of Transfers share: the notes that they send, and the ways between which they choose.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/base/copy_large.hpp>
+#include <headway/transfer/transfers.hpp>
+#include <span>
+
+namespace headway::transfer {
+
+enum ContentPath : std::size_t { in_message, by_key };                                // content of messages
+enum GetPath : std::size_t { get_cached, get_non_temporal, get_attach, get_pieces };  // what others have given
+/// What places content, by Placement.
+inline constexpr LargeCopy placement_copies[] = {copy_bytes, copy_past_caches};
+inline constexpr unsigned either_copy = 1u << copied_cached | 1u << copied_non_temporal;
+
+enum class Opcode : std::uint64_t {
+  want,      // number: a Source or content; offset, bytes: of it; requester: number of the pull
+  piece,     // number: of the pull; offset
+  put,       // number: a Destination; offset, bytes: of the whole; requester: number of the push
+  in_place,  // number: of the push; bytes; offset: 1 if the network refuses to move it
+  open,      // number: a Source; bytes: of it; requester: number of the pull
+  opened,    // number: of the pull; content: the network's key, empty if there is none
+  put_all,   // number: a Destination; content: all of a put
+  take,      // number: a Destination; bytes; requester: number of the push; content: the network's key
+  used,  // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; requester: as what it was given
+  pipelined,  // number: of the pull; offset, bytes: of the content; requester: where it is being written, in its
+              // owner's pool
+};
+
+struct Transfers::ControlMessage {
+  Opcode opcode;
+  std::uint64_t number, offset, bytes, requester;
+};
+
+struct Transfers::ControlAggregators {
+  using Messages = Aggregator<ControlMessage, std::span<const std::byte>>;
+  Messages messages;
+  Messages pieces;  // within the host, and what asks for them: each leaves at once
+};
+
+}  // namespace headway::transfer
