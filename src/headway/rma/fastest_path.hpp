@@ -19,7 +19,7 @@ namespace headway::rma {
 ///   path that takes three times as long costs twice a transfer; it is tested half as often as a path that takes twice
 ///   as long. Early, a path that takes up to twice as long is tested at any cost, because its trials may have paid for
 ///   new pages.
-/// - A test is two transfers in a row: the first one pays for what the path before has left in caches.
+/// - A test is two transfers in a row: the first one pays for the caches that the path before has left.
 /// - The time of a path is its shortest recent time; the next transfer corrects a time that an interruption lengthened.
 template <std::size_t paths>
 class FastestPath {

@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned all = 0b111;
 constexpr std::uint64_t large = 4'000'000;  // which is tried three times
 
-/// Makes transfers whose paths take `ns`, and counts how often each path is picked.
+/// Makes transfers with paths that take `ns`, and counts the picks of each path.
 template <std::size_t paths>
 std::array<int, paths> pick(FastestPath<paths>& fastest, std::uint64_t bytes, unsigned possible,
                             const std::array<std::int64_t, paths>& ns, int transfers) {
@@ -107,9 +107,9 @@ TEST(FastestPath, never_picks_an_impossible_path) {
 TEST(FastestPath, picks_another_path_when_the_times_change) {
   FastestPath<2> fastest;
   EXPECT_GT((pick<2>(fastest, large, 0b11, {100, 200}, 300)[0]), 280);
-  // The time of what is used rises by a twentieth at most with each use: it takes 15 to double.
+  // The time of a used path rises by at most a twentieth with each use: it doubles in 15 uses.
   EXPECT_GT((pick<2>(fastest, large, 0b11, {400, 200}, 300)[1]), 250);
-  // What is not used is looked at once in 64.
+  // An unused path is tested once in 64 transfers.
   EXPECT_GT((pick<2>(fastest, large, 0b11, {50, 200}, 300)[0]), 200);
 }
 
@@ -131,7 +131,7 @@ TEST(FastestPath, a_much_slower_path_is_tested_less_often) {
   EXPECT_LE(picked[1], 32) << "costs two transfers in 128";
   EXPECT_GE(picked[2], 5);
   EXPECT_LE(picked[2], 8) << "costs eight in 512";
-  // One that is looked at so seldom is used all the same once it is faster.
+  // A seldom tested path is used when it has become faster.
   EXPECT_GT((pick<3>(fastest, large, all, {100, 300, 50}, 5000)[2]), 3500);
 }
 

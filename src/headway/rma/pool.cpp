@@ -12,7 +12,7 @@ namespace {
 
 const std::size_t extension = am::register_extension(&Pool::make);
 
-// Pools begin where huge pages may, and so do blocks that have room for one.
+// Pools, and blocks of a huge page or more, begin at addresses that permit huge pages.
 constexpr std::size_t huge_page = 2_MiB;
 
 }  // namespace
@@ -40,7 +40,7 @@ std::uint64_t Pool::take(std::optional<Arena>& half, std::size_t bytes) {
     throw UsageError(fmt::format("PE {} cannot have {} of shared memory: {} are allowed, less what it has already",
                                  pe_->id().value, format_bytes(bytes), format_bytes(half_bytes)));
   }
-  // A wish, which the system grants or not. The end of a block stays small pages: what nobody asked for is not to exist.
+  // The system may ignore it. The end of a block keeps small pages, so that no unused memory is touched.
   if (bytes >= huge_page) madvise(at, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   return std::uint64_t(at - all.data());
 }
@@ -48,7 +48,7 @@ std::uint64_t Pool::take(std::optional<Arena>& half, std::size_t bytes) {
 void Pool::give_back(std::optional<Arena>& half, std::uint64_t offset) {
   std::byte* const at = memory_.data() + offset;
   const std::size_t bytes = half->block_bytes(at);
-  // Shared memory is removed from its file; private memory is forgotten.
+  // MADV_REMOVE frees shared memory in its file; MADV_DONTNEED frees private memory.
   if (bytes >= pe_->engine().sizes().given_back_bytes_min && madvise(at, bytes, MADV_REMOVE) != 0) {
     madvise(at, bytes, MADV_DONTNEED);
   }

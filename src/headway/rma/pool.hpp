@@ -1,4 +1,4 @@
-/// Memory that other PEs of its host read and write by load and store.
+/// Memory of a PE that other PEs of its host read and write by load and store.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,29 @@
 
 namespace headway::rma {
 
-/// One PE's pool, half of it for what all PEs allocate together. Memory is known by how far into the pool it lies, which
-/// means the same in every process.
+/// One PE's pool. Half of it is for common allocations of all PEs. Memory is named by its offset in the pool, which is
+/// the same in every process.
 ///
 ///     | allocated by all PEs, at the same offsets | allocated by this PE alone |
 ///
-/// Used by its PE alone. Takes from the system what is touched, and gives back what is freed.
+/// Only its PE calls it. Pages take memory when they are touched; freed blocks return to the system.
 class Pool final : public am::Extension {
  public:
   static Pool& of(Pe& pe);
 
-  /// At least `bytes` bytes at a page's begin, of unknown content. Throws UsageError where there is not as much.
+  /// Allocates at least `bytes` bytes with unknown content, at the begin of a page. Returns the offset. UsageError if
+  /// the pool has not enough memory.
   [[nodiscard]] std::uint64_t allocate(std::size_t bytes) { return take(own_, bytes); }
   void free(std::uint64_t offset) { give_back(own_, offset); }
 
-  /// The same offset on every PE. Collective, in the same order on every PE, as is free_everywhere(); neither waits for
-  /// the others. `bytes` is the same everywhere.
+  /// Allocates at the same offset on every PE. Collective, with equal `bytes`, in the same order on every PE, like
+  /// free_everywhere(). Neither waits for other PEs.
   [[nodiscard]] std::uint64_t allocate_everywhere(std::size_t bytes) { return take(common_, bytes); }
   void free_everywhere(std::uint64_t offset) { give_back(common_, offset); }
 
-  /// This PE's pool. UsageError where the system has none to give.
+  /// This PE's pool. UsageError if the system provides no pools.
   std::span<std::byte> memory();
-  /// The same, or nothing while nothing has been taken of it.
+  /// The same; empty before the first allocation.
   std::span<std::byte> memory_in_use() const { return memory_; }
 
   static std::unique_ptr<am::Extension> make(Pe& pe) { return std::make_unique<Pool>(pe); }
@@ -46,10 +47,10 @@ class Pool final : public am::Extension {
 
   Pe* pe_;
   std::span<std::byte> memory_;
-  std::optional<Arena> common_, own_;  // made when they are first used
+  std::optional<Arena> common_, own_;  // made at the first use
 };
 
-/// Throws UsageError for an array that no memory holds.
+/// Throws UsageError for an array that is larger than the address space.
 [[noreturn]] void refuse_size(Pe& pe, std::size_t size, std::size_t element_bytes);
 
 }  // namespace headway::rma

@@ -26,7 +26,8 @@ TEST(Pool, what_all_pes_allocate_lies_at_the_same_offset) {
     Shared<std::array<std::atomic<std::uint64_t>, 64>> offsets;
     expect_run(shape, [&](Pe& pe) {
       Pool& pool = Pool::of(pe);
-      const std::uint64_t own = pool.allocate(5000 * (pe.id() + 1));  // differs: nothing that is common must mind
+      const std::uint64_t own =
+          pool.allocate(5000 * (pe.id() + 1));  // differs between PEs: common offsets must not depend on it
       const std::uint64_t first = pool.allocate_everywhere(10'000), second = pool.allocate_everywhere(1);
       pool.free_everywhere(first);
       const std::uint64_t third = pool.allocate_everywhere(9'000);
@@ -63,7 +64,7 @@ TEST(Pool, pes_of_a_host_reach_it_by_load_and_store) {
   }
 }
 
-TEST(Pool, what_is_freed_goes_back_to_the_system) {
+TEST(Pool, freed_memory_returns_to_the_system) {
   expect_run({1, 1}, [](Pe& pe) {
     Pool& pool = Pool::of(pe);
     constexpr std::size_t bytes = 4_MiB;
@@ -77,7 +78,7 @@ TEST(Pool, what_is_freed_goes_back_to_the_system) {
   });
 }
 
-/// Of the mapping of this process that holds `at`, by /proc/self/smaps.
+/// A value of /proc/self/smaps for the mapping with `at`.
 std::size_t bytes_in_huge_pages(const std::byte* at) {
   std::ifstream maps("/proc/self/smaps");
   bool is_in_it = false;
@@ -114,7 +115,7 @@ TEST(Pool, whole_huge_pages_of_it_can_be_mapped) {
   }
 }
 
-TEST(Pool, more_than_there_can_be_is_refused_by_name) {
+TEST(Pool, an_impossible_size_is_refused_with_its_value) {
   expect_run({2, 1}, [](Pe& pe) {
     Pool& pool = Pool::of(pe);
     expect_usage_error([&] { (void)pool.allocate(std::size_t(1) << 60); }, "cannot have 1");

@@ -9,8 +9,8 @@
 
 namespace headway {
 
-/// `size` objects in the PE's own part of its Pool, of unknown content: what is sent, got or put from and to there moves
-/// without a copy, or with one, between PEs of a host. Not collective. UsageError where there is not as much.
+/// `size` objects with unknown content in the PE's own part of its Pool. Transfers between PEs of a host from and to it
+/// need one copy or none. Not collective. UsageError if the pool has not enough memory.
 ///
 ///     headway::PooledArray<double> field(pe, n);
 ///     blocks.send(3, number, headway::send_buffer(field, [&] { ... }));

@@ -66,7 +66,7 @@ BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, st
                 std::uint32_t(pe_->id()),
                 system_process_,
                 0};
-  // Its two halves as one word: who copies the key reads whole words of it at once.
+  // Stored as one word: a reader of whole words would wait for two stores of half a word.
   auto halves = std::bit_cast<std::uint64_t>(std::array{std::uint32_t(pe_->id()), system_process_});
   asm("" : "+r"(halves));
   static_assert(offsetof(BufferKey, process) == offsetof(BufferKey, pe) + sizeof key.pe);
@@ -77,7 +77,10 @@ BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, st
 
 void Reach::check(const BufferKey& key) const {
   if (key.pe >= pe_->size() || key.check != key.expected_check()) {
-    throw FormatError("memory is named that no PE of this run has given");
+    throw FormatError(fmt::format(
+        "a key names {} of PE {}, which is no key of this run: its check value is {:x} instead of {:x}, and the run "
+        "has {}",
+        counted(key.bytes, "byte"), key.pe, key.check, key.expected_check(), counted(pe_->size(), "PE")));
   }
 }
 
@@ -99,7 +102,8 @@ std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t by
   const std::span<std::byte> pool = pe_->engine().endpoint().shared_memory().pool(pe);
   if (pool.empty()) return nullptr;
   if (offset > pool.size() || bytes > pool.size() - offset) {
-    throw FormatError(fmt::format("{} at {} of PE {}'s shared memory cannot be", counted(bytes, "byte"), offset, pe));
+    throw FormatError(fmt::format("a key names {} at offset {} of PE {}'s pool, which has {}", counted(bytes, "byte"),
+                                  offset, pe, counted(pool.size(), "byte")));
   }
   return pool.data() + offset;
 }
@@ -123,12 +127,12 @@ bool Reach::others_map_pool() const {
   const std::size_t other = in_this_process(host_.first) ? process_.end() : host_.first;
   try {
     return on_this_host(other) && !pe_->engine().endpoint().shared_memory().pool(other).empty();
-  } catch (const SystemError&) {  // more addresses than the process may have
+  } catch (const SystemError&) {  // the process's address space is too small
     return false;
   }
 }
 
-/// That the process with this number is the one that made the key: in another namespace numbers mean others.
+/// Checks that the process with this number has made the key: in another namespace it is another process.
 bool Reach::attach(const BufferKey& key) {
   Attach& state = attach_[key.pe];
   if (state == Attach::untried) {

@@ -28,7 +28,8 @@ std::vector<std::byte> bytes_of(std::size_t pe, std::size_t size) {
   return bytes;
 }
 
-/// Each PE names memory of its own, by one key on the heap and one in its pool; body(pe, reach, keys of all, of all).
+/// Each PE makes a key of heap memory and one of pool memory; calls body(pe, reach, heap keys of all PEs, pool keys of
+/// all).
 template <class Body>
 void with_keys(Shape shape, const Settings& settings, Body body) {
   constexpr std::size_t size = 5000;
@@ -52,7 +53,7 @@ void with_keys(Shape shape, const Settings& settings, Body body) {
       settings);
 }
 
-TEST(Reach, what_lies_in_a_pool_or_in_the_process_is_mapped) {
+TEST(Reach, memory_in_a_pool_or_in_the_process_is_mapped) {
   for (const Shape shape : {Shape{1, 1}, Shape{2, 1}, Shape{3, 3}, Shape{5, 2}}) {
     with_keys(shape, {}, [&](Pe& pe, Reach& reach, auto& heap, auto& pooled, auto& mine) {
       for (std::size_t other = 0; other < pe.size(); ++other) {
@@ -127,8 +128,8 @@ TEST(Reach, attaches_from_any_offset_in_both_directions) {
   });
 }
 
-/// In another namespace the same number is another process: the word that it was told is not there.
-TEST(Reach, believes_no_process_that_does_not_hold_the_word_of_the_key) {
+/// In another namespace the same number is another process, without the token of the key.
+TEST(Reach, attaches_to_no_process_without_the_token_of_the_key) {
   if (!can_attach()) GTEST_SKIP() << "the system does not let processes attach to others";
   with_keys({2, 1}, {{"HEADWAY_TRANSFER", "cma"}}, [](Pe& pe, Reach& reach, auto& heap, auto&, auto& mine) {
     BufferKey strange = heap[1 - pe.id()];
@@ -150,7 +151,7 @@ void expect_format_error(Body body, const std::string& text) {
   }
 }
 
-TEST(Reach, refuses_keys_that_nobody_has_made) {
+TEST(Reach, refuses_keys_that_no_pe_has_made) {
   with_keys({2, 1}, {}, [](Pe& pe, Reach& reach, auto& heap, auto& pooled, auto&) {
     const BufferKey good = heap[1 - pe.id()];
     reach.check(good);
