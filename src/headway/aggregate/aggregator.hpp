@@ -67,7 +67,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
         aggregate::Slot& slot = slots_[destination];
         std::byte* const at = slot.cursor;
         if (at != slot.limit) [[likely]] {
-          prefetch_next_lines(at, Format::fixed_bytes);
+          prefetch_for_next_messages(at, Format::fixed_bytes);
           Format::pack(at, args...);
           slot.cursor = at + Format::fixed_bytes;
           return;
@@ -213,7 +213,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     if (count == 0) return 0;
     aggregate::Row row = begin_row(std::uint32_t(destination));
     for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
-      prefetch_next_lines<64>(row.at, Format::fixed_bytes);
+      prefetch_for_next_messages<64>(row.at, Format::fixed_bytes);
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
     }
     return count;
@@ -234,7 +234,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       if (destination >= size) [[unlikely]]
         throw_destination_out_of_range(destination, size);
       std::byte* const at = batch.cursors[destination];
-      prefetch_next_lines(at, Format::fixed_bytes);
+      prefetch_for_next_messages(at, Format::fixed_bytes);
       std::apply([at](const auto&, const Args&... args) { Format::pack(at, args...); }, message);
       batch.cursors[destination] = at + Format::fixed_bytes;
     }

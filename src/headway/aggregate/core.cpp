@@ -172,8 +172,9 @@ void Core::mark_ready(bool wants_source) {
 
 std::string Core::description() const {
   return fmt::format("aggregator number {}{} <{}, {}{}> with buffers of {}", id_,
-                     name_.empty() ? "" : " '" + name_ + "'", as_written(shape_.type), to_string(options_.topology),
-                     options_.ordered ? ", ordered" : "", format_bytes(options_.buffer_bytes));
+                     name_.empty() ? "" : " '" + name_ + "'", short_type_names(shape_.type),
+                     to_string(options_.topology), options_.ordered ? ", ordered" : "",
+                     format_bytes(options_.buffer_bytes));
 }
 
 void Core::check_send(std::size_t destination) const {

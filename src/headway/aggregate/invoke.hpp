@@ -36,7 +36,7 @@ std::string raw_type_name() {
 /// The same for people.
 template <class... T>
 std::string type_name() {
-  return as_written(raw_type_name<T...>());
+  return short_type_names(raw_type_name<T...>());
 }
 
 /// What a handler returns, as a std::type_identity; nothing for what is none.

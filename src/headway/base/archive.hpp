@@ -18,7 +18,7 @@
 namespace headway {
 namespace detail {
 
-// Counts the bytes that ByteWriter would write.
+// Counts the bytes that ByteWriter writes.
 class ByteCounter {
  public:
   using is_loading = std::false_type;
@@ -38,7 +38,7 @@ class ByteCounter {
   std::size_t bytes_ = 0;
 };
 
-// Writes without checks: the caller has asked serialized_bytes().
+// Writes without checks: the caller has provided serialized_bytes() bytes.
 class ByteWriter {
  public:
   using is_loading = std::false_type;
@@ -54,7 +54,7 @@ class ByteWriter {
     if (bytes > 0) std::memcpy(end_, from, bytes);
     end_ += bytes;
   }
-  // The same for a size that the compiler does not know.
+  // For sizes that the compiler does not know.
   void row(const void* from, std::size_t bytes) {
     copy_short<true>(end_, static_cast<const std::byte*>(from), bytes, more_follows_);
     end_ += bytes;
@@ -80,14 +80,14 @@ class ByteWriter {
 
 }  // namespace detail
 
-/// Reads values from [begin, end), which must outlive it; never past the end. All members throw FormatError where the
-/// bytes are not what they should be. It is the archive that serialize() members get when they read.
+/// Reads values from [begin, end), which must outlive it; never past the end. All members throw FormatError for damaged
+/// bytes. serialize() members get it as their archive when they read.
 class ByteReader {
  public:
   using is_loading = std::true_type;
   using is_saving = std::false_type;
 
-  /// How many aggregates and classes may lie inside each other, so that bytes cannot exhaust the stack.
+  /// Largest nesting of aggregates and classes, so that damaged bytes cannot exhaust the stack.
   static constexpr int nesting_max = 500;
 
   ByteReader(const std::byte* begin, const std::byte* end) : next_(begin), end_(end) {}
@@ -96,7 +96,7 @@ class ByteReader {
   const std::byte* position() const { return next_; }
   std::size_t remaining() const { return static_cast<std::size_t>(end_ - next_); }
 
-  /// Steps over the next `bytes` bytes and returns where they begin.
+  /// Skips the next `bytes` bytes and returns their begin.
   const std::byte* take(std::size_t bytes) {
     if (bytes > remaining()) [[unlikely]] fail_short(bytes);
     return std::exchange(next_, next_ + bytes);
@@ -118,15 +118,15 @@ class ByteReader {
     }
   }
 
-  /// A count of elements, each of which takes at least one byte and `bytes_min`.
+  /// Reads a count of elements. Each element takes at least one byte and at least `bytes_min`.
   std::size_t count(std::size_t bytes_min) {
     const std::uint64_t elements = number();
     if (elements > unpromised() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]] fail_count(elements, bytes_min);
     return static_cast<std::size_t>(elements);
   }
 
-  /// The bytes of a container's elements that are still to come, as long as it lives: they justify the memory claimed for
-  /// those elements, so a container inside one of them may not count them again.
+  /// While it exists, reserves the unread bytes of a container's elements. They justify the memory of these elements,
+  /// so a container inside an element may not count them again.
   class Promise {
    public:
     Promise(ByteReader& reader, std::size_t elements, std::size_t bytes_min)
@@ -147,7 +147,7 @@ class ByteReader {
   template <class... Fields>
   void operator()(Fields&... field);
 
-  /// One level of nesting, as long as it lives.
+  /// Counts one level of nesting while it exists.
   class Nesting {
    public:
     explicit Nesting(ByteReader& reader) : depth_(reader.depth_) {

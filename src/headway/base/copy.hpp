@@ -8,9 +8,9 @@
 
 namespace headway {
 
-/// Asks for the line at `to` to be written. __builtin_prefetch(to, 1) would ask to read it where the compiler may not
-/// assume `prefetchw`, and a line that another processor has read would be asked for again when it is written.
-inline __attribute__((always_inline)) void ask_to_write(const std::byte* to) {
+/// Prefetches the line at `to` for a write. Without `prefetchw`, __builtin_prefetch(to, 1) only prefetches for a read,
+/// and the write to a line that another core has read would have to fetch it again.
+inline __attribute__((always_inline)) void prefetch_for_write(const std::byte* to) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*to));
 #else
@@ -18,17 +18,17 @@ inline __attribute__((always_inline)) void ask_to_write(const std::byte* to) {
 #endif
 }
 
-/// After `bytes` were written at `to` in a frame, or before: asks for the lines that later messages of such a size will
-/// be written to, which are with their reader. For shorter ones the processor asks in time by itself; longer ones would
-/// push out the lines asked for. Where messages for one PE follow one another it pays from 65 bytes on, else `above` 128.
+/// Prefetches the lines of a frame for later messages of `bytes` bytes behind the message at `to`; these lines lie in
+/// their reader's cache. For shorter messages the hardware prefetcher is early enough; longer messages would evict the
+/// lines again. It pays from 65 bytes on if consecutive messages go to one PE, else above 128.
 template <std::size_t above = 128>
-inline __attribute__((always_inline)) void prefetch_next_lines(std::byte* to, std::size_t bytes) {
+inline __attribute__((always_inline)) void prefetch_for_next_messages(std::byte* to, std::size_t bytes) {
   constexpr std::size_t ahead = 2048, line = 64;
   if (bytes <= above || bytes > 1536) return;
-  for (std::size_t i = 0; i < bytes; i += line) ask_to_write(to + ahead + i);
+  for (std::size_t i = 0; i < bytes; i += line) prefetch_for_write(to + ahead + i);
 }
 
-// What padding holds, and what a member that was never set holds, travels as it is.
+// Padding and members without a value are copied as they are.
 #pragma GCC diagnostic push
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -45,7 +45,7 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
     }
     if constexpr (n % 8 != 0) std::memcpy(to + n / 8 * 8, from + n / 8 * 8, n % 8);
   } else {
-    // Its ends are what was set last: read in large pieces they would wait until they have left the store buffer.
+    // The ends are often stored last: loads of large pieces would wait until these stores have left the store buffer.
     copy_fixed<16>(to, from);
     std::size_t middle = n - 24;
     asm("" : "+r"(middle));  // a size the compiler does not know: call libc
@@ -59,7 +59,7 @@ inline __attribute__((always_inline)) void copy_fixed(std::byte* to, const std::
 
 #pragma GCC diagnostic pop
 
-// GCC sees an object of known size, or none, and warns of words beyond it, in branches that its size rules out.
+// GCC warns of accesses beyond the object in branches that the object's size excludes.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wnonnull"
@@ -76,10 +76,10 @@ inline __attribute__((always_inline)) void copy_wide(std::byte* to, const std::b
   std::memcpy(to, &wide, sizeof wide);
 }
 
-/// Copies around 8 to 64 bytes faster than memcpy does for sizes that are not known, in words: data that was just
-/// written in words and is read in larger pieces stalls the processor. `in_pieces`: the same for the ends of longer
-/// data. Up to `in_words` bytes without a call. `more_follows`: later messages go behind this one, in the same frame; their
-/// lines are asked for.
+/// Copies about 8 to 64 bytes in words, which is faster than memcpy for sizes that the compiler does not know: the
+/// processor stalls on a larger load of data that was just stored in words. `in_pieces`: copies the ends of longer data
+/// in words, too. Up to `in_words` bytes need no call. `more_follows`: later messages follow in the same frame;
+/// prefetches their lines.
 template <bool in_pieces = false, std::size_t in_words = 64>
 inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::byte* from, std::size_t bytes,
                                                       bool more_follows = false) {
@@ -106,8 +106,8 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     for (std::size_t at = 0; at < bytes - 8; at += 8) put(at, word(at));
     put(bytes - 8, last);
   } else if (in_pieces && bytes > 64 && (bytes <= 128 || bytes > 256)) {
-    // Its ends may have been set just now: see copy_fixed().
-    if (more_follows) prefetch_next_lines<64>(to, bytes);
+    // The ends may have been stored just now: see copy_fixed().
+    if (more_follows) prefetch_for_next_messages<64>(to, bytes);
     copy_fixed<16>(to, from);
     const std::uint64_t before = word(bytes - 16), last = word(bytes - 8);
     if (bytes > 256) {
@@ -121,12 +121,12 @@ inline __attribute__((always_inline)) void copy_short(std::byte* to, const std::
     put(bytes - 16, before);
     put(bytes - 8, last);
   } else if (bytes != 0) {
-    if (more_follows) prefetch_next_lines(to, bytes);
+    if (more_follows) prefetch_for_next_messages(to, bytes);
     std::memcpy(to, from, bytes);
   }
 }
 
-/// The same for data that was written long ago or by another processor: in pieces of 16 bytes.
+/// Copies data that was written long ago or by another core, in pieces of 16 bytes.
 inline __attribute__((always_inline)) void copy_received(std::byte* to, const std::byte* from, std::size_t bytes) {
   struct Wide {
     std::byte content[16];

@@ -16,38 +16,38 @@ namespace {
 
 constexpr std::size_t page = 4096, line = 64;
 
-/// How far `to` lies behind `from`, as the processor sees it that compares addresses within pages.
+/// Distance from `from` to `to` modulo the page size: the processor compares addresses within pages.
 std::size_t distance(const std::byte* to, const std::byte* from) {
   return (reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from)) % page;
 }
 
 std::size_t within_line(const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at) % line; }
 
-// What is on its way from memory meanwhile; the processor looks ahead by itself, but less far.
+// Distance of the prefetches; the hardware prefetcher looks less far ahead.
 constexpr std::size_t ahead = 8 * line;
 constexpr std::size_t block = 2 * line;
 
-/// In how large words lines are moved.
-enum class Words { of_16, of_64 };
+/// Width of a load and of a store.
+enum class MoveWidth { bytes_16, bytes_64 };
 
-// Sanitizers do not see what assembly reads and writes.
+// Sanitizers do not see the accesses of assembly.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HEADWAY_WATCHED 1
+#define HEADWAY_SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define HEADWAY_WATCHED 1
+#define HEADWAY_SANITIZED 1
 #endif
 #endif
 
-/// Two lines, loaded before any of them is stored. `to` begins a line.
-template <Words words>
+/// Copies two lines; loads both before it stores. `to` begins a line.
+template <MoveWidth width>
 void copy_block(std::byte* to, const std::byte* from);
 
-#if defined(__x86_64__) && !defined(HEADWAY_WATCHED)
+#if defined(__x86_64__) && !defined(HEADWAY_SANITIZED)
 
-/// Large ones where they were measured to pay: Intel's processors since the first with AVX512-FP16, whose clock they do not
-/// slow down. That system and processor keep such registers the compiler can ask; of FP16 not each one can.
-bool has_large_words() {
+/// True for processors on which moves of 64 bytes were measured to be faster: Intel's with AVX512-FP16, which keep their
+/// clock. __builtin_cpu_supports() knows AVX512F, but not FP16 in every compiler.
+bool has_wide_moves() {
   static const bool has = [] {
     __builtin_cpu_init();
     constexpr unsigned features = 7, fp16 = 1u << 23;
@@ -57,38 +57,38 @@ bool has_large_words() {
   return has;
 }
 
-// A compiler that is told of no such processor keeps nothing in these registers, of which it need not be told then. They
-// lie beyond those that SSE names, so that what follows needs no vzeroupper.
+// Without -mavx512f the compiler does not use these registers and does not accept their names. SSE has no such
+// registers, so that no vzeroupper is needed.
 #if defined(__AVX512F__)
-#define HEADWAY_CHANGED "memory", "xmm16", "xmm17"
+#define HEADWAY_CLOBBERED "memory", "xmm16", "xmm17"
 #else
-#define HEADWAY_CHANGED "memory"
+#define HEADWAY_CLOBBERED "memory"
 #endif
 
 template <>
-inline __attribute__((always_inline)) void copy_block<Words::of_64>(std::byte* to, const std::byte* from) {
+inline __attribute__((always_inline)) void copy_block<MoveWidth::bytes_64>(std::byte* to, const std::byte* from) {
   asm volatile(
       "vmovdqu64 (%1), %%zmm16\n\tvmovdqu64 64(%1), %%zmm17\n\t"
       "vmovdqa64 %%zmm16, (%0)\n\tvmovdqa64 %%zmm17, 64(%0)"
       :
       : "r"(to), "r"(from)
-      : HEADWAY_CHANGED);
+      : HEADWAY_CLOBBERED);
 }
 
-#undef HEADWAY_CHANGED
+#undef HEADWAY_CLOBBERED
 
 #else
 
-bool has_large_words() { return false; }
+bool has_wide_moves() { return false; }
 
 template <>
-void copy_block<Words::of_64>(std::byte*, const std::byte*) {}  // never called
+void copy_block<MoveWidth::bytes_64>(std::byte*, const std::byte*) {}  // never called
 
 #endif
-#undef HEADWAY_WATCHED
+#undef HEADWAY_SANITIZED
 
 template <>
-inline __attribute__((always_inline)) void copy_block<Words::of_16>(std::byte* to, const std::byte* from) {
+inline __attribute__((always_inline)) void copy_block<MoveWidth::bytes_16>(std::byte* to, const std::byte* from) {
   constexpr std::size_t n = block / sizeof(__m128i);
   __m128i words[n];
   const auto* const read = reinterpret_cast<const __m128i*>(from);
@@ -103,19 +103,19 @@ inline __attribute__((always_inline)) void fetch_block(const std::byte* from) {
   for (std::size_t i = 0; i < block; i += line) _mm_prefetch(reinterpret_cast<const char*>(from + i), _MM_HINT_T0);
 }
 
-template <Words words>
+template <MoveWidth width>
 void copy_upwards(std::byte* to, const std::byte* from, std::size_t bytes) {
   const std::size_t head = std::min((line - within_line(to)) % line, bytes);
   std::memcpy(to, from, head);
   std::size_t at = head;
   for (; bytes - at >= block; at += block) {
     fetch_block(from + at + ahead);
-    copy_block<words>(to + at, from + at);
+    copy_block<width>(to + at, from + at);
   }
   std::memcpy(to + at, from + at, bytes - at);
 }
 
-template <Words words>
+template <MoveWidth width>
 void copy_downwards(std::byte* to, const std::byte* from, std::size_t bytes) {
   const std::size_t tail = std::min(within_line(to + bytes), bytes);
   std::size_t left = bytes - tail;
@@ -123,27 +123,27 @@ void copy_downwards(std::byte* to, const std::byte* from, std::size_t bytes) {
   while (left >= block) {
     left -= block;
     fetch_block(from + left - ahead);
-    copy_block<words>(to + left, from + left);
+    copy_block<width>(to + left, from + left);
   }
   std::memcpy(to, from, left);
 }
 
-/// Away from what it has stored: loads then never come upon the low bits of a store before them.
-template <Words words>
+/// Copies in the direction in which no load matches the low address bits of an earlier store.
+template <MoveWidth width>
 void copy_large_by(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (distance(to, from) - 1 < page / 2 - 1)
-    copy_downwards<words>(to, from, bytes);
+    copy_downwards<width>(to, from, bytes);
   else
-    copy_upwards<words>(to, from, bytes);
+    copy_upwards<width>(to, from, bytes);
 }
 
 }  // namespace
 
 void copy_large(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (has_large_words())
-    copy_large_by<Words::of_64>(to, from, bytes);
+  if (has_wide_moves())
+    copy_large_by<MoveWidth::bytes_64>(to, from, bytes);
   else
-    copy_large_by<Words::of_16>(to, from, bytes);
+    copy_large_by<MoveWidth::bytes_16>(to, from, bytes);
 }
 
 void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -165,7 +165,7 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
 }
 
-/// Bounds as measured: docs/decisions/0029-large-copies.md.
+/// Measured bounds: docs/decisions/0029-large-copies.md.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t small_max = 2048, medium = 12288, large_min = 32768;
   if (bytes <= small_max) [[likely]] {

@@ -12,7 +12,7 @@
 namespace headway {
 namespace {
 
-/// Memory at a page's begin.
+/// Memory that begins a page.
 class Pages {
  public:
   explicit Pages(std::size_t bytes) : at_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t(4096)))) {}
@@ -38,7 +38,7 @@ class CopyLarge : public ::testing::Test {
     for (std::size_t i = 0; i < room; ++i) from_.at()[i] = std::byte(random.next());
   }
 
-  /// To nothing but its place, and all of it.
+  /// Checks that a copy writes all of its target and nothing else.
   void expect_exact(Copy copy, std::size_t to_offset, std::size_t from_offset, std::size_t bytes) {
     std::byte* const to = to_.at() + 64 + to_offset;
     const std::byte* const from = from_.at() + from_offset;

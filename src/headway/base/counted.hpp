@@ -1,4 +1,4 @@
-/// Numbers with their nouns, for people.
+/// Numbers with their nouns, for messages to users.
 #pragma once
 
 #include <concepts>
@@ -7,7 +7,7 @@
 
 namespace headway {
 
-/// The one for 1, else the other: "is" or "are".
+/// `one` if n is 1, else `other`: "is" or "are".
 template <std::integral Number>
 constexpr std::string_view by_number(Number n, std::string_view one, std::string_view other) {
   return n == 1 ? one : other;

@@ -1,4 +1,4 @@
-/// Things that all PEs make in the same order and know by their number in that order.
+/// Objects that all PEs make in the same order and name by their number in that order.
 #pragma once
 
 #include <algorithm>
@@ -12,23 +12,23 @@
 
 namespace headway {
 
-/// A number counts all things made before, so it names one thing for ever: the number of a removed thing names nothing.
-/// PEs may remove things in different order. Memory is proportional to the things that are there. A thing stays where
-/// it is until it is removed.
+/// A number counts all objects made before, so it is never used again. PEs may remove objects in different orders.
+/// Memory is proportional to the existing objects. The address of an object does not change until it is removed.
 template <class T>
 class CreationTable {
  public:
   static constexpr std::uint32_t no_number = ~std::uint32_t(0);
 
-  /// Returns the number of the new thing. UsageError after 2^32 - 1 things.
+  /// Returns the number of the new object. UsageError after 2^32 - 1 objects.
   std::uint32_t add(T thing) {
-    if (made_ == no_number) throw UsageError("more than 4294967295 of a kind were made in one run");
+    if (made_ == no_number)
+      throw UsageError("4294967295 objects of one kind were made in this run; more are not allowed");
     places_.push_back({made_, std::make_unique<T>(std::move(thing))});
-    recent_[made_ % recent_.size()] = {};  // somebody may have looked for it already
+    recent_[made_ % recent_.size()] = {};  // an earlier look-up may have found no object
     return made_++;
   }
 
-  /// nullptr for a thing that is gone, or not made yet. A look-up that repeats costs a comparison.
+  /// nullptr if the object was removed or is not made yet. A repeated look-up costs one comparison.
   T* find(std::uint32_t number) {
     Recent& recent = recent_[number % recent_.size()];
     if (recent.number != number) [[unlikely]]
@@ -37,10 +37,10 @@ class CreationTable {
   }
   const T* find(std::uint32_t number) const { return search(number); }
 
-  /// Whether a thing of that number was made; it may be gone.
+  /// True if an object with that number was made; it may have been removed.
   bool was_made(std::uint32_t number) const { return number < made_; }
 
-  /// Of a thing that is there.
+  /// Removes an existing object.
   void remove(std::uint32_t number) {
     recent_[number % recent_.size()] = {};
     const auto place = place_of(places_, number);
@@ -55,7 +55,7 @@ class CreationTable {
     gone_ = 0;
   }
 
-  /// f(number, thing) for each, in the order of their numbers. f may add things.
+  /// Calls f(number, object) for each object, in the order of their numbers. f may add objects.
   template <class F>
   void for_each(F f) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -72,9 +72,9 @@ class CreationTable {
  private:
   struct Place {
     std::uint32_t number;
-    std::unique_ptr<T> thing;  // nullptr: it is gone
+    std::unique_ptr<T> thing;  // nullptr: removed
   };
-  /// The result of the last look-up; nullptr for a thing that is not there.
+  /// The result of the last look-up; nullptr: no such object.
   struct Recent {
     std::uint32_t number = no_number;
     T* thing = nullptr;

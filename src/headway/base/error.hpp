@@ -1,4 +1,4 @@
-/// The kinds of error. A refusal (full, empty, busy) is a return value and never one of these.
+/// The kinds of errors. A refusal (full, empty, busy) is a return value and never an exception.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace headway {
 
-/// A setting, option or argument that cannot be used: names it, its value and what is allowed.
+/// A setting, option or argument with an invalid value. The text names it, its value and the allowed values.
 struct SettingError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The caller's bug: a call that its contract forbids. Says which call and what to do instead.
+/// A call that its contract forbids: a bug of the caller. The text names the call and the correct use.
 struct UsageError : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// The world's failure: names the call that failed and errno.
+/// A failure of the system. The text names the failed call and errno.
 struct SystemError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-// The sanitizers must be told where each stack is, and which one runs.
+// Sanitizers must know each stack, and the running one.
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace context = boost::context::detail;
 
-/// What the C++ runtime keeps per thread of exceptions that are caught or in flight: each fiber has its own.
+/// The C++ runtime's state of a thread's caught and uncaught exceptions. Each fiber has its own.
 struct Exceptions {
   void* caught = nullptr;
   unsigned int uncaught = 0;
@@ -38,10 +38,10 @@ void exchange_exceptions(Exceptions& exceptions) {
   exceptions = before;
 }
 
-/// Memory for stacks, used again: mapping is dearer than all that a short fiber does.
+/// Memory of a stack. Stacks are reused, because mmap takes longer than a short fiber.
 struct Stack {
-  std::byte* base = nullptr;  // the page that may not be touched
-  std::size_t bytes = 0;      // that page included
+  std::byte* base = nullptr;  // the guard page
+  std::size_t bytes = 0;      // with the guard page
 };
 
 struct StackPool {
@@ -79,11 +79,11 @@ thread_local Fiber* running = nullptr;
 struct Fiber::State {
   std::function<void()> body;
   Stack stack;
-  context::fcontext_t self = nullptr;    // where it goes on
-  context::fcontext_t caller = nullptr;  // while it runs: where resume() goes on
-  Fiber* resumed_by = nullptr;           // the fiber whose resume() that was, if any
+  context::fcontext_t self = nullptr;    // its suspended context
+  context::fcontext_t caller = nullptr;  // while it runs: the context of resume()
+  Fiber* resumed_by = nullptr;           // the fiber that called resume(), if any
   Exceptions exceptions;
-  void* local = nullptr;  // fiber_local of it, or, while it runs, of who resumed it
+  void* local = nullptr;  // its fiber_local; while it runs, that of the caller of resume()
   bool done = false;
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack = nullptr;
@@ -105,7 +105,7 @@ struct Fiber::State {
     state.leave();
   }
 
-  /// On the fiber's stack, just switched to.
+  /// Runs on the fiber's stack after each switch to it.
   void arrived() {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fake_stack, &caller_stack, &caller_stack_bytes);
@@ -141,7 +141,7 @@ Fiber::~Fiber() {
   __tsan_destroy_fiber(state_->tsan);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-  // What an abandoned fiber's functions have marked on it is not theirs any more.
+  // Functions of an abandoned fiber may have left poisoned memory.
   __asan_unpoison_memory_region(state_->stack.base, state_->stack.bytes);
 #endif
   stack_pool().free.push_back(state_->stack);

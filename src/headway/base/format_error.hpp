@@ -4,7 +4,7 @@
 
 namespace headway {
 
-/// Bytes that do not hold what they should: truncated, damaged, or written for another type.
+/// Invalid bytes: truncated, damaged, or written for another type.
 struct FormatError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

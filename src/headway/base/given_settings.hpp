@@ -1,4 +1,4 @@
-/// The settings that somebody has given this process, as text: for processes that compare theirs.
+/// The settings of this process as text, for processes that compare their settings.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace headway {
 
-/// "HEADWAY_PES=4", ..., sorted; without those that say where files are, and those by which launchers speak.
+/// "HEADWAY_PES=4", ..., sorted; without paths, and without the variables of launchers.
 std::vector<std::string> given_settings();
 
 }  // namespace headway

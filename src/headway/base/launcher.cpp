@@ -24,17 +24,17 @@ std::optional<std::size_t> number_in(const char* variable) {
 
 constexpr int answer_ms_max = 1000;
 
-struct Known {
+struct KnownLauncher {
   const char* name;
   const char* mpi;
   const char* size;
   const char* rank;
-  const char* only_with;  // a variable that must be there, too; nullptr: none
+  const char* only_with;  // another variable that must be set; nullptr: none
 };
 
-// An mpirun inside a job of Slurm leaves the variables of both; its own say more. Both srun (with PMI2) and the mpirun
-// of MPICH set PMI_SIZE.
-constexpr Known known[] = {
+// In a Slurm job an mpirun sets its variables beside Slurm's; mpirun comes first here. Both srun (with PMI2) and the
+// mpirun of MPICH set PMI_SIZE.
+constexpr KnownLauncher known_launchers[] = {
     {"mpirun of Open MPI", "openmpi", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", nullptr},
     {"mpirun of MPICH", "mpich", "PMI_SIZE", "PMI_RANK", "HYDI_CONTROL_FD"},
     {"srun", "", "PMI_SIZE", "PMI_RANK", "SLURM_STEP_NUM_TASKS"},
@@ -42,18 +42,18 @@ constexpr Known known[] = {
     {"srun", "", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", nullptr},
 };
 
-std::optional<Launcher>& told() {
+std::optional<Launcher>& set_launcher() {
   static std::optional<Launcher> launcher;
   return launcher;
 }
 
 }  // namespace
 
-void Launcher::set(const Launcher& launcher) { told() = launcher; }
+void Launcher::set(const Launcher& launcher) { set_launcher() = launcher; }
 
 std::optional<Launcher> Launcher::from_environment() {
-  if (told()) return told();
-  // "...:PROCESS:PROCESSES", of `headway run`, which may itself run below another launcher.
+  if (set_launcher()) return set_launcher();
+  // "...:PROCESS:PROCESSES" from `headway run`, which may run below another launcher.
   if (const char* const text = std::getenv("HEADWAY_MEETING")) {
     const std::string_view all(text);
     const auto last = all.rfind(':'), before = last == 0 ? all.npos : all.rfind(':', last - 1);
@@ -63,11 +63,11 @@ std::optional<Launcher> Launcher::from_environment() {
       if (rank < size) return Launcher{"headway run", "", "HEADWAY_MEETING", size, rank, false, false};
     }
   }
-  for (const Known& one : known) {
+  for (const KnownLauncher& one : known_launchers) {
     if (one.only_with != nullptr && std::getenv(one.only_with) == nullptr) continue;
     const auto size = number_in(one.size);
     if (!size || *size == 0) continue;
-    // A batch script has the variables of its job, but is itself one process.
+    // A batch script is one process with the variables of its job.
     if (one.mpi[0] == 0 && *size == 1) continue;
     return Launcher{one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr, false};
   }
@@ -75,13 +75,13 @@ std::optional<Launcher> Launcher::from_environment() {
 }
 
 void Launcher::end_others(int status) const {
-  const auto descriptor = number_in("PMI_FD");  // of a socket to the mpirun of MPICH, which speaks lines of text (PMI-1)
+  const auto descriptor = number_in("PMI_FD");  // a socket to the mpirun of MPICH with lines of text (PMI-1)
   if (mpi != "mpich" || !descriptor) return;
   const int connection = int(*descriptor);
   const auto say = [connection](const std::string& line) {
     return send(connection, line.data(), line.size(), MSG_NOSIGNAL) == ssize_t(line.size());
   };
-  // What this process has written before it loses with the end. Between two answers it looks at all that has come.
+  // mpirun drops output that it has not read at the end. It reads all output between two answers.
   for (const char* question : {"cmd=init pmi_version=1 pmi_subversion=1\n", "cmd=get_maxes\n", "cmd=get_maxes\n"}) {
     if (!say(question)) return;
     pollfd answer{connection, POLLIN, 0};

@@ -1,4 +1,4 @@
-/// Which launcher has started this process beside others, by what it leaves in the environment.
+/// The launcher that has started this process, recognised by its environment variables.
 #pragma once
 
 #include <cstddef>
@@ -7,22 +7,23 @@
 
 namespace headway {
 
-/// A launcher that has started several processes as one program. It owns them: their output, their ends and the status.
+/// A launcher has started several processes as one program. It handles their output, their ends and the exit status.
 struct Launcher {
-  std::string name;      // for messages: "mpirun of Open MPI"
-  std::string mpi;       // "openmpi" or "mpich": whose processes it starts as one; empty: of any
-  std::string variable;  // which said how many
+  std::string name;      // for users: "mpirun of Open MPI"
+  std::string mpi;       // "openmpi" or "mpich": the MPI of the launcher; empty: any
+  std::string variable;  // the environment variable that gives `size`
   std::size_t size = 0;  // processes
-  std::size_t rank = 0;  // of this one
-  bool pmix = false;     // its processes find each other by PMIx
-  bool simulated = false;  // its processes are a simulator's, all in one of the system's: none may start a thread or wait unseen
+  std::size_t rank = 0;  // number of this process
+  bool pmix = false;     // processes find each other by PMIx
+  bool simulated =
+      false;  // a simulator runs all processes in one system process: no threads, and no waits that it does not see
 
-  /// Empty where there is none, or none that says how many it has started.
+  /// Empty if there is no launcher, or if it does not give the number of processes.
   static std::optional<Launcher> from_environment();
-  /// What from_environment() says from now on: of a launcher whose processes have one environment in common.
+  /// Sets the result of from_environment(): for a launcher with one environment for all processes.
   static void set(const Launcher& launcher);
-  /// To be called by a process that ends without having begun with an MPI: the mpirun of MPICH does not notice that,
-  /// and the others would wait for it for ever. Ends them, with this status; that of Open MPI does so by itself.
+  /// Ends the other processes with this status. A process that ends before MPI_Init must call it: the mpirun of MPICH
+  /// does not notice its end, and the others would wait for ever. The mpirun of Open MPI ends them itself.
   void end_others(int status) const;
 };
 

@@ -12,8 +12,7 @@
 namespace headway {
 namespace {
 
-/// The value of the first line of `path` in this process's cgroup (v2) or any of its ancestors that `better` prefers.
-/// Calls visit(line) for each level that has the file.
+/// Calls visit(line) with the first line of `file` in this process's cgroup (v2) and in each ancestor that has it.
 template <class Visit>
 void for_each_cgroup_level(const std::string& file, Visit visit) {
   std::ifstream membership("/proc/self/cgroup");
@@ -31,14 +30,14 @@ void for_each_cgroup_level(const std::string& file, Visit visit) {
 }
 
 /// The first line of a file below /sys/devices/system/cpu/cpu0/cache; empty if there is none.
-std::string cache_says(int index, const char* what) {
+std::string cache_attribute(int index, const char* what) {
   std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/" + what);
   std::string line;
   std::getline(in, line);
   return line;
 }
 
-/// Of a list such as 0-3,8.
+/// Number of processors in a list such as 0-3,8.
 std::size_t processors_in(const std::string& list) {
   std::istringstream in(list);
   std::size_t count = 0;
@@ -56,7 +55,7 @@ bool is_number(const std::string& text) { return !text.empty() && text.find_firs
 }  // namespace
 
 std::vector<int> allowed_processors() {
-  // A mask large enough for any machine: the kernel refuses one smaller than its own.
+  // The kernel refuses a mask that is smaller than its own.
   for (int bits = 1024; bits <= 1 << 18; bits *= 4) {
     cpu_set_t* set = CPU_ALLOC(bits);
     const std::size_t bytes = CPU_ALLOC_SIZE(bits);
@@ -116,11 +115,11 @@ CacheSizes cache_sizes() {
   CacheSizes sizes;
   std::size_t processors_of_core = 1;
   for (int index = 0;; ++index) {
-    const std::string level = cache_says(index, "level"), size = cache_says(index, "size");  // size: 1024K
+    const std::string level = cache_attribute(index, "level"), size = cache_attribute(index, "size");  // size: 1024K
     if (level.empty()) return sizes;
     if (!size.ends_with('K') || !is_number(size.substr(0, size.size() - 1)) || size.size() > 12) continue;
     const std::size_t bytes = std::stoull(size) * 1024;
-    const std::size_t processors = std::max<std::size_t>(processors_in(cache_says(index, "shared_cpu_list")), 1);
+    const std::size_t processors = std::max<std::size_t>(processors_in(cache_attribute(index, "shared_cpu_list")), 1);
     if (level == "2") {
       sizes.own = bytes;
       processors_of_core = processors;

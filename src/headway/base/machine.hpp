@@ -1,4 +1,4 @@
-/// What this process may use of its machine: affinity masks and cgroup limits count.
+/// The part of the machine that this process may use, by affinity masks and cgroup limits.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@ namespace headway {
 /// Cores this process may run on: the affinity mask, cut by a cgroup CPU quota (rounded up). At least 1.
 std::size_t available_cores();
 
-/// The processors of the affinity mask, ascending; those that PEs are bound to.
+/// The processors of the affinity mask, ascending. PEs are bound to these.
 std::vector<int> allowed_processors();
 
-/// Of the machine, whoever may use them.
+/// All processors of the machine.
 std::size_t processors_online();
 
-/// CPUs' worth of time the cgroup quota allows, or 0 where there is none.
+/// The cgroup's CPU quota in CPUs, or 0 if there is none.
 double cgroup_cpu_limit();
 
 /// Physical memory, cut by the cgroup's limit and this process's limit of address space (ulimit -v), in bytes.
 std::uint64_t available_memory_bytes();
 
-/// The cgroup's memory limit in bytes, or 0 where there is none.
+/// The cgroup's memory limit in bytes, or 0 if there is none.
 std::uint64_t cgroup_memory_limit_bytes();
 
-/// Bytes of cache of a core. 0 where the system does not say.
+/// Bytes of cache for one core. 0: not known.
 struct CacheSizes {
-  std::size_t own = 0;    // the second level, where it is the core's own
-  /// Of the third level, divided by the cores that have it together; at most share_max, for a guest may be told the cache of
-  /// a whole socket for the two cores that it was given (260 MiB; 32 MiB stay there no more).
+  std::size_t own = 0;  // the second level
+  /// The third level, divided by the cores that share it; at most share_max, because a virtual machine with two cores
+  /// may report the cache of the whole socket (260 MiB, of which not even 32 MiB stay cached).
   std::size_t share = 0;
   static constexpr std::size_t share_max = std::size_t(16) << 20;
 };

@@ -1,4 +1,4 @@
-/// A callable that is called once, at most.
+/// A callable that is called at most once.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 
 namespace headway {
 
-/// Holds any callable, also one that cannot be copied. One of up to a word that is trivially copyable takes no memory
-/// beside. One that is destroyed, or assigned to, before it was called is not called.
+/// Holds any callable, also a move-only one. A trivially copyable callable of up to one word needs no memory of its
+/// own. A callable that is destroyed or replaced before the call is not called.
 ///
-/// Moved in words: a std::function is, in GCC 12, loaded 16 bytes at a time from where two words have just been stored,
-/// and that waits for both to leave the store buffer (33 ns of a transfer).
+/// It moves in words. GCC 12 moves a std::function with a load of 16 bytes from two words that were just stored; the
+/// load waits until both have left the store buffer (33 ns of a transfer).
 class Once {
  public:
   /// Calls nothing.
@@ -33,7 +33,7 @@ class Once {
   }
   Once(Once&& other) noexcept : word_(other.word()), use_(std::exchange(other.use_, nullptr)) {}
   Once& operator=(Once&& other) noexcept {
-    Once taken(std::move(other));  // which may lie in what is dropped here
+    Once taken(std::move(other));  // `other` may be a part of the callable that is destroyed here
     std::swap(word_, taken.word_);
     std::swap(use_, taken.use_);
     return *this;
@@ -42,7 +42,8 @@ class Once {
     if (use_ != nullptr) use_(word_, false);
   }
 
-  /// Calls it, and destroys it then, also where it throws. It may destroy this. Nothing the second time.
+  /// Calls the callable and destroys it, also if it throws. The call may destroy this object. A second call does
+  /// nothing.
   void operator()() {
     if (const Use use = std::exchange(use_, nullptr)) use(word_, true);
   }
@@ -52,7 +53,7 @@ class Once {
   template <class F>
   static constexpr bool lies_inside = sizeof(F) <= sizeof(std::uintptr_t) && std::is_trivially_copyable_v<F>;
 
-  /// Calls what a word says, if it is to, and destroys it.
+  /// Destroys the callable in `word`, after a call if `call` is set.
   template <class F>
   static void use_as(std::uintptr_t word, bool call) {
     if constexpr (lies_inside<F>) {
@@ -68,7 +69,7 @@ class Once {
   }
   std::uintptr_t word() const {
     std::uintptr_t word = word_;
-    asm("" : "+r"(word));  // by itself
+    asm("" : "+r"(word));  // one load of this word alone
     return word;
   }
 

@@ -1,5 +1,5 @@
-/// The fields of a plain aggregate, without a library and without registration: how many there are is found by trying
-/// initialisers at compile time, structured bindings then name them. Nothing of it is left at run time.
+/// Visits the fields of a plain aggregate, without registration. It finds their number by trying initialisers at
+/// compile time, and names them by structured bindings. No cost at run time.
 #pragma once
 
 #include <concepts>
@@ -82,12 +82,13 @@ struct AnyEmptyBase {
   operator U() const { __builtin_unreachable(); }
 };
 
-struct Stranger {};  // what accepts it (std::any) accepts everything and says nothing
+struct UnrelatedType {};  // a member that accepts it (std::any) accepts every probe
 
-// Is `Probe` accepted as the initialiser of base or member number n, for what it is?
+// Is `Probe`, and not any type, accepted as the initialiser of base or member number n?
 template <class T, std::size_t n, class Probe>
 consteval bool member_accepts() {
-  if constexpr (braces_accepted<T, n, Probe>()) return !braces_accepted<T, n, Stranger>();
+  if constexpr (braces_accepted<T, n, Probe>())
+    return !braces_accepted<T, n, UnrelatedType>();
   else return false;
 }
 
@@ -98,7 +99,7 @@ consteval std::size_t braced_count() {
   else return n;
 }
 
-// Bases and members. Where a member has no default constructor (or is a reference) `{}` stops short of it.
+// Bases and members. The count ends before a reference and before a member without a default constructor.
 template <class T>
 struct Elements {
   static constexpr std::size_t count = braced_count<T>();
@@ -110,7 +111,7 @@ struct Elements {
 template <class Filler, std::size_t>
 using Repeat = Filler;
 
-// The same with expressions throughout, for aggregates whose members `{}` cannot initialise. Arrays count as many.
+// The same with expressions, for aggregates with members that `{}` cannot initialise. An array counts as its elements.
 template <class T, class Filler, class Probe, std::size_t... before, std::size_t... after>
 consteval bool values_accepted(std::index_sequence<before...>, std::index_sequence<after...>) {
   return requires { T{Repeat<Filler, before>{}..., Probe{}, Repeat<Filler, after>{}...}; };
@@ -186,7 +187,7 @@ consteval bool reflectable() {
   }
 }
 
-// A visitor that takes fields where they lie: bit-fields and those of packed structs cannot be taken so.
+// A visitor that takes references to fields, which bit-fields and fields of packed structs do not permit.
 struct FieldsByReference {
   template <class... Fields>
   std::true_type operator()(Fields&...) const { return {}; }
@@ -194,7 +195,7 @@ struct FieldsByReference {
 
 }  // namespace detail
 
-/// A plain aggregate whose fields can be visited: at most 32, each default-constructible without an explicit
+/// A plain aggregate with fields that can be visited: at most 32, each default-constructible without an explicit
 /// constructor, none a reference or a union; base classes are empty. Bit-fields cannot be told apart here: visiting
 /// them is the compiler's error.
 template <class T>
@@ -206,7 +207,8 @@ template <class T>
 inline constexpr std::size_t field_count =
     detail::Elements<std::remove_cv_t<T>>::count - detail::base_count<std::remove_cv_t<T>>();
 
-/// Calls visitor(field...) with all fields of `object` as lvalues, const where the object is; returns what it returns.
+/// Calls visitor(field...) with all fields of `object` as lvalues, const where the object is; returns the visitor's
+/// result.
 template <class T, class Visitor>
   requires Reflectable<T>
 inline __attribute__((always_inline)) constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {

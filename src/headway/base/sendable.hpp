@@ -1,6 +1,6 @@
-/// Which types may travel inside a message, decided at compile time. An address means nothing on another PE, so it is
-/// refused at any depth. What the compiler does not show is trusted: the members of a union or of a class with private
-/// ones, and those of an aggregate behind the 32nd.
+/// Decides at compile time which types may travel in a message. Addresses are refused at any depth, because they are
+/// invalid on another PE. Members that the compiler does not show are trusted: those of unions, of classes with private
+/// members, and of an aggregate behind the 32nd.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ inline constexpr bool is_std_array<std::array<T, n>> = true;
 template <class T>
 concept TupleLike = is_a<T, std::pair> || is_a<T, std::tuple>;
 
-// What templates are made of, by the names that the standard containers give it; no need to include them here.
+// Templates by the member names of the standard containers, so that these need not be included here.
 template <class T>
 concept Container = requires(const T& c) {
   typename T::value_type;
@@ -55,7 +55,7 @@ concept Growable = Sequence<T> || Associative<T>;
 template <class T>
 concept MapLike = Associative<T> && requires { typename T::mapped_type; };
 
-/// Stands for any archive while looking for a serialize() member.
+/// An archive for the test whether a class has a serialize() member.
 struct AnyArchive {
   template <class... Fields>
   void operator()(Fields&&...);
@@ -100,14 +100,14 @@ template <class T>
 concept AddressByNature = std::ranges::enable_view<T> || is_a<T, std::initializer_list> || SmartPointer<T> ||
                           std::input_or_output_iterator<T> || ReferenceWrapper<T> || Closure<T>;
 
-// Address: refused. Opaque: also what must not be copied byte by byte because a serialize() member looks after it.
+// Address: refused. Opaque: also classes that must not be copied byte by byte, because they have a serialize() member.
 enum class Content { address, opaque };
 
 template <class T, Content content, class... Inside>
 consteval bool holds();
 
-// Initialises only members that hold such content. It converts to the others too, but must not: if it did not convert,
-// braces would be elided and the first member of the member would be looked at instead.
+// Initialises only members with such content. For other members it has a private conversion: without any conversion the
+// compiler would elide braces and try the member's first member.
 template <Content content, class... Inside>
 class Holder {
  public:
@@ -128,7 +128,7 @@ struct HoldsAlternative<Template<Alternatives...>, content, Inside...> {
   static constexpr bool value = (holds<Alternatives, content, Inside...>() || ...);
 };
 
-// `Inside` are the aggregates around T: a type that contains itself, in a vector say, is looked at once.
+// `Inside` are the aggregates around T, so that a type that contains itself, in a vector say, is checked once.
 template <class T, Content content, class... Inside>
 consteval bool holds() {
   using U = std::remove_cv_t<T>;
@@ -167,7 +167,7 @@ consteval bool fixed_size() {
 
 }  // namespace detail
 
-/// Trivially copyable and free of addresses: the bytes are the value, on every PE of a run. Needs no opt-in.
+/// Trivially copyable and without addresses: its bytes are its value on every PE. Needs no opt-in.
 template <class T>
 concept FixedSize = detail::fixed_size<T>();
 
@@ -179,7 +179,7 @@ consteval bool serializable();
 template <class T>
 inline constexpr bool can_be_made = std::is_default_constructible_v<T> && std::is_move_constructible_v<T>;
 
-// One that can be made from bytes alone, which elements of containers, alternatives and so on must be.
+// A type that can be made from bytes alone, as elements of containers and alternatives must be.
 template <class T, class... Inside>
 consteval bool serializable_part() {
   if constexpr (std::is_const_v<T>) return false;
@@ -236,15 +236,15 @@ inline constexpr bool carries_no_address = !holds<T, Content::address>();
 
 /// Not FixedSize, but can be written as bytes and read again: standard containers, strings, pair, tuple, optional,
 /// variant, arrays, plain aggregates of such, and classes with a member `template <class A> void serialize(A& archive)`
-/// that calls `archive(fields...)`. Must be default-constructible where it is a class of the user's.
+/// that calls `archive(fields...)`. Classes of the user must be default-constructible.
 template <class T>
 concept Serializable = !FixedSize<T> && detail::carries_no_address<T> && detail::serializable<std::remove_cv_t<T>>();
 
-/// May travel inside a message, one way or the other.
+/// May travel in a message.
 template <class T>
 concept Sendable = FixedSize<T> || Serializable<T>;
 
-/// Refuses a T that is not Sendable with one line of compile error. Guard what follows by `if constexpr (Sendable<T>)`,
+/// Refuses a T that is not Sendable with one line of compile error. Guard later uses with `if constexpr (Sendable<T>)`,
 /// so that it stays one line.
 template <class T>
 constexpr void require_sendable() {

@@ -27,7 +27,7 @@
 namespace headway {
 namespace detail {
 
-// Copied as bytes, unchecked: FixedSize, but for the types whose bad values are refused.
+// Copied as bytes without checks: FixedSize types, except those with invalid values that are refused.
 template <class T>
 consteval bool is_raw() {
   if constexpr (std::is_array_v<T>) return is_raw<std::remove_all_extents_t<T>>();
@@ -58,7 +58,7 @@ struct SumOfFields {
   }
 };
 
-// The fewest bytes that any value of type T is written as.
+// The smallest serialized length of any value of type T.
 template <class T>
 consteval std::size_t bytes_min() {
   if constexpr (Raw<T>) return sizeof(T);
@@ -160,8 +160,8 @@ T make(ByteReader& reader) {
   }
 }
 
-// Another member may lie in the only byte of an empty `out`, or in the padding behind one that is not plain old data:
-// assignment leaves them alone.
+// Another member may lie in the only byte of an empty `out`, or in its tail padding if it is not plain old data.
+// Assignment does not change that member.
 template <class T>
 void get_raw(ByteReader& reader, T& out) {
   const std::byte* bytes = reader.take(sizeof(T));
@@ -186,7 +186,7 @@ void get_bits(ByteReader& reader, T& out) {
   }
 }
 
-// Elements of which nothing says that they take a byte each: memory is claimed as they come.
+// Elements may take no bytes each, so memory is allocated while they are read.
 template <class T>
 void get_growing(ByteReader& reader, T& out, std::size_t count) {
   if (out.size() > count) out.resize(count);
@@ -208,7 +208,7 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
   if constexpr (RawRange<T> && sizeof(Element) == 1 && std::is_scalar_v<Element>) {
     const std::byte* bytes = reader.take(count);
     if constexpr (requires { static_cast<Element*>(out.data()); }) {
-      if (out.size() == count) {  // of the object before, which is reused
+      if (out.size() == count) {  // the target holds memory of the right size
         return copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
       }
     }
@@ -315,7 +315,7 @@ void ByteReader::operator()(Fields&... field) {
   (read(field), ...);
 }
 
-/// How many bytes serialize() writes for `value`, exactly.
+/// The exact number of bytes that serialize() writes for `value`.
 template <class T>
 [[nodiscard]] std::size_t serialized_bytes(const T& value) {
   detail::ByteCounter counter;
@@ -323,8 +323,8 @@ template <class T>
   return counter.position();
 }
 
-/// Writes `value` to `out`, which has room for serialized_bytes(value) and needs no alignment; returns the end.
-/// `more_follows`: `out` lies in a frame, to which later messages are written behind it.
+/// Writes `value` to the serialized_bytes(value) bytes at `out`, with any alignment; returns the end. `more_follows`:
+/// later messages follow behind it in the same frame.
 template <class T>
 std::byte* serialize(std::byte* out, const T& value, bool more_follows = false) {
   detail::ByteWriter writer(out, more_follows);
@@ -332,15 +332,15 @@ std::byte* serialize(std::byte* out, const T& value, bool more_follows = false) 
   return writer.end();
 }
 
-/// Reads into `out` what serialize() wrote for a T, and keeps the memory that `out` already holds where it can. Throws
-/// FormatError where the bytes cannot be a T; `out` is then valid but unspecified. Never claims more memory than the
-/// remaining bytes justify: sizeof(element) for each of its fewest bytes.
+/// Reads a T that serialize() has written into `out`, and reuses the memory of `out` if possible. Throws FormatError
+/// for bytes that are no T; `out` is then valid but unspecified. Allocates no more memory than the remaining bytes
+/// justify: sizeof(element) for each smallest serialized element.
 template <class T>
 void deserialize(ByteReader& reader, T& out) {
   reader(out);
 }
 
-/// The same into a new value.
+/// Reads into a new value.
 template <class T>
 [[nodiscard]] T deserialize(ByteReader& reader) {
   require_sendable<T>();

@@ -1,5 +1,5 @@
-// Hostile payloads: every kind of value that is deserialized, from bytes that were valid once. The first byte of an
-// input says which type is read from the others.
+// Damaged payloads: all kinds of values, deserialized from changed valid bytes. The first byte of an input selects the
+// type that is read from the other bytes.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -58,7 +58,7 @@ class Account {
   std::int64_t balance_ = 0;
 };
 
-// Nothing says that one takes a byte, and each holds more of them.
+// A type with elements that may take no bytes, at each level.
 struct Chain {
   std::vector<Chain> links;
 
@@ -83,7 +83,7 @@ class Case {
   virtual void read(ByteReader& reader) = 0;
 };
 
-/// Values of one type. Reading goes into a value that others were read into before, and into one that is new.
+/// Values of one type. Reads into a used value and into a new one.
 template <class T>
 class CaseOf final : public Case {
  public:

@@ -106,7 +106,7 @@ class Account {  // not an aggregate
   int cents_ = 0;
 };
 
-struct Chain {  // as long as its user likes
+struct Chain {  // nested to any depth
   int value = 0;
   std::vector<Chain> next;
   template <class Archive>
@@ -122,7 +122,7 @@ struct Silent {  // writes nothing
   bool operator==(const Silent&) const { return true; }
 };
 
-struct Cached {  // carries an address, but says what travels
+struct Cached {  // has an address, and serialize() for the rest
   int value = 0;
   const int* cache = nullptr;
   template <class Archive>
@@ -519,7 +519,7 @@ TEST(Serialize, bytes_justify_memory_only_once_however_deep_containers_lie_in_ea
   EXPECT_NE((refusal<std::vector<std::map<int, std::vector<char>>>>({2, 2, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0})), "accepted");
   EXPECT_EQ((refusal<std::vector<std::vector<std::string>>>({3, 3, 0, 0, 0, 0, 0})), "accepted");
 
-  // Each level promises as many children as there are bytes left.
+  // Each level announces as many children as bytes are left.
   std::vector<unsigned> chain;
   for (int i = 0; i < 200; ++i) chain.insert(chain.end(), {0, 0, 0, 0, 100});
   EXPECT_NE(refusal<Tree>(chain), "accepted");
@@ -577,7 +577,7 @@ TEST(Serialize, damaged_bytes_are_either_refused_or_another_value_by_seed) {
     ByteReader reader(bytes);
     try {
       deserialize(reader, reused);
-      // What was accepted can be sent on.
+      // An accepted value can be sent again.
       ASSERT_GT(bytes_of(reused).size(), 0u);
     } catch (const FormatError&) {
       ++refused;

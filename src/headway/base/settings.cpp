@@ -38,7 +38,7 @@ constexpr const char* transports =
         ? "local, sim, mpi, openmpi, mpich, mpi-abi or ucx"
         : "local, mpi, openmpi, mpich, mpi-abi or ucx (for sim this build needs Boost.Context when it is built)";
 
-/// On one line, whatever is in it.
+/// Replaces control characters, so that the text stays on one line.
 std::string printable(std::string_view text) {
   std::string line(text);
   for (char& c : line) c = static_cast<unsigned char>(c) < ' ' ? '?' : c;
@@ -96,7 +96,7 @@ std::chrono::nanoseconds parse_duration(const char* name, const std::string& tex
   return std::chrono::nanoseconds(std::int64_t(std::ceil(number * scale)));  // only 0 itself is 0
 }
 
-/// Where it is installed, as build systems are told.
+/// A variable of build systems with a path, such as HEADWAY_ROOT.
 bool is_place(std::string_view name) {
   return name.ends_with("_ROOT") || name.ends_with("_DIR") || name.ends_with("_HOME");
 }
@@ -114,7 +114,7 @@ void refuse_unknown_variables() {
   }
 }
 
-/// The transport, and under a launcher how many PEs its processes make.
+/// Sets the transport, and under a launcher the number of PEs.
 void settle_transport(Settings& settings, Launchers launchers) {
   const auto text = variable("HEADWAY_TRANSPORT");
   const auto launcher = launchers == Launchers::recognised ? Launcher::from_environment() : std::nullopt;
@@ -271,7 +271,7 @@ Settings Settings::from_environment(Launchers launchers) {
   }
   settings.spill_bytes = std::min<std::size_t>(available_memory_bytes() / 4 / settings.pes, 1_GiB);
   if (const auto text = variable("HEADWAY_SPILL")) settings.spill_bytes = parse_bytes("HEADWAY_SPILL", *text);
-  // Processes of a launcher are bound by it.
+  // A launcher binds its processes.
   settings.bind = settings.pes > available_cores() || settings.on_wire() ? Bind::none : Bind::core;
   if (const auto text = variable("HEADWAY_BIND")) {
     if (*text != "core" && *text != "none") refuse("HEADWAY_BIND", *text, "core or none");

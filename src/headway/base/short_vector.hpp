@@ -1,4 +1,4 @@
-/// A vector of which a few elements need no memory of their own.
+/// A vector with memory for a few elements in the object.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace headway {
 
-/// As std::vector; the first `here` elements lie in it, more of them elsewhere. It stays where it is.
-template <class T, std::size_t here>
+/// As std::vector. Up to `inline_max` elements lie in the object, more on the heap. Cannot be copied or moved.
+template <class T, std::size_t inline_max>
 class ShortVector {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && here > 0);
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && inline_max > 0);
 
  public:
   ShortVector() = default;
@@ -19,12 +19,12 @@ class ShortVector {
   ShortVector& operator=(const ShortVector&) = delete;
 
   void push_back(T value) {
-    if (size_ == room_) grow(2 * size_);
+    if (size_ == capacity_) grow(2 * size_);
     data_[size_++] = value;
   }
-  /// More elements are T().
+  /// New elements are T().
   void resize(std::size_t size) {
-    if (size > room_) grow(size);
+    if (size > capacity_) grow(size);
     if (size > size_) std::fill(data_ + size_, data_ + size, T());
     size_ = size;
   }
@@ -41,18 +41,18 @@ class ShortVector {
   const T& operator[](std::size_t i) const { return data_[i]; }
 
  private:
-  void grow(std::size_t room) {
-    auto larger = std::make_unique<T[]>(room);
+  void grow(std::size_t capacity) {
+    auto larger = std::make_unique<T[]>(capacity);
     std::copy_n(data_, size_, larger.get());
-    elsewhere_ = std::move(larger);
-    data_ = elsewhere_.get();
-    room_ = room;
+    heap_ = std::move(larger);
+    data_ = heap_.get();
+    capacity_ = capacity;
   }
 
-  T few_[here] = {};
-  std::unique_ptr<T[]> elsewhere_;
-  T* data_ = few_;
-  std::size_t size_ = 0, room_ = here;
+  T inline_[inline_max] = {};
+  std::unique_ptr<T[]> heap_;
+  T* data_ = inline_;
+  std::size_t size_ = 0, capacity_ = inline_max;
 };
 
 }  // namespace headway

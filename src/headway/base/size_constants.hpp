@@ -1,81 +1,80 @@
-/// Sizes from which large content goes another way, none of them for the path of every message.
+/// Sizes at which large content changes its path. No path of every message reads them.
 #pragma once
 
 #include <cstddef>
 
 namespace headway {
 
-/// The same on all PEs of a run. HEADWAY_TEST_SIZES=small makes them so small that tests take all ways with little content;
-/// it is for who works on the library.
+/// The same on all PEs of a run. With HEADWAY_TEST_SIZES=small they are so small that tests reach all paths with a few
+/// KiB; that is for developers of the library.
 struct SizeConstants {
-  // --- messages by themselves (aggregate/core.cpp), in bytes with the frame's overhead
+  // --- messages that are sent alone (aggregate/core.cpp), in bytes with the frame's overhead
 
-  /// Largest frame of a message by itself: as much as one target may hold; straight from writer to reader it is copied once.
+  /// Largest frame of a message that is sent alone within a host: one copy from writer to reader.
   std::size_t alone_frame_bytes_max = std::size_t(64) << 20;
-  /// The same to another host: no more than receives that are kept posted hold, and credit is meant for.
+  /// The same to another host: fits a posted receive, and the credit.
   std::size_t alone_frame_bytes_max_between_hosts = std::size_t(256) << 10;
-  /// Largest frame of a part: so many are on their way or rest that they leave the writer's own cache before they are read,
-  /// and the reader copies one while the next is written.
+  /// Largest frame of a part that is written past the caches. Parts in flight and in delayed reuse leave the writer's
+  /// cache before they are read, and the reader copies one part while the sender writes the next.
   std::size_t part_frame_bytes_max = std::size_t(128) << 10;
-  /// The same where parts are written as usual: their reader begins sooner. Past the caches longer ones are as fast or
-  /// faster.
+  /// Largest frame of a part that is written through the caches: the reader begins sooner.
   std::size_t short_part_frame_bytes = std::size_t(32) << 10;
 
-  // --- memory that parts are put together in (aggregate/part_memory.cpp)
+  // --- memory in which the receiver joins parts (aggregate/part_memory.cpp)
 
-  /// Bytes of addresses that a message gets at once, whatever its first part promises.
+  /// Largest address range that a message gets at once; its first part may announce any length.
   std::size_t promised_bytes_max = std::size_t(1) << 30;
-  /// Beyond them: so many times what has come.
+  /// Beyond that a message gets so many times the bytes that have arrived.
   std::size_t promised_growth = 8;
-  /// Bytes of which mappings are a multiple; a multiple of the page size.
+  /// Mappings are a multiple of this, which is a multiple of the page size.
   std::size_t mapping_granule_bytes = std::size_t(64) << 10;
-  /// Bytes at the begin of a mapping that stay small pages; what is behind them may be huge ones, and begins as those do.
+  /// The begin of a mapping keeps small pages; huge pages may begin at this offset.
   std::size_t mapping_huge_page_bytes = std::size_t(2) << 20;
-  /// Bytes, and mappings, that are kept for the next messages.
+  /// Limits of the bytes and of the mappings that are kept for later messages.
   std::size_t kept_bytes_max = ~std::size_t(0);
   std::size_t kept_mappings_max = 16;
 
-  // --- content that stays with its sender (transfer), in bytes
+  // --- zero-copy content (layer transfer), in bytes
 
-  /// Longest content that is copied to a bounce buffer; their distance (a multiple of the page size) and number
-  /// for each PE.
+  /// Longest content that is copied to a bounce buffer; distance of bounce buffers, a multiple of the page size; number
+  /// of a PE's bounce buffers.
   std::size_t bounce_buffer_bytes = std::size_t(16) << 10;
   std::size_t bounce_buffer_stride = std::size_t(20) << 10;
   std::size_t bounce_buffers = 256;
-  /// Of a PE's copies of short Sources that are not inside of what they are known by, together.
+  /// Limit for the copies that a PE keeps of short Sources, together.
   std::size_t held_bytes_max = std::size_t(2) << 20;
-  /// Shorter content is copied through the caches where it is mapped: who looks at what came past them waits for memory.
+  /// Shorter mapped content is copied through the caches: after a copy past the caches its user would wait for memory.
   std::size_t learned_bytes_min = std::size_t(32) << 10;
-  /// Pieces within a host: who takes one copies it while the next one is made. They stay in a core's cache, each just below
-  /// a frame of 32 KiB.
+  /// Pieces within a host: the reader copies one while the owner writes the next. They stay in a core's cache; each is
+  /// just shorter than a frame of 32 KiB.
   std::size_t piece_bytes_within_host = (std::size_t(32) << 10) - 512;
-  /// Pieces over a network, where frames are what costs.
+  /// Pieces between hosts, where the cost of a frame counts.
   std::size_t piece_bytes_between_hosts = std::size_t(64) << 10;
-  /// Of all that a PE asks for in pieces, or puts so, on its way at a time; a quarter of it is asked for at once.
+  /// Limit of the bytes in flight that a PE gets or puts in pieces; it requests a quarter of that at once.
   std::size_t window_bytes = std::size_t(1) << 20;
   std::size_t request_bytes() const { return window_bytes / 4; }
-  /// Longest put that goes in one note.
+  /// Longest put that travels in one control message.
   std::size_t small_put_bytes_max = std::size_t(4) << 10;
-  /// Longest content that the network itself moves: of what is longer pieces can be seen to move.
+  /// Longest content that the network itself reads: longer content shows no progress, which pieces do.
   std::size_t network_bytes_max = std::size_t(256) << 20;
-  /// A PE's ring for content that is read while it is written: twice a core's own cache, within these.
+  /// Limits of a PE's pipeline ring, which is twice the core's own cache.
   std::size_t ring_bytes_min = std::size_t(1) << 20;
   std::size_t ring_bytes_max = std::size_t(4) << 20;
-  /// Written before the reader learns of it.
+  /// Limits of the bytes that the owner writes to the ring before it tells the reader.
   std::size_t step_bytes_min = std::size_t(4) << 10;
   std::size_t step_bytes_max = std::size_t(16) << 10;
 
-  // --- memory that others reach (rma), in bytes
+  // --- memory that other PEs reach (rma), in bytes
 
-  /// Copied by one call of the system, which allows 2 GiB less a page.
+  /// Limit of one call of process_vm_readv, which allows 2 GiB less a page.
   std::size_t attached_bytes_max = std::size_t(1) << 30;
-  /// Smaller blocks of shared memory are kept when they are freed: the next allocation takes them again. A page or more.
+  /// Smaller freed blocks of a pool keep their memory for the next allocation. At least a page.
   std::size_t given_back_bytes_min = std::size_t(64) << 10;
 };
 
 inline constexpr SizeConstants normal_sizes;
 
-/// A message of a few KiB goes in parts, and one of 64 KiB outgrows what it is promised twice.
+/// A message of a few KiB is sent in parts, and one of 64 KiB outgrows its first address range twice.
 inline constexpr SizeConstants small_sizes{
     .alone_frame_bytes_max = std::size_t(4) << 10,
     .alone_frame_bytes_max_between_hosts = std::size_t(2) << 10,

@@ -10,10 +10,10 @@
 namespace headway {
 namespace {
 
-/// A template of the standard library, and its last arguments where a program gives none; $0 and $1 are the first two.
+/// A template of the standard library and the defaults of its last arguments; $0 and $1 are its first two arguments.
 struct Defaults {
   std::string_view name;
-  std::size_t first;  // which argument is the first of these
+  std::size_t first;  // index of the first argument with a default
   std::array<std::string_view, 3> arguments;
 };
 constexpr std::array defaults{
@@ -47,7 +47,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> short_nam
     {"std::basic_string_view<char32_t>", "std::u32string_view"},
 }};
 
-/// In this order: some hold others.
+/// Longer names first, because they contain shorter ones.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> integers{{
     {"long long unsigned int", "unsigned long long"},
     {"long unsigned int", "unsigned long"},
@@ -59,7 +59,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> integers{
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':'; }
 
-/// Where the bracket at `open` is closed, if it is.
+/// The position of the bracket that closes the one at `open`.
 std::optional<std::size_t> closing(std::string_view text, std::size_t open) {
   std::string expected;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -88,7 +88,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The parts between commas that are in no brackets.
+/// The parts between commas outside of brackets.
 std::optional<std::vector<std::string_view>> split(std::string_view list) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -113,7 +113,7 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   return result;
 }
 
-/// A pointer is "const" behind its star.
+/// Const pointers have "const" behind the star.
 bool is_default(std::string_view pattern, const std::vector<std::string>& arguments, std::string_view given) {
   const std::string second = arguments.size() > 1 ? arguments[1] : "";
   const auto filled = [&](std::string_view with) { return replaced(replaced(with, "$0", arguments[0]), "$1", second); };
@@ -153,7 +153,7 @@ std::string integers_in(std::string_view text) {
   return result;
 }
 
-/// Nothing where brackets do not match.
+/// Empty if brackets do not match.
 std::optional<std::string> rewritten(std::string_view text) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -184,7 +184,7 @@ std::optional<std::string> rewritten(std::string_view text) {
 
 }  // namespace
 
-std::string as_written(std::string_view types) {
+std::string short_type_names(std::string_view types) {
   std::optional<std::string> text = rewritten(types);
   return text ? std::move(*text) : std::string(types);
 }

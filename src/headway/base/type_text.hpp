@@ -1,4 +1,4 @@
-/// Names of types for people.
+/// Names of types for messages to users.
 #pragma once
 
 #include <string>
@@ -6,10 +6,9 @@
 
 namespace headway {
 
-/// A list of types, as a compiler writes it, in the words of a program: "std::span<const char>" for
-/// "std::span<const char, 18446744073709551615>", "std::string", "std::map<K, V>", "unsigned long". What is left out are
-/// template arguments of the standard library that are the default, so different types stay different. What is no list of
-/// types comes back as it is.
-std::string as_written(std::string_view types);
+/// Shortens a compiler's list of types to a programmer's names: "std::span<const char>" for
+/// "std::span<const char, 18446744073709551615>", "std::string", "std::map<K, V>", "unsigned long". It only omits
+/// default template arguments of the standard library, so different types stay different. Returns other text unchanged.
+std::string short_type_names(std::string_view types);
 
 }  // namespace headway

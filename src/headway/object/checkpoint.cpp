@@ -28,7 +28,7 @@
 namespace headway::object {
 
 void throw_unfinished(const std::string& collection, const char* what) {
-  throw UsageError(fmt::format("checkpoint(): {} of {}: they would be lost", what, as_written(collection)));
+  throw UsageError(fmt::format("checkpoint(): {} of {}: they would be lost", what, short_type_names(collection)));
 }
 void throw_wrong_address(const std::string& address) {
   throw FormatError(fmt::format("an element has an address that is none: {}", address));
@@ -376,7 +376,7 @@ void require_same(const std::string& name, const Manifest& manifest, const Store
     const std::string given = collections[i]->signature();
     if (manifest.signatures[i] != given)
       throw_damaged(name, fmt::format("is of another program: collection {} is {}, where {} is given", i,
-                                      as_written(manifest.signatures[i]), as_written(given)));
+                                      short_type_names(manifest.signatures[i]), short_type_names(given)));
     const std::optional<std::uint64_t> size = collections[i]->complete_size();
     if (size && *size != manifest.elements[i])
       throw_damaged(name, fmt::format("holds {} of collection {}, which has {}",
