@@ -1,4 +1,4 @@
-/// What the wire moves: a header and bytes. The header is the same on every transport.
+/// Frames: a header and bytes. The header is the same on every transport.
 #pragma once
 
 #include <bit>
@@ -43,16 +43,16 @@ struct FrameHeader {
   std::uint32_t count;      // messages in the frame
   std::uint16_t source;     // the PE that posted it
   std::uint8_t kind;        // FrameKind
-  std::uint8_t hops_left;   // how many more hops its messages may take after this one
+  std::uint8_t hops_left;   // hops that its messages may take after this one
   std::uint32_t handler;    // the number of the receiver's frame handler; no other handler of the run has it
   std::uint16_t signature;  // of that handler's message type and route; both sides must agree
   std::uint8_t scope;       // the epoch of its messages, and the parity of the quiescence phase they were sent in
-  std::uint8_t flags;       // the handler's own
+  std::uint8_t flags;       // defined by the handler
 };
 static_assert(sizeof(FrameHeader) == 24);
 
-/// The handler of a frame, its scope and its flags: the last eight bytes of the header. Frames at their last hop in which
-/// they are equal are handled alike.
+/// The handler of a frame, its scope and its flags: the last eight bytes of the header. Frames at their last hop with
+/// equal values are handled alike.
 inline std::uint64_t handling_of(const FrameHeader& header) {
   static_assert(offsetof(FrameHeader, handler) == 16 && offsetof(FrameHeader, flags) == 23);
   std::uint64_t handling;
@@ -70,12 +70,13 @@ inline std::uint32_t source_at_last_hop(const FrameHeader& header) {
 }
 
 enum class FrameKind : std::uint8_t {
-  messages = 0,  // counted for quiescence, held back by scope
-  control,       // the runtime's own small messages: neither
+  messages = 0,  // counted for quiescence; held until their scope is open
+  control,       // control messages: never counted, never held
 };
 
-/// A frame in memory of its sender: claimed, filled, posted, and given back by its receiver. `link` belongs to whoever
-/// holds the frame at the moment. The payload starts 32 bytes in, so that it is aligned for every type up to 32.
+/// A frame in memory of its sender: claimed, filled, posted, and returned by its receiver. `link` belongs to the PE
+/// that holds the frame. The payload begins at byte 32, so that it is aligned for every type with an alignment of up
+/// to 32.
 struct Frame {
   std::uint64_t link;
   FrameHeader header;
@@ -87,29 +88,29 @@ static_assert(sizeof(Frame) == 32);
 /// Bytes of a frame's memory that are not payload or tail.
 inline constexpr std::size_t frame_overhead = sizeof(Frame);
 
-/// Payload and tail of a frame that travels by value, at most: with what lies before them four lines, wherever it is
-/// on its way.
+/// The largest payload and tail of a frame that travels by value. With the header before them they take four lines.
 inline constexpr std::size_t by_value_bytes_most = 224;
 static_assert(frame_overhead + by_value_bytes_most == 256);
 
-/// The same of a frame whose payload is written where it arrives, with no tail: Endpoint::try_begin_in_place().
+/// The largest payload of a frame that is written where it arrives; such a frame has no tail:
+/// Endpoint::try_begin_in_place().
 inline constexpr std::size_t in_place_bytes_most = 4128;
 
-/// A frame in memory of the caller's that is to travel by value: its payload goes to `message`.
+/// Memory of a caller for a frame that travels by value; its payload lies in `message`.
 struct SmallFrame {
   Frame frame;
   std::byte message[by_value_bytes_most];
 };
 static_assert(offsetof(SmallFrame, message) == frame_overhead);
 
-/// A frame that has arrived, as the receiver sees it, in place: its payload lies 32 bytes behind an address that is
-/// aligned to 64, however it came. `tail_end` is one past the tail's last byte.
-/// Valid until release(), and for one without `owned` memory until the next poll().
+/// A frame that has arrived, as the receiver reads it in place. Its payload lies 32 bytes behind an address that is
+/// aligned to 64. `tail_end` is one past the tail's last byte. Valid until release(); with `owned` 0 until the next
+/// poll().
 struct Arrival {
   FrameHeader header;
   const std::byte* payload = nullptr;
   const std::byte* tail_end = nullptr;
-  std::uint64_t owned = 0;  // the transport's name for the sender's memory; 0: nothing to give back
+  std::uint64_t owned = 0;  // names the sender's memory for the transport; 0: release() returns no memory
 };
 
 }  // namespace headway

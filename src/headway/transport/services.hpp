@@ -7,11 +7,11 @@
 
 namespace headway {
 
-/// Of one process, for any of its threads. Few messages and short ones: they ask for no credit. Neither counted nor in
-/// order.
+/// The services of one process, for any of its threads. Messages are few and short, because they need no credit. They
+/// are not counted for quiescence and arrive in any order.
 class Services {
  public:
-  /// Gets the bytes, which are its own until it returns.
+  /// Handles a message; `bytes` is valid until it returns.
   using Take = std::function<void(std::size_t process, std::span<const std::byte> bytes)>;
 
   Services() = default;
@@ -19,12 +19,12 @@ class Services {
   Services& operator=(const Services&) = delete;
   virtual ~Services() = default;
 
-  /// To another process. Never waits, and runs nothing.
+  /// Sends to another process. Never waits, and calls no function.
   virtual void send(std::size_t process, std::span<const std::byte> bytes) = 0;
-  /// From now on `take` gets what comes, and what has come, one after the other, in whichever thread moves frames; it
-  /// may send. What it throws is thrown there, and ends the run. Empty: what comes waits; returns when none runs.
+  /// Sets the function that gets arrived and arriving messages, one at a time, in any thread that moves frames. It may
+  /// send; an exception from it ends the run. Empty: messages wait. Returns when no call of the old function runs.
   virtual void set_take(Take take) = 0;
-  /// Lets PEs of this host that sleep look for what has changed.
+  /// Wakes all sleeping PEs of this host.
   virtual void wake_host() = 0;
 };
 

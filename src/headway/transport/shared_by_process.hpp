@@ -1,4 +1,4 @@
-/// What PEs that are threads of one process have in common beyond the transport.
+/// Objects that the PEs of one process have in common.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace headway {
 
-/// Things by key: made by the first PE that asks, kept for as long as any PE holds one. For set-up, not for the data
-/// path.
+/// Objects by key. The first PE that asks makes an object; it lives while any PE holds it. From any thread. For set-up,
+/// not for the data path.
 class SharedByProcess {
  public:
-  /// make() returns a std::shared_ptr<T>. All that ask for one key must mean the same T.
+  /// make() returns a std::shared_ptr<T>. T must be the same for all calls with one key.
   template <class T, class Make>
   std::shared_ptr<T> find_or_make(std::uint64_t key, Make make) {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,4 +1,4 @@
-/// A PE's frame memory: a buddy allocator whose bookkeeping is private to the PE.
+/// A PE's frame memory: a buddy allocator with bookkeeping private to the PE.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Hostile shared memory: cells of an inbox, the frames that they refer to, and the stack of frames that come back, as
-// other processes may have left them.
+// Damaged shared memory: cells of an inbox, frames that they refer to, and the stack of returned frames.
 //
 // An input:  | what, 1 byte | header, 24 | content of the cell, 224 | links of returned frames, 8 each |
 #include <algorithm>
@@ -95,7 +94,7 @@ class Cells final : public fuzz::Target {
     put(input, input.size() - sizeof value, value);
   }
 
-  /// What a sender writes into a cell.
+  /// The content of a cell from a correct sender.
   Bytes posted(std::size_t source, std::size_t payload, std::size_t tail) {
     Bytes input(links_at);
     FrameHeader header{std::uint32_t(payload), std::uint32_t(tail), 1, std::uint16_t(source), 0, 0, 0, 0, 0, 0};
@@ -109,7 +108,7 @@ class Cells final : public fuzz::Target {
     return input;
   }
 
-  /// Somewhere in the segment, at the edges of its parts, or beyond.
+  /// An offset in the segment, at an edge of its parts, or beyond it.
   std::uint64_t place(Random& random) const {
     const std::uint64_t arena = segment_->offset(segment_->arena(random.below(pes + 1)));
     switch (random.below(4)) {
@@ -126,7 +125,7 @@ class Cells final : public fuzz::Target {
     lent_.push_back(segment_->offset(frame));
   }
 
-  /// The cell comes in; all that the arrival names must lie in memory of its source, and may be read.
+  /// Polls the cell. Payload and tail of the arrival must lie in readable memory of its source.
   void take(const Bytes& input) {
     const std::size_t number = ticket_ % inbox_cells;
     Cell& cell = segment_->inbox(me)[number];
@@ -159,7 +158,7 @@ class Cells final : public fuzz::Target {
     if (!inside) throw Broken("an arrival lies outside the memory that it came in");
   }
 
-  /// What was released without ever having been claimed is no frame of its owner's.
+  /// Releases memory that was never claimed.
   void swallow(std::size_t pe) {
     try {
       if (pe == me)
@@ -189,7 +188,7 @@ class Cells final : public fuzz::Target {
     take_all();
   }
 
-  /// Whatever came back was lent, and came once.
+  /// Checks that each returned frame was lent, and returned once.
   void take_all() {
     struct Taken {
       std::array<bool, 4> back{};

@@ -1,5 +1,4 @@
-/// Sleeping until somebody has stored something, and waking who sleeps: a flag that both sides look at, and a futex on
-/// it.
+/// A PE sleeps until another PE has stored something: a flag that both sides read, and a futex on it.
 #pragma once
 
 #include <linux/futex.h>
@@ -13,26 +12,25 @@
 
 namespace headway::local {
 
-/// Who fences between its own store and its look at the other's.
+/// The sides that fence between their own store and their read of the other side's store.
 enum class Fences {
   both_sides,
-  sleeper,  // for both, with a fence in all threads of all processes: it sleeps seldom, and others ring for every frame
+  sleeper,  // only the sleeper, in all threads of all processes: it sleeps seldom, and senders ring for every frame
 };
 
-/// `System` has the type of the flag (`Word`, an atomic of 32 bits) and the calls below. A template over it, so that
-/// tests explore this very code with one that they drive.
+/// `System` has the type of the flag (`Word`, an atomic of 32 bits) and the calls below. It is a parameter, so that
+/// tests explore this code with a system of their own.
 ///
-/// Either the sleeper sees the store before it sleeps, or who stored sees that it sleeps: each side writes, then
-/// fences, then reads what the other wrote.
+/// Each side writes, then fences, then reads the other side's word. So the sleeper sees the store before it sleeps, or
+/// the storing PE sees that the other one sleeps.
 template <class System>
 class BasicDoorbell {
  public:
-  /// `asleep` is 1 while its owner sleeps on it, or is about to. Where the sleeper fences for both, whoever rings may
-  /// still do so, too.
+  /// `asleep` is 1 while its owner sleeps, or is about to sleep. With Fences::sleeper a ringing PE may also fence.
   explicit BasicDoorbell(typename System::Word& asleep, Fences fences = Fences::both_sides)
       : asleep_(&asleep), fences_(fences) {}
 
-  /// Anybody, after a store that the sleeper must not miss.
+  /// Called by any PE after a store that the sleeper must not miss.
   void ring() {
     if (fences_ == Fences::both_sides) {
       System::fence();
@@ -43,7 +41,7 @@ class BasicDoorbell {
       wake();
   }
 
-  /// The owner: sleeps until rung, or for `ns_max`, unless `nothing_there()` is false.
+  /// Called by the owner: sleeps until ring(), at most `ns_max`, unless `nothing_there()` is false.
   template <class NothingThere>
   void sleep(std::int64_t ns_max, NothingThere nothing_there) {
     asleep_->store(1, std::memory_order_relaxed);
@@ -54,7 +52,7 @@ class BasicDoorbell {
   }
 
  private:
-  // Of several that ring only the one that clears the flag makes the call. Out of line: senders seldom come here.
+  // Only the PE that clears the flag makes the system call. Not inlined, because it is seldom needed.
   [[gnu::cold, gnu::noinline]] void wake() {
     if (asleep_->exchange(0, std::memory_order_relaxed) != 0) System::wake_one(*asleep_);
   }
@@ -68,20 +66,20 @@ struct FutexSystem {
 
   static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-  /// Nothing for the processor.
+  /// A fence for the compiler alone.
   static void keep_order_in_code() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-  /// As if every running thread of the processes that have called join_fences() fenced. About as costly as a wake.
+  /// A fence in every running thread of the processes that have called join_fences(). Takes about as long as a wake.
   static void fence_everywhere() { membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
-  /// Whether this system has it.
+  /// True if the system has fence_everywhere().
   static bool can_fence_everywhere() {
     const long commands = membarrier(MEMBARRIER_CMD_QUERY);
     return commands > 0 && (commands & MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0;
   }
-  /// False, with errno, where that fails.
+  /// False, with errno, if the system refuses.
   [[nodiscard]] static bool join_fences() { return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0; }
 
-  /// Sleeps while the word holds `value`. May return early.
+  /// Sleeps while `word` is `value`, at most `ns_max`. May return early.
   static void wait(Word& word, std::uint32_t value, std::int64_t ns_max) {
     const timespec timeout{ns_max / 1'000'000'000, ns_max % 1'000'000'000};
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, value, &timeout, nullptr, 0);

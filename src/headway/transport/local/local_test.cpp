@@ -1,5 +1,5 @@
-// The arena: which memory is taken next. LocalEndpoint among threads: exactly once, unchanged, in order, and all memory
-// back, whatever the size of frames.
+// The arena: the order of reuse. LocalEndpoint among threads: frames of all sizes arrive exactly once, unchanged and in
+// order, and all memory returns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,7 +136,7 @@ TEST(RemoteReader, old_samples_are_forgotten) {
   EXPECT_LT(blocks, 6000);
 }
 
-/// Two endpoints in one thread: what PE 0 claims, fills with 0xEE and posts to PE 1, which reads it and gives it back.
+/// Two endpoints in one thread: PE 0 claims a frame, fills it with 0xEE and posts it to PE 1, which releases it.
 class Sampling {
  public:
   bool claim(std::size_t payload, bool ask = true, std::size_t target = 1) {
@@ -160,7 +160,7 @@ class Sampling {
   }
 
  private:
-  /// The arena takes what was freed last: always the same block.
+  /// The arena reuses the last freed block: always the same one.
   Frame* take(std::size_t payload) { return sender_->try_claim(frame_overhead + payload, 0); }
   static void fill(Frame* frame, std::size_t payload) {
     frame->header = {};
@@ -187,13 +187,13 @@ TEST(LocalEndpoint, samples_blocks_that_another_pe_has_read_and_no_others) {
   constexpr std::size_t long_enough = 1800, too_short = 1500, small = 900;
   {
     Sampling pe;
-    EXPECT_FALSE(pe.claim(long_enough)) << "nobody has read it";
+    EXPECT_FALSE(pe.claim(long_enough)) << "no PE has read it";
     EXPECT_TRUE(pe.claim(long_enough));
   }
   {
     Sampling pe;
     pe.claim(too_short);
-    EXPECT_FALSE(pe.claim(long_enough)) << "what was not filled was not read";
+    EXPECT_FALSE(pe.claim(long_enough)) << "bytes that were not filled were not read";
     EXPECT_TRUE(pe.claim(long_enough));
   }
   {
@@ -235,7 +235,8 @@ class Participant {
       bool any = reclaim();
       for (std::size_t target = 0; target < endpoint_->size(); ++target) any |= send_some(target);
       any |= receive();
-      if (!any) endpoint_->sleep(sent_all() ? a_second : a_second / 1000);  // nobody rings when there is room again
+      if (!any)
+        endpoint_->sleep(sent_all() ? a_second : a_second / 1000);  // no PE rings when the queue has space again
     }
   }
 
@@ -273,7 +274,7 @@ class Participant {
     Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
     if (frame == nullptr) return false;
     if (random_.one_in(2))
-      std::ignore = endpoint_->should_write_past_caches(frame);  // may look at its lines, and writes to them then
+      std::ignore = endpoint_->should_write_past_caches(frame);  // may sample, which writes to the frame
     frame->header = {};
     frame->header.payload_bytes = std::uint32_t(bytes);
     frame->header.count = 1;
@@ -384,7 +385,7 @@ struct Frames {
   std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
   SmallFrame frame{};
 
-  /// Of bytes that number themselves.
+  /// Posts a frame of consecutive byte values.
   Endpoint::Posted post(std::size_t target, std::size_t payload, std::size_t tail) {
     std::array<std::byte, by_value_bytes_most + 1> tail_memory{};
     for (std::size_t i = 0; i < payload; ++i) frame.message[i] = std::byte(i);
@@ -416,7 +417,7 @@ TEST(LocalEndpoint, frames_of_every_length_that_go_by_value_arrive_whole_and_not
   }
 }
 
-TEST(LocalEndpoint, what_is_too_long_for_a_cell_needs_memory_of_its_sender) {
+TEST(LocalEndpoint, a_frame_that_is_too_long_for_a_cell_needs_memory_of_its_sender) {
   Frames frames;
   for (const std::size_t tail : {std::size_t(0), std::size_t(1), std::size_t(50), by_value_bytes_most}) {
     const std::size_t payload = by_value_bytes_most - tail;
@@ -507,7 +508,7 @@ TEST(LocalEndpoint, a_cell_that_refers_to_a_missing_or_too_short_eager_slot_is_r
 
 // docs/memory.md
 TEST(LocalEndpoint, a_pe_has_276_KiB_of_inbox_control_and_board_pages) {
-  const std::size_t inboxes = 2 * inbox_cells * sizeof(Cell);  // one of them for what it sends itself
+  const std::size_t inboxes = 2 * inbox_cells * sizeof(Cell);  // one of them for frames to itself
   EXPECT_EQ(inboxes + page_bytes + board_bytes, 276u * 1024);
   const std::size_t some = 1000, arenas = some * arena_bytes;
   const std::size_t each = (Segment::bytes_for(some, arena_bytes) - arenas) / some;

@@ -1,6 +1,6 @@
-/// Frames that come back to their owner: a stack in shared memory. Anybody pushes, the owner alone takes, and always all
-/// of them. A pusher needs only that the topmost frame is the one that its link names, wherever that one has been since it
-/// looked; and no taker can have looked at a link that another changed (no ABA).
+/// Frames that return to their owner: a stack in shared memory. Any PE pushes. Only the owner takes, always all frames.
+/// A pusher needs only that the top is the frame in its link, wherever that frame has been since; and no taker reads a
+/// link that another PE may change (no ABA).
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 
 namespace headway::local {
 
-/// `Word` is an atomic of 64 bits that holds the topmost frame's offset in the segment. A frame's `link` holds the one
-/// below it, and belongs to the pusher from when it has read the frame until it has pushed it.
+/// `Word` is an atomic of 64 bits with the offset of the top frame in the segment. A frame's `link` is the offset of
+/// the frame below it. The link belongs to the receiver until it has pushed the frame.
 ///
-/// A template over the word, so that tests explore this very code with one of their own.
+/// `Word` is a parameter, so that tests explore this code with an atomic of their own.
 template <class Word>
 class BasicReturns {
  public:
@@ -21,7 +21,7 @@ class BasicReturns {
 
   bool empty() const { return top_->load(std::memory_order_relaxed) == end; }
 
-  /// Gives the frame at `offset` back. `link` is that frame's.
+  /// Returns the frame at `offset`, with link `link`, to its owner.
   template <class Link>
   void push(Link& link, std::uint64_t offset) {
     std::uint64_t below = top_->load(std::memory_order_relaxed);
@@ -30,7 +30,7 @@ class BasicReturns {
     } while (!top_->compare_exchange_weak(below, offset, std::memory_order_release, std::memory_order_relaxed));
   }
 
-  /// The owner: calls take(offset), which returns the frame's link as it was, for each frame that is there.
+  /// Called by the owner: calls take(offset) for each frame. take() returns the frame's link, read before any change.
   template <class Take>
   void take_all(Take take) {
     if (empty()) return;

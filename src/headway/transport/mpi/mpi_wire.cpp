@@ -1,5 +1,5 @@
-// The wire over MPI: one source, compiled once for each MPI that the build finds. It uses what MPI 3.0 has, from one
-// thread at a time, on a communicator of its own, so that it is apart from the user's calls.
+// The wire over MPI: one source, compiled once for each MPI that the build finds. It needs MPI 3.0. One thread at a
+// time calls it; a communicator of its own keeps its messages apart from the user's.
 #include <headway/transport/wire/ucx_defaults.hpp>
 #include <headway/transport/wire/wire.h>
 #include <mpi.h>
@@ -18,7 +18,7 @@
 namespace {
 
 constexpr int tag_of_channel[] = {1, 2};
-constexpr std::size_t sends_looked_at_max = 16;
+constexpr std::size_t sends_tested_max = 16;
 #ifdef OPEN_MPI
 constexpr const char* eager_bytes_wanted = "263168";  // a posted receive of 256 KiB, and 1 KiB for the library's header
 #endif
@@ -33,35 +33,35 @@ struct Send {
 struct Receive {
   MPI_Request request;
   std::uint64_t cookie;
-  std::uint64_t bytes;  // asked for
+  std::uint64_t bytes;  // of the memory
   std::uint32_t source;
-  MPI_Status status{};  // once it has ended
+  MPI_Status status{};  // valid when the request has ended
 };
 
 }  // namespace
 
 struct headway_wire {
   MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Datatype unit = MPI_DATATYPE_NULL;  // of large messages, whose length would not fit an int in bytes
+  MPI_Datatype unit = MPI_DATATYPE_NULL;  // of large messages: their length in bytes may not fit an int
   int size = 0, rank = 0;
   bool any_thread = false, was_there = false;
-  std::deque<Receive> frames;  // oldest first: messages fill them in this order
-  bool came = false;           // one of them, at the last look
+  std::deque<Receive> frames;  // oldest first; messages match them in this order
+  bool has_received = false;   // the last test_frames() has received one
   std::vector<Receive> large;  // of one source, in order
   std::vector<Send> sends;
-  std::size_t look_at = 0;  // the send to look at next
+  std::size_t next_send = 0;  // the send to test next
   std::vector<std::uint64_t> sent_to;
   MPI_Request settling = MPI_REQUEST_NULL;
   std::uint64_t arriving = 0;
   std::string failure;
-  int lost = -1;  // the process that a failure was about
+  int lost = -1;  // the lost process of `failure`; -1: none
   char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
 };
 
 namespace {
 
-// One at a time: MPI can be started once a process, and stays when a run ends.
-headway_wire the_wire;
+// A process can start MPI once; MPI stays started when a run ends.
+headway_wire only_wire;
 
 int fail(headway_wire& wire, const char* call, int error) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -72,21 +72,21 @@ int fail(headway_wire& wire, const char* call, int error) {
   return -1;
 }
 
-// Of a call that a function of the wire makes: its failure is the function's.
+// Calls MPI; on failure the calling function records it and returns -1.
 #define TRY(call, ...)                                                         \
   do {                                                                         \
     if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error); \
   } while (false)
 
-/// At the end of the program, where the user's has not done it.
+/// Runs at the end of the program. The user's program may have called MPI_Finalize.
 void finalize() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized == 0) MPI_Finalize();
 }
 
-/// Before MPI begins: frames are not to ask their receiver for room, as Open MPI's TCP and UCX below MPICH would have them
-/// do above 64 KiB and less. What the user has set, here or with mpirun, stays.
+/// Before MPI_Init: raises the length up to which Open MPI's TCP, and UCX below MPICH, send without the receiver's
+/// answer (64 KiB or less). Settings of the user, here or with mpirun, stay.
 void raise_eager_bytes() {
 #if defined(OPEN_MPI)
   setenv("OMPI_MCA_btl_tcp_eager_limit", eager_bytes_wanted, 0);
@@ -126,7 +126,7 @@ int begin(headway_wire* wire) {
 
 int start(const headway_wire_meeting* /*none*/, headway_wire** result, headway_wire_facts* facts, char* reason,
           std::size_t reason_bytes) {
-  headway_wire* wire = &the_wire;
+  headway_wire* wire = &only_wire;
   if (wire->comm == MPI_COMM_NULL && begin(wire) != 0) {
     std::snprintf(reason, reason_bytes, "%s", wire->failure.c_str());
     return -1;
@@ -151,7 +151,7 @@ int send(headway_wire* wire, std::uint32_t target, std::uint32_t channel, const 
   TRY(MPI_Isend, message, is_large ? units(bytes) : int(bytes), is_large ? wire->unit : MPI_BYTE, int(target),
       tag_of_channel[channel], wire->comm, &request);
   ++wire->sent_to[target];
-  int done = 0;  // short ones are, mostly
+  int done = 0;  // mostly true for short messages
   TRY(MPI_Test, &request, &done, MPI_STATUS_IGNORE);
   wire->lost = -1;
   if (done != 0) return 1;
@@ -173,15 +173,16 @@ int receive(headway_wire* wire, std::uint32_t channel, std::uint32_t source, voi
   return 0;
 }
 
-/// Messages match receives in the order in which these were posted, but need not complete in it: looking at the oldest
-/// alone keeps theirs. A look at one that has not come asks the system, which takes as long as a short message: behind
-/// the first after a while nobody looks for a second, whose turn is next.
-int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_max) {
+/// Messages match receives in the order of the posts, but may complete in another order; tests of the oldest receive
+/// alone keep the order of messages. A test without a message calls the system, which takes as long as a short message.
+/// So the first message after an idle test is not followed by a second test in the same call.
+int test_frames(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
-  const bool several = std::exchange(wire->came, false);
+  const bool several = std::exchange(wire->has_received, false);
   while (count < events_max && !wire->frames.empty() && (several || count == 0)) {
     Receive& oldest = wire->frames.front();
-    int done = oldest.request == MPI_REQUEST_NULL, cancelled = 0, bytes = 0;  // seen to by wait
+    int done = oldest.request == MPI_REQUEST_NULL, cancelled = 0,
+        bytes = 0;  // REQUEST_NULL: wait_for_frame() has completed it
     if (done == 0) {
       oldest.status.MPI_ERROR = MPI_SUCCESS;
       oldest.status.MPI_SOURCE = -1;
@@ -190,22 +191,22 @@ int look_at_frames(headway_wire* wire, headway_wire_event* events, int events_ma
     if (done == 0) break;
     TRY(MPI_Test_cancelled, &oldest.status, &cancelled);
     TRY(MPI_Get_count, &oldest.status, MPI_BYTE, &bytes);
-    // So MPICH over UCX reports receives when it loses a process.
+    // MPICH over UCX reports a lost process in these ways.
     if (cancelled != 0 || bytes == 0 || oldest.status.MPI_ERROR != MPI_SUCCESS) {
       wire->lost = oldest.status.MPI_SOURCE;
-      wire->failure = "a receive was given up: a process has died, or can no longer be reached";
+      wire->failure = "a receive was cancelled: a process has died, or the network does not reach it";
       return -1;
     }
     events[count++] = {headway_wire_arrived, std::uint32_t(oldest.status.MPI_SOURCE),
                        headway_wire_frames,  0,
                        oldest.cookie,        std::uint64_t(bytes)};
     wire->frames.pop_front();
-    wire->came = true;
+    wire->has_received = true;
   }
   return count;
 }
 
-int look_at_large(headway_wire* wire, headway_wire_event* events, int events_max) {
+int test_large(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
   for (std::size_t i = 0; count < events_max && i < wire->large.size();) {
     Receive& receive = wire->large[i];
@@ -221,17 +222,17 @@ int look_at_large(headway_wire* wire, headway_wire_event* events, int events_max
   return count;
 }
 
-/// Some of them, in turn: a target that takes nothing must not hide what others have taken.
-int look_at_sends(headway_wire* wire, headway_wire_event* events, int events_max) {
+/// Tests some sends, in turn: sends to a stopped target must not hide finished sends to others.
+int test_sends(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
-  std::size_t looks = wire->sends.size() < sends_looked_at_max ? wire->sends.size() : sends_looked_at_max;
-  for (; looks > 0 && count < events_max; --looks) {
-    if (wire->look_at >= wire->sends.size()) wire->look_at = 0;
-    Send& send = wire->sends[wire->look_at];
+  std::size_t tests = wire->sends.size() < sends_tested_max ? wire->sends.size() : sends_tested_max;
+  for (; tests > 0 && count < events_max; --tests) {
+    if (wire->next_send >= wire->sends.size()) wire->next_send = 0;
+    Send& send = wire->sends[wire->next_send];
     int done = 0;
     TRY(MPI_Test, &send.request, &done, MPI_STATUS_IGNORE);
     if (done == 0) {
-      ++wire->look_at;
+      ++wire->next_send;
       continue;
     }
     events[count++] = {headway_wire_sent, 0, 0, 0, send.cookie, 0};
@@ -243,8 +244,8 @@ int look_at_sends(headway_wire* wire, headway_wire_event* events, int events_max
 
 int progress(headway_wire* wire, headway_wire_event* events, int events_max) {
   int count = 0;
-  for (const auto look : {look_at_frames, look_at_large, look_at_sends}) {
-    const int more = look(wire, events + count, events_max - count);
+  for (const auto test : {test_frames, test_large, test_sends}) {
+    const int more = test(wire, events + count, events_max - count);
     if (more < 0) return more;
     count += more;
   }
@@ -273,8 +274,8 @@ std::uint32_t lost(headway_wire* wire) {
 }
 
 #ifdef OPEN_MPI
-/// What its TCP sends without asking, where it has it: 64 KiB, or what the user has set (btl_tcp_eager_limit), with the
-/// library's own header.
+/// Largest message, with the library's header, that Open MPI's TCP sends without the receiver's answer: 64 KiB or the
+/// user's btl_tcp_eager_limit. 0: not known.
 std::uint64_t eager_bytes(headway_wire* /*wire*/) {
   int level = 0, index = 0, count = 0, bytes = 0;
   if (MPI_T_init_thread(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS) return 0;
@@ -298,11 +299,10 @@ constexpr auto eager = eager_bytes;
 constexpr auto eager = nullptr;
 #endif
 
-// --- what waits
+// --- calls that wait
 
 #ifdef HEADWAY_SMPI
-// There a rank that waits takes nothing from others, and of collective operations only those that wait are cheap to
-// simulate.
+// In SMPI a waiting rank costs the others no time, and only blocking collectives are cheap to simulate.
 int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
   TRY(MPI_Allgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm);
   return 0;
@@ -313,22 +313,22 @@ int settle(headway_wire* wire, std::uint64_t* arriving) {
   return 1;
 }
 
-/// For the oldest frame alone, and without end: the simulator says so where none can come any more.
+/// Waits for the oldest receive without a limit: the simulator reports a deadlock if no message can arrive.
 int wait_for_frame(headway_wire* wire, std::uint64_t ns_max) {
-  constexpr std::uint64_t as_good_as_ever_ns = 50'000'000;
-  if (ns_max < as_good_as_ever_ns || !wire->sends.empty() || !wire->large.empty() || wire->frames.empty()) return 0;
+  constexpr std::uint64_t endless_wait_ns = 50'000'000;
+  if (ns_max < endless_wait_ns || !wire->sends.empty() || !wire->large.empty() || wire->frames.empty()) return 0;
   Receive& oldest = wire->frames.front();
   if (oldest.request != MPI_REQUEST_NULL) TRY(MPI_Wait, &oldest.request, &oldest.status);
   return 1;
 }
 #else
-/// Waits without keeping the processor from those that it waits for.
-int wait_politely(headway_wire* wire, MPI_Request* request) {
-  for (unsigned looks = 0;; ++looks) {
+/// Waits, and yields the processor to the processes that it waits for.
+int wait_yielding(headway_wire* wire, MPI_Request* request) {
+  for (unsigned tests = 0;; ++tests) {
     int done = 0;
     TRY(MPI_Test, request, &done, MPI_STATUS_IGNORE);
     if (done != 0) return 0;
-    if (looks < yields_before_sleep)
+    if (tests < yields_before_sleep)
       sched_yield();
     else
       usleep(sleep_us);
@@ -338,7 +338,7 @@ int wait_politely(headway_wire* wire, MPI_Request* request) {
 int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all) {
   MPI_Request request;
   TRY(MPI_Iallgather, mine, int(bytes), MPI_BYTE, all, int(bytes), MPI_BYTE, wire->comm, &request);
-  return wait_politely(wire, &request);
+  return wait_yielding(wire, &request);
 }
 
 int settle(headway_wire* wire, std::uint64_t* arriving) {

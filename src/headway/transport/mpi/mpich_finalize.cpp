@@ -1,7 +1,8 @@
-/// For programs of MPICH 4.0 over TCP. In MPI_Finalize it closes its UCX endpoints, then waits in a barrier of the launcher, where
-/// it answers nobody: a rank whose closing is not answered by then waits for ever (MPICH's pull request 6596). This leaves the
-/// endpoints to the destruction of the worker, after that barrier. In the plug-in, which all see, it comes before UCX's own
-/// where that plug-in has brought MPICH into the process; others preload it.
+/// Works around MPICH 4.0 over TCP. Its MPI_Finalize closes its UCX endpoints and then waits in a barrier of the
+/// launcher, where it answers no other rank; a rank that waits for such an answer never returns (MPICH's pull request
+/// 6596). This function replaces UCX's: the endpoints stay until the worker is destroyed, after that barrier. The
+/// plug-in's symbols are in the global scope, so this one precedes UCX's if the plug-in has loaded MPICH; other
+/// programs preload the plug-in.
 extern "C" [[gnu::visibility("default")]] void* ucp_disconnect_nb(void* /*endpoint*/) {
   return nullptr;  // UCS_OK, at once
 }

@@ -1,4 +1,4 @@
-/// What a simulated network and its machines are like, and what goes wrong on them.
+/// Properties and faults of a simulated network and its machines.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,29 @@ namespace headway::sim {
 
 inline constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
 
-/// Times are nanoseconds of simulated time. The network is LogGP's (Alexandrov, Ionescu, Schauser, Scheiman, 1995).
+/// Times are nanoseconds of simulated time. The network model is LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995).
 struct Conditions {
   std::int64_t latency_ns = 2'000;  // L
   std::int64_t overhead_ns = 200;   // o, of a PE for each frame it posts and each it takes
   std::int64_t gap_ns = 0;          // g, between two frames of one PE
   double gap_per_byte_ns = 0.1;     // G
 
-  std::int64_t delay_ns_max = 0;  // a frame takes up to so much longer, log-uniform: frames of different pairs overtake
-  double refuse = 0;              // probability that a claim or a post is refused though there is room
+  std::int64_t delay_ns_max =
+      0;              // largest random extra delay of a frame, log-uniform: frames of different pairs overtake
+  double refuse = 0;  // probability that a possible claim or post is refused
   double past_caches = 0;         // probability of Endpoint::should_write_past_caches()
-  double in_place = 1;            // probability that a frame may be written where it arrives, if it is not refused
-  double jitter = 0;              // a call takes longer by up to this factor
-  std::size_t pes_per_process = 1;  // as how many the PEs pretend to be threads of one process
-  std::size_t inbox_frames = 1024;  // on their way to one PE; more are refused
+  double in_place = 1;            // probability that try_begin_in_place() is permitted
+  double jitter = 0;              // a call takes up to 1 + jitter times as long
+  std::size_t pes_per_process = 1;                       // PEs of each process; the simulation itself has one process
+  std::size_t inbox_frames = 1024;                       // in flight to one PE; more are refused
   std::size_t by_value_bytes_max = by_value_bytes_most;  // payload and tail of frames that need no memory of the sender
 
-  // On which hosts they pretend to be: of so many PEs, in turn; none: all on one.
+  // PEs of each host, repeated from the begin if there are more hosts; empty: one host.
   std::vector<std::size_t> pes_per_host = {};
 
   struct Slow {
     std::size_t pe;
-    double factor;  // all that the PE does takes so many times as long
+    double factor;  // by which all calls of the PE take longer
   };
   std::vector<Slow> slow = {};
 
@@ -46,7 +47,7 @@ struct Conditions {
   };
   std::vector<Stop> stops = {};
 
-  /// What is charged, but for what goes wrong.
+  /// Costs without faults.
   TransportCosts costs() const {
     return {
         .overhead_ns = 2 * double(overhead_ns), .gap_per_byte_ns = gap_per_byte_ns, .latency_ns = double(latency_ns)};
@@ -61,7 +62,7 @@ struct Conditions {
   void parse(std::string_view what, std::string_view text, std::size_t pes);
 };
 
-/// Conditions for a test: from calm to hostile, all of it drawn from `random`. PEs may be slow and stop, none for ever.
+/// Conditions for a test, from calm to hostile, drawn from `random`. PEs may be slow, and may stop for a while.
 Conditions random_conditions(Random& random, std::size_t pes);
 
 }  // namespace headway::sim

@@ -54,8 +54,8 @@ void Memory::set_guards(Block& block) {
 
 void Memory::require(const Block& block, State state, const char* call) {
   if (block.state == state) return;
-  throw ContractBroken(fmt::format("{} of a frame of PE {} that is {}, not {}", call, block.pe, names[int(block.state)],
-                                   names[int(state)]));
+  throw ContractViolation(fmt::format("{} of a frame of PE {} that is {}, not {}", call, block.pe,
+                                      names[int(block.state)], names[int(state)]));
 }
 
 void Memory::require_guards(Block& block, const char* call) {
@@ -64,14 +64,16 @@ void Memory::require_guards(Block& block, const char* call) {
     return std::all_of(at, at + guard_bytes, [](std::byte b) { return b == std::byte(guard_value); });
   };
   if (whole(frame - guard_bytes) && whole(frame + block.frame_bytes)) return;
-  throw ContractBroken(
-      fmt::format("{} of a frame of PE {} of {}: somebody wrote beyond it", call, block.pe, counted(block.frame_bytes, "byte")));
+  throw ContractViolation(fmt::format("{} of a frame of PE {} of {}: a write went beyond it", call, block.pe,
+                                      counted(block.frame_bytes, "byte")));
 }
 
 void Memory::require_unchanged(Block& block, const FrameHeader& header, const std::byte* tail_end, const char* call) {
   require_guards(block, call);
   if (checksum(block.frame(), header, tail_end) == block.checksum) return;
-  throw ContractBroken(fmt::format("{} of a frame of PE {}: it has changed since it was posted", call, block.pe));
+  throw ContractViolation(
+      fmt::format("{} of a frame of PE {}: it has changed since it was posted: checksum {:x} instead of {:x}", call,
+                  block.pe, checksum(block.frame(), header, tail_end), block.checksum));
 }
 
 Frame* Memory::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
@@ -95,7 +97,7 @@ Frame* Memory::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
 
 void Memory::make_free(Block& block) {
   require_guards(block, "giving back");
-  // Who still reads it reads nonsense.
+  // A later read of the freed frame finds these bytes.
   std::memset(block.frame()->payload(), free_value, std::min(block.frame_bytes - frame_overhead, poisoned_bytes_max));
   block.state = State::free;
   bytes_ -= block.block_bytes;
@@ -116,8 +118,8 @@ Memory::Block& Memory::post(Frame* frame, const std::byte* tail_end) {
   const auto* begin = reinterpret_cast<const std::byte*>(frame);
   if (tail_end > begin + block.frame_bytes ||
       std::size_t(tail_end - begin) < frame_overhead + header.payload_bytes + std::size_t(header.tail_bytes)) {
-    throw ContractBroken(fmt::format("post of a frame of PE {} of {}: payload of {} and tail of {} do not fit",
-                                     pe_, counted(block.frame_bytes, "byte"), header.payload_bytes, header.tail_bytes));
+    throw ContractViolation(fmt::format("post of a frame of PE {} of {}: payload of {} and tail of {} do not fit", pe_,
+                                        counted(block.frame_bytes, "byte"), header.payload_bytes, header.tail_bytes));
   }
   block.checksum = checksum(frame, header, tail_end);
   block.state = State::posted;

@@ -1,5 +1,5 @@
-/// The frame memory of one simulated PE. Each frame is a block of its own between guards; every call that the contract
-/// of Endpoint forbids is found and named.
+/// The frame memory of one simulated PE. Each frame lies in its own block between guards. Every call that the contract
+/// of Endpoint forbids is detected.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace headway::sim {
 
-/// Somebody broke the contract of a transport: a bug of the library.
-struct ContractBroken : std::logic_error {
+/// A call that the contract of Endpoint forbids: a bug of the library.
+struct ContractViolation : std::logic_error {
   using std::logic_error::logic_error;
 };
 
@@ -26,15 +26,15 @@ class Memory {
   struct Block {
     std::size_t pe = 0;
     std::size_t frame_bytes = 0;
-    std::size_t block_bytes = 0;  // what the budget counts
+    std::size_t block_bytes = 0;  // counted by the budget
     std::uint64_t tag = 0;
-    std::uint64_t checksum = 0;  // of what was posted
+    std::uint64_t checksum = 0;  // of payload and tail when posted
     State state = State::free;
 
     Frame* frame() { return reinterpret_cast<Frame*>(reinterpret_cast<std::byte*>(this) + before_frame); }
   };
 
-  /// At most `bytes_max` in blocks at a time.
+  /// Blocks take at most `bytes_max` together.
   Memory(std::size_t pe, std::size_t bytes_max) : pe_(pe), bytes_max_(bytes_max) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -42,21 +42,21 @@ class Memory {
 
   static std::size_t block_bytes(std::size_t frame_bytes);
 
-  /// nullptr if there is no room.
+  /// nullptr if the memory is spent.
   Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag);
   void drop(Frame* frame);
-  /// Checks that the frame may be posted, and remembers what is in it.
+  /// Checks that the frame may be posted, and records a checksum of it.
   Block& post(Frame* frame, const std::byte* tail_end);
-  /// The receiver sees it.
+  /// The receiver polls the frame.
   static void lend(Block& block, const FrameHeader& header, const std::byte* tail_end);
-  /// The receiver is done with it.
+  /// The receiver releases the frame.
   static void give_back(Block& block, const FrameHeader& header, const std::byte* tail_end);
-  /// The owner has it again.
+  /// The owner reclaims the frame.
   void reclaim(Block& block);
 
   std::size_t bytes() const { return bytes_; }
   std::size_t bytes_peak() const { return bytes_peak_; }
-  /// Frames that are neither free nor back with their owner, as text; empty if there are none.
+  /// Text about the frames that are neither free nor returned; empty if there are none.
   std::string missing() const;
 
  private:

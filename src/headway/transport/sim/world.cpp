@@ -12,12 +12,12 @@
 namespace headway::sim {
 namespace {
 
-// What calls cost that send and take nothing.
+// Costs of calls that neither send nor take a frame.
 constexpr std::int64_t poll_ns = 20;
 constexpr std::int64_t claim_ns = 10;
-constexpr std::int64_t look_at_clock_ns = 5;
+constexpr std::int64_t read_clock_ns = 5;
 
-// A refusal by chance stands for lack of something that is back after this time, and then wakes who sleeps.
+// A random refusal stands for a lack of resources that ends after this time; then a sleeping PE wakes.
 constexpr std::int64_t refusal_ns = 100'000;
 
 constexpr std::size_t pool_bytes = std::size_t(1) << 32;
@@ -31,19 +31,19 @@ struct alignas(64) EagerSlot {
   std::byte bytes[in_place_bytes_most];
 };
 
-/// A frame on its way, or arrived and not yet taken.
-struct alignas(64) Letter {
-  std::int64_t at;  // when it arrives
+/// A frame in flight, or arrived and not polled.
+struct alignas(64) Transit {
+  std::int64_t at;  // time of arrival
   std::uint64_t sequence;
-  Memory::Block* block;  // nullptr: it goes by value
+  Memory::Block* block;  // nullptr: by value
   const std::byte* tail_end;
   std::byte bytes[by_value_bytes_most];  // read there
   FrameHeader header;
-  std::shared_ptr<EagerSlot> eager_slot;  // read there instead
+  std::shared_ptr<EagerSlot> eager_slot;  // the payload's place if not nullptr
 
-  bool operator>(const Letter& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
+  bool operator>(const Transit& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
 };
-static_assert(offsetof(Letter, bytes) == 32);
+static_assert(offsetof(Transit, bytes) == 32);
 
 /// Memory on its way back to its owner.
 struct Returned {
@@ -69,7 +69,7 @@ T pop_heap(std::vector<T>& heap) {
 
 }  // namespace
 
-/// One PE's side of the contract; also what others change of it when they send.
+/// The endpoint of one simulated PE. Endpoints of other PEs also change its inbox and returned frames.
 class SimEndpoint final : public Endpoint, private SharedMemory {
  public:
   SimEndpoint(World& world, World::SimPe& pe, std::size_t id);
@@ -80,7 +80,7 @@ class SimEndpoint final : public Endpoint, private SharedMemory {
   }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
   void drop(Frame* frame) override {
-    require_nothing_begun("drop()");
+    require_no_open_frame("drop()");
     memory_.drop(frame);
   }
   Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
@@ -110,24 +110,24 @@ class SimEndpoint final : public Endpoint, private SharedMemory {
     return true;
   }
   std::int64_t arrival_time(std::size_t target, std::size_t bytes);
-  bool takes_more() const { return inbox_.size() < conditions().inbox_frames; }
-  void require_nothing_begun(const char* call) const;
-  void post(std::size_t target, Letter letter);
-  void let_go();
+  bool has_queue_space() const { return inbox_.size() < conditions().inbox_frames; }
+  void require_no_open_frame(const char* call) const;
+  void post(std::size_t target, Transit transit);
+  void invalidate_arrival();
   std::int64_t next_event() const;
 
   World* world_;
   World::SimPe* pe_;
   std::size_t id_;
   Memory memory_;
-  std::vector<Letter> inbox_;  // heaps, earliest first
+  std::vector<Transit> inbox_;  // heaps, earliest first
   std::vector<Returned> returned_;
-  std::vector<std::int64_t> last_arrival_;  // of this PE's frames, by target: a pair keeps its order
+  std::vector<std::int64_t> last_arrival_;  // of this PE's frames, by target: frames of a pair keep their order
   std::int64_t injector_free_at_ = 0;
   bool wakes_after_refusal_ = false;
   std::unique_ptr<std::byte, UnmapPool> pool_;
-  Letter taken_{};               // the last arrival, if it came by value
-  std::shared_ptr<EagerSlot> begun_;  // by try_begin_in_place()
+  Transit arrival_{};                      // the last arrival
+  std::shared_ptr<EagerSlot> open_frame_;  // by try_begin_in_place()
   bool accepts_in_place_ = true;
 };
 
@@ -159,12 +159,12 @@ SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
       memory_(id, world.options_.frame_memory_bytes) {}
 
 Frame* SimEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
-  require_nothing_begun("try_claim()");
+  require_no_open_frame("try_claim()");
   world_->advance(*pe_, claim_ns);
   return refused_by_chance() ? nullptr : memory_.try_claim(frame_bytes, tag);
 }
 
-/// When a frame posted now arrives. The injector sends one after the other.
+/// Time of arrival of a frame that is posted now. The injector sends one frame after the other.
 std::int64_t SimEndpoint::arrival_time(std::size_t target, std::size_t bytes) {
   const Conditions& c = conditions();
   const std::int64_t departure = pe_->clock + std::int64_t(double(c.overhead_ns) * pe_->factor);
@@ -178,7 +178,7 @@ std::int64_t SimEndpoint::arrival_time(std::size_t target, std::size_t bytes) {
 }
 
 Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
-  require_nothing_begun("try_post()");
+  require_no_open_frame("try_post()");
   const FrameHeader& header = frame->header;
   const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
   const bool by_value = header.hops_left == 0 && bytes <= conditions().by_value_bytes_max;
@@ -187,74 +187,75 @@ Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const s
     world_->advance(*pe_, claim_ns);
     return Posted::refused;
   }
-  if (!world_->pes_[target]->endpoint.takes_more()) {
+  if (!world_->pes_[target]->endpoint.has_queue_space()) {
     world_->advance(*pe_, claim_ns);
     return Posted::refused;
   }
   if (header.source >= size() || header.source / conditions().pes_per_process != id_ / conditions().pes_per_process) {
-    throw ContractBroken(fmt::format("post by PE {} as PE {}", id_, header.source));
+    throw ContractViolation(fmt::format("post by PE {} as PE {}", id_, header.source));
   }
 
-  Letter letter{0, ++world_->sequence_, nullptr, tail_end, {}, header, nullptr};
+  Transit transit{0, ++world_->sequence_, nullptr, tail_end, {}, header, nullptr};
   if (by_value) {
-    std::memcpy(letter.bytes, frame->payload(), header.payload_bytes);
-    std::memcpy(letter.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
+    std::memcpy(transit.bytes, frame->payload(), header.payload_bytes);
+    std::memcpy(transit.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
   } else {
-    letter.block = &world_->pes_[header.source]->endpoint.memory_.post(frame, tail_end);
+    transit.block = &world_->pes_[header.source]->endpoint.memory_.post(frame, tail_end);
   }
-  post(target, std::move(letter));
+  post(target, std::move(transit));
   return by_value ? Posted::copied : Posted::lent;
 }
 
-void SimEndpoint::post(std::size_t target, Letter letter) {
+void SimEndpoint::post(std::size_t target, Transit transit) {
   SimEndpoint& to = world_->pes_[target]->endpoint;
-  const std::size_t bytes = letter.header.payload_bytes + std::size_t(letter.header.tail_bytes);
+  const std::size_t bytes = transit.header.payload_bytes + std::size_t(transit.header.tail_bytes);
   ++world_->frames_;
   if (last_arrival_.empty()) last_arrival_.resize(world_->size());
-  letter.at = std::max(last_arrival_[target], arrival_time(target, sizeof(FrameHeader) + bytes));
-  const std::int64_t at = last_arrival_[target] = letter.at;
-  push_heap(to.inbox_, std::move(letter));
+  transit.at = std::max(last_arrival_[target], arrival_time(target, sizeof(FrameHeader) + bytes));
+  const std::int64_t at = last_arrival_[target] = transit.at;
+  push_heap(to.inbox_, std::move(transit));
   world_->wake(*to.pe_, at);
   world_->advance(*pe_, conditions().overhead_ns);
 }
 
 std::byte* SimEndpoint::try_begin_in_place(std::size_t target) {
-  require_nothing_begun("try_begin_in_place()");
+  require_no_open_frame("try_begin_in_place()");
   const double in_place = conditions().in_place;
   if (in_place == 0 || (in_place < 1 && !world_->random_.chance(in_place))) return nullptr;
   const SimEndpoint& to = world_->pes_[target]->endpoint;
   if (target == id_ || !host_map().own_host().contains(target) || !to.accepts_in_place_ || refused_by_chance() ||
-      !to.takes_more()) {
+      !to.has_queue_space()) {
     world_->advance(*pe_, claim_ns);
     return nullptr;
   }
-  begun_ = std::make_shared<EagerSlot>();
-  std::memset(begun_->bytes, 0xCC, sizeof begun_->bytes);
-  return begun_->bytes;
+  open_frame_ = std::make_shared<EagerSlot>();
+  std::memset(open_frame_->bytes, 0xCC, sizeof open_frame_->bytes);
+  return open_frame_->bytes;
 }
 
 void SimEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
-  if (begun_ == nullptr) throw ContractBroken("post_in_place() of nothing that was begun");
+  if (open_frame_ == nullptr) throw ContractViolation("post_in_place() of nothing that was begun");
   if (header.hops_left != 0 || header.tail_bytes != 0 || header.payload_bytes > in_place_bytes_most) {
-    throw ContractBroken("post_in_place() of a frame with hops left, a tail, or too much");
+    throw ContractViolation("post_in_place() of a frame with hops left, a tail, or too much");
   }
-  post(target, {0, ++world_->sequence_, nullptr, nullptr, {}, header, std::exchange(begun_, nullptr)});
+  post(target, {0, ++world_->sequence_, nullptr, nullptr, {}, header, std::exchange(open_frame_, nullptr)});
 }
 
-void SimEndpoint::require_nothing_begun(const char* call) const {
-  if (begun_ != nullptr) throw ContractBroken(fmt::format("{} before what was begun in place was posted", call));
+void SimEndpoint::require_no_open_frame(const char* call) const {
+  if (open_frame_ != nullptr)
+    throw ContractViolation(fmt::format("{} before what was begun in place was posted", call));
 }
 
-/// What came by value was valid until now.
-void SimEndpoint::let_go() {
-  std::memset(taken_.bytes, 0xDD, sizeof taken_.bytes);
-  if (taken_.eager_slot == nullptr) return;
-  std::memset(taken_.eager_slot->bytes, 0xDD, sizeof taken_.eager_slot->bytes);
-  taken_.eager_slot.reset();
+/// Overwrites the last arrival by value, which was valid until now.
+void SimEndpoint::invalidate_arrival() {
+  std::memset(arrival_.bytes, 0xDD, sizeof arrival_.bytes);
+  if (arrival_.eager_slot == nullptr) return;
+  std::memset(arrival_.eager_slot->bytes, 0xDD, sizeof arrival_.eager_slot->bytes);
+  arrival_.eager_slot.reset();
 }
 
 std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
-  require_nothing_begun("reclaim()");
+  require_no_open_frame("reclaim()");
   std::size_t count = 0;
   for (; !returned_.empty() && returned_.front().at <= pe_->clock; ++count) {
     Memory::Block& block = *pop_heap(returned_).block;
@@ -267,28 +268,28 @@ std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint6
 }
 
 bool SimEndpoint::poll(Arrival& arrival) {
-  require_nothing_begun("poll()");
-  let_go();
+  require_no_open_frame("poll()");
+  invalidate_arrival();
   world_->advance(*pe_, poll_ns);
   if (inbox_.empty() || inbox_.front().at > pe_->clock) return false;
-  taken_ = pop_heap(inbox_);
+  arrival_ = pop_heap(inbox_);
   world_->advance(*pe_, conditions().overhead_ns);
-  arrival.header = taken_.header;
-  if (taken_.block == nullptr) {
-    arrival.payload = taken_.eager_slot != nullptr ? taken_.eager_slot->bytes : taken_.bytes;
-    arrival.tail_end = arrival.payload + taken_.header.payload_bytes + taken_.header.tail_bytes;
+  arrival.header = arrival_.header;
+  if (arrival_.block == nullptr) {
+    arrival.payload = arrival_.eager_slot != nullptr ? arrival_.eager_slot->bytes : arrival_.bytes;
+    arrival.tail_end = arrival.payload + arrival_.header.payload_bytes + arrival_.header.tail_bytes;
     arrival.owned = 0;
   } else {
-    arrival.payload = taken_.block->frame()->payload();
-    arrival.tail_end = taken_.tail_end;
-    arrival.owned = reinterpret_cast<std::uintptr_t>(taken_.block);
-    Memory::lend(*taken_.block, arrival.header, arrival.tail_end);
+    arrival.payload = arrival_.block->frame()->payload();
+    arrival.tail_end = arrival_.tail_end;
+    arrival.owned = reinterpret_cast<std::uintptr_t>(arrival_.block);
+    Memory::lend(*arrival_.block, arrival.header, arrival.tail_end);
   }
   return true;
 }
 
 void SimEndpoint::release(const Arrival& arrival) {
-  require_nothing_begun("release()");
+  require_no_open_frame("release()");
   if (arrival.owned == 0) return;
   auto* block = reinterpret_cast<Memory::Block*>(arrival.owned);
   Memory::give_back(*block, arrival.header, arrival.tail_end);
@@ -304,8 +305,8 @@ std::int64_t SimEndpoint::next_event() const {
 
 void SimEndpoint::sleep(std::int64_t ns_max) {
   if (ns_max <= 0) return;
-  require_nothing_begun("sleep()");
-  let_go();
+  require_no_open_frame("sleep()");
+  invalidate_arrival();
   if (std::exchange(wakes_after_refusal_, false)) ns_max = std::min(ns_max, refusal_ns);
   const std::int64_t until = pe_->clock + std::min(ns_max, forever - pe_->clock);
   const std::int64_t at = std::min(until, next_event());
@@ -318,8 +319,8 @@ void SimEndpoint::sleep(std::int64_t ns_max) {
 }
 
 std::int64_t SimEndpoint::now() const {
-  require_nothing_begun("now()");
-  world_->advance(*pe_, look_at_clock_ns);
+  require_no_open_frame("now()");
+  world_->advance(*pe_, read_clock_ns);
   return pe_->clock;
 }
 
@@ -361,7 +362,7 @@ void World::schedule(SimPe& pe, std::int64_t at) {
   turns_.push({at, std::uint32_t(random_.next()), std::uint32_t(pe.id), ++pe.version});
 }
 
-/// Something happens for the PE at that time: if it sleeps longer, it does no more.
+/// An event at that time wakes the PE if it sleeps longer.
 void World::wake(SimPe& pe, std::int64_t at) {
   if (pe.state != State::sleeping || at >= pe.wakes_at) return;
   pe.wakes_at = at;
@@ -374,7 +375,7 @@ void World::suspend(SimPe& pe) {
   Fiber::suspend();
 }
 
-/// Passes time on the PE that runs, and lets others run that are behind it now.
+/// Advances the running PE's clock, and lets PEs with an earlier clock run.
 void World::advance(SimPe& pe, std::int64_t ns) {
   double cost = double(ns) * pe.factor;
   if (options_.conditions.jitter != 0) cost *= 1 + options_.conditions.jitter * random_.fraction();
@@ -384,7 +385,7 @@ void World::advance(SimPe& pe, std::int64_t ns) {
     pe.stops.pop_back();
     if (stop.for_ns == forever) {
       pe.state = State::stopped;
-      Fiber::suspend();  // never to return
+      Fiber::suspend();  // does not return
     }
     pe.clock += stop.for_ns;
   }

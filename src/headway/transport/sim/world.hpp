@@ -24,14 +24,14 @@ struct WorldOptions {
   std::size_t frame_memory_bytes = std::size_t(1) << 24;  // of one PE
   std::size_t stack_bytes = Fiber::stack_bytes_default;
   std::size_t board_bytes = 8192;
-  /// Where the boards lie; without it the world makes them.
+  /// Memory of the boards; empty: the world makes them.
   std::function<std::span<std::byte>(std::size_t pe)> board = {};
 };
 
-/// A discrete-event simulation. Each PE has a clock of its own, which its calls of the transport advance; the one whose
-/// clock is earliest runs, until it calls the transport with a clock beyond the next one's. What a program computes
-/// between calls takes no time. All choices come from the seed, so that the same seed gives the same run, provided that
-/// the program depends on nothing else (addresses, real time).
+/// A discrete-event simulation. Each PE has its own clock, which its calls of the transport advance. The PE with the
+/// earliest clock runs until its clock passes that of the next PE. Computation between calls takes no time. All random
+/// choices come from the seed: the same seed gives the same run if the program does not depend on addresses or real
+/// time.
 class World {
  public:
   explicit World(WorldOptions options);
@@ -44,7 +44,7 @@ class World {
 
   enum class End {
     finished,  // all bodies have returned
-    given_up,  // watch() or stop() said so
+    given_up,  // watch() has returned false, or stop() was called
     stuck,     // no PE will ever run again
   };
 
@@ -52,18 +52,18 @@ class World {
   /// the PEs' turns; false ends the run. Fibers that are not done then are abandoned. Once.
   End run(const std::function<void(std::size_t pe)>& body, std::int64_t watch_ns, const std::function<bool()>& watch);
 
-  /// From a body: ends the run when that PE's turn ends.
+  /// From a body: ends the run at the end of its PE's turn.
   void stop() { stopped_ = true; }
 
   /// The latest of the PEs' clocks.
   std::int64_t now() const { return now_; }
-  /// Whether that PE has come to a stop that lasts for ever.
+  /// True if that PE has stopped for ever.
   bool is_stopped(std::size_t pe) const;
   std::uint64_t frames() const { return frames_; }
   std::uint64_t switches() const { return switches_; }
-  /// At most so much frame memory was claimed by that PE at once.
+  /// Peak of that PE's claimed frame memory, in bytes.
   std::size_t claimed_bytes_peak(std::size_t pe) const;
-  /// Frames that nobody has given back, as text: after the end of a good run there are none.
+  /// Text about frames that were not released; empty after the end of a correct run.
   std::string missing() const;
 
  private:
@@ -88,7 +88,7 @@ class World {
 
   WorldOptions options_;
   Random random_;
-  std::vector<SharedByProcess> processes_;  // as many as there may be
+  std::vector<SharedByProcess> processes_;  // as many as PEs
   std::vector<std::size_t> host_firsts_;
   std::vector<std::unique_ptr<SimPe>> pes_;
   std::vector<std::byte> boards_;

@@ -9,12 +9,12 @@
 namespace headway::wire {
 namespace {
 
-// What is under way goes on within microseconds; a look costs about one.
+// Messages in flight move on within microseconds; one poll takes about 1 us.
 constexpr unsigned eager_rounds = 1000;
 constexpr std::chrono::microseconds nap_min(10), nap_max(100);
-// A nap takes some microseconds of a processor, one with a look behind it twice as many, and ten times where something is
-// there: a helper sleeps so many times as long as it has just taken. So it takes next to nothing where there is nothing to
-// do, and who computes for 10 ms has mostly been helped by then.
+// A nap takes some microseconds of processor time, with a poll twice that, with a message ten times. The helper sleeps
+// 300 times as long as it has just run. So an idle helper takes almost no time, and a PE that computes for 10 ms mostly
+// gets help.
 constexpr std::int64_t helper_naps_per_look = 300;
 constexpr std::int64_t helper_nap_ns_min = 3'000'000, helper_nap_ns_max = 6'500'000;
 constexpr unsigned helper_looks_max = 64;
@@ -25,7 +25,7 @@ std::int64_t processor_ns() {
   return time.tv_sec * std::int64_t(1'000'000'000) + time.tv_nsec;
 }
 
-/// The process's signals are for its PEs.
+/// The threads of PEs handle the process's signals.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -66,7 +66,7 @@ void CommunicationThread::help(const std::stop_token& stop, Port& port) {
       seen = polls;
       continue;
     }
-    // What has come may wait for more of the same.
+    // A message may need further ones to arrive.
     for (unsigned looks = 0; looks < helper_looks_max && port.help(); ++looks) continue;
   }
 }

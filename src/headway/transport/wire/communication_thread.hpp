@@ -7,14 +7,13 @@
 
 namespace headway::wire {
 
-/// As long as it lives, frames that have been posted go out, large ones are agreed on and what arrives is received,
-/// whether or not a PE calls the library. Handlers still run on their PEs, which also post what is in open buffers, what
-/// found no credit and what they forward. Where nothing moves it looks every 100 us. What fails is thrown by the port's
-/// next progress().
+/// While it exists, posted frames are sent and arriving frames are received, whether or not a PE calls the library.
+/// Handlers still run on their PEs; PEs also post open buffers, frames that wait for credit, and frames to forward. An
+/// idle thread polls every 100 us. The port's next progress() throws its failure.
 class CommunicationThread {
  public:
-  /// `drives`: moves frames always; `helps`: sleeps, and moves them, and what Services take, only while no PE of the
-  /// process does: it looks every 3 to 7 ms, for one percent of a core at most, about. What PEs move themselves it does not touch.
+  /// `drives`: always moves frames. `helps`: moves frames and service messages only while no PE of the process does; it
+  /// wakes every 3 to 7 ms and takes about one percent of a core at most.
   enum class Role { drives, helps };
 
   CommunicationThread(Port& port, Role role);

@@ -2,19 +2,21 @@
 #include <time.h>
 
 #include <algorithm>
+#include <headway/base/counted.hpp>
 #include <headway/transport/wire/endpoint.hpp>
+#include <string>
 
 namespace headway::wire {
 namespace {
 
-// Set in Arrival::owned of a frame that came over the wire; the rest is its block's address.
+// Bit of Arrival::owned for a frame from the wire; the other bits are the address of its block.
 constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
-// What is shorter and has no hops left is read at once: its block need not be kept.
+// A frame of up to this length without hops left is valid until the next poll, so that its block is free again soon.
 constexpr std::size_t by_value_frame_bytes = frame_overhead + by_value_bytes_most;
-// To look asks the system, which takes as long as a frame of a PE of this host: one look behind so many of them.
-constexpr unsigned frames_per_look = 8;
-// Nobody wakes who waits for the wire, so it looks by itself, at first often.
-constexpr std::int64_t first_look_ns = 20'000, look_ns_max = std::int64_t(costs.wake_ns);
+// A poll of the wire may call the system, which takes as long as a frame of this host: one poll after so many of them.
+constexpr unsigned frames_per_poll = 8;
+// The wire wakes no sleeping PE, so the PE polls it, first often and then ever more rarely.
+constexpr std::int64_t first_poll_ns = 20'000, poll_ns_max = std::int64_t(costs.wake_ns);
 
 void sleep_for(std::int64_t ns) {
   const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
@@ -37,26 +39,26 @@ WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t inde
       in_process_(first_pe_ + index - port.first_pe()) {}
 
 Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
-  const std::size_t here = target - first_pe_;  // beyond them for one before
+  const std::size_t here = target - first_pe_;  // wraps around to more than pes_here_ for a PE below first_pe_
   if (here < pes_here_) return local_.try_post(here, frame, tail_end, claimed);
   if (claimed) local_.mark_unread(frame);
   return port_->try_post(in_process_, target, frame, tail_end, claimed);
 }
 
-void WireEndpoint::let_go() {
-  if (held_ == nullptr) return;
-  port_->release(in_process_, held_);
-  held_ = nullptr;
+void WireEndpoint::free_read_block() {
+  if (read_block_ == nullptr) return;
+  port_->release(in_process_, read_block_);
+  read_block_ = nullptr;
 }
 
 bool WireEndpoint::poll(Arrival& arrival) {
-  let_go();
+  free_read_block();
   wire_next_ = !wire_next_;
   const bool is_there = !arrived_.empty() || port_->has_arrived(in_process_);
-  const bool wire_first = is_there || pes_here_ == 1 ? wire_next_ : since_look_ >= frames_per_look;
+  const bool wire_first = is_there || pes_here_ == 1 ? wire_next_ : frames_since_poll_ >= frames_per_poll;
   if (wire_first && poll_wire(arrival)) return true;
   if (local_.poll(arrival)) {
-    ++since_look_;
+    ++frames_since_poll_;
     return true;
   }
   return !wire_first && poll_wire(arrival);
@@ -64,7 +66,7 @@ bool WireEndpoint::poll(Arrival& arrival) {
 
 bool WireEndpoint::poll_wire(Arrival& arrival) {
   if (arrived_.empty()) {
-    since_look_ = 0;
+    frames_since_poll_ = 0;
     if (!port_->has_arrived(in_process_)) port_->progress();
     if (!port_->has_arrived(in_process_)) return false;
     for (const std::function<void()>& done : port_->take_arrived(in_process_, arrived_)) done();
@@ -72,23 +74,31 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
   }
   Block* const block = arrived_.front();
   arrived_.pop_front();
-  const auto refuse = [&](const char* what) {
+  const auto refuse = [&](const std::string& what) {
     throw InvalidFrame(fmt::format("a frame from process {} to PE {} is not valid: {}", block->process, id(), what));
   };
-  if (block->bytes < sizeof(Frame)) refuse("it is shorter than a header");
+  if (block->bytes < sizeof(Frame)) {
+    refuse(fmt::format("it has {}, and a header takes {}", counted(block->bytes, "byte"), sizeof(Frame)));
+  }
   const Frame& frame = block->frame();
-  if (kind_of(frame.link) != Kind::frame) refuse("it is of no known kind");
-  if (target_of(frame.link) != in_process_) refuse("it is for a PE that is not in this process");
-  if (bytes_of(frame.header) != block->bytes) refuse("its length is not what its header says");
+  if (kind_of(frame.link) != Kind::frame) {
+    refuse(fmt::format("its kind is {} instead of {}", int(kind_of(frame.link)), int(Kind::frame)));
+  }
+  if (target_of(frame.link) != in_process_) {
+    refuse(fmt::format("it is for PE {} of this process, which is not PE {}", target_of(frame.link), in_process_));
+  }
+  if (bytes_of(frame.header) != block->bytes) {
+    refuse(fmt::format("it has {}, and its header says {}", counted(block->bytes, "byte"), bytes_of(frame.header)));
+  }
   if (frame.header.source >= size() || frame.header.source / host_map().pes_per_process != block->process) {
-    refuse("its source is no PE of the process that sent it");
+    refuse(fmt::format("its source is PE {}, which is not in process {}", frame.header.source, block->process));
   }
   arrival.header = frame.header;
   arrival.payload = block->memory + frame_overhead;
   arrival.tail_end = block->memory + block->bytes;
   if (frame.header.hops_left == 0 && block->bytes <= by_value_frame_bytes) {
     arrival.owned = 0;
-    held_ = block;
+    read_block_ = block;
   } else {
     arrival.owned = from_wire | reinterpret_cast<std::uintptr_t>(block);
   }
@@ -101,18 +111,19 @@ void WireEndpoint::release(const Arrival& arrival) {
 }
 
 void WireEndpoint::sleep(std::int64_t ns_max) {
-  let_go();
+  free_read_block();
   const std::int64_t until = now() + ns_max;
-  for (std::int64_t look = first_look_ns;; look = std::min(2 * look, look_ns_max)) {
+  for (std::int64_t look = first_poll_ns;; look = std::min(2 * look, poll_ns_max)) {
     if (!arrived_.empty() || port_->progress() || port_->has_arrived(in_process_) || !local_.is_quiet()) return;
     const std::int64_t left = until - now();
     if (left <= 0) return;
-    const bool is_rung = pes_here_ > 1 || port_->is_driven();  // by others of the segment, or by the thread
+    const bool is_rung =
+        pes_here_ > 1 || port_->is_driven();  // PEs of the segment or the communication thread ring the doorbell
     if (!is_rung && port_->wait(left)) continue;
     if (is_rung) {
-      local_.sleep(std::min(port_->is_driven() ? look_ns_max : look, left),
+      local_.sleep(std::min(port_->is_driven() ? poll_ns_max : look, left),
                    [this] { return !port_->has_arrived(in_process_); });
-      if (port_->is_driven()) return;  // the runtime's own messages have come to the thread, which rings for none
+      if (port_->is_driven()) return;  // the thread does not ring for the runtime's own messages
     } else {
       sleep_for(std::min(look, left));
     }

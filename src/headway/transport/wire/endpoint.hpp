@@ -1,5 +1,5 @@
-/// The endpoint of a PE whose peers are partly in other processes that only a wire reaches: frames to PEs of its own
-/// segment go as on the local transport, all others over the wire.
+/// The endpoint of a run over several hosts: frames to PEs of the own segment use the local transport, all other frames
+/// the wire.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace headway::wire {
 
-/// Estimates, between what MPI takes through shared memory and over Ethernet. Nobody wakes a sleeper.
+/// Estimates between the costs of MPI through shared memory and over Ethernet. No sender wakes a sleeping PE.
 inline constexpr TransportCosts costs = {.overhead_ns = 2000,
                                          .gap_per_byte_ns = 0.3,
                                          .latency_ns = 4000,
                                          .wake_ns = 500'000,
                                          .copied = true};
 
-/// Frames are claimed in the PE's part of the segment, sent from there, and come back when they have left; what arrives
-/// lies in memory of the receiver's until it is released. How much of it, credit bounds: see CreditTaken.
+/// A frame is claimed in the PE's part of the segment, sent from there, and returned when it has left. An arrived frame
+/// lies in memory of the receiver until release(). Credit bounds that memory (CreditTaken).
 class WireEndpoint final : public Endpoint, private SharedMemory, private NetworkMemory {
  public:
   /// `index` is the PE's number in the segment, `host_firsts` the first PE of each segment of the run. Segment, port,
-  /// `shared` and what `host_firsts` refers to outlive it.
+  /// `shared` and the memory of `host_firsts` outlive the endpoint.
   WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared = nullptr,
                std::span<const std::size_t> host_firsts = {});
 
@@ -52,7 +52,7 @@ class WireEndpoint final : public Endpoint, private SharedMemory, private Networ
   bool poll(Arrival& arrival) override;
   void release(const Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
-  /// Buffers of 255 KiB fit a posted receive; smaller ones do not wait for an answer where the library below asks for room.
+  /// eager_bytes: frames of 255 KiB fit a posted receive; a library that asks the receiver first has a lower limit.
   TransportCosts costs() const override {
     TransportCosts costs = wire::costs;
     costs.eager_bytes = port_->eager_bytes();
@@ -82,16 +82,16 @@ class WireEndpoint final : public Endpoint, private SharedMemory, private Networ
   }
 
   bool poll_wire(Arrival& arrival);
-  void let_go();
+  void free_read_block();
 
   local::LocalEndpoint local_;
   Port* port_;
-  std::size_t first_pe_, pes_here_;  // of the segment
-  std::size_t in_process_;           // this PE's number there
+  std::size_t first_pe_, pes_here_;  // of the segment: its first PE in the run, and its number of PEs
+  std::size_t in_process_;           // this PE's number in its process
   std::deque<Block*> arrived_;
-  Block* held_ = nullptr;  // the last arrival's that came by value
-  bool wire_next_ = false;   // wire and segment take turns
-  unsigned since_look_ = 0;  // frames of PEs of this host since the port was last asked what has come
+  Block* read_block_ = nullptr;     // of the last arrival by value, which the PE reads until the next poll
+  bool wire_next_ = false;          // the next poll begins with the wire
+  unsigned frames_since_poll_ = 0;  // frames of this host's PEs since the last poll of the wire
 };
 
 }  // namespace headway::wire

@@ -1,4 +1,4 @@
-/// For tests: a wire between Ports of this process, on which everything takes its time, by a seed.
+/// For tests: a wire between Ports of this process, with delays from a seed.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ struct headway_wire;
 
 namespace headway::wire {
 
-/// Sends may stay for a while in the sender's memory, messages of different senders overtake each other, and so do the two
-/// channels. What a wire promises it keeps, and what it is promised it checks: broken().
+/// A sent message may stay in the sender's memory for a while. Messages of different senders overtake each other, and
+/// so do the two channels. The wire keeps its promises, and checks those of the Ports: broken().
 class FakeNetwork {
  public:
   FakeNetwork(std::size_t processes, std::uint64_t seed);
@@ -25,16 +25,16 @@ class FakeNetwork {
   headway_wire* end(std::size_t process) { return ends_[process].get(); }
   static const headway_wire_functions& functions();
 
-  /// Puts a message on its way that no Port has sent.
+  /// Sends a message that no Port has sent.
   void inject(std::size_t from, std::size_t to, std::vector<std::byte> message);
-  /// While false nothing arrives at that process.
+  /// While false, no message arrives at that process.
   void let_arrive(std::size_t process, bool yes) { blocked_[process] = !yes; }
   const char* broken() const { return broken_; }
   std::uint64_t messages() const { return messages_; }
 
   struct Message {
     std::vector<std::byte> bytes;
-    const std::byte* in_place;  // of the sender, until it departs; nullptr: it has
+    const std::byte* in_place;  // the sender's memory until the message departs; then nullptr
     std::size_t length;
     std::uint64_t cookie;
   };

@@ -21,13 +21,13 @@ namespace {
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t answer_patience_ns = 2 * second;  // of one address of the parent
 constexpr std::size_t rounds_max = 3;                    // over all of them
-// Who ends without a goodbye has said why, or its launcher does and ends the others: mostly sooner than this.
+// A process that ends without a goodbye, or its launcher, reports the reason, mostly sooner than this.
 constexpr std::int64_t end_patience_ns = 3 * second / 2;
-constexpr int look_ms = 250;
-constexpr std::size_t nobody = std::size_t(-1);
+constexpr int poll_ms = 250;
+constexpr std::size_t no_process = std::size_t(-1);
 
-/// Of this host in its networks; the loopback's where it is in none.
-void find_numbers(LifelineAddress& address) {
+/// The host's addresses in its networks; the loopback address if it has no other.
+void find_addresses(LifelineAddress& address) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return;
   for (const bool loopback : {false, true}) {
@@ -46,12 +46,13 @@ void find_numbers(LifelineAddress& address) {
 
 }  // namespace
 
-/// Both ends begin with a greeting, the child first: another host may have the same number in a network of its own.
+/// Both ends begin with a greeting, the child first. The token detects a process of another run or host behind the same
+/// address.
 struct Lifelines::Packet {
   enum Kind : std::uint32_t { greeting, goodbye, end };
   std::uint64_t token;
   std::uint32_t kind;
-  std::uint32_t process;  // who says it
+  std::uint32_t process;  // the sender
   std::int64_t status;    // end
 };
 
@@ -60,10 +61,10 @@ struct Lifelines::Line {
   int socket = -1;
   State state = State::connecting;
   bool to_parent = false;
-  std::size_t process = nobody;  // at the other end; nobody: not known, or nothing to be said of it any more
-  std::int64_t since = 0;        // the state
-  char heard[sizeof(Packet)] = {};
-  std::size_t heard_bytes = 0;
+  std::size_t process = no_process;  // at the other end; `no_process`: not known, or reported
+  std::int64_t since = 0;            // begin of the state
+  char received[sizeof(Packet)] = {};
+  std::size_t received_bytes = 0;
 };
 
 Lifelines::Lifelines(std::size_t process, bool expects_children) : process_(process) {
@@ -71,19 +72,19 @@ Lifelines::Lifelines(std::size_t process, bool expects_children) : process_(proc
   listener_ = listen_anywhere(true, SOMAXCONN);
   address_.token = make_token();
   address_.port = port_of(listener_);
-  find_numbers(address_);
+  find_addresses(address_);
 }
 
 Lifelines::~Lifelines() {
   leaving_ = true;
   const std::uint64_t one = 1;
   if (wake_ >= 0 && write(wake_, &one, sizeof one) < 0) {
-  }  // then it looks by itself
+  }  // the watcher wakes after poll_ms
   if (watcher_.joinable()) watcher_.join();
   for (Line& line : lines_) {
-    // The parent may have read the greeting, and its answer be on its way.
+    // The parent may have read the greeting, with its answer in flight.
     if (line.state == Line::State::held || (line.state == Line::State::greeting && line.to_parent))
-      say(line, Packet::goodbye, 0);
+      send_packet(line, Packet::goodbye, 0);
     if (line.socket >= 0) close(line.socket);
   }
   for (const int descriptor : {listener_, wake_}) {
@@ -106,14 +107,14 @@ void Lifelines::hold(std::size_t parent, const LifelineAddress& parent_address,
 void Lifelines::tell_end(int status) {
   const std::scoped_lock lock(mutex_);
   for (Line& line : lines_) {
-    if (line.state == Line::State::held) say(line, Packet::end, status);
+    if (line.state == Line::State::held) send_packet(line, Packet::end, status);
   }
 }
 
-void Lifelines::say(Line& line, std::uint32_t kind, int status) const {
+void Lifelines::send_packet(Line& line, std::uint32_t kind, int status) const {
   const std::uint64_t token = line.to_parent ? parent_address_.token : address_.token;
   const Packet packet{token, kind, std::uint32_t(process_), status};
-  // One that cannot take so little is beyond words.
+  // A full connection means that the other end does not read; its loss is noticed otherwise.
   if (send(line.socket, &packet, sizeof packet, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
 }
 
@@ -123,42 +124,43 @@ void Lifelines::watch() {
   while (!leaving_) {
     polled.assign({{wake_, POLLIN, 0}, {listener_, POLLIN, 0}});
     lines.clear();
-    for (Line& line : lines_) {  // only this thread makes and removes lines
+    for (Line& line : lines_) {  // only this thread adds and removes lines
       if (line.socket < 0) continue;
       polled.push_back({line.socket, short(line.state == Line::State::connecting ? POLLOUT : POLLIN), 0});
       lines.push_back(&line);
     }
-    poll(polled.data(), polled.size(), look_ms);
+    poll(polled.data(), polled.size(), poll_ms);
     if (leaving_) return;
     std::vector<Loss> losses;
     {
       const std::scoped_lock lock(mutex_);
       const std::int64_t now = monotonic_ns();
-      for (std::size_t i = 0; i < lines.size(); ++i) look_at(*lines[i], polled[2 + i].revents, now);
+      for (std::size_t i = 0; i < lines.size(); ++i) check_line(*lines[i], polled[2 + i].revents, now);
       if ((polled[1].revents & POLLIN) != 0) accept_one(now);
       for (Line& line : lines_) {
-        if (line.state != Line::State::ended || now - line.since < end_patience_ns || line.process == nobody) continue;
+        if (line.state != Line::State::ended || now - line.since < end_patience_ns || line.process == no_process)
+          continue;
         losses_.push_back({Event::ended, line.process, "", 0});
-        line.process = nobody;
+        line.process = no_process;
       }
-      lines_.remove_if([](const Line& line) { return line.state == Line::State::ended && line.process == nobody; });
+      lines_.remove_if([](const Line& line) { return line.state == Line::State::ended && line.process == no_process; });
       losses.swap(losses_);
     }
     for (const Loss& loss : losses) lost_(loss);
   }
 }
 
-void Lifelines::look_at(Line& line, short events, std::int64_t now) {
+void Lifelines::check_line(Line& line, short events, std::int64_t now) {
   if (line.state == Line::State::connecting && events != 0) {
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(line.socket, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return give_up(line, error, now);
+    if (error != 0) return end_line(line, error, now);
     return greet(line, now);
   }
-  if (events != 0) hear(line, now);
+  if (events != 0) receive(line, now);
   const bool waits = line.state == Line::State::connecting || line.state == Line::State::greeting;
-  if (waits && now - line.since > answer_patience_ns) give_up(line, ETIMEDOUT, now);
+  if (waits && now - line.since > answer_patience_ns) end_line(line, ETIMEDOUT, now);
 }
 
 void Lifelines::accept_one(std::int64_t now) {
@@ -171,7 +173,7 @@ void Lifelines::accept_one(std::int64_t now) {
   line.since = now;
 }
 
-/// At the next of its numbers. None is left: there is no line.
+/// Connects to the next address of the parent. Makes no line if none is left.
 void Lifelines::try_parent(std::int64_t now) {
   for (; parent_address_.port != 0 && tries_ < rounds_max * parent_address_.numbers;) {
     sockaddr_in address{};
@@ -196,21 +198,21 @@ void Lifelines::try_parent(std::int64_t now) {
 }
 
 void Lifelines::greet(Line& line, std::int64_t now) {
-  say(line, Packet::greeting, 0);
+  send_packet(line, Packet::greeting, 0);
   line.state = Line::State::greeting;
   line.since = now;
 }
 
-void Lifelines::hear(Line& line, std::int64_t now) {
+void Lifelines::receive(Line& line, std::int64_t now) {
   for (;;) {
-    const ssize_t got = recv(line.socket, line.heard + line.heard_bytes, sizeof(Packet) - line.heard_bytes, 0);
+    const ssize_t got = recv(line.socket, line.received + line.received_bytes, sizeof(Packet) - line.received_bytes, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return give_up(line, got < 0 ? errno : 0, now);
-    line.heard_bytes += std::size_t(got);
-    if (line.heard_bytes < sizeof(Packet)) continue;
+    if (got <= 0) return end_line(line, got < 0 ? errno : 0, now);
+    line.received_bytes += std::size_t(got);
+    if (line.received_bytes < sizeof(Packet)) continue;
     Packet packet;
-    std::memcpy(&packet, line.heard, sizeof packet);
-    line.heard_bytes = 0;
+    std::memcpy(&packet, line.received, sizeof packet);
+    line.received_bytes = 0;
     take(line, packet, now);
     if (line.socket < 0) return;
   }
@@ -221,36 +223,36 @@ void Lifelines::take(Line& line, const Packet& packet, std::int64_t now) {
   if (line.state == Line::State::greeting) {
     const bool expected =
         line.to_parent ? packet.process == parent_ : std::ranges::find(children_, packet.process) != children_.end();
-    if (!is_ours || !expected || packet.kind != Packet::greeting) return give_up(line, EPROTO, now);
+    if (!is_ours || !expected || packet.kind != Packet::greeting) return end_line(line, EPROTO, now);
     line.process = packet.process;
-    if (!line.to_parent) say(line, Packet::greeting, 0);
+    if (!line.to_parent) send_packet(line, Packet::greeting, 0);
     line.state = Line::State::held;
     return;
   }
   if (!is_ours) return;
   if (packet.kind == Packet::end) losses_.push_back({Event::told, line.process, "", int(packet.status)});
-  // What is said with it is said: no more is to come.
+  // Goodbye and end are the last packets of a line.
   close(line.socket);
   line.socket = -1;
   line.state = Line::State::ended;
-  line.process = nobody;
+  line.process = no_process;
 }
 
-/// The line is no more. `error` 0: closed at the other end.
-void Lifelines::give_up(Line& line, int error, std::int64_t now) {
+/// Ends the line. `error` is 0 if the other end has closed it.
+void Lifelines::end_line(Line& line, int error, std::int64_t now) {
   const bool was_held = line.state == Line::State::held;
   close(line.socket);
   line.socket = -1;
   line.state = Line::State::ended;
   line.since = now;
   if (!was_held) {
-    line.process = nobody;
+    line.process = no_process;
     if (line.to_parent) try_parent(now);
     return;
   }
-  if (error == 0 || error == ECONNRESET || error == EPIPE) return;  // reported in a while
+  if (error == 0 || error == ECONNRESET || error == EPIPE) return;  // reported after end_patience_ns
   losses_.push_back({Event::unreachable, line.process, std::strerror(error), 0});
-  line.process = nobody;
+  line.process = no_process;
 }
 
 }  // namespace headway::wire

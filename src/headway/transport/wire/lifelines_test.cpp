@@ -15,7 +15,7 @@ namespace {
 
 using Event = Lifelines::Event;
 
-/// A process's lines, and what they have reported.
+/// A process's lines and their reports.
 struct Process {
   std::mutex mutex;
   std::vector<Lifelines::Loss> losses;
@@ -67,7 +67,7 @@ TEST(Lifelines, of_processes_that_leave_at_once_are_silent) {
   }
 }
 
-TEST(Lifelines, pass_on_that_the_run_ends_and_with_what) {
+TEST(Lifelines, pass_on_the_end_of_the_run_and_its_status) {
   Process parent(0, true), child(3, false), other(4, false);
   parent.hold(0, {}, {3, 4});
   child.hold(0, parent.lines.address());
@@ -127,7 +127,7 @@ TEST(Lifelines, find_the_parent_at_another_of_its_numbers) {
   EXPECT_TRUE(child.hears(1));
 }
 
-TEST(Lifelines, take_no_notice_of_strangers) {
+TEST(Lifelines, ignore_connections_of_other_programs) {
   Process parent(0, true), stranger(1, false), unexpected(7, false);
   parent.hold(0, {}, {1});
   LifelineAddress guessed = parent.lines.address();

@@ -12,7 +12,7 @@
 #include <headway/transport/wire/meeting.hpp>
 #include <memory>
 
-/// Of a plug-in that is linked into the program, as simulators want it (cmake/HeadwaySmpi.cmake).
+/// Entry of a plug-in that is linked into the program, for simulators (cmake/HeadwaySmpi.cmake).
 extern "C" [[gnu::weak]] const headway_wire_functions* headway_wire_plugin();
 
 namespace headway::wire {
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// For any MPI that has the standard ABI of MPI 5.0.
+/// The plug-in for any MPI with the standard ABI of MPI 5.0.
 const char* const mpi_abi = "mpi-abi";
 const char* const mpi_abi_library = "libmpi_abi.so.1";
 
@@ -28,7 +28,7 @@ const char* const known_names[] = {"openmpi", "mpich", mpi_abi, "ucx"};
 
 std::string file_of(const std::string& name) { return "libheadway-" + name + ".so"; }
 
-/// How people call them.
+/// The name for users.
 std::string title_of(const std::string& name) {
   return name == "openmpi" ? "Open MPI"
          : name == "mpich" ? "MPICH"
@@ -37,7 +37,7 @@ std::string title_of(const std::string& name) {
                            : name;
 }
 
-/// Folders where plug-ins lie, the first first.
+/// Folders with plug-ins, in the order of the search.
 std::vector<fs::path> folders(const std::string& first_dir) {
   std::vector<fs::path> all;
   if (!first_dir.empty()) all.emplace_back(first_dir);
@@ -58,7 +58,7 @@ std::string find(const std::string& name, const std::string& first_dir) {
   return "";
 }
 
-/// Whose MPI calls itself so; empty: of neither.
+/// The MPI with that version text; empty if it is neither Open MPI nor an MPICH.
 std::string mpi_of_library(const std::string& text) {
   if (text.find("Open MPI") != text.npos) return "openmpi";
   const bool mpich =
@@ -66,7 +66,7 @@ std::string mpi_of_library(const std::string& text) {
   return mpich ? "mpich" : "";
 }
 
-/// What the MPI in this process calls itself, before it is initialised as well.
+/// The version text of the MPI in this process, also before it is initialised.
 std::string library_in_process() {
   using GetVersion = int (*)(char*, int*);
   void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
@@ -77,16 +77,16 @@ std::string library_in_process() {
   return text;
 }
 
-/// Which MPI this process has, linked or loaded; empty: none.
+/// The MPI that this process has linked or loaded; empty: none.
 std::string mpi_in_process() {
-  // An MPI calls itself the same with the standard ABI and with its own, whose constants differ.
+  // The version text is the same for the standard ABI and for the MPI's own, which has other constants.
   if (dlopen(mpi_abi_library, RTLD_LAZY | RTLD_NOLOAD) != nullptr) return mpi_abi;
   if (dlsym(RTLD_DEFAULT, "MPI_Init") == nullptr) return "";
   const std::string mpi = mpi_of_library(library_in_process());
   return mpi.empty() ? "another" : mpi;
 }
 
-/// Those that might do, the likeliest first.
+/// Names of plug-ins that may fit, the likeliest first.
 std::vector<std::string> candidates(const std::string& transport, const std::optional<Launcher>& launcher) {
   if (transport == "ucx") return {transport};
   if (const std::string here = mpi_in_process(); !here.empty()) {
@@ -116,10 +116,15 @@ const headway_wire_functions* load(const std::string& path) {
   const headway_wire_functions* const functions = entry == nullptr ? nullptr : entry();
   if (functions == nullptr || functions->version != HEADWAY_WIRE_VERSION ||
       functions->bytes < sizeof(headway_wire_functions)) {
-    throw SettingError(fmt::format("{} is no plug-in of this version of Headway", path));
+    throw SettingError(fmt::format(
+        "{} is no plug-in of this version of Headway: {}", path,
+        functions == nullptr
+            ? std::string("it has no entry " HEADWAY_WIRE_ENTRY)
+            : fmt::format("its version is {} and its size {}; expected are {} and {} or more", functions->version,
+                          functions->bytes, HEADWAY_WIRE_VERSION, sizeof(headway_wire_functions))));
   }
-  // Open MPI loads parts of its own, which look for its symbols among those that all see. UCX beside an MPI is not to
-  // be there: it would come before what the plug-in for that MPI has in its place (mpich_finalize.cpp).
+  // Open MPI loads modules that need its symbols in the global scope. The plug-in for UCX stays out of that scope:
+  // UCX's symbols would hide those that the plug-in for an MPI replaces (mpich_finalize.cpp).
   if (functions->needs_meeting == 0) dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
   return functions;
 }
@@ -138,24 +143,23 @@ const headway_wire_functions* load(const std::string& path) {
       fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
 }
 
-/// How srun is told to start processes that find each other, for those of these plug-ins that are here, or else for
-/// all.
+/// Options of srun that let the processes find each other: for the installed plug-ins among `names`, else for all.
 std::string fitting_srun(const std::vector<std::string>& names, const std::string& first_dir) {
   std::vector<std::string> here, all;
   const auto is_named = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
   for (const std::string name : {"openmpi", "mpich"}) {
     if (!is_named(name) && !is_named(mpi_abi)) continue;
-    const std::string way = fmt::format("srun --mpi={} ({})", name == "openmpi" ? "pmix" : "pmi2", title_of(name));
-    all.push_back(way);
-    if (is_named(name) && !find(name, first_dir).empty()) here.push_back(way);
+    const std::string command = fmt::format("srun --mpi={} ({})", name == "openmpi" ? "pmix" : "pmi2", title_of(name));
+    all.push_back(command);
+    if (is_named(name) && !find(name, first_dir).empty()) here.push_back(command);
   }
   return fmt::format("{}", fmt::join(here.empty() ? all : here, " or "));
 }
 
-/// srun starts them so unless it is told otherwise. Open MPI would end each with a page of its own.
+/// Without --mpi, srun may start processes that cannot find each other; Open MPI would end each with a page of text.
 void require_that_srun_introduces(const Launcher& launcher, const std::vector<std::string>& names,
                                   const std::string& first_dir) {
-  const bool has_pmi = launcher.variable != "SLURM_STEP_NUM_TASKS";  // which says as much as PMI_SIZE does
+  const bool has_pmi = launcher.variable != "SLURM_STEP_NUM_TASKS";  // srun sets PMI_SIZE with --mpi=pmi2
   if (!launcher.mpi.empty() || has_pmi || launcher.pmix) return;
   throw SettingError(
       fmt::format("{} has started this program {} ({}={}) so that each is alone: start it with {}, or, for runs "
@@ -168,7 +172,8 @@ std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mp
                      title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
 }
 
-/// Whose MPI has the standard ABI is known once it is loaded; it may not survive being started by another's launcher.
+/// Refuses an MPI with the standard ABI that is not the launcher's: it may crash when it starts. Known only after
+/// loading.
 void require_the_launchers_abi(const Launcher& launcher) {
   const std::string mpi = mpi_of_library(library_in_process());
   if (launcher.mpi.empty() || mpi.empty() || mpi == launcher.mpi) return;
@@ -177,7 +182,7 @@ void require_the_launchers_abi(const Launcher& launcher) {
                                  title_of(mpi), cure_for_another_mpi(launcher, mpi)));
 }
 
-/// Processes that were started as one program and do not know of each other: the most common mistake.
+/// Refuses processes of one launcher that do not find each other: the most common mistake.
 void require_the_launchers_processes(const Started& started, const Launcher& launcher, const std::string& first_dir) {
   if (started.facts.processes == launcher.size) return;
   const std::string name = started.functions->name;
@@ -242,7 +247,7 @@ bool has_plugin(const std::string& transport, const std::optional<Launcher>& lau
 
 namespace {
 
-/// Processes that `headway run` has started meet at its place.
+/// The meeting of processes that `headway run` has started.
 headway_wire_meeting meeting_of(Meeting& meeting) {
   return {.processes = meeting.processes(),
           .process = meeting.process(),
@@ -252,7 +257,7 @@ headway_wire_meeting meeting_of(Meeting& meeting) {
           .abort = [](void* context, int status) { static_cast<Meeting*>(context)->abort(status); }};
 }
 
-/// Those of another launcher by the wire that it knows, which stays for that.
+/// The meeting of processes of another launcher: over the wire of its MPI, which stays started for that.
 headway_wire_meeting meeting_of(Started& other) {
   return {.processes = other.facts.processes,
           .process = other.facts.process,

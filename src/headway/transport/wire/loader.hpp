@@ -1,4 +1,4 @@
-/// Finding and loading plug-ins, and starting the one that the launcher's processes need.
+/// Finds, loads and starts the plug-in that fits launcher and program.
 #pragma once
 
 #include <headway/base/launcher.hpp>
@@ -12,32 +12,32 @@ namespace headway::wire {
 
 class Meeting;
 
-/// A wire that has been started. Its library stays loaded.
+/// A started wire. Its library stays loaded.
 struct Started {
   const headway_wire_functions* functions = nullptr;
   headway_wire* wire = nullptr;
   headway_wire_facts facts{};
-  // How the processes have met, where the wire needed that.
+  // The meeting of the processes, or the wire that connects them; both empty if the wire needs no meeting.
   std::shared_ptr<Meeting> meeting = {};
   std::shared_ptr<Started> below = {};
 };
 
 struct Plugin {
   std::string name;     // "openmpi"
-  std::string mpi;      // whose launcher it is for: "openmpi" or "mpich"; empty: of none, or not known
-  std::string path;     // of the file; empty: not found
-  std::string problem;  // why it cannot be loaded; empty: it can be
+  std::string mpi;      // the MPI of its launcher: "openmpi" or "mpich"; empty: none, or not known
+  std::string path;     // empty: no such file
+  std::string problem;  // the reason why it cannot be loaded; empty if it can
 };
 
-/// What is there for each name known, tried in a process of its own so that this one stays as it is.
+/// The plug-in of each known name. A child process tries to load it, so that this process stays unchanged.
 std::vector<Plugin> known_plugins(const std::string& first_dir);
 
-/// Loads the plug-in for `transport` ("mpi": the one that the launcher or a libmpi in this process asks for) and starts
-/// it. `first_dir` is looked in before the program's folder and the installed ones. Throws SettingError, also where the
-/// processes of the launcher do not find each other. Collective.
+/// Loads and starts the plug-in for `transport`; for "mpi" the launcher, or a libmpi in this process, decides which
+/// one. It searches `first_dir` before the program's folder and the installed folders. Throws SettingError, also if the
+/// launcher's processes do not find each other. Collective.
 Started start(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir);
 
-/// Whether start() would find a plug-in.
+/// True if start() would find a plug-in.
 bool has_plugin(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir);
 
 }  // namespace headway::wire

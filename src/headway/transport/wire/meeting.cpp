@@ -15,20 +15,20 @@
 namespace headway::wire {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(2);  // until the place can be reached, which was there before
+constexpr auto patience = std::chrono::seconds(2);  // to reach the place, which listens before it starts processes
 constexpr std::uint64_t message_bytes_max = 1 << 20;
 
 enum class Kind : std::uint64_t { hello, exchange, abort, leave };
 struct Header {
   Kind kind;
-  std::uint64_t bytes;  // behind it
+  std::uint64_t bytes;  // of the content, which follows
 };
 struct Hello {
   std::uint64_t token;
   std::uint64_t process;
 };
 
-bool say(int socket, Kind kind, const void* data, std::size_t bytes) {
+bool send_message(int socket, Kind kind, const void* data, std::size_t bytes) {
   const Header header{kind, bytes};
   return write_all(socket, &header, sizeof header) && write_all(socket, data, bytes);
 }
@@ -71,40 +71,41 @@ Meeting::Meeting(const Invitation& invitation) : invitation_(invitation) {
   while ((socket_ = connect_to(invitation.host, invitation.port)) < 0) {
     if (std::chrono::steady_clock::now() > until) {
       throw SystemError(fmt::format(
-          "process {} cannot reach {} port {}, where the processes of this run meet; `headway run --address` "
-          "names another way there",
-          invitation.process, invitation.host, invitation.port));
+          "process {} cannot reach {} port {}, where the processes of this run meet, within {} s; `headway run "
+          "--address` names another address",
+          invitation.process, invitation.host, invitation.port, patience.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   notice_loss(socket_);
   const Hello hello{invitation.token, invitation.process};
-  if (!say(socket_, Kind::hello, &hello, sizeof hello)) throw_errno("send of the meeting");
+  if (!send_message(socket_, Kind::hello, &hello, sizeof hello)) throw_errno("send of the meeting");
   watcher_ = std::thread([this] { watch(); });
 }
 
 Meeting::~Meeting() {
   leaving_ = true;
-  if (socket_ >= 0) say(socket_, Kind::leave, nullptr, 0);
+  if (socket_ >= 0) send_message(socket_, Kind::leave, nullptr, 0);
   if (socket_ >= 0) shutdown(socket_, SHUT_RDWR);  // wakes the watcher
   if (watcher_.joinable()) watcher_.join();
   if (socket_ >= 0) close(socket_);
 }
 
-/// Nothing comes between exchanges but the end of the place.
+/// Between exchanges, only the end of the connection makes the socket readable.
 void Meeting::watch() {
-  constexpr int look_ms = 100;
+  constexpr int poll_ms = 100;
   while (!leaving_) {
     pollfd one{socket_, POLLRDHUP, 0};
-    if (poll(&one, 1, look_ms) <= 0 || exchanging_ || leaving_) {
-      if (one.revents != 0 && !leaving_) std::this_thread::sleep_for(std::chrono::milliseconds(look_ms));
+    if (poll(&one, 1, poll_ms) <= 0 || exchanging_ || leaving_) {
+      if (one.revents != 0 && !leaving_) std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
       continue;
     }
     if ((one.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) continue;
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0 && error != ECONNRESET && error != EPIPE) {  // else it was closed: whoever did that has said why
+    if (error != 0 && error != ECONNRESET &&
+        error != EPIPE) {  // a closed connection is reported by the process that closed it
       fmt::print(stderr, "headway: process {}: {}, where this run was started, can no longer be reached: {}\n",
                  invitation_.process, invitation_.host, std::strerror(error));
     }
@@ -115,7 +116,7 @@ void Meeting::watch() {
 bool Meeting::exchange(const void* mine, std::size_t bytes, void* all) {
   exchanging_ = true;
   Header answer{};
-  const bool done = say(socket_, Kind::exchange, mine, bytes) && read_all(socket_, &answer, sizeof answer) &&
+  const bool done = send_message(socket_, Kind::exchange, mine, bytes) && read_all(socket_, &answer, sizeof answer) &&
                     answer.bytes == bytes * invitation_.processes && read_all(socket_, all, answer.bytes);
   exchanging_ = false;
   return done;
@@ -123,7 +124,7 @@ bool Meeting::exchange(const void* mine, std::size_t bytes, void* all) {
 
 void Meeting::abort(int status) {
   const std::int64_t wide = status;
-  say(socket_, Kind::abort, &wide, sizeof wide);
+  send_message(socket_, Kind::abort, &wide, sizeof wide);
 }
 
 // --- MeetingPlace
@@ -134,8 +135,8 @@ MeetingPlace::MeetingPlace(std::uint32_t processes, bool open)
       listener_(listen_anywhere(open, int(processes))),
       port_(port_of(listener_)),
       states_(processes, State::awaited),
-      said_(processes),
-      has_said_(processes) {}
+      contributions_(processes),
+      has_contributed_(processes) {}
 
 MeetingPlace::~MeetingPlace() { forget(); }
 
@@ -156,7 +157,7 @@ bool MeetingPlace::serve(int ms_max) {
   if (poll(all.data(), all.size(), ms_max) <= 0) return false;
   for (std::size_t i = 1; i < all.size(); ++i) {
     Guest& guest = guests_[i - 1];
-    if (all[i].revents == 0 || hear(guest)) continue;
+    if (all[i].revents == 0 || receive(guest)) continue;
     close(guest.socket);
     guest.socket = -1;
   }
@@ -164,13 +165,13 @@ bool MeetingPlace::serve(int ms_max) {
   if (all[0].revents != 0) {
     const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket >= 0) notice_loss(socket);
-    if (socket >= 0) guests_.push_back({.socket = socket, .process = -1, .left = false, .heard = {}});
+    if (socket >= 0) guests_.push_back({.socket = socket, .process = -1, .left = false, .received = {}});
   }
   return true;
 }
 
-/// False when the guest has gone, or is a stranger.
-bool MeetingPlace::hear(Guest& guest) {
+/// False if the guest has ended its connection, or is no process of this run.
+bool MeetingPlace::receive(Guest& guest) {
   std::byte buffer[4096];
   const ssize_t got = recv(guest.socket, buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
@@ -181,24 +182,24 @@ bool MeetingPlace::hear(Guest& guest) {
     if (state == State::here) state = got < 0 ? State::lost : State::gone;
     return false;
   }
-  guest.heard.insert(guest.heard.end(), buffer, buffer + got);
+  guest.received.insert(guest.received.end(), buffer, buffer + got);
   Header header;
-  while (guest.heard.size() >= sizeof header) {
-    std::memcpy(&header, guest.heard.data(), sizeof header);
+  while (guest.received.size() >= sizeof header) {
+    std::memcpy(&header, guest.received.data(), sizeof header);
     if (header.bytes > message_bytes_max) return false;
-    if (guest.heard.size() < sizeof header + header.bytes) return true;
-    const std::byte* const content = guest.heard.data() + sizeof header;
+    if (guest.received.size() < sizeof header + header.bytes) return true;
+    const std::byte* const content = guest.received.data() + sizeof header;
     if (guest.process < 0) {
       Hello hello;
       if (header.kind != Kind::hello || header.bytes != sizeof hello) return false;
       std::memcpy(&hello, content, sizeof hello);
       if (hello.token != token_ || hello.process >= processes_) return false;
       guest.process = std::int64_t(hello.process);
-      arrived_ += states_[hello.process] == State::awaited;  // a program may run several times
+      arrived_ += states_[hello.process] == State::awaited;  // a program may call run() several times
       states_[hello.process] = State::here;
     } else if (header.kind == Kind::exchange) {
-      said_[std::size_t(guest.process)].assign(content, content + header.bytes);
-      has_said_[std::size_t(guest.process)] = true;
+      contributions_[std::size_t(guest.process)].assign(content, content + header.bytes);
+      has_contributed_[std::size_t(guest.process)] = true;
     } else if (header.kind == Kind::abort && header.bytes == sizeof(std::int64_t)) {
       std::int64_t status;
       std::memcpy(&status, content, sizeof status);
@@ -211,20 +212,20 @@ bool MeetingPlace::hear(Guest& guest) {
     } else {
       return false;
     }
-    guest.heard.erase(guest.heard.begin(), guest.heard.begin() + std::ptrdiff_t(sizeof header + header.bytes));
-    hand_out();
+    guest.received.erase(guest.received.begin(), guest.received.begin() + std::ptrdiff_t(sizeof header + header.bytes));
+    send_exchange();
   }
   return true;
 }
 
-void MeetingPlace::hand_out() {
-  if (!std::ranges::all_of(has_said_, [](bool said) { return said; })) return;
+void MeetingPlace::send_exchange() {
+  if (!std::ranges::all_of(has_contributed_, [](bool said) { return said; })) return;
   std::vector<std::byte> all;
-  for (const auto& said : said_) all.insert(all.end(), said.begin(), said.end());
+  for (const auto& said : contributions_) all.insert(all.end(), said.begin(), said.end());
   for (const Guest& guest : guests_) {
-    if (guest.process >= 0) say(guest.socket, Kind::exchange, all.data(), all.size());
+    if (guest.process >= 0) send_message(guest.socket, Kind::exchange, all.data(), all.size());
   }
-  has_said_.assign(processes_, false);
+  has_contributed_.assign(processes_, false);
 }
 
 }  // namespace headway::wire

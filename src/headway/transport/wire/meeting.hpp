@@ -1,5 +1,5 @@
-/// Where the processes of a run meet before a wire connects them: a place that all can reach by TCP, which hands what
-/// each says to all. For UCX where there is no MPI; never on the data path.
+/// Meeting of a run's processes before a wire connects them: all connect to one place by TCP, which sends each process
+/// the bytes of all. For UCX without an MPI. Never on the data path.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace headway::wire {
 
-/// What a process must know to come: in one variable, "HOST:PORT:TOKEN:PROCESS:PROCESSES". The token keeps strangers
-/// out.
+/// The data with which a process connects to the place, in one variable: "HOST:PORT:TOKEN:PROCESS:PROCESSES". The place
+/// refuses connections with another token.
 struct Invitation {
   std::string host;
   std::uint16_t port = 0;
@@ -24,10 +24,10 @@ struct Invitation {
   static Invitation parse(const std::string& text);
 };
 
-/// A process's way to the place. When the place goes, the run is over: the process ends with exit_status::failed.
+/// A process's connection to the place. When the connection ends, the process ends with exit_status::failed.
 class Meeting {
  public:
-  /// Throws SystemError when the place cannot be reached within seconds.
+  /// Throws SystemError if the place cannot be reached within 2 s.
   explicit Meeting(const Invitation& invitation);
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -36,9 +36,10 @@ class Meeting {
   std::uint32_t process() const { return invitation_.process; }
   std::uint32_t processes() const { return invitation_.processes; }
 
-  /// Collective: gathers `bytes` bytes of every process, by number, in `all`. False when the place has gone.
+  /// Collective: gathers `bytes` bytes of every process in `all`, ordered by process number. False if the connection
+  /// has ended.
   bool exchange(const void* mine, std::size_t bytes, void* all);
-  /// Tells the place that the run is to end with that status.
+  /// Asks the place to end the run with that status.
   void abort(int status);
 
  private:
@@ -50,51 +51,50 @@ class Meeting {
   std::thread watcher_;
 };
 
-/// The place, for whoever has started the processes.
+/// The place, in the process that has started the others.
 class MeetingPlace {
  public:
-  /// Listens on a port of the system's choice: of this host alone, or (`open`) of all its addresses. Throws
-  /// SystemError.
+  /// Listens on a free port, on the loopback address or (`open`) on all addresses of the host. Throws SystemError.
   MeetingPlace(std::uint32_t processes, bool open);
   MeetingPlace(const MeetingPlace&) = delete;
   MeetingPlace& operator=(const MeetingPlace&) = delete;
   ~MeetingPlace();
 
-  /// Closes this process's copy, in one that was forked: it is another's place.
+  /// Closes a forked process's copy of the place.
   void forget();
 
   Invitation invitation(const std::string& host, std::uint32_t process) const;
-  /// Serves what comes within `ms_max`. Returns whether anything did.
+  /// Handles connections and messages that arrive within `ms_max`. True if any did.
   bool serve(int ms_max);
-  /// What a process has asked to end the run with; -1: none has.
+  /// The status with which a process has asked to end the run; -1: none has.
   int aborted() const { return aborted_; }
-  /// awaited -> here -> left | lost | gone; left -> here where a program runs again
+  /// awaited -> here -> left | lost | gone; left -> here if a program calls run() again
   enum class State {
     awaited,
     here,
-    left,  // said that it leaves, or that all are to end
+    left,  // it has sent leave or abort
     lost,  // the network no longer reaches it
-    gone   // ended without a word
+    gone   // it has ended without either
   };
   State state(std::size_t process) const { return states_[process]; }
-  /// Those that are lost, in the order of noticing.
+  /// Lost processes, in the order of detection.
   struct Lost {
     std::size_t process;
     std::string why;
   };
   const std::vector<Lost>& lost() const { return lost_; }
-  /// How many processes have come.
+  /// Processes that have connected.
   std::size_t arrived() const { return arrived_; }
 
  private:
   struct Guest {
     int socket = -1;
-    std::int64_t process = -1;  // -1: has not said yet
+    std::int64_t process = -1;  // -1: it has not sent its hello
     bool left = false;
-    std::vector<std::byte> heard;
+    std::vector<std::byte> received;
   };
-  bool hear(Guest& guest);
-  void hand_out();
+  bool receive(Guest& guest);
+  void send_exchange();
 
   std::uint32_t processes_;
   std::uint64_t token_;
@@ -105,8 +105,8 @@ class MeetingPlace {
   std::vector<Lost> lost_;
   std::size_t arrived_ = 0;
   std::vector<Guest> guests_;
-  std::vector<std::vector<std::byte>> said_;  // by process, in the exchange under way
-  std::vector<bool> has_said_;
+  std::vector<std::vector<std::byte>> contributions_;  // by process, in the current exchange
+  std::vector<bool> has_contributed_;
 };
 
 }  // namespace headway::wire

@@ -14,7 +14,7 @@
 namespace headway::wire {
 namespace {
 
-/// A place that is served while it lives.
+/// A place with a thread that serves it.
 struct Served {
   MeetingPlace place;
   std::atomic<bool> over{false};
@@ -41,7 +41,7 @@ int connect_to(std::uint16_t port) {
   return fd;
 }
 
-/// Whether the place has hung up.
+/// True if the place has closed the connection.
 bool is_closed(int fd) {
   char byte;
   return recv(fd, &byte, 1, 0) <= 0;
@@ -59,7 +59,7 @@ TEST(Invitations, are_read_as_they_were_written) {
   }
 }
 
-TEST(Invitations, that_are_none_are_refused_with_what_is_allowed) {
+TEST(Invitations, that_are_invalid_are_refused_with_the_allowed_form) {
   for (const char* text :
        {"", "a", "a:b:c:d:e", ":1:2:0:1", "host:70000:1:0:1", "host:1:1:2:2", "host:1:1:0:1x", "1:2:3:4"}) {
     try {
@@ -95,13 +95,13 @@ TEST(Meeting, gathers_what_each_process_says_time_and_again) {
   }
 }
 
-TEST(Meeting, of_strangers_is_refused_and_disturbs_nobody) {
+TEST(Meeting, of_other_programs_is_refused_and_disturbs_no_process) {
   Served served(1);
   const std::uint16_t port = served.invitation(0).port;
   std::vector<std::vector<std::uint64_t>> words = {
       {0, 16, 12345, 0},                       // the wrong token
       {0, 16, served.invitation(0).token, 1},  // no process of this run
-      {1, 8, 0},                               // before it has said who it is
+      {1, 8, 0},                               // before its hello
       {0, ~std::uint64_t(0)},                  // longer than anything may be
       {0, 8, served.invitation(0).token},      // shorter than a greeting
   };

@@ -1,4 +1,4 @@
-/// What processes send each other over a wire: frames as they lie in memory, and three small kinds of the transport's own.
+/// Messages between processes on a wire: frames as they lie in memory, and three small kinds of the transport.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace headway::wire {
 
-/// Every message starts as a Frame does; its first eight bytes, of no use on the wire otherwise, say what it is:
+/// Every message begins with a Frame. Its first eight bytes (Frame::link) hold the kind and the target:
 ///
 ///   byte 0      1        4          8            32
 ///        | kind | target | (unused) | FrameHeader | payload | tail
@@ -16,8 +16,8 @@ namespace headway::wire {
 ///   frame         payload and tail, one behind the other
 ///   announcement  a frame that follows on the channel for large messages; payload: its bytes (8)
 ///   credit        header.source has released frames of `target`; payload: Units
-///   service       outside all order and credit; `target` says whose: of the watch (0) or of layers above; payload:
-///                 its bytes
+///   service       in no order, without credit; `target` is its user: the watch of processes (0) or the layers above
+///                 (1); payload: its bytes
 enum class Kind : std::uint8_t { frame = 1, announcement, credit, service };
 
 /// `target` is the PE's number within its process.
@@ -27,7 +27,7 @@ constexpr std::uint64_t make_link(Kind kind, std::size_t target) {
 constexpr Kind kind_of(std::uint64_t link) { return Kind(link & 0xff); }
 constexpr std::size_t target_of(std::uint64_t link) { return link >> 8 & 0xffffff; }
 
-/// Of a frame on the wire.
+/// Length of a frame on the wire.
 inline std::size_t bytes_of(const FrameHeader& header) {
   return frame_overhead + std::size_t(header.payload_bytes) + header.tail_bytes;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/local/doorbell.hpp>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::size_t credit_bytes_min = 64_KiB;
 
-// Cookies of sends: a claimed frame's address, or one of these and the address of what is to be freed.
+// Cookies of sends: the address of a claimed frame, or of a copy with one of these bits.
 constexpr std::uint64_t is_slot = 1, is_heap = 2, cookie_kinds = 3;
 
 CreditTaken::Terms terms_for(std::size_t credit_bytes) {
@@ -79,10 +80,10 @@ Endpoint::Posted Port::try_post(std::size_t source, std::size_t target, Frame* f
   const std::size_t bytes = bytes_of(header), hops = credit_class(header.hops_left);
   if (!claimed && bytes > slot_bytes) return Endpoint::Posted::refused;
   const std::lock_guard<std::mutex> lock(mutex_);
-  // The runtime's own messages are few, and waited for: they need room, but no credit.
+  // Control messages are few and urgent: they need a free send, but no credit.
   if (sends_ >= (is_control(header) ? 2 : 1) * options_.sends_max) return Endpoint::Posted::refused;
   if (!is_control(header)) {
-    // Of the PE that has claimed the frame: the receiver knows no other.
+    // Credit of the PE that has claimed the frame: the receiver returns it to the header's source.
     CreditTaken& taken = taken_[(header.source - first_pe()) * options_.pes + target];
     if (!taken.allows(terms_, units_of(bytes), hops)) return Endpoint::Posted::refused;
     taken.take(units_of(bytes), hops);
@@ -93,7 +94,7 @@ Endpoint::Posted Port::try_post(std::size_t source, std::size_t target, Frame* f
   const std::uint64_t link = make_link(Kind::frame, target % options_.pes_per_process);
   if (!claimed) return send_copy(process, *frame, tail_end, link);
 
-  // From here on it goes. The tail is moved down behind the payload: the frame is as long as what is in it.
+  // The frame is sent in any case now. The tail moves down behind the payload, so that no unused bytes travel.
   std::byte* const tail = frame->payload() + header.payload_bytes;
   if (header.tail_bytes != 0) std::memmove(tail, tail_end - header.tail_bytes, header.tail_bytes);
   frame->link = link;
@@ -120,7 +121,7 @@ Endpoint::Posted Port::send_copy(std::size_t process, const Frame& frame, const 
   return Endpoint::Posted::copied;
 }
 
-/// Sends bytes of the caller's, a copy of which lives for as long as it takes.
+/// Sends a copy of the caller's bytes; sent() frees the copy.
 void Port::send_raw(std::size_t process, std::span<const std::byte> bytes) {
   const bool short_one = bytes.size() <= slot_bytes;
   std::byte* const copy =
@@ -133,7 +134,7 @@ void Port::send_raw(std::size_t process, std::span<const std::byte> bytes) {
   if (done != 0) sent(cookie);
 }
 
-Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_posters) {
+Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_own) {
   std::uint32_t channel = headway_wire_frames;
   if (bytes > options_.posted_bytes) {
     Announcement announcement{frame, bytes};
@@ -147,15 +148,15 @@ Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::siz
                                                   reinterpret_cast<std::uintptr_t>(&frame)));
   if (done == 0) return Endpoint::Posted::lent;
   --sends_;
-  if (is_posters) return Endpoint::Posted::copied;
-  take_back(frame);
+  if (is_own) return Endpoint::Posted::copied;
+  return_to_owner(frame);
   return Endpoint::Posted::lent;
 }
 
-/// Gives a frame back to the PE that has claimed it, as a receiver on this host would.
-void Port::take_back(Frame& frame) {
+/// Returns a frame to the PE that has claimed it, as a receiver of this host does.
+void Port::return_to_owner(Frame& frame) {
   const std::size_t owner = frame.header.source - segment_->header().first_pe;
-  // The system has copied it on the processor that claimed it: no other has its lines.
+  // The PE's own core has copied the frame, so its lines lie in no other cache.
   if (own_pes_ == 1 && !options_.driven) local::reuse_at_once(frame.header);
   local::PeControl& control = segment_->control(owner);
   local::Returns(control.returned).push(frame.link, segment_->offset(&frame));
@@ -170,14 +171,15 @@ void Port::sent(std::uint64_t cookie) {
   } else if ((cookie & is_heap) != 0) {
     ::operator delete(at, std::align_val_t(slot_bytes));
   } else {
-    take_back(*reinterpret_cast<Frame*>(at));
+    return_to_owner(*reinterpret_cast<Frame*>(at));
   }
 }
 
 // --- progress
 
 bool Port::progress() {
-  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // some may be lost
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1,
+               std::memory_order_relaxed);  // not atomic: increments may be lost
   return move();
 }
 
@@ -188,15 +190,17 @@ bool Port::move() {
     if (!lock.owns_lock()) return false;
     if (failure_) std::rethrow_exception(failure_);
     const std::uint64_t before = counts_.frames_received;
-    for (unsigned looks = 0; looks < looks_max && counts_.frames_received == before && progress_locked(); ++looks)
+    for (unsigned looks = 0; looks < progress_calls_max && counts_.frames_received == before && progress_locked();
+         ++looks)
       any = true;
   }
-  if (of_layers_count_.load(std::memory_order_seq_cst) != 0) any |= run_take();
+  if (of_layers_count_.load(std::memory_order_seq_cst) != 0) any |= handle_services();
   return any;
 }
 
-/// Who finds another thread at it leaves it to that one, which therefore looks again when it is through.
-bool Port::run_take() {
+/// One thread at a time handles service messages. It looks again when it is done, because another thread that found it
+/// busy has left its messages to it.
+bool Port::handle_services() {
   bool any = false;
   while (of_layers_count_.load(std::memory_order_seq_cst) != 0) {
     const std::unique_lock<std::mutex> lock(taking_, std::try_to_lock);
@@ -258,11 +262,11 @@ bool Port::progress_locked() {
       received(block);
     }
   }
-  if (!unsaid_.empty()) send_credits_due();
+  if (!unreported_.empty()) send_credits_due();
   return count != 0;
 }
 
-/// A message in a posted block.
+/// Handles a message in a posted block.
 void Port::received(Block* block) {
   const Kind kind = block->bytes < sizeof(Frame) ? Kind::frame : kind_of(block->frame().link);
   switch (kind) {
@@ -280,8 +284,8 @@ void Port::received(Block* block) {
   }
   block = memory_.to_lend(block);
   Source& source = sources_[block->process];
-  if (source.behind.empty()) return deliver(block);
-  source.behind.push_back(block);
+  if (source.waiting.empty()) return deliver(block);
+  source.waiting.push_back(block);
 }
 
 void Port::announced(Block* block) {
@@ -292,25 +296,27 @@ void Port::announced(Block* block) {
   memory_.put(block);
   if (!whole || announcement.bytes != bytes_of(announcement.head.header) ||
       announcement.bytes <= options_.posted_bytes || announcement.bytes > budget_bytes_max) {
-    throw InvalidFrame(
-        fmt::format("process {} has announced a frame to process {} that cannot be", process, options_.process));
+    throw InvalidFrame(fmt::format(
+        "process {} has announced a frame of {} to process {}; its header says {}, and allowed are {} to {}", process,
+        counted(announcement.bytes, "byte"), options_.process, bytes_of(announcement.head.header),
+        options_.posted_bytes + 1, budget_bytes_max));
   }
   Block* const large = memory_.of_size(announcement.bytes);
-  sources_[process].behind.push_back(large);
+  sources_[process].waiting.push_back(large);
   ++larges_;
   check(options_.functions->receive(options_.wire, headway_wire_large, process, large->memory, announcement.bytes,
                                     reinterpret_cast<std::uintptr_t>(large)));
 }
 
 void Port::large_arrived(Block* block) {
-  std::deque<Block*>& behind = sources_[block->process].behind;
-  while (!behind.empty() && behind.front()->complete) {
-    deliver(behind.front());
-    behind.pop_front();
+  std::deque<Block*>& waiting = sources_[block->process].waiting;
+  while (!waiting.empty() && waiting.front()->complete) {
+    deliver(waiting.front());
+    waiting.pop_front();
   }
 }
 
-/// A frame that cannot be is delivered, too: the PE that takes it says so.
+/// Delivers invalid frames too: the PE that takes one throws InvalidFrame.
 void Port::deliver(Block* block) {
   const std::size_t target = block->bytes < sizeof(Frame) ? 0 : target_of(block->frame().link);
   const std::size_t pe = target < own_pes_ ? target : 0;
@@ -337,7 +343,7 @@ ExposedMemory* Port::expose(std::span<const std::byte> memory, std::vector<std::
   headway_wire_region* region = nullptr;
   std::size_t key_bytes = 0;
   auto* const at = const_cast<std::byte*>(memory.data());
-  key.resize(256);  // over TCP a key takes 51, and more where there are more ways
+  key.resize(256);  // over TCP a key takes 51, and more with more transports
   const headway_wire_functions& wire = *options_.functions;
   for (int tries = 0; tries < 2; ++tries) {
     if (wire.expose(options_.wire, at, memory.size(), &region, key.data(), key.size(), &key_bytes) == 0) {
@@ -392,14 +398,14 @@ void Port::release(std::size_t pe, Block* block) {
   const bool was_due = owed.due(terms_);
   owed.release(std::uint32_t(units), credit_class(header.hops_left));
   if (!owed.due(terms_) || was_due) return;
-  unsaid_.push_back({pe, header.source});
+  unreported_.push_back({pe, header.source});
   send_credits_due();
 }
 
 void Port::send_credits_due() {
-  while (!unsaid_.empty() && sends_ < 2 * options_.sends_max && !closing_) {
-    const Owed owed = unsaid_.back();
-    unsaid_.pop_back();
+  while (!unreported_.empty() && sends_ < 2 * options_.sends_max && !closing_) {
+    const Owed owed = unreported_.back();
+    unreported_.pop_back();
     send_credit(owed.pe, owed.source);
   }
 }
@@ -409,19 +415,21 @@ void Port::send_credit(std::size_t pe, std::size_t source) {
   message.head.link = make_link(Kind::credit, source % options_.pes_per_process);
   message.head.header.source = std::uint16_t(first_pe() + pe);
   message.head.header.payload_bytes = sizeof message.released;
-  message.released = owed_[pe * options_.pes + source].say();
+  message.released = owed_[pe * options_.pes + source].report();
   ++counts_.credits_sent;
   send_raw(source / options_.pes_per_process, std::as_bytes(std::span(&message, 1)));
 }
 
 void Port::take_credit(const Block& block) {
-  CreditMessage message;
+  CreditMessage message{};
   const bool whole = block.bytes == sizeof message;
   std::memcpy(&message, block.memory, std::min(block.bytes, sizeof message));
   const std::size_t pe = target_of(message.head.link), from = message.head.header.source;
   if (!whole || pe >= own_pes_ || from / options_.pes_per_process != block.process || from >= options_.pes) {
-    throw InvalidFrame(
-        fmt::format("process {} has released frames of process {} that cannot be", block.process, options_.process));
+    throw InvalidFrame(fmt::format(
+        "process {} has released frames of process {} in a message of {} (expected {}) from PE {} to PE {} of "
+        "this process (of {})",
+        block.process, options_.process, counted(block.bytes, "byte"), sizeof message, from, pe, own_pes_));
   }
   taken_[pe * options_.pes + from].set_released(message.released);
 }
@@ -429,7 +437,10 @@ void Port::take_credit(const Block& block) {
 // --- services, and the end
 
 void Port::send_service(std::size_t process, std::span<const std::byte> bytes, std::size_t whose) {
-  if (bytes.size() > service_bytes_max()) throw UsageError("a service message is longer than what is kept posted");
+  if (bytes.size() > service_bytes_max()) {
+    throw UsageError(fmt::format("a service message has {}; posted receives allow at most {}",
+                                 counted(bytes.size(), "byte"), service_bytes_max()));
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (process == options_.process) {
     services_.push_back({process, std::vector<std::byte>(bytes.begin(), bytes.end())});

@@ -1,4 +1,4 @@
-/// One process's end of the wire: sends frames of its PEs, receives frames for them, and keeps what both take bounded.
+/// One process's end of the wire: sends and receives the frames of its PEs, and bounds the memory that both take.
 #pragma once
 
 #include <headway/transport/wire/wire.h>
@@ -33,32 +33,31 @@ struct PortOptions {
   headway_wire* wire = nullptr;
   std::size_t process = 0, processes = 1;
   std::size_t pes = 1, pes_per_process = 1;  // of the run
-  std::size_t credit_bytes = 0;              // the same in every process: see credit_for()
+  std::size_t credit_bytes = 0;              // the same in every process: credit_for()
   std::size_t posted_bytes = default_posted_bytes;  // the same in every process: longer frames are announced
-  std::size_t posted = 2;                    // receives: see posted_for()
+  std::size_t posted = 2;                           // posted receives: posted_for()
   std::size_t eager_bytes = 0;               // the same in every process: headway_wire_functions::eager_bytes
-  std::size_t sends_max = 512;               // that are not known to be done
-  std::vector<std::string> hosts = {};       // by process, where they are on several
-  bool driven = false;                       // by a CommunicationThread
-  bool pools = false;                        // every PE of the run has one, of pool_bytes_min or more
+  std::size_t sends_max = 512;               // sends that are not done
+  std::vector<std::string> hosts = {};       // names by process; empty if there is one host
+  bool driven = false;                       // a CommunicationThread drives the wire
+  bool pools = false;                        // every PE of the run has a pool of pool_bytes_min or more
 };
 
-/// Of pools that services may use: half of one is for what all PEs allocate.
+/// The least pool for users of Services. Half of a pool is for common allocations of all PEs.
 inline constexpr std::size_t pool_bytes_min = 256_MiB;
 
-/// What a PE may have on its way to another that this has not released: a fair part of two budgets, but room for some
-/// frames.
+/// Credit of one pair of PEs in bytes: an equal share of two budgets, but enough for some frames.
 std::size_t credit_for(std::size_t budget_bytes, std::size_t pes);
 
-/// Receives that are kept posted: few, so that their memory, filled in turns, stays in the cache; but about as many as
-/// may send at once, for messages that find none wait in the library, which copies them once more.
+/// Number of posted receives: about as many as processes may send at once, because the library copies a message without
+/// a receive once more; but few, so that their memory stays in the cache.
 std::size_t posted_for(std::size_t processes);
 
-/// For the PEs of its process, from any of their threads. Frames lie in the segment, where they are claimed and whither
-/// they come back as on the local transport.
+/// Any thread of the process may call it. Frames to send lie in the segment, where their PEs have claimed them, and
+/// return there as on the local transport.
 class Port : public Services {
  public:
-  /// Whether a call of the wire has failed because another process was lost.
+  /// True after a call of the wire has failed because a process was lost.
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
 
   struct Service {
@@ -69,7 +68,7 @@ class Port : public Services {
     std::uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, announced = 0, credits_sent = 0, reads = 0;
   };
 
-  /// The segment outlives it; the process's first PE is number `first_in_segment` there.
+  /// The segment outlives the port. The process's first PE is number `first_in_segment` of the segment.
   Port(const PortOptions& options, local::Segment& segment, std::size_t first_in_segment);
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
@@ -78,46 +77,46 @@ class Port : public Services {
   std::size_t pes() const { return options_.pes; }
   std::size_t pes_per_process() const { return options_.pes_per_process; }
   std::size_t first_pe() const { return options_.process * options_.pes_per_process; }
-  /// What goes without asking the receiver for room, of what fits a posted receive; with room for the library's header.
+  /// Largest frame that fits a posted receive and waits for no answer of the receiver, less the library's header.
   std::size_t eager_bytes() const {
     const std::size_t posted = options_.posted_bytes, eager = options_.eager_bytes;
     return (eager == 0 ? posted : std::clamp(eager, 2 * library_bytes, posted)) - library_bytes;
   }
 
-  /// As Endpoint::try_post(), for PE `source` of this process; `target` is in another.
+  /// As Endpoint::try_post(), for PE `source` of this process to a target in another process.
   [[nodiscard]] Endpoint::Posted try_post(std::size_t source, std::size_t target, Frame* frame,
                                           const std::byte* tail_end, bool claimed);
 
-  /// Moves what can be moved, unless another thread does. Returns whether anything did. Throws SystemError.
+  /// Moves messages, unless another thread does so now. True if any moved. Throws SystemError.
   bool progress();
-  /// The same, by who helps PEs that do not call it.
+  /// The same, for the helper thread: polls() does not count it.
   bool help() { return move(); }
-  /// How often PEs have.
+  /// Calls of progress(), about.
   std::uint64_t polls() const { return polls_.load(std::memory_order_relaxed); }
 
-  /// Whether frames move while the PEs compute.
+  /// True if a thread moves frames while the PEs compute.
   bool is_driven() const { return options_.driven; }
 
-  /// What another thread's progress() has thrown, for the PEs' next ones to throw.
+  /// Makes the PEs' next progress() throw `failure`, which another thread's progress() has thrown.
   void fail(std::exception_ptr failure);
 
-  /// Lets the wire wait until something may have arrived, at most `ns_max`. False, at once, where it cannot.
+  /// Waits in the wire until a message may have arrived, at most `ns_max`. False, at once, if the wire cannot wait.
   bool wait(std::int64_t ns_max);
 
-  /// Whether frames have arrived for a PE of this process, or reads are done, and taking both: the frames in order, and
-  /// what is to be called for the reads. PEs by their number within the process.
+  /// True if frames have arrived for PE `pe` of this process, or reads are done. take_arrived() takes both: it appends
+  /// the frames to `blocks` in their order, and returns the functions to call for the reads.
   bool has_arrived(std::size_t pe) const { return inboxes_[pe].count.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] std::vector<std::function<void()>> take_arrived(std::size_t pe, std::deque<Block*>& blocks);
   void release(std::size_t pe, Block* block);
 
-  /// As those of Endpoint: for PE `reader` of this process, from memory of `pe`, of another.
+  /// As in NetworkMemory. read() is for PE `reader` of this process.
   bool reads_memory() const { return options_.functions->get != nullptr; }
   [[nodiscard]] ExposedMemory* expose(std::span<const std::byte> memory, std::vector<std::byte>& key);
   void withdraw(ExposedMemory* exposed);
   [[nodiscard]] bool read(std::size_t reader, std::size_t pe, std::span<const std::byte> key, std::byte* to,
                           std::size_t bytes, std::function<void()> done);
 
-  /// Sends bytes outside of all order and credit: few and short, at most service_bytes_max().
+  /// Sends a service message: in no order, without credit, at most service_bytes_max() long. Only few are in flight.
   void send_service(std::size_t process, std::span<const std::byte> bytes) { send_service(process, bytes, of_watch); }
   std::vector<Service> take_services();
   std::size_t service_bytes_max() const { return options_.posted_bytes - frame_overhead; }
@@ -128,8 +127,8 @@ class Port : public Services {
   void wake_host() override;
   bool has_pools() const { return options_.pools; }
 
-  /// Collective, once the PEs of this process have ended: returns when all that was sent to it has come, and all it has
-  /// sent is gone. What had not been read is dropped.
+  /// Collective, after the PEs of this process have ended: returns when all messages to and from this process have
+  /// arrived. Drops unread frames.
   void close();
 
   Counts counts() const { return counts_; }
@@ -141,39 +140,39 @@ class Port : public Services {
   static constexpr std::size_t slot_bytes = frame_overhead + by_value_bytes_most;  // a power of two
   static constexpr int events_max = 32;
   static constexpr std::size_t library_bytes = 1_KiB;
-  static constexpr unsigned looks_max = 16;  // at what says nothing to a PE, before the frame that may be behind it
+  static constexpr unsigned progress_calls_max = 16;  // in one move(): messages without a frame may precede a frame
 
   struct Inbox {
     std::atomic<std::size_t> count{0};
     std::deque<Block*> blocks;
-    std::vector<std::function<void()>> reads;  // that are done
+    std::vector<std::function<void()>> reads;  // functions of finished reads
   };
   struct Read {
     std::size_t reader;
     headway_wire_remote* remote;
     std::function<void()> done;
   };
-  /// What came behind a large frame of one process waits for it.
+  /// Frames of one process that wait for a large frame before them.
   struct Source {
-    std::deque<Block*> behind;  // from the first large frame that has not come on
+    std::deque<Block*> waiting;  // begins with a large frame that has not arrived
   };
   struct Owed {
     std::size_t pe, source;
   };
 
-  // Whose a service message is, in place of a PE's number.
+  // User of a service message, in place of a PE's number.
   static constexpr std::size_t of_watch = 0, of_layers = 1;
 
   int check(int result) const;
   void send_service(std::size_t process, std::span<const std::byte> bytes, std::size_t whose);
   bool move();
-  bool run_take();
+  bool handle_services();
   bool progress_locked();
   void post_receive();
   void send_raw(std::size_t process, std::span<const std::byte> bytes);
   Endpoint::Posted send_copy(std::size_t process, const Frame& frame, const std::byte* tail_end, std::uint64_t link);
-  Endpoint::Posted send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_posters);
-  void take_back(Frame& frame);
+  Endpoint::Posted send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_own);
+  void return_to_owner(Frame& frame);
   void sent(std::uint64_t cookie);
   void received(Block* block);
   void announced(Block* announcement);
@@ -196,17 +195,17 @@ class Port : public Services {
   std::vector<Source> sources_;     // by process
   std::vector<CreditTaken> taken_;  // own PE * PEs + target
   std::vector<CreditOwed> owed_;    // own PE * PEs + source
-  std::vector<Owed> unsaid_;        // credit that is due and found no room
-  std::unordered_map<std::uint64_t, Read> reads_;  // under way, by cookie
+  std::vector<Owed> unreported_;    // credit that is due, but not sent: too many sends are open
+  std::unordered_map<std::uint64_t, Read> reads_;  // open, by cookie
   std::uint64_t next_read_ = 0;
   std::vector<Service> services_;
   std::vector<Service> of_layers_;
-  std::atomic<std::size_t> of_layers_count_{0};  // there
+  std::atomic<std::size_t> of_layers_count_{0};  // size of of_layers_
   std::atomic<std::uint64_t> polls_{0};
-  std::mutex taking_;  // before mutex_
+  std::mutex taking_;  // locked before mutex_
   Take take_;
   std::vector<std::byte*> slots_;
-  std::size_t sends_ = 0, larges_ = 0;  // that are not done
+  std::size_t sends_ = 0, larges_ = 0;  // sends, and receives of large frames, that are not done
   std::uint64_t received_ = 0;          // messages, on both channels
   bool closing_ = false;
   Counts counts_;

@@ -1,4 +1,4 @@
-/// Memory that messages are received into, and that arrived frames are read in.
+/// Memory of posted receives, in which PEs also read the arrived frames.
 #pragma once
 
 #include <algorithm>
@@ -14,21 +14,20 @@
 
 namespace headway::wire {
 
-/// A message, or room for one.
+/// Memory for one message.
 struct Block {
   std::byte* memory = nullptr;
   std::size_t capacity = 0;
   std::size_t bytes = 0;      // of the message
-  std::uint32_t process = 0;  // that sent it
+  std::uint32_t process = 0;  // the sender
   bool complete = false;
   std::size_t place = 0;  // among all blocks
 
   const Frame& frame() const { return *reinterpret_cast<const Frame*>(memory); }
 };
 
-/// Blocks of one size are kept posted; those that have been filled are handed up in place. However many small messages
-/// wait to be read, they do not hold such blocks: beyond a few, what is less than half of one is moved to a block of its
-/// own size.
+/// Posted blocks have one size. A filled block is lent in place. If many blocks are lent, a message of less than half a
+/// block is copied to a block of its own length, so that small unread messages do not hold posted blocks.
 ///
 ///     posted --a message--> lent --given back--> free --> posted
 class ReceiveMemory {
@@ -42,7 +41,7 @@ class ReceiveMemory {
     for (Block* block : all_) destroy(block);
   }
 
-  /// What a posted block holds.
+  /// Length of a posted block.
   std::size_t posted_bytes() const { return posted_bytes_; }
 
   Block* to_post() {
@@ -53,7 +52,7 @@ class ReceiveMemory {
   }
   Block* of_size(std::size_t bytes) { return make(bytes); }
 
-  /// For a posted block that has been filled and will be read later: itself, or what it has been moved to.
+  /// Lends a filled posted block: the block itself, or a block with a copy.
   Block* to_lend(Block* block) {
     if (lent_in_place_ >= lent_in_place_max && block->bytes * 2 <= posted_bytes_) {
       Block* const copy = make(block->bytes);
@@ -71,7 +70,7 @@ class ReceiveMemory {
     if (block->capacity == posted_bytes_) --lent_in_place_;
     put(block);
   }
-  /// A posted block that is not lent.
+  /// Frees a posted block that is not lent.
   void put(Block* block) {
     if (block->capacity == posted_bytes_ && free_.size() < free_max) {
       block->complete = false;

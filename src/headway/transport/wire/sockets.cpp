@@ -37,7 +37,7 @@ bool read_all(int socket, void* data, std::size_t bytes) {
 }
 
 void notice_loss(int socket) {
-  // What is idle is asked each second; the system looks at the bound with each question, so the third ends it.
+  // The system probes an idle connection each second and checks TCP_USER_TIMEOUT with each probe: the third ends it.
   const int on = 1, seconds = 1, probes = 3;
   const unsigned unanswered_ms = 2500;
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -55,7 +55,7 @@ int connect_to(const std::string& host, std::uint16_t port) {
   for (const addrinfo* one = found; one != nullptr && connected < 0; one = one->ai_next) {
     const int candidate = socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
     if (candidate < 0) continue;
-    // Where nothing comes back at all the system would try for minutes.
+    // Without an answer the system would try for minutes.
     const timeval limit{4, 0}, none{0, 0};
     setsockopt(candidate, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (connect(candidate, one->ai_addr, one->ai_addrlen) != 0) {

@@ -1,4 +1,4 @@
-/// How UCX is to send what it is not told otherwise, for plug-ins that use it or whose MPI may.
+/// Defaults for UCX, for plug-ins that use UCX or an MPI on UCX.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,12 @@
 
 namespace headway::wire {
 
-/// Up to so much it sends without asking its receiver for room, for which both sides would have to call it at once, and
-/// receives are kept posted. For UCX_RNDV_THRESH.
+/// UCX_RNDV_THRESH: longer messages wait for their receiver's answer, so that both sides must call UCX. Posted receives
+/// make that unnecessary for frames.
 inline constexpr const char* ucx_eager_bytes = "512K";
 
-/// It is right to ask where a device then fetches the message by itself.
+/// True if the host has InfiniBand devices. They fetch a message that waits for an answer, so the default is best
+/// there.
 inline bool has_fetching_devices() {
   std::error_code error;
   const std::filesystem::directory_iterator devices("/sys/class/infiniband", error);

@@ -195,8 +195,8 @@ TEST(Wire, costs_say_how_long_a_frame_may_be_that_waits_for_no_answer) {
   EXPECT_EQ(said(100), 1_KiB) << "the library's header must find room";
 }
 
-/// Many frames in flight at once, one after the other and read by nobody of this host: a block of memory is used again as
-/// soon as it is back, so that it stays in the cache.
+/// Many frames in flight, one after the other, and read by no PE of this host: returned blocks are reused at once, so
+/// that they stay in the cache.
 TEST(Wire, memory_of_a_frame_that_has_left_is_used_again_at_once) {
   Processes run(2, 1, 1, 1_MiB);
   WireEndpoint& sender = *run.endpoints[0];
@@ -223,7 +223,7 @@ TEST(Wire, memory_of_a_frame_that_has_left_is_used_again_at_once) {
   run.close();
 }
 
-/// What credit allows one process to hold of what others sent: blocks are at most twice as large as what is in them.
+/// Limit of the memory for frames of other processes, by credit: blocks are at most twice as large as their frames.
 std::size_t receive_bytes_bound(const Processes& run, std::size_t pes, std::size_t pes_per_process, std::size_t credit_bytes) {
   const std::size_t largest = frame_overhead + payload_bytes_max + 300 + 64;
   const std::size_t of_a_pair = credit_bytes + hops_max * (largest + credit_bytes / 4);
@@ -292,7 +292,7 @@ std::size_t post_until_refused(Processes& run, std::size_t payload, std::uint8_t
   return frames;
 }
 
-TEST(Credit, bounds_what_a_receiver_that_releases_nothing_must_hold) {
+TEST(Credit, bounds_the_memory_of_a_receiver_that_releases_nothing) {
   Processes run(2, 1, 7, 32768);
   const std::size_t frames = post_until_refused(run, 1000, 0);
   EXPECT_GE(frames * 1000, 20'000u);
@@ -301,7 +301,7 @@ TEST(Credit, bounds_what_a_receiver_that_releases_nothing_must_hold) {
   run.close();
 }
 
-TEST(Credit, of_frames_with_hops_left_leaves_room_for_those_with_fewer_and_for_the_runtimes_own) {
+TEST(Credit, of_frames_with_hops_left_leaves_credit_for_frames_with_fewer_and_for_control_messages) {
   Processes run(2, 1, 7, 32768);
   EXPECT_GT(post_until_refused(run, 1000, 2), 5u);
   EXPECT_GT(post_until_refused(run, 1000, 1), 1u);
@@ -383,7 +383,7 @@ TEST(Wire, frames_that_may_go_by_value_need_no_memory_of_their_sender_and_are_re
   }
 }
 
-/// Whether taking what has been injected ends in an InvalidFrame.
+/// True if polling the injected message throws InvalidFrame.
 bool is_refused(Processes& run) {
   try {
     Arrival arrival;
@@ -396,7 +396,7 @@ bool is_refused(Processes& run) {
   return false;
 }
 
-TEST(Wire, messages_that_cannot_be_are_refused) {
+TEST(Wire, invalid_messages_are_refused) {
   const auto bytes_of_frame = [](Frame frame, std::size_t bytes) {
     std::vector<std::byte> message(bytes);
     std::copy_n(reinterpret_cast<const std::byte*>(&frame), std::min(bytes, sizeof frame), message.begin());
@@ -424,7 +424,7 @@ TEST(Wire, messages_that_cannot_be_are_refused) {
   EXPECT_FALSE(is_refused(run));
 }
 
-TEST(Wire, services_pass_what_waits_for_credit) {
+TEST(Wire, services_overtake_frames_that_wait_for_credit) {
   Processes run(2, 1, 5, 8192);
   post_until_refused(run, 500, 0);
   const std::vector<std::byte> bytes(1000, std::byte(7));
