@@ -95,8 +95,8 @@ Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
 
 bool LocalEndpoint::should_write_past_caches(Frame* claimed) {
   constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024,
-                        looked_at = cache_line + RemoteReader::sampled_bytes;
-  static_assert(looked_at <= bytes_min);
+                        sampled = cache_line + RemoteReader::sampled_bytes;
+  static_assert(sampled <= bytes_min);
   std::byte* const block = reinterpret_cast<std::byte*>(claimed);
   const bool came_past_caches = std::exchange(arena_.written_past_caches(block), false);
   arena_.reader(block) = asked;
@@ -104,7 +104,7 @@ bool LocalEndpoint::should_write_past_caches(Frame* claimed) {
   if (reader >= peers_.size() || reader == pe_ || bytes < bytes_min) return false;
   RemoteReader& lines = bytes < large_bytes_min ? peers_[reader].small_blocks : peers_[reader].large_blocks;
   // The header is still that of the frame that was read. Bytes that it did not fill were not read.
-  if (lines.is_sample_due() && !came_past_caches && claimed->header.payload_bytes >= looked_at) {
+  if (lines.is_sample_due() && !came_past_caches && claimed->header.payload_bytes >= sampled) {
     lines.add_sample(RemoteReader::measure_ns_per_line(block));
   }
   return arena_.written_past_caches(block) = lines.choose_past_caches();
@@ -235,34 +235,33 @@ void LocalEndpoint::refuse_length(const FrameHeader& header, std::size_t bytes_m
 }
 
 inline void LocalEndpoint::check_by_value(const FrameHeader& header, std::size_t bytes_max) const {
-  if (header.payload_bytes + std::uint64_t(header.tail_bytes) > bytes_max) {
-    refuse_length(header, bytes_max);
-  }
+  if (header.payload_bytes + std::uint64_t(header.tail_bytes) > bytes_max) refuse_length(header, bytes_max);
 }
 
-void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Reference& reference) const {
+void LocalEndpoint::refuse_reference(const FrameHeader& header, const Cell::Reference& reference) const {
   const std::size_t owner = owner_of(header);
   if (owner >= peers_.size()) {
     refuse(pe_, header,
            fmt::format("its source is not among PEs {} to {} of this host", first_pe_, first_pe_ + peers_.size() - 1));
   }
-  // An offset below the arena wraps around to more than arena_bytes_.
   const std::uint64_t arena_at = segment_->offset(segment_->arena(owner));
-  const std::uint64_t begin = reference.block - arena_at, end = reference.tail_end - arena_at;
-  if (begin >= arena_bytes_ || end > arena_bytes_) {
-    refuse(pe_, header,
-           fmt::format("it lies at [{}, {}), and its sender's frame memory at [{}, {})", reference.block,
-                       reference.tail_end, arena_at, arena_at + arena_bytes_));
-  }
-  if (constexpr std::size_t unit = std::size_t(1) << Arena::order_min; begin % unit != 0) {
-    refuse(pe_, header,
-           fmt::format("it begins at byte {} of its sender's frame memory, not at a multiple of {}", begin, unit));
-  }
-  const std::uint64_t bytes = frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes);
-  if (end < begin || end - begin < bytes) {
-    refuse(pe_, header,
-           fmt::format("it takes {} and lies at bytes [{}, {}) of its sender's frame memory", counted(bytes, "byte"),
-                       begin, end));
+  refuse(pe_, header,
+         fmt::format("it takes {} and lies at [{}, {}); it must lie in its sender's frame memory at [{}, {}), from a "
+                     "multiple of {} bytes on",
+                     counted(frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes), "byte"),
+                     reference.block, reference.tail_end, arena_at, arena_at + arena_bytes_,
+                     std::size_t(1) << Arena::order_min));
+}
+
+void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Reference& reference) const {
+  const std::size_t owner = owner_of(header);
+  if (owner >= peers_.size()) refuse_reference(header, reference);
+  // An offset below the arena wraps around to more than arena_bytes_.
+  const std::uint64_t begin = reference.block - segment_->offset(segment_->arena(owner));
+  const std::uint64_t end = reference.tail_end - segment_->offset(segment_->arena(owner));
+  if (begin >= arena_bytes_ || end > arena_bytes_ || begin % (std::size_t(1) << Arena::order_min) != 0 || end < begin ||
+      end - begin < frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes)) {
+    refuse_reference(header, reference);
   }
 }
 
@@ -279,14 +278,19 @@ inline Cell* LocalEndpoint::next_cell() {
   return cell;
 }
 
+void LocalEndpoint::refuse_eager_slot(const FrameHeader& header) const {
+  refuse(pe_, header,
+         peers_[pe_].eager_slots == nullptr
+             ? "it lies in an eager slot, and a PE with less than 16 MiB of frame memory has none"
+             : "it lies in an eager slot, and a frame from this PE to itself has none");
+}
+
 void LocalEndpoint::take_from_eager_slot(Arrival& arrival) {
   arrival.header.kind &= std::uint8_t(~kind_in_eager_slot);
   check_by_value(arrival.header, in_place_bytes_most);
   const EagerSlot* const eager_slots = peers_[pe_].eager_slots;
   if (eager_slots == nullptr || read_cell_ != ReadCell::inbox) {
-    refuse(pe_, arrival.header,
-           "it lies in an eager slot, and a frame of this PE to itself, or to a PE with less than "
-           "16 MiB of frame memory, has none");
+    refuse_eager_slot(arrival.header);
   }
   const std::byte* const at = eager_slots[eager_slot_of(inbox_.front_number())].bytes;
   arrival.payload = at;

@@ -133,7 +133,11 @@ class LocalEndpoint final : public Endpoint, private SharedMemory {
   bool push(std::size_t target, Fill fill);
   Cell* next_cell();
   void check_by_value(const FrameHeader& header, std::size_t bytes_max) const;
-  [[noreturn]] [[gnu::cold, gnu::noinline]] void refuse_length(const FrameHeader& header, std::size_t bytes_max) const;
+  // Not inlined, so that the checks of correct frames stay short.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_length(const FrameHeader& header, std::size_t bytes_max) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_reference(const FrameHeader& header,
+                                                               const Cell::Reference& reference) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_eager_slot(const FrameHeader& header) const;
   void take_from_eager_slot(Arrival& arrival);
   void check_reference(const FrameHeader& header, const Cell::Reference& reference) const;
   void free_read_cell();
