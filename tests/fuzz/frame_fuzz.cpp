@@ -275,7 +275,7 @@ struct Node {
         engine(endpoint, {.budget_bytes = budget_bytes,
                           .spill_bytes = 4_MiB,
                           .idle = am::Idle::sleep,
-                          .still_wanted = [] { throw Stop(); }}),
+                          .while_waiting = [] { throw Stop(); }}),
         seen{shape.pes},
         kinds(std::make_unique<Kinds>(engine.pe(), seen)) {}
 

@@ -393,7 +393,7 @@ bool Core::flush_idle(am::IdleFlush how) {
   }
   if (turn == none) return any;
   post_slot(*turn_set, turn, am::FlushReason::idle);
-  if (open > 1) engine_->leave_for_later_turns();
+  if (open > 1) engine_->defer_idle_flush();
   return true;
 }
 

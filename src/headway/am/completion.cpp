@@ -53,20 +53,20 @@ void Completions::resume(Completion& completion) {
 void Completions::complete(Completion& completion) {
   if (!completion.waiter || ended_) return;
   if (!engine_->in_handler()) return complete_later(completion);
-  if (continuing_) return behind_.push(completion);
+  if (continuing_) return next_.push(completion);
   struct Continuing {
     bool& flag;
     explicit Continuing(bool& f) : flag(f) { flag = true; }
     ~Continuing() { flag = false; }
   } continuing(continuing_);
   resume(completion);
-  while (behind_.first != nullptr) resume(*behind_.pop());
+  while (next_.first != nullptr) resume(*next_.pop());
 }
 
 void Completions::complete_later(Completion& completion) {
   if (!completion.waiter || ended_) return;
-  later_.push(completion);
-  engine_->keep_open_and_run_later(engine_->scope(), [this] { complete(*later_.pop()); });
+  deferred_.push(completion);
+  engine_->keep_open_and_run_later(engine_->scope(), [this] { complete(*deferred_.pop()); });
 }
 
 // --- waiting
@@ -128,8 +128,8 @@ std::string Completions::unfinished() const {
 void Completions::end() noexcept {
   ended_ = true;
   while (detached_ != nullptr) std::coroutine_handle<Detached::promise_type>::from_promise(*detached_).destroy();
-  while (behind_.first != nullptr) behind_.pop();
-  while (later_.first != nullptr) later_.pop();
+  while (next_.first != nullptr) next_.pop();
+  while (deferred_.first != nullptr) deferred_.pop();
 }
 
 }  // namespace headway::am

@@ -178,8 +178,8 @@ class Completions final : public Extension {
   Engine* engine_;
   bool ended_ = false;
   bool continuing_ = false;
-  List behind_;  // to be continued when the one that runs has come to an end or waits
-  List later_;   // at the next progress; the engine has a task for each
+  List next_;  // to be continued when the one that runs has come to an end or waits
+  List deferred_;   // at the next progress; the engine has a task for each
   Detached::promise_type* detached_ = nullptr;
 };
 

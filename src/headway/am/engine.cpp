@@ -75,7 +75,7 @@ Engine::~Engine() {
   if (fiber_local == this) fiber_local = nullptr;
 }
 
-void Engine::throw_not_here() { throw UsageError("this thread is no PE, or its run is over"); }
+void Engine::throw_no_engine() { throw UsageError("this thread is no PE, or its run is over"); }
 
 // --- progress
 
@@ -116,12 +116,12 @@ bool Engine::progress_round(unsigned frames_max) {
     options_.give_report(wanted, report());
   }
   bool any = store_.queued() && store_.drain();
-  any |= run_what_arrived(frames_max);
+  any |= handle_arrived(frames_max);
   enter_scope(scopes_.of_main_program());
   return any;
 }
 
-bool Engine::run_what_arrived(unsigned frames_max) {
+bool Engine::handle_arrived(unsigned frames_max) {
   bool any = false;
   if (!tasks_[next_tasks_].empty()) {
     run_tasks();
@@ -142,7 +142,7 @@ bool Engine::run_what_arrived(unsigned frames_max) {
   try {
     for (bool arrived = poll(frames); arrived; any = true) {
       check_header(frames.arrival);
-      if (FrameHandler* const handler = taken_now(frames.arrival.header)) {
+      if (FrameHandler* const handler = ready_handler(frames.arrival.header)) {
         arrived = handle_run(*handler, frames);
       } else {
         dispatch(frames.arrival);
@@ -152,7 +152,7 @@ bool Engine::run_what_arrived(unsigned frames_max) {
   } catch (const InvalidFrame& error) {
     fail(report::FailureKind::failed, error.what());
   }
-  board_->frames_taken.store(board_->frames_taken.load(std::memory_order_relaxed) + frames_max - frames.left,
+  board_->frames_received.store(board_->frames_received.load(std::memory_order_relaxed) + frames_max - frames.left,
                              std::memory_order_relaxed);
   return any || !tasks_[next_tasks_].empty();  // poll() may have made some
 }
@@ -171,7 +171,7 @@ bool Engine::flush_due() {
 }
 
 bool Engine::flush_idle(IdleFlush how) {
-  turns_left_ = false;
+  idle_flush_deferred_ = false;
   bool any = false;
   handlers_.for_each([&](std::uint32_t, Entry& entry) { any |= entry.handler->flush_idle(how); });
   return any;
@@ -204,7 +204,7 @@ void Engine::check_header(const Arrival& arrival) {
 }
 
 /// Who takes a frame of messages that all end here, if nothing stands against that.
-FrameHandler* Engine::taken_now(const FrameHeader& header) {
+FrameHandler* Engine::ready_handler(const FrameHeader& header) {
   if (header.kind != std::uint8_t(FrameKind::messages) || header.hops_left != 0 || !scopes_.takes(header.scope)) {
     return nullptr;
   }
@@ -218,11 +218,11 @@ FrameHandler* Engine::taken_now(const FrameHeader& header) {
 bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
   Arrival& arrival = frames.arrival;
   const std::uint64_t handling = handling_of(arrival.header);
-  show_name(arrival.header.handler);
+  publish_name(arrival.header.handler);
   bool further = false;
   auto run = [&] {
     do {
-      show_handler(arrival.header);
+      publish_handler(arrival.header);
       std::uint32_t next = 0;
       handler.handle(arrival, next);
       if (arrival.owned != 0) endpoint_->release(arrival);
@@ -230,7 +230,7 @@ bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
     } while (further && handling_of(arrival.header) == handling && source_at_last_hop(arrival.header) < size());
   };
   run_as_handler(scope_of_tag(arrival.header.scope), run, [&] { return describe_handling(handler, arrival); });
-  note_activity();
+  count_activity();
   return further;
 }
 
@@ -239,7 +239,7 @@ void Engine::dispatch(Arrival& arrival) {
   if (header.kind == std::uint8_t(FrameKind::control)) {
     dispatch_control(arrival);
   } else if (!scopes_.takes(header.scope)) {
-    hold_for_later({arrival, 0, nullptr});
+    hold_until_begun({arrival, 0, nullptr});
   } else {
     dispatch_messages({arrival, 0, nullptr});
   }
@@ -270,7 +270,7 @@ void Engine::dispatch_messages(Held held) {
   }
   if (header.signature != entry->handler->signature()) {
     send_control(header.source, control_describe_, std::as_bytes(std::span(&number, 1)));
-    return hold(strange_, std::move(held));
+    return hold(mismatched_, std::move(held));
   }
   if (header.hops_left == 0 || !entry->has_paused(header.hops_left)) {
     if (run_handler(*entry->handler, held) == FrameHandler::Result::done) return endpoint_->release(held.arrival);
@@ -312,7 +312,7 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   }
 }
 
-void Engine::show_name(std::uint32_t handler) {
+void Engine::publish_name(std::uint32_t handler) {
   if (handler < report::handler_names_max && board_->handler_names[handler][0] == 0) [[unlikely]] {
     name_of_handler(handler).copy(board_->handler_names[handler], sizeof board_->handler_names[0] - 1);
   }
@@ -324,14 +324,14 @@ std::string Engine::describe_handling(const FrameHandler& handler, const Arrival
 }
 
 FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
-  show_name(held.arrival.header.handler);
-  show_handler(held.arrival.header);
+  publish_name(held.arrival.header.handler);
+  publish_handler(held.arrival.header);
   const std::uint32_t before = held.next;
   FrameHandler::Result result = FrameHandler::Result::done;
   run_as_handler(
       scope_of_tag(held.arrival.header.scope), [&] { result = handler.handle(held.arrival, held.next); },
       [&] { return describe_handling(handler, held.arrival); });
-  if (result == FrameHandler::Result::done || held.next != before) note_activity();
+  if (result == FrameHandler::Result::done || held.next != before) count_activity();
   return result;
 }
 

@@ -97,7 +97,7 @@ class Extension {
   /// What goes on without messages that are counted: quiescence and epochs wait for what all PEs have called.
   virtual Calls calls(ScopeId) const { return {}; }
   /// All PEs are quiet, and so many calls are the most that any has made.
-  virtual void take_called(std::uint64_t) {}
+  virtual void set_calls_made(std::uint64_t) {}
   /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
   /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
@@ -125,7 +125,7 @@ struct EngineOptions {
   TransferSettings transfer = {};
   CollectiveStrategy collectives = CollectiveStrategy::best;
   SizeConstants sizes = normal_sizes;
-  std::function<void()> still_wanted = [] {};  // called now and then while waiting; throws when the run is over
+  std::function<void()> while_waiting = [] {};  // called now and then while waiting; throws when the run is over
   std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
   // Set while the engine lives, for those that share its thread: what the PE would report now.
   std::function<report::PeReport()>* reporter = nullptr;
@@ -144,7 +144,7 @@ class Engine {
   /// The one of this thread, or fiber. UsageError where there is none.
   static Engine& here() {
     if (fiber_local == nullptr) [[unlikely]]
-      throw_not_here();
+      throw_no_engine();
     return *static_cast<Engine*>(fiber_local);
   }
 
@@ -194,14 +194,14 @@ class Engine {
 
   /// The same for what nobody rings for, such as room in another PE's queue: it looks by itself now and then.
   template <class Done>
-  void wait_unrung(Done done, report::Phase what, std::uint32_t peer) {
-    waits_unrung_ = true;
+  void wait_polling(Done done, report::Phase what, std::uint32_t peer) {
+    waits_polling_ = true;
     wait_until(std::move(done), what, peer);
-    waits_unrung_ = false;
+    waits_polling_ = false;
   }
 
   /// For handlers in flush_idle(): buffers are open whose turn comes later, at the latest when the PE waits no longer.
-  void leave_for_later_turns() { turns_left_ = true; }
+  void defer_idle_flush() { idle_flush_deferred_ = true; }
 
   /// Posts all open buffers of all handlers. Returns whether there were any.
   bool flush_all(FlushReason reason);
@@ -226,7 +226,7 @@ class Engine {
   bool held_back(ScopeId epoch) const;
   /// Of all extensions.
   Calls calls(ScopeId scope) const;
-  void take_called(std::uint64_t called_max);
+  void set_calls_made(std::uint64_t called_max);
   /// Frames that waited for it are dispatched at the next progress.
   void scope_began() { replay_later_ = !later_.empty(); }
 
@@ -359,9 +359,9 @@ class Engine {
     Once run;
   };
 
-  [[noreturn]] static void throw_not_here();
+  [[noreturn]] static void throw_no_engine();
   bool progress_round(unsigned frames_max);
-  bool run_what_arrived(unsigned frames_max);
+  bool handle_arrived(unsigned frames_max);
   bool flush_due();
   bool flush_idle(IdleFlush how);
   /// The next arrival of a round. False if there is none, or there have been enough.
@@ -371,22 +371,22 @@ class Engine {
     return true;
   }
   void check_header(const Arrival& arrival);
-  FrameHandler* taken_now(const FrameHeader& header);
+  FrameHandler* ready_handler(const FrameHeader& header);
   bool handle_run(FrameHandler& handler, Frames& frames);
   static std::string describe_handling(const FrameHandler& handler, const Arrival& arrival);
   void dispatch(Arrival& arrival);
   void dispatch_control(Arrival& arrival);
   void dispatch_messages(Held held);
   FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
-  void note_activity() {
+  void count_activity() {
     board_->activity.store(board_->activity.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   template <class Body, class Describe>
   void run_as_handler(ScopeId scope, Body body, Describe describe);
   void run_tasks();
   void hold(std::vector<Held>& frames, Held held);
-  void hold_for_later(Held held);
-  void take_over(Held& held);
+  void hold_until_begun(Held held);
+  void copy_to_own_memory(Held& held);
   const Removed* find_removed(std::uint32_t number) const;
   std::string describe_handler(std::uint32_t number) const;
   std::string describe_made_handler(std::uint32_t number) const;
@@ -394,19 +394,19 @@ class Engine {
   bool resume_paused(FrameHandler& handler, std::vector<Held>& paused);
   void replay(std::vector<Held>& held);
   bool replay_later();
-  void show_name(std::uint32_t handler);
-  void show_handler(const FrameHeader& header) {
+  void publish_name(std::uint32_t handler);
+  void publish_handler(const FrameHeader& header) {
     board_->last_handler.store({header.handler + 1u, header.source}, std::memory_order_relaxed);
   }
   std::vector<std::uint32_t> waits_for() const;
-  std::size_t holder_of_most() const;
+  std::size_t largest_holder() const;
   std::uint64_t outstanding_bytes() const;
   std::string name_of_handler(std::uint32_t number) const;
   void add_undelivered(std::vector<std::string>& lines) const;
   void add_memory(std::vector<std::string>& lines) const;
   void enter_wait(report::Phase what, std::uint32_t peer);
   void leave_wait();
-  void show_counts();
+  void publish_counts();
   void pause();
 
   Pe pe_;
@@ -423,15 +423,15 @@ class Engine {
   ScopeId scope_ = root_scope, handler_scope_ = root_scope;
   bool in_handler_ = false, in_continuation_ = false;
   bool failed_ = false;
-  bool waits_unrung_ = false;
-  bool turns_left_ = false;
+  bool waits_polling_ = false;
+  bool idle_flush_deferred_ = false;
   bool replay_early_ = false, replay_later_ = false;
   int deferrals_ = 0;
   int open_buffers_ = 0;
   std::size_t paused_frames_ = 0;
   std::vector<Held> early_;         // for handlers that do not exist yet
   std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun here
-  std::vector<Held> strange_;       // of another signature: until the sender has said what it meant
+  std::vector<Held> mismatched_;       // of another signature: until the sender has said what it meant
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;

@@ -27,8 +27,8 @@ Calls Engine::calls(ScopeId scope) const {
   return calls;
 }
 
-void Engine::take_called(std::uint64_t called_max) {
-  for (const auto& extension : extensions_) extension->take_called(called_max);
+void Engine::set_calls_made(std::uint64_t called_max) {
+  for (const auto& extension : extensions_) extension->set_calls_made(called_max);
 }
 
 bool Engine::resume_paused() {
@@ -58,19 +58,19 @@ bool Engine::resume_paused(FrameHandler& handler, std::vector<Held>& paused) {
 
 /// Keeps a frame. One that came by value is gone with the next poll, so it is copied.
 void Engine::hold(std::vector<Held>& frames, Held held) {
-  if (held.arrival.owned == 0 && held.memory == nullptr) take_over(held);
+  if (held.arrival.owned == 0 && held.memory == nullptr) copy_to_own_memory(held);
   frames.push_back(std::move(held));
 }
 
 /// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be
 /// needed by what this PE waits for before it begins that epoch.
-void Engine::hold_for_later(Held held) {
-  if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) take_over(held);
+void Engine::hold_until_begun(Held held) {
+  if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) copy_to_own_memory(held);
   hold(later_, std::move(held));
 }
 
 /// Copies the frame into memory of this PE's own.
-void Engine::take_over(Held& held) {
+void Engine::copy_to_own_memory(Held& held) {
   Arrival& arrival = held.arrival;
   const std::size_t payload_bytes = arrival.header.payload_bytes, tail_bytes = arrival.header.tail_bytes;
   held.memory = store_.hold(arrival.header.source, frame_overhead + payload_bytes + tail_bytes);
@@ -96,7 +96,7 @@ bool Engine::replay_later() {
       dispatch_messages(std::move(held));
       any = true;
     } else {
-      hold_for_later(std::move(held));
+      hold_until_begun(std::move(held));
     }
   }
   return any;

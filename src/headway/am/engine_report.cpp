@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t peers_listed_max = 4;
 
 using MessagesByPeer = std::map<std::uint32_t, std::uint64_t>;
-using Piles = std::map<std::uint32_t, MessagesByPeer>;  // by handler
+using CountsByHandler = std::map<std::uint32_t, MessagesByPeer>;  // by handler
 
 void add_once(std::vector<std::uint32_t>& pes, std::size_t pe) {
   if (std::ranges::find(pes, pe) == pes.end()) pes.push_back(std::uint32_t(pe));
@@ -106,7 +106,7 @@ std::vector<std::uint32_t> Engine::waits_for() const {
   if (phase == report::Phase::sending && !store_.spilling()) {
     // Where the target holds nothing of this PE's, the budget may be with others; else its queue is full.
     const bool elsewhere = store_.outstanding_bytes(peer) == 0 && outstanding_bytes() > store_.budget_bytes() / 4;
-    add_once(pes, elsewhere ? holder_of_most() : peer);
+    add_once(pes, elsewhere ? largest_holder() : peer);
   }
   store_.for_each_queued([&](std::size_t target, const FrameHeader&, bool) { add_once(pes, target); });
   if (phase == report::Phase::quiescing || phase == report::Phase::epoch) scopes_.add_waits_for(pes);
@@ -120,7 +120,7 @@ std::vector<std::uint32_t> Engine::waits_for() const {
   return pes;
 }
 
-std::size_t Engine::holder_of_most() const {
+std::size_t Engine::largest_holder() const {
   std::size_t most = 0;
   for (std::size_t pe = 0; pe < size(); ++pe) {
     if (store_.outstanding_bytes(pe) > store_.outstanding_bytes(most)) most = pe;
@@ -142,8 +142,8 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     }
   }
   // `one` says what is with one message, `more` with several.
-  auto add = [&](const Piles& piles, const char* one, const char* more, const char* preposition) {
-    for (const auto& [handler, messages] : piles) {
+  auto add = [&](const CountsByHandler& counts, const char* one, const char* more, const char* preposition) {
+    for (const auto& [handler, messages] : counts) {
       std::uint64_t sum = 0;
       for (const auto& [peer, count] : messages) sum += count;
       lines.push_back(
@@ -151,18 +151,18 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
                       list(messages, preposition)));
     }
   };
-  auto pile_up = [](Piles& piles, const Held& held) {
+  auto add_messages = [](CountsByHandler& counts, const Held& held) {
     const FrameHeader& header = held.arrival.header;
-    if (header.kind == std::uint8_t(FrameKind::messages)) piles[header.handler][header.source] += held.messages();
+    if (header.kind == std::uint8_t(FrameKind::messages)) counts[header.handler][header.source] += held.messages();
   };
-  Piles later, strange, paused, queued, open;
+  CountsByHandler later, mismatched, paused, queued, open;
   for (const Held& held : later_) {
-    if (!scopes_.awaits_epoch(held.arrival.header.scope)) pile_up(later, held);
+    if (!scopes_.awaits_epoch(held.arrival.header.scope)) add_messages(later, held);
   }
-  for (const Held& held : strange_) pile_up(strange, held);
+  for (const Held& held : mismatched_) add_messages(mismatched, held);
   handlers_.for_each([&](std::uint32_t number, const Entry& entry) {
     for (const std::vector<Held>& frames : entry.paused) {
-      for (const Held& held : frames) pile_up(paused, held);
+      for (const Held& held : frames) add_messages(paused, held);
     }
     MessagesByPeer in_buffers;
     entry.handler->count_open(in_buffers);
@@ -172,7 +172,7 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
   });
   add(later, "waits for the end of quiesce() here", "wait for the end of quiesce() here", "from");
-  add(strange, "does not fit what this PE has made", "do not fit what this PE has made", "from");
+  add(mismatched, "does not fit what this PE has made", "do not fit what this PE has made", "from");
   add(paused, "is to travel on and finds no room", "are to travel on and find no room", "from");
   add(queued, "in a frame that is not taken", "in frames that are not taken", "for");
   add(open, "in an open buffer", "in open buffers", "for");
@@ -184,7 +184,7 @@ void Engine::add_memory(std::vector<std::string>& lines) const {
     return;
   const std::uint64_t used = outstanding_bytes();
   if (used == 0 && !store_.spilling()) return;
-  const std::size_t most = holder_of_most();
+  const std::size_t most = largest_holder();
   lines.push_back(fmt::format("frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}; held for "
                               "later: {}",
                               format_bytes(used), format_bytes(store_.budget_bytes()), most,
@@ -193,7 +193,7 @@ void Engine::add_memory(std::vector<std::string>& lines) const {
 }
 
 report::PeReport Engine::report() {
-  show_counts();
+  publish_counts();
   report::PeReport report{waits_for(), {}};
   add_undelivered(report.lines);
   add_memory(report.lines);

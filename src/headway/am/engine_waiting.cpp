@@ -17,7 +17,7 @@ constexpr std::int64_t spin_ns_max = 1'000'000;
 constexpr unsigned yields_when_oversubscribed = 4;
 constexpr std::int64_t sleep_ns_max = 100'000'000;
 // Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
-constexpr std::int64_t sleep_ns_unrung = 200'000;
+constexpr std::int64_t sleep_ns_polling = 200'000;
 
 void relax() {
 #if defined(__x86_64__)
@@ -52,7 +52,7 @@ void Engine::require_may_block(report::Phase what) const {
   }
 }
 
-void Engine::show_counts() {
+void Engine::publish_counts() {
   board_->created.store(scopes_.created(root_scope), std::memory_order_relaxed);
   board_->handled.store(scopes_.handled(root_scope), std::memory_order_relaxed);
   board_->held_frames.store(store_.queued_frames() + paused_frames_ + early_.size() + later_.size(),
@@ -66,8 +66,8 @@ void Engine::enter_wait(report::Phase what, std::uint32_t peer) {
 }
 
 void Engine::leave_wait() {
-  if (turns_left_) flush_idle(IdleFlush::all);
-  note_activity();
+  if (idle_flush_deferred_) flush_idle(IdleFlush::all);
+  count_activity();
   board_->phase.store(report::Phase::computing, std::memory_order_relaxed);
 }
 
@@ -88,18 +88,18 @@ void Engine::pause() {
     case Idle::sleep: break;
   }
   if (store_.reclaim()) return;
-  std::int64_t longest = waits_unrung_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_unrung : sleep_ns_max;
+  std::int64_t longest = waits_polling_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_polling : sleep_ns_max;
   handlers_.for_each([&](std::uint32_t, Entry& entry) {
     if (const std::int64_t due = entry.handler->due(); due != never) {
       longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));
     }
   });
-  show_counts();
+  publish_counts();
   endpoint_->sleep(longest);
   if (options_.idle == Idle::spin) {
     spin_ns_ = now() - idle_since_ < spin_ns_max ? spin_ns_max : std::int64_t(endpoint_->costs().wake_ns);
   }
-  options_.still_wanted();
+  options_.while_waiting();
 }
 
 std::uint64_t Engine::quiesce() {

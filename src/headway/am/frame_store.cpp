@@ -143,15 +143,15 @@ std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t fram
   }
   std::byte* memory = spill_memory_.allocate(bytes);
   held_bytes_ += bytes;
-  look_at_held();
+  update_accept_in_place();
   return {memory, [this](std::byte* p) {
             held_bytes_ -= spill_memory_.free(p);
-            look_at_held();
+            update_accept_in_place();
           }};
 }
 
 /// While much is held here, what goes on coming had better stay in its senders' memory, which is bounded.
-void FrameStore::look_at_held() {
+void FrameStore::update_accept_in_place() {
   const bool accepts = held_bytes_ <= budget_bytes_ / (accepts_in_place_ ? 8 : 16);
   if (accepts != accepts_in_place_) endpoint_->accept_in_place(accepts_in_place_ = accepts);
 }
@@ -253,7 +253,7 @@ FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& fr
 
 /// A buffer may have been claimed before the spilled frame at the head of its queue was spilled, and hold the very
 /// memory that this one waits for: move the last such frame to the PE's own memory. False if there is none.
-bool FrameStore::demote_one_behind(std::size_t target, Queue& queue) {
+bool FrameStore::spill_one_behind(std::size_t target, Queue& queue) {
   for (std::size_t i = queue.frames.size(); i-- > queue.head + 1;) {
     OpenFrame& queued = queue.frames[i];
     if (queued.memory == Memory::spilled) continue;
@@ -279,7 +279,7 @@ bool FrameStore::drain() {
       const Outcome outcome = try_post(target, head);
       if (outcome == Outcome::queue_full) break;
       if (outcome == Outcome::no_memory) {
-        if (!demote_one_behind(target, queue)) break;
+        if (!spill_one_behind(target, queue)) break;
         continue;
       }
       ++queue.head;

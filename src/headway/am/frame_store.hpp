@@ -179,9 +179,9 @@ class FrameStore {
   bool drain_of_others();
   static void copy_into(const OpenFrame& to, const OpenFrame& from);
   OpenFrame write_past_caches(OpenFrame frame, Writing writing);
-  void look_at_held();
+  void update_accept_in_place();
   OpenFrame write_out(const OpenFrame& staging);
-  bool demote_one_behind(std::size_t target, Queue& queue);
+  bool spill_one_behind(std::size_t target, Queue& queue);
   OpenFrame spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_left);
   OpenFrame try_claim_at_once(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
   bool within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const;

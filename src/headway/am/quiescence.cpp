@@ -21,7 +21,7 @@ Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scope
     const auto message = with_called ? Engine::control_value<VerdictWithCalled>(bytes).message
                                      : Engine::control_value<VerdictMessage>(bytes);
     if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
-    if (!waves_[message.scope].given) throw FormatError("a verdict comes after the counts");
+    if (!waves_[message.scope].contributed) throw FormatError("a verdict comes after the counts");
     take_verdict(message, with_called ? Engine::control_value<VerdictWithCalled>(bytes).more : 0);
   });
 }
@@ -37,7 +37,7 @@ void Quiescence::take_counts(std::size_t source, const CountsMessage& message, c
   wave.sum.undeliverable += message.counts.undeliverable;
   wave.calls.add(calls);
   ++wave.children_in;
-  wave.child_in |= std::uint64_t(1) << child;
+  wave.arrived_children |= std::uint64_t(1) << child;
 }
 
 void Quiescence::contribute(ScopeId scope) {
@@ -46,7 +46,7 @@ void Quiescence::contribute(ScopeId scope) {
   wave.sum.handled += scopes_->handled(scope);
   wave.sum.undeliverable += engine_->undeliverable_messages(scope);
   wave.calls.add(engine_->calls(scope));
-  wave.given = true;
+  wave.contributed = true;
   if (engine_->id() != 0) {
     const CountsWithCalls message{{scope, wave.sum}, wave.calls};
     const std::size_t bytes = wave.calls.any() ? sizeof message : sizeof message.message;
@@ -58,9 +58,9 @@ void Quiescence::contribute(ScopeId scope) {
 
 void Quiescence::add_waits_for(ScopeId scope, std::vector<std::uint32_t>& pes) const {
   const Wave& wave = waves_[scope];
-  if (wave.given) return pes.push_back(std::uint32_t(parent_));
+  if (wave.contributed) return pes.push_back(std::uint32_t(parent_));
   for (std::size_t child = 0; child < children_.size(); ++child) {
-    if ((wave.child_in >> child & 1) == 0) pes.push_back(std::uint32_t(children_[child]));
+    if ((wave.arrived_children >> child & 1) == 0) pes.push_back(std::uint32_t(children_[child]));
   }
 }
 
@@ -87,12 +87,12 @@ void Quiescence::take_verdict(const VerdictMessage& message, std::uint64_t calle
   wave.sum = {};
   wave.calls = {};
   wave.children_in = 0;
-  wave.child_in = 0;
-  wave.given = false;
+  wave.arrived_children = 0;
+  wave.contributed = false;
   switch (message.verdict) {
     case Verdict::again: return;
     case Verdict::done:
-      if (message.scope == root_scope) engine_->take_called(called_max);
+      if (message.scope == root_scope) engine_->set_calls_made(called_max);
       scopes_->finish(ScopeId(message.scope), message.handled);
       return;
     case Verdict::undelivered: {

@@ -23,9 +23,9 @@ class Quiescence {
 
   /// Whether this PE's part of the scope's current wave is due: its children's parts have arrived and its own is not
   /// yet given.
-  bool due(ScopeId scope) const { return !waves_[scope].given && waves_[scope].children_in == children_.size(); }
+  bool due(ScopeId scope) const { return !waves_[scope].contributed && waves_[scope].children_in == children_.size(); }
   /// Whether it is given, and the verdict has not come.
-  bool gave(ScopeId scope) const { return waves_[scope].given; }
+  bool has_contributed(ScopeId scope) const { return waves_[scope].contributed; }
   /// Gives this PE's part. It has posted the scope's open buffers and can start nothing in it by itself. On PE 0 the
   /// scope may be finished by that.
   void contribute(ScopeId scope);
@@ -41,8 +41,8 @@ class Quiescence {
     Counts sum;  // children so far
     Calls calls;
     std::size_t children_in = 0;
-    std::uint64_t child_in = 0;  // which, bit by index
-    bool given = false;
+    std::uint64_t arrived_children = 0;  // which, bit by index
+    bool contributed = false;
     Counts previous;  // PE 0: of the wave before
     bool have_previous = false;
   };

@@ -62,7 +62,7 @@ struct Scope {
   // Messages, on this PE; those of an epoch within it are added once that is done.
   std::uint64_t created = 0, handled = 0;
   std::uint64_t handled_everywhere = 0;  // of an epoch that is done; of the root as of the last quiescence
-  bool of_main = true;                   // made by the main program, which closes it; else in a continuation
+  bool made_by_main = true;                   // made by the main program, which closes it; else in a continuation
   bool closed = false;
   bool done = false;
   bool active = false;              // handlers have run in it since the last look

@@ -113,12 +113,12 @@ std::shared_ptr<Scope> Scopes::begin() {
   auto scope = std::make_shared<Scope>();
   scope->id = id;
   scope->around = around;
-  scope->of_main = !engine_->in_handler();
+  scope->made_by_main = !engine_->in_handler();
   ++around->inner;
   scopes_[id] = scope;
   parities_ ^= bit(id);
   set_tag(id);
-  if (scope->of_main) main_ = scope;
+  if (scope->made_by_main) main_ = scope;
   engine_->enter_scope(id);
   engine_->scope_began();
   return scope;
@@ -126,8 +126,8 @@ std::shared_ptr<Scope> Scopes::begin() {
 
 void Scopes::close(Scope& scope) {
   if (scope.closed) return;
-  if (scope.of_main == engine_->in_handler()) {
-    throw UsageError(scope.of_main
+  if (scope.made_by_main == engine_->in_handler()) {
+    throw UsageError(scope.made_by_main
                          ? "an epoch of the main program is ended inside a handler: the main program ends it"
                          : "an epoch made in a continuation is ended by the main program: a continuation ends it");
   }

@@ -45,9 +45,9 @@ class Scopes {
   /// Whether the root's next wave waits for this PE.
   bool quiescence_due() const { return closed_ == 0 && quiescence_.due(root_scope); }
   /// Whether other PEs may be in the next phase already: nothing may begin here by itself, without a message.
-  bool quiescence_ends() const { return awaited_ == root_.get() && (root_->done || quiescence_.gave(root_scope)); }
+  bool quiescence_may_end() const { return awaited_ == root_.get() && (root_->done || quiescence_.has_contributed(root_scope)); }
   /// Whether others may know that an epoch is done before this PE does: it has given its part.
-  bool awaits_verdict(ScopeId epoch) const { return quiescence_.gave(epoch); }
+  bool awaits_verdict(ScopeId epoch) const { return quiescence_.has_contributed(epoch); }
   void contribute_to_quiescence() { quiescence_.contribute(root_scope); }
   /// Returns how many messages were handled everywhere since the last quiescence.
   std::uint64_t leave_quiescence();

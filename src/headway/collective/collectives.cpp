@@ -232,7 +232,7 @@ am::Calls Collectives::calls(am::ScopeId epoch) const {
   return calls;
 }
 
-void Collectives::take_called(std::uint64_t called_max) {
+void Collectives::set_calls_made(std::uint64_t called_max) {
   if (reductions_ && reductions_->has_hosts()) reductions_->set_called_max(called_max);
 }
 

@@ -30,7 +30,7 @@ class Collectives final : public am::Extension, private Carrier {
   void begin() override;
   bool holds_back(am::ScopeId epoch) const override;
   am::Calls calls(am::ScopeId epoch) const override;
-  void take_called(std::uint64_t called_max) override;
+  void set_calls_made(std::uint64_t called_max) override;
   void add_waits_for(std::vector<std::uint32_t>& pes) const override;
   std::string unfinished() const override;
   void end() noexcept override;

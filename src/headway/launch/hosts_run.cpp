@@ -30,30 +30,30 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Processes have so long to say themselves why they end, and those that are told to end so long before they are killed.
-constexpr auto patience = std::chrono::milliseconds(500);
+constexpr auto grace_period = std::chrono::milliseconds(500);
 // The two ends of a cable that is cut notice it at times that differ by up to a second: both are to say so.
-constexpr auto loss_patience = std::chrono::milliseconds(1500);
-constexpr int look_ms = 20;
+constexpr auto loss_grace_period = std::chrono::milliseconds(1500);
+constexpr int check_interval_ms = 20;
 
 // Of the start limit, for the first process to have come: programs may do much before they call run().
 constexpr int first_limits = 10;
 
-std::atomic<int> asked_to_end{0};  // by this signal
-void note_signal(int signal) { asked_to_end = signal; }
+std::atomic<int> end_signal{0};  // by this signal
+void record_signal(int signal) { end_signal = signal; }
 
 /// While it exists Ctrl-C and SIGTERM are noted instead of ending this process.
-class SignalsNoted {
+class SignalRecorder {
  public:
-  SignalsNoted() {
-    asked_to_end = 0;
+  SignalRecorder() {
+    end_signal = 0;
     struct sigaction action {};
-    action.sa_handler = note_signal;
+    action.sa_handler = record_signal;
     sigaction(SIGINT, &action, &interrupt_);
     sigaction(SIGTERM, &action, &terminate_);
   }
-  SignalsNoted(const SignalsNoted&) = delete;
-  SignalsNoted& operator=(const SignalsNoted&) = delete;
-  ~SignalsNoted() {
+  SignalRecorder(const SignalRecorder&) = delete;
+  SignalRecorder& operator=(const SignalRecorder&) = delete;
+  ~SignalRecorder() {
     sigaction(SIGINT, &interrupt_, nullptr);
     sigaction(SIGTERM, &terminate_, nullptr);
   }
@@ -129,12 +129,12 @@ class Input {
 
 class Hosts {
  public:
-  /// Processes of other hosts, and without `become` all, execute `command`.
+  /// Processes of other hosts, and without `child_body` all, execute `command`.
   Hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command,
-        const std::function<int()>& become = nullptr)
+        const std::function<int()>& child_body = nullptr)
       : options_(options),
         command_(command),
-        become_(become),
+        child_body_(child_body),
         place_(std::uint32_t(settings.processes()), !options.hosts.empty()),
         processes_(settings.processes()) {}
   ~Hosts() {
@@ -149,19 +149,19 @@ class Hosts {
     started_at_ = Clock::now();
     for (std::size_t process = 0; process < processes_.size(); ++process) start(process);
     while (std::ranges::any_of(processes_, [](const Process& p) { return p.pid > 0 || p.judged_at; })) {
-      place_.serve(look_ms);
-      for (std::size_t process = 0; process < processes_.size(); ++process) look_at(process);
+      place_.serve(check_interval_ms);
+      for (std::size_t process = 0; process < processes_.size(); ++process) check_process(process);
       if (place_.aborted() >= 0) end_others(place_.aborted(), "");
-      for (; losses_said_ < place_.lost().size(); ++losses_said_) {
-        const auto& [process, why] = place_.lost()[losses_said_];
+      for (; losses_reported_ < place_.lost().size(); ++losses_reported_) {
+        const auto& [process, why] = place_.lost()[losses_reported_];
         fmt::print(stderr, "headway: {} can no longer be reached: {}\n", name_of(process), why);
-        end_others(exit_status::failed, "", loss_patience);
+        end_others(exit_status::failed, "", loss_grace_period);
       }
       judge();
-      look_at_start();
-      if (asked_to_end != 0) end_others(128 + asked_to_end, "");
+      check_start_limit();
+      if (end_signal != 0) end_others(128 + end_signal, "");
       if (ending_ && Clock::now() > terminate_at_) kill_all(SIGTERM);
-      if (ending_ && Clock::now() > terminate_at_ + patience) kill_all(SIGKILL);
+      if (ending_ && Clock::now() > terminate_at_ + grace_period) kill_all(SIGKILL);
     }
     return status_;
   }
@@ -173,8 +173,8 @@ class Hosts {
     if (remote) one.host = options_.hosts[process * options_.hosts.size() / processes_.size()];
     const std::string address = !remote ? "127.0.0.1" : options_.address.empty() ? this_host() : options_.address;
     const std::string invitation = place_.invitation(address, std::uint32_t(process)).text();
-    std::vector<std::string> words = remote ? over_agent(one.host) : command_;
-    if (become_) std::fflush(nullptr);  // what is written already is this process's
+    std::vector<std::string> words = remote ? agent_command(one.host) : command_;
+    if (child_body_) std::fflush(nullptr);  // what is written already is this process's
     const int input = remote ? input_.open(invitation + "\n", process == 0) : -1;
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -195,10 +195,10 @@ class Hosts {
       if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     }
     if (!remote) setenv(meeting_variable, invitation.c_str(), 1);
-    if (become_) {
+    if (child_body_) {
       signals_.reset();
       place_.forget();
-      _exit(become_());
+      _exit(child_body_());
     }
     execvp(arguments[0], arguments.data());
     fmt::print(stderr, "headway: {} cannot be started: {}\n", arguments[0], std::strerror(errno));
@@ -206,7 +206,7 @@ class Hosts {
   }
 
   /// AGENT HOST LINE, where the line reads the invitation, since everybody on a host sees arguments.
-  std::vector<std::string> over_agent(const std::string& host) const {
+  std::vector<std::string> agent_command(const std::string& host) const {
     std::string line =
         fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable, shell_quoted(current_folder()));
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -231,7 +231,7 @@ class Hosts {
     return fmt::format("process {}{}", process, host.empty() ? "" : " on " + host);
   }
 
-  void look_at(std::size_t process) {
+  void check_process(std::size_t process) {
     Process& one = processes_[process];
     int status = 0;
     const pid_t pid = one.pid;
@@ -247,7 +247,7 @@ class Hosts {
     } else if (state == wire::MeetingPlace::State::awaited && place_.arrived() < processes_.size()) {
       end_without_run(who, one);
     } else {
-      one.judged_at = Clock::now() + loss_patience;
+      one.judged_at = Clock::now() + loss_grace_period;
     }
   }
 
@@ -283,7 +283,7 @@ class Hosts {
   }
 
   /// A host that does not answer, or whose agent waits for something, must not be waited for.
-  void look_at_start() {
+  void check_start_limit() {
     if (ending_ || place_.arrived() == processes_.size()) return;
     if (place_.arrived() > 0 && !first_came_at_) first_came_at_ = Clock::now();
     const auto limit =
@@ -299,12 +299,12 @@ class Hosts {
                                                 first_came_at_ ? " of the first" : ""));
   }
 
-  void end_others(int status, const std::string& why, Clock::duration patience_then = patience) {
+  void end_others(int status, const std::string& why, Clock::duration grace = grace_period) {
     if (ending_) return;
     ending_ = true;
     status_ = status;
     if (!why.empty()) fmt::print(stderr, "headway: {}\n", why);
-    terminate_at_ = Clock::now() + (why.empty() ? patience_then : Clock::duration());
+    terminate_at_ = Clock::now() + (why.empty() ? grace : Clock::duration());
   }
 
   void kill_all(int signal) {
@@ -315,14 +315,14 @@ class Hosts {
 
   LaunchOptions options_;
   std::vector<std::string> command_;
-  std::function<int()> become_;
-  std::optional<SignalsNoted> signals_;
+  std::function<int()> child_body_;
+  std::optional<SignalRecorder> signals_;
   wire::MeetingPlace place_;
   std::vector<Process> processes_;
   Input input_;
   Clock::time_point started_at_;
   std::optional<Clock::time_point> first_came_at_;
-  std::size_t losses_said_ = 0;
+  std::size_t losses_reported_ = 0;
   bool ending_ = false;
   int status_ = 0;
   Clock::time_point terminate_at_;

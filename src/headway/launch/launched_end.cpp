@@ -14,23 +14,23 @@ namespace headway::launch {
 namespace {
 
 // A PE that has failed may unwind its stack for so long.
-constexpr std::chrono::milliseconds failure_patience(500);
+constexpr std::chrono::milliseconds failure_grace_period(500);
 
 // Launchers drop what they have not read of a process when it ends all.
-constexpr std::chrono::milliseconds output_patience(200);
+constexpr std::chrono::milliseconds output_grace_period(200);
 
 // A launcher may have so long to end a process, which then ends itself: one whose network is gone does not do it.
-constexpr std::chrono::milliseconds abort_patience(1000), told_patience(500);
+constexpr std::chrono::milliseconds abort_grace_period(1000), told_grace_period(500);
 
 // That another process is lost is known to who has started it as well, who also knows why.
-constexpr std::chrono::milliseconds loss_patience(1000);
+constexpr std::chrono::milliseconds loss_grace_period(1000);
 
 // What exit() in a run must know of it. A program has one run at a time.
 std::atomic<LaunchedRun*> running{nullptr};
 
 }  // namespace
 
-void LaunchedRun::say(const std::string& text) const {
+void LaunchedRun::print_message(const std::string& text) const {
   // In one piece: others write to the same place.
   const std::string line = "headway: " + text + "\n";
   std::fflush(stdout);
@@ -47,14 +47,14 @@ void LaunchedRun::claim_end() {
 void LaunchedRun::end_all(int status) {
   running = nullptr;
   std::fflush(nullptr);
-  std::this_thread::sleep_for(output_patience);
+  std::this_thread::sleep_for(output_grace_period);
   if (lifelines_) lifelines_->tell_end(status);
   std::thread([status] {
-    std::this_thread::sleep_for(abort_patience);
+    std::this_thread::sleep_for(abort_grace_period);
     _exit(status);
   }).detach();
   wire_.functions->abort(wire_.wire, status);
-  std::this_thread::sleep_for(2 * abort_patience);
+  std::this_thread::sleep_for(2 * abort_grace_period);
   end_process(status);
 }
 
@@ -64,16 +64,16 @@ void LaunchedRun::end_all(int status) {
 void LaunchedRun::after_failure(std::size_t pe) {
   if (simulated_) return;  // which no other thread may ask for time; it ends when its stack has been unwound
   std::thread([this, pe] {
-    std::this_thread::sleep_for(failure_patience);
+    std::this_thread::sleep_for(failure_grace_period);
     end_failed(pe);
   }).detach();
 }
 
 void LaunchedRun::end_failed(std::size_t pe) {
-  if (wire_.meeting && port_ && port_->has_lost()) std::this_thread::sleep_for(loss_patience);
+  if (wire_.meeting && port_ && port_->has_lost()) std::this_thread::sleep_for(loss_grace_period);
   claim_end();
   const report::PeBoard& failed = board(pe);
-  say(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_, several_hosts_ ? fmt::format(" on {}", self_.host) : "",
+  print_message(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_, several_hosts_ ? fmt::format(" on {}", self_.host) : "",
                   failed.failure_text));
   end_all(int(failed.failure.load(std::memory_order_relaxed)));
 }
@@ -92,7 +92,7 @@ void LaunchedRun::on_exit(int status, void*) {
   if (run == nullptr || getpid() != run->pid_) return;
   run->claim_end();
   const HostGroup alone{run->process_, run->process_ + 1};
-  run->say(fmt::format("{}{} (pid {}) exited with status {} before run() had finished",
+  run->print_message(fmt::format("{}{} (pid {}) exited with status {} before run() had finished",
                        run->settings_.pes_per_process > 1 ? "the process of " : "", run->pes_of(alone), run->pid_,
                        status));
   run->end_all(exit_status::failed);
@@ -108,7 +108,7 @@ std::string LaunchedRun::pes_of(HostGroup processes) const {
 
 /// Between hosts: the first process of each segment has a line to process 0, the others of the segment to the first.
 /// Within one host the launcher sees what happens, and a place where the processes have met watches itself.
-void LaunchedRun::hold_lines(const std::vector<Introduction>& all) {
+void LaunchedRun::connect_lifelines(const std::vector<Introduction>& all) {
   const bool one_kernel =
       std::ranges::all_of(all, [&](const Introduction& one) { return std::strcmp(one.boot_id, all[0].boot_id) == 0; });
   if (one_kernel || wire_.meeting) return;
@@ -122,26 +122,26 @@ void LaunchedRun::hold_lines(const std::vector<Introduction>& all) {
         "exchange");
   const std::size_t parent = leads ? 0 : group_.first;
   lifelines_->hold(parent, process_ == 0 ? wire::LifelineAddress{} : addresses[parent], children,
-                   [this](const wire::Lifelines::Loss& loss) { take_loss(loss); });
+                   [this](const wire::Lifelines::Loss& loss) { handle_loss(loss); });
 }
 
 /// In a thread of the lifelines'.
-void LaunchedRun::take_loss(const wire::Lifelines::Loss& loss) {
+void LaunchedRun::handle_loss(const wire::Lifelines::Loss& loss) {
   if (left_) return;
   claim_end();
   if (loss.event == wire::Lifelines::Event::told) {  // who tells it has said why, and asked the launcher to end all
     lifelines_->tell_end(loss.status);
-    std::this_thread::sleep_for(told_patience);
+    std::this_thread::sleep_for(told_grace_period);
     end_process(loss.status);
   }
   const auto next = std::ranges::upper_bound(leaders_, loss.process);
   const std::size_t last = next == leaders_.end() ? processes_ : *next;
   const std::string& host = hosts_[loss.process];
   if (loss.event == wire::Lifelines::Event::unreachable) {
-    say(fmt::format("{} ({}) can no longer be reached from {}: {}", host, pes_of({loss.process, last}), self_.host,
+    print_message(fmt::format("{} ({}) can no longer be reached from {}: {}", host, pes_of({loss.process, last}), self_.host,
                     loss.why));
   } else {
-    say(fmt::format("the process of {} on {} has ended in the middle of the run",
+    print_message(fmt::format("the process of {} on {} has ended in the middle of the run",
                     pes_of({loss.process, loss.process + 1}), host));
   }
   end_all(exit_status::failed);

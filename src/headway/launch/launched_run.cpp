@@ -22,7 +22,7 @@ namespace headway::launch {
 namespace {
 
 // Between looks whether the others have ended.
-constexpr std::chrono::microseconds nap_min(20), nap_max(500);
+constexpr std::chrono::microseconds poll_interval_min(20), poll_interval_max(500);
 
 /// The same for all processes of one kernel since it was started.
 std::string boot_id() {
@@ -33,7 +33,7 @@ std::string boot_id() {
 }
 
 /// The line of that variable, or that there is none.
-std::string setting_in(std::string_view given, const std::string& name) {
+std::string line_of_setting(std::string_view given, const std::string& name) {
   for (std::size_t at = 0; at < given.size();) {
     const std::size_t end = std::min(given.find('\n', at), given.size());
     const std::string_view line = given.substr(at, end - at);
@@ -49,7 +49,7 @@ std::string first_difference(std::string_view given, std::string_view other) {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       const std::string name(text.substr(at, text.find('=', at) - at));
-      if (setting_in(against, name) != text.substr(at, end - at)) return name;
+      if (line_of_setting(against, name) != text.substr(at, end - at)) return name;
       at = end + 1;
     }
   }
@@ -70,10 +70,10 @@ LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>
   const std::vector<Introduction> all = meet();
   try {
     join_segment(all);
-    show_pes();
-    hold_lines(all);
+    set_up_pes();
+    connect_lifelines(all);
   } catch (const SystemError& error) {  // this process's alone: the others wait for it
-    say(fmt::format("process {} (pid {}): {}", process_, pid_, error.what()));
+    print_message(fmt::format("process {} (pid {}): {}", process_, pid_, error.what()));
     end_all(exit_status::unusable_settings);
   }
   if (!simulated_) watch_exit();  // simulated processes have one exit(), in which the simulator has ended
@@ -154,7 +154,7 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
       throw SettingError(fmt::format(
           "differing settings: {} for process 0{}, and {} for process {}{}; pass HEADWAY_ variables "
           "to all processes (mpirun of Open MPI: -x {})",
-          setting_in(first.given, name), at_host(first), setting_in(other.given, name), process, at_host(other), name));
+          line_of_setting(first.given, name), at_host(first), line_of_setting(other.given, name), process, at_host(other), name));
     }
     if (first.pes != other.pes || first.pes_per_process != other.pes_per_process) {
       throw SettingError(fmt::format("differing settings: {}, {} in a process, for process 0, and {}, {} for process "
@@ -227,15 +227,15 @@ std::unique_ptr<local::Segment> LaunchedRun::make_segment(HostGroup group) const
   return segment;
 }
 
-void LaunchedRun::show_pes() {
+void LaunchedRun::set_up_pes() {
   const std::size_t k = settings_.pes_per_process;
   const std::size_t first = (process_ - group_.first) * k;
   const std::size_t last = std::min<std::size_t>(first + k, segment_->header().pes);
   // A child that a PE makes by fork() must not write into the run.
   madvise(&segment_->header(), segment_->bytes(), MADV_DONTFORK);
-  report::Attendance& attendance = report::attendance_of(*segment_, first);
-  attendance.pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
-  attendance.pid.store(pid_, std::memory_order_release);
+  report::ProcessRecord& process_record = report::process_record_of(*segment_, first);
+  process_record.pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
+  process_record.pid.store(pid_, std::memory_order_release);
   for (std::size_t pe = first; pe < last; ++pe) {
     report::board_of(*segment_, pe).waiting_for.store(report::no_pe, std::memory_order_relaxed);
     report::board_of(*segment_, pe).phase.store(report::Phase::computing, std::memory_order_relaxed);
@@ -255,7 +255,7 @@ void LaunchedRun::show_pes() {
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
   enter(*segment_, first, last);
-  if (!simulated_) signals_.emplace(segment_->header(), attendance);
+  if (!simulated_) signals_.emplace(segment_->header(), process_record);
 }
 
 // --- running
@@ -286,7 +286,7 @@ void LaunchedRun::start_communication() {
   try {
     driver_.emplace(*port_, settings_.progress == Progress::thread ? Role::drives : Role::helps);
   } catch (const std::system_error& error) {
-    say(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_, thread_setting(),
+    print_message(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_, thread_setting(),
                     error.what()));
     end_all(exit_status::unusable_settings);
   }
@@ -308,19 +308,19 @@ int LaunchedRun::status_of_all() {
   int mine = 0;
   for (std::size_t pe = first_; pe < last_ && mine == 0; ++pe) mine = board(pe).status;
   watch_->finish(mine);
-  for (auto nap = nap_min;; nap = std::min(2 * nap, nap_max)) {
+  for (auto interval = poll_interval_min;; interval = std::min(2 * interval, poll_interval_max)) {
     while_waiting();
     if (const auto status = watch_->status_of_all()) return *status;
-    std::this_thread::sleep_for(nap);
+    std::this_thread::sleep_for(interval);
   }
 }
 
 void LaunchedRun::while_waiting() {
   port_->progress();  // its endpoints may not need it
-  const auto page = watch_->look(monotonic_ns());
+  const auto page = watch_->step(monotonic_ns());
   if (!page) return;
   if (page->stalled) claim_end();
-  say(page->text);
+  print_message(page->text);
   if (page->stalled) end_all(exit_status::stalled);
 }
 

@@ -53,17 +53,17 @@ class LaunchedRun final : public ProcessPes {
   void refuse_others(const std::vector<Introduction>& all) const;
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
-  void show_pes();
+  void set_up_pes();
   bool has_thread() const { return settings_.progress != Progress::polling; }
   const char* thread_setting() const;
   void start_communication();
-  void hold_lines(const std::vector<Introduction>& all);
-  void take_loss(const wire::Lifelines::Loss& loss);
+  void connect_lifelines(const std::vector<Introduction>& all);
+  void handle_loss(const wire::Lifelines::Loss& loss);
   std::string pes_of(HostGroup processes) const;
   std::size_t number_of(std::size_t pe) const { return segment_->header().first_pe + pe; }
   void check(int result, const char* call) const;
   int status_of_all();
-  void say(const std::string& text) const;
+  void print_message(const std::string& text) const;
   void claim_end();
   [[noreturn]] void end_all(int status);
   void watch_exit();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <headway/report/attendance.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/launch/launched_watch.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/serialize.hpp>
@@ -12,7 +12,7 @@ namespace headway::launch {
 namespace {
 
 constexpr std::int64_t round_ns_min = 20'000'000, round_ns_max = 1'000'000'000;
-constexpr std::int64_t report_patience_ns = 5'000'000'000;
+constexpr std::int64_t report_timeout_ns = 5'000'000'000;
 
 }  // namespace
 
@@ -45,10 +45,10 @@ void LaunchedWatch::send(std::size_t process, const Message& message) {
   port_->send_service(process, std::as_bytes(std::span(&message, 1)));
 }
 
-std::optional<LaunchedWatch::Page> LaunchedWatch::look(std::int64_t now) {
+std::optional<LaunchedWatch::Page> LaunchedWatch::step(std::int64_t now) {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return std::nullopt;
-  for (const wire::Port::Service& service : port_->take_services()) take(service, now);
+  for (const wire::Port::Service& service : port_->take_services()) receive(service, now);
   if (!leads_) return std::nullopt;
   const std::uint64_t asked = segment_->header().reports_asked.load(std::memory_order_relaxed);
   if (std::exchange(signals_seen_, asked) != asked) send(0, {Kind::want_report, 0, 0, 0, 0, 0});
@@ -60,7 +60,7 @@ std::optional<LaunchedWatch::Page> LaunchedWatch::look(std::int64_t now) {
   return step_report(now);
 }
 
-void LaunchedWatch::take(const wire::Port::Service& service, std::int64_t now) {
+void LaunchedWatch::receive(const wire::Port::Service& service, std::int64_t now) {
   Message message;
   if (service.bytes.size() < sizeof message) return;
   std::memcpy(&message, service.bytes.data(), sizeof message);
@@ -72,7 +72,7 @@ void LaunchedWatch::take(const wire::Port::Service& service, std::int64_t now) {
       activity_ += message.activity;
       waits_ |= message.waits != 0;
       works_ |= message.works != 0;
-      if (answers_ == leaders_.size()) take_round(now);
+      if (answers_ == leaders_.size()) receive_round(now);
       return;
     case Kind::want_report:
       if (process_ == 0 && !collecting_) begin_report(now, false);
@@ -84,7 +84,7 @@ void LaunchedWatch::take(const wire::Port::Service& service, std::int64_t now) {
           now,
           [this](std::size_t process) {
             const std::size_t first_pe = process * segment_->header().pes_per_process;
-            return pid_t(report::attendance_of(*segment_, first_pe).pid.load(std::memory_order_acquire));
+            return pid_t(report::process_record_of(*segment_, first_pe).pid.load(std::memory_order_acquire));
           },
           message.waits != 0);
     case Kind::report: {
@@ -94,7 +94,7 @@ void LaunchedWatch::take(const wire::Port::Service& service, std::int64_t now) {
       ++reports_;
       return;
     }
-    case Kind::finished: return take_end(service.process, message.status);
+    case Kind::finished: return receive_end(service.process, message.status);
     case Kind::all_finished: status_of_all_ = message.status; return;
   }
 }
@@ -103,7 +103,7 @@ void LaunchedWatch::finish(int status) { send(0, {Kind::finished, 0, 0, 0, 0, st
 
 // --- process 0
 
-void LaunchedWatch::take_end(std::size_t process, int status) {
+void LaunchedWatch::receive_end(std::size_t process, int status) {
   statuses_[process] = status;
   if (++finished_ != processes_) return;
   const auto failing = std::ranges::find_if(statuses_, [](std::int32_t one) { return one != 0; });
@@ -132,7 +132,7 @@ void LaunchedWatch::begin_round(std::int64_t now) {
   for (const std::size_t leader : leaders_) send(leader, {Kind::ask, round_, 0, 0, 0, 0});
 }
 
-void LaunchedWatch::take_round(std::int64_t now) {
+void LaunchedWatch::receive_round(std::int64_t now) {
   if (works_ || !waits_ || activity_ != activity_before_) still_since_ = now;
   activity_before_ = activity_;
   if (now - still_since_ >= limit_.count() && !collecting_) begin_report(now, true);
@@ -141,7 +141,7 @@ void LaunchedWatch::take_round(std::int64_t now) {
 void LaunchedWatch::begin_report(std::int64_t now, bool stalled) {
   collecting_ = true;
   collecting_on_stall_ = stalled;
-  collect_until_ = now + report_patience_ns;
+  collect_until_ = now + report_timeout_ns;
   reports_ = 0;
   for (std::vector<report::PeView>& views : views_) views.clear();
   ++report_number_;

@@ -15,7 +15,7 @@
 
 namespace headway::launch {
 
-/// One in each process; look() is called by whichever of its PEs waits. Of the processes that share a segment the first
+/// One in each process; step() is called by whichever of its PEs waits. Of the processes that share a segment the first
 /// speaks for all. Process 0 asks these, round by round, for what their PEs count and whether any of them is at work:
 /// one that is does not answer, or says so. Nothing has moved when all have answered the same for as long as the limit.
 /// Then, or when a signal has asked for it, they send what the PEs report.
@@ -30,9 +30,9 @@ class LaunchedWatch {
     std::string text;  // on all PEs
   };
   /// Answers, asks, and goes on with the report under way. In process 0 returns a page when one is complete.
-  std::optional<Page> look(std::int64_t now);
+  std::optional<Page> step(std::int64_t now);
 
-  /// This process's PEs have ended, with that status. It goes on to look until status_of_all() is known: that of the
+  /// This process's PEs have ended, with that status. It goes on to step until status_of_all() is known: that of the
   /// lowest process whose status is not 0.
   void finish(int status);
   std::optional<int> status_of_all() const { return status_of_all_; }
@@ -49,9 +49,9 @@ class LaunchedWatch {
 
   Message state(Kind kind, std::uint32_t number) const;
   void send(std::size_t process, const Message& message);
-  void take(const wire::Port::Service& service, std::int64_t now);
-  void take_end(std::size_t process, int status);
-  void take_round(std::int64_t now);
+  void receive(const wire::Port::Service& service, std::int64_t now);
+  void receive_end(std::size_t process, int status);
+  void receive_round(std::int64_t now);
   void begin_round(std::int64_t now);
   void begin_report(std::int64_t now, bool stalled);
   void send_views(const std::vector<report::PeView>& views);

@@ -128,7 +128,7 @@ void ProcessPes::run_pe(Endpoint& endpoint, std::size_t pe, am::EngineOptions op
     options.transfer = transfer_;
     options.collectives = collectives_;
     options.sizes = sizes_;
-    options.still_wanted = [this] { while_waiting(); };
+    options.while_waiting = [this] { while_waiting(); };
     options.when_failed = [this, pe] { after_failure(pe); };
     options.give_report = report::GiveReport{&report::report_area_of(*memory_, pe), &board(pe)};
     am::Engine engine(endpoint, std::move(options));

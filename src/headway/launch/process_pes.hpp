@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <headway/report/attendance.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/transport/local/segment.hpp>

@@ -29,12 +29,12 @@
 namespace headway::launch {
 namespace {
 
-constexpr std::int64_t meet_look_ns = 100'000'000;
+constexpr std::int64_t meet_check_ns = 100'000'000;
 constexpr std::size_t stack_bytes_simulated = 8_MiB;
 
 /// The kernel ends this process when the supervisor's end of the lifeline closes, whatever the process is doing then
 /// and whoever its parent is.
-void hold_on_to(int lifeline) {
+void die_with_supervisor(int lifeline) {
   // A pipe opened again has settings of its own. Where there is no /proc, the parent's death is the signal.
   const int own = open(fmt::format("/proc/self/fd/{}", lifeline).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (own < 0) return;
@@ -98,9 +98,9 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
     if (header.simulated == 0) local::reset(segment_, pe);
     std::ranges::fill(segment_.board(pe), std::byte(0));
   }
-  report::attendance_of(segment_, first_).pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
-  report::attendance_of(segment_, first_).pid.store(pid_, std::memory_order_release);
-  signals_.emplace(header, report::attendance_of(segment_, first_));
+  report::process_record_of(segment_, first_).pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
+  report::process_record_of(segment_, first_).pid.store(pid_, std::memory_order_release);
+  signals_.emplace(header, report::process_record_of(segment_, first_));
   report::PeBoard& mine = board(first_);
   copy_text(mine.program, program_path());
   copy_text(mine.build_identity, build_identity());
@@ -115,7 +115,7 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
 
 ProcessRun::~ProcessRun() {
   signals_.reset();
-  report::attendance_of(segment_, first_).pid.store(0, std::memory_order_release);
+  report::process_record_of(segment_, first_).pid.store(0, std::memory_order_release);
 }
 
 void ProcessRun::attach() {
@@ -126,12 +126,12 @@ void ProcessRun::attach() {
   fcntl(attachment_.lifeline, F_SETFD, FD_CLOEXEC);
   struct stat status {};
   if (fstat(attachment_.lifeline, &status) == 0) lifeline_inode_ = status.st_ino;
-  static const bool held = (hold_on_to(attachment_.lifeline), true);
+  static const bool held = (die_with_supervisor(attachment_.lifeline), true);
   static_cast<void>(held);
   check_lifeline();
 
   std::int32_t holder = 0;
-  if (!report::attendance_of(segment_, first_).pid.compare_exchange_strong(holder, pid_, std::memory_order_acq_rel)) {
+  if (!report::process_record_of(segment_, first_).pid.compare_exchange_strong(holder, pid_, std::memory_order_acq_rel)) {
     throw SettingError(
         fmt::format("process {} of this run is pid {} already, so pid {} cannot be; start one program "
                     "after the other under `headway run`, and others without {}",
@@ -145,7 +145,7 @@ void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generatio
   // The last one wakes the others: they sleep on the counter's low half.
   static_assert(std::endian::native == std::endian::little);
   auto* low_half = reinterpret_cast<std::uint32_t*>(&count);
-  std::atomic<std::uint32_t>& meeting = report::attendance_of(segment_, first_).meeting;
+  std::atomic<std::uint32_t>& meeting = report::process_record_of(segment_, first_).meeting;
   meeting.store(1, std::memory_order_relaxed);
   for (;;) {
     const std::uint64_t seen = count.load(std::memory_order_acquire);
@@ -154,7 +154,7 @@ void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generatio
       fail(first_, report::FailureKind::failed, "another process of this run ended without calling run() as often as this one");
     }
     check_lifeline();
-    const timespec look{0, meet_look_ns};
+    const timespec look{0, meet_check_ns};
     syscall(SYS_futex, low_half, FUTEX_WAIT, std::uint32_t(seen), &look, nullptr, 0);
   }
   meeting.store(0, std::memory_order_relaxed);
@@ -178,7 +178,7 @@ void ProcessRun::refuse_other_builds() {
     }
     for (;;) {
       check_lifeline();
-      usleep(unsigned(meet_look_ns / 1000));
+      usleep(unsigned(meet_check_ns / 1000));
     }
   }
 }

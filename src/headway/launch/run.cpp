@@ -24,7 +24,7 @@
 namespace headway::launch {
 namespace {
 
-void say(const std::string& text) { fmt::print(stderr, "headway: {}\n", text); }
+void print_message(const std::string& text) { fmt::print(stderr, "headway: {}\n", text); }
 
 void flush_output() {
   std::cout.flush();
@@ -68,15 +68,15 @@ bool is_alone(const Settings& settings) {
 
 /// What all processes of a launcher have come to the first one says for all. When one has ended, an mpirun kills the
 /// others a second later, and that of Open MPI loses what they have written since: they let the first one end before
-/// them. Who is there still and has not met the others in an MPI has something of its own to say.
-void say_once(const std::optional<Launcher>& launcher, const std::string& text) {
+/// them. Who is there still and has not met the others in an MPI has something of its own to print_message.
+void print_message_once(const std::optional<Launcher>& launcher, const std::string& text) {
   const bool is_first = !launcher || launcher->rank == 0;
-  if (is_first) say(text);
+  if (is_first) print_message(text);
   if (!launcher || launcher->mpi.empty() || launcher->simulated) return;
   const bool have_met = mpi_is_initialised();
   if (!is_first) {
     std::this_thread::sleep_for(std::chrono::seconds(have_met ? 1 : 3));
-    if (!have_met) say(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
+    if (!have_met) print_message(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
   }
   if (!have_met) launcher->end_others(exit_status::unusable_settings);
 }
@@ -88,7 +88,7 @@ int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) 
     flush_output();
     return status;
   } catch (const std::exception& error) {
-    say_once(settings.launcher, error.what());
+    print_message_once(settings.launcher, error.what());
     return exit_status::unusable_settings;
   }
 }
@@ -97,7 +97,7 @@ int run_invited(const std::function<int(Pe&)>& body) noexcept {
   try {
     return run_launched(Settings::from_environment(), body);
   } catch (const std::exception& error) {
-    say(error.what());
+    print_message(error.what());
     return exit_status::unusable_settings;
   }
 }
@@ -132,7 +132,7 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
     return supervisor.run(
         [&](std::size_t, const std::string& attach) -> Supervisor::StartFailure { _exit(run_as_part(attach, body)); });
   } catch (const std::exception& error) {  // a setting, or the system, before any PE was there
-    say(error.what());
+    print_message(error.what());
     return exit_status::unusable_settings;
   }
 }

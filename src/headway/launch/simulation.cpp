@@ -8,7 +8,7 @@
 namespace headway::launch {
 namespace {
 
-constexpr unsigned looks_per_stall = 4;
+constexpr unsigned checks_per_stall = 4;
 
 }  // namespace
 
@@ -21,12 +21,12 @@ Simulation::Simulation(sim::WorldOptions options, std::int64_t stall_ns)
 }
 
 bool Simulation::run(const std::function<void(Endpoint&)>& body) {
-  const std::int64_t look_ns =
-      stall_ns_ == 0 ? sim::forever / 2 : std::max<std::int64_t>(stall_ns_ / looks_per_stall, 1);
-  const sim::World::End end = world_.run([&](std::size_t pe) { body(world_.endpoint(pe)); }, look_ns,
+  const std::int64_t check_interval_ns =
+      stall_ns_ == 0 ? sim::forever / 2 : std::max<std::int64_t>(stall_ns_ / checks_per_stall, 1);
+  const sim::World::End end = world_.run([&](std::size_t pe) { body(world_.endpoint(pe)); }, check_interval_ns,
                                          [this] {
-                                           still_looks_ = moves() ? 0 : still_looks_ + 1;
-                                           if (stall_ns_ == 0 || still_looks_ < looks_per_stall) return true;
+                                           still_checks_ = moves() ? 0 : still_checks_ + 1;
+                                           if (stall_ns_ == 0 || still_checks_ < checks_per_stall) return true;
                                            stall_ = page();
                                            return false;
                                          });

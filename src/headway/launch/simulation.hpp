@@ -43,7 +43,7 @@ class Simulation {
   std::int64_t stall_ns_;
   std::vector<std::function<report::PeReport()>> reporters_;
   std::uint64_t activity_ = 0;
-  unsigned still_looks_ = 0;
+  unsigned still_checks_ = 0;
   std::string stall_;
 };
 

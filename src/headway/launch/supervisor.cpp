@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <headway/report/attendance.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/launch/supervisor_process.hpp>
 #include <headway/report/system_state.hpp>
 #include <headway/base/bytes.hpp>
@@ -30,10 +30,10 @@ constexpr int watch_interval_without_pidfd_ms = 10;
 constexpr int report_interval_ms = 5;  // while one is being made
 constexpr std::int64_t watch_interval_ns = watch_interval_ms * 1'000'000LL;
 // After a signal to the run its processes may end in their own way for so long.
-constexpr std::int64_t signal_patience_ns = 1'000'000'000;
+constexpr std::int64_t signal_grace_ns = 1'000'000'000;
 // A process that has recorded a failure may unwind its stack for so long.
-constexpr std::int64_t failure_patience_ns = 500'000'000;
-constexpr int the_end = 2;  // beside the streams 0 and 1: a process ends
+constexpr std::int64_t failure_grace_ns = 500'000'000;
+constexpr int process_end = 2;  // beside the streams 0 and 1: a process ends
 
 /// Memory counts as a file for `ulimit -f`: takes the most there is, and makes a death of what is beyond an error.
 class FileSizeLimit {
@@ -152,9 +152,9 @@ void Supervisor::watch(Caller& caller) {
     meaning.clear();
     int timeout_ms = watch_interval_ms;
     // Who is read first goes round: neither those who write much nor a slow reader may keep the others waiting.
-    turn_ = (turn_ + 1) % processes_.size();
+    first_read_ = (first_read_ + 1) % processes_.size();
     for (std::size_t i = 0; i < processes_.size(); ++i) {
-      Process& process = processes_[(turn_ + i) % processes_.size()];
+      Process& process = processes_[(first_read_ + i) % processes_.size()];
       if (process.ended) continue;
       for (int stream = 0; stream < 2; ++stream) {
         if (process.output[stream] < 0 || !outputs_[stream].wants_more()) continue;
@@ -163,7 +163,7 @@ void Supervisor::watch(Caller& caller) {
       }
       if (process.descriptor < 0) timeout_ms = watch_interval_without_pidfd_ms;
       polled.push_back({process.descriptor, POLLIN, 0});  // poll() skips a negative one
-      meaning.emplace_back(&process, the_end);
+      meaning.emplace_back(&process, process_end);
     }
     for (const LineOutput& output : outputs_) {
       if (output.has_waiting()) polled.push_back({output.descriptor(), POLLOUT, 0});
@@ -175,15 +175,15 @@ void Supervisor::watch(Caller& caller) {
     for (LineOutput& output : outputs_) output.write_some();
     for (std::size_t i = 0; i < meaning.size(); ++i) {
       const auto& [process, stream] = meaning[i];
-      if (stream != the_end && polled[i + 1].revents != 0 && outputs_[stream].wants_more()) {
+      if (stream != process_end && polled[i + 1].revents != 0 && outputs_[stream].wants_more()) {
         read_output(*process, stream, buffer_.size());
       }
     }
-    note_broken_outputs();
+    check_broken_outputs();
     for (std::size_t i = 0; i < meaning.size(); ++i) {
       const auto& [process, stream] = meaning[i];
-      if (stream != the_end || (process->descriptor >= 0 && polled[i + 1].revents == 0)) continue;
-      if (waitpid(process->pid, &process->wait_status, WNOHANG) == process->pid) note_end(*process);
+      if (stream != process_end || (process->descriptor >= 0 && polled[i + 1].revents == 0)) continue;
+      if (waitpid(process->pid, &process->wait_status, WNOHANG) == process->pid) record_end(*process);
     }
     for (int stream = 0; stream < 2 && quiet; ++stream) {  // a question, say, whose line has no end
       if (isatty(outputs_[stream].descriptor()) != 0) processes_[0].lines[stream].flush(0, outputs_[stream]);
@@ -229,11 +229,11 @@ void Supervisor::read_output(Process& process, int stream, std::size_t bytes_max
 }
 
 /// Where nobody reads an output any more its writers are told in the usual way, by SIGPIPE.
-void Supervisor::note_broken_outputs() {
+void Supervisor::check_broken_outputs() {
   for (int stream = 0; stream < 2; ++stream) {
     const int error = outputs_[stream].error();
-    if (error == 0 || said_broken_[stream]) continue;
-    said_broken_[stream] = true;
+    if (error == 0 || reported_broken_[stream]) continue;
+    reported_broken_[stream] = true;
     if (error != EPIPE) {
       say(fmt::format("standard {} cannot be written: {}; it is incomplete", stream == 0 ? "output" : "error",
                       std::strerror(error)));
@@ -243,7 +243,7 @@ void Supervisor::note_broken_outputs() {
   }
 }
 
-void Supervisor::note_end(Process& process) {
+void Supervisor::record_end(Process& process) {
   process.ended = true;
   segment_.header().processes_gone.fetch_add(1, std::memory_order_release);
   for (int stream = 0; stream < 2; ++stream) {
@@ -327,7 +327,7 @@ void Supervisor::report_simulation() {
 
 void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
   if (signal_ != 0) {
-    if (now - signal_at_ < signal_patience_ns) return;
+    if (now - signal_at_ < signal_grace_ns) return;
     end_run(128 + signal_);
     if (all_ended()) {
       for (LineOutput& output : outputs_) output.drop_waiting();
@@ -344,13 +344,13 @@ void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
     }
     if (failed && process.failed_at == 0) process.failed_at = now;
     // It has caught what a handler threw, or does not come to an end with unwinding.
-    if (process.failed_at != 0 && now - process.failed_at >= failure_patience_ns && explain_failure(process)) return;
-    if (is_gone_under_another(process) && !failed) {
+    if (process.failed_at != 0 && now - process.failed_at >= failure_grace_ns && explain_failure(process)) return;
+    if (is_gone_below_parent(process) && !failed) {
       say(fmt::format("{} ({}) ended before run() had finished", pes_of(process.index), pids_of(process)));
       return end_run(exit_status::failed);
     }
   }
-  stall_.look([this](std::size_t p) { return pid_where_alive(p); }, interval_ns);
+  stall_.check([this](std::size_t p) { return pid_where_alive(p); }, interval_ns);
 }
 
 /// Begins a report when one is due, and goes on with the one under way. A run whose report was begun because it had
@@ -391,9 +391,9 @@ bool Supervisor::all_ended() const {
 
 /// The process that is in the run: the one we started, or one that came from it.
 pid_t Supervisor::pid_of(const Process& process) const {
-  const report::Attendance& attendance = report::attendance_of(segment_, process.index * settings_.pes_per_process);
-  const pid_t attached = attendance.pid.load(std::memory_order_acquire);
-  const bool known = attached != 0 && attendance.pid_namespace.load(std::memory_order_relaxed) == pid_namespace_;
+  const report::ProcessRecord& process_record = report::process_record_of(segment_, process.index * settings_.pes_per_process);
+  const pid_t attached = process_record.pid.load(std::memory_order_acquire);
+  const bool known = attached != 0 && process_record.pid_namespace.load(std::memory_order_relaxed) == pid_namespace_;
   return known ? attached : process.pid;
 }
 
@@ -402,7 +402,7 @@ pid_t Supervisor::pid_where_alive(std::size_t process) const {
 }
 
 /// Whether the PEs' process died while the one that we started, a shell script say, lives on.
-bool Supervisor::is_gone_under_another(const Process& process) const {
+bool Supervisor::is_gone_below_parent(const Process& process) const {
   const pid_t pid = pid_of(process);
   // One that has left the run in order is no longer in it when looked at again.
   return pid != process.pid && kill(pid, 0) != 0 && errno == ESRCH && pid_of(process) == pid;

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <headway/report/attendance.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/launch/lines.hpp>
 #include <headway/report/reporter.hpp>
 #include <headway/report/stall.hpp>
@@ -60,8 +60,8 @@ class Supervisor {
   void watch(Caller& caller);
   void take_signals(const Caller& caller);
   void read_output(Process& process, int stream, std::size_t bytes_max);
-  void note_broken_outputs();
-  void note_end(Process& process);
+  void check_broken_outputs();
+  void record_end(Process& process);
   void explain_end(const Process& process);
   bool explain_failure(const Process& process);
   void report_simulation();
@@ -72,7 +72,7 @@ class Supervisor {
   pid_t pid_of(const Process& process) const;
   pid_t pid_where_alive(std::size_t process) const;
   std::string pids_of(const Process& process) const;
-  bool is_gone_under_another(const Process& process) const;
+  bool is_gone_below_parent(const Process& process) const;
   std::string pes_of(std::size_t process) const;
   void say(const std::string& text) { outputs_[1].put(LineOutput::nobody, "headway: " + text + "\n"); }
 
@@ -83,10 +83,10 @@ class Supervisor {
   report::Reporter reporter_;
   std::uint64_t killed_for_memory_before_;  // processes of this system, for want of memory
   LineOutput outputs_[2];
-  bool said_broken_[2] = {false, false};
+  bool reported_broken_[2] = {false, false};
   std::vector<Process> processes_;
   std::uint64_t pid_namespace_ = report::pid_namespace();
-  std::size_t turn_ = 0;  // whose output is read first
+  std::size_t first_read_ = 0;  // whose output is read first
   std::vector<char> buffer_ = std::vector<char>(64 * 1024);
   int lifeline_[2] = {-1, -1};
   int status_ = 0;

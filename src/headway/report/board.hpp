@@ -66,7 +66,7 @@ struct PeBoard {
   std::atomic<std::uint64_t> created;      // messages, as of the last wait
   std::atomic<std::uint64_t> handled;
   std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or for a handler, as of the last wait
-  std::atomic<std::uint64_t> frames_taken;  // from others, the runtime's own included
+  std::atomic<std::uint64_t> frames_received;  // from others, the runtime's own included
   std::atomic<LastHandler> last_handler;
   std::atomic<std::uint32_t> report_wanted;  // the number of the last request for a report; others write it
   std::atomic<std::int32_t> thread;          // the system's number for the PE's thread; 0: not known

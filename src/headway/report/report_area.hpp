@@ -33,7 +33,7 @@ inline ReportArea& report_area_of(const local::Segment& segment, std::size_t pe)
 
 /// Changes whenever what the PE waits for may have changed.
 inline std::uint64_t moves_of(const PeBoard& board) {
-  return board.frames_taken.load(std::memory_order_relaxed) + board.activity.load(std::memory_order_relaxed);
+  return board.frames_received.load(std::memory_order_relaxed) + board.activity.load(std::memory_order_relaxed);
 }
 
 /// Writes the PE's answer to a request, and its stack; by its thread.

@@ -16,11 +16,11 @@ namespace {
 // What the handlers know. A child that a PE forked has neither the memory nor the part.
 std::atomic<local::SegmentHeader*> run_header{nullptr};
 std::atomic<pid_t> run_process{0};
-struct Here {
+struct ThreadState {
   PeBoard* board = nullptr;
   ReportArea* area = nullptr;
 };
-thread_local Here here;
+thread_local ThreadState thread_state;
 
 constexpr int stack_addresses_max = int(ReportArea::stack_depth_max) + 8;
 
@@ -47,20 +47,20 @@ void* interrupted_at(const void* context) {
 /// backtrace() neither allocates nor locks once it has run, which the constructor sees to.
 void write_stack(int, siginfo_t*, void* context) {
   const int error = errno;
-  if (here.area != nullptr && getpid() == run_process.load(std::memory_order_relaxed) &&
-      here.area->busy.load(std::memory_order_relaxed) == 0) {
+  if (thread_state.area != nullptr && getpid() == run_process.load(std::memory_order_relaxed) &&
+      thread_state.area->busy.load(std::memory_order_relaxed) == 0) {
     void* addresses[stack_addresses_max];
     const int count = backtrace(addresses, stack_addresses_max);
     void** const interrupted = std::find(addresses, addresses + count, interrupted_at(context));
     const bool found = interrupted != addresses + count;
     void** const first = found ? interrupted : addresses;
-    put_stack(*here.area, first, int(addresses + count - first), found);
-    here.area->stack_given.store(here.board->report_wanted.load(std::memory_order_relaxed), std::memory_order_release);
+    put_stack(*thread_state.area, first, int(addresses + count - first), found);
+    thread_state.area->stack_given.store(thread_state.board->report_wanted.load(std::memory_order_relaxed), std::memory_order_release);
   }
   errno = error;
 }
 
-void ask_for_report(int) {
+void request_report(int) {
   local::SegmentHeader* header = run_header.load(std::memory_order_relaxed);
   if (header == nullptr || getpid() != run_process.load(std::memory_order_relaxed)) return;
   header->reports_asked.fetch_add(1, std::memory_order_relaxed);
@@ -116,31 +116,31 @@ void GiveReport::operator()(std::uint32_t request, const PeReport& report) const
   area->busy.store(0, std::memory_order_relaxed);
 }
 
-ReportSignals::ReportSignals(local::SegmentHeader& header, Attendance& attendance) : attendance_(&attendance) {
+ReportSignals::ReportSignals(local::SegmentHeader& header, ProcessRecord& process_record) : record_(&process_record) {
   void* address;
   backtrace(&address, 1);  // loads what it needs
   run_process = getpid();
   run_header = &header;
-  install(report_signal(), ask_for_report, nullptr);
-  if (install(stack_signal(), nullptr, write_stack)) attendance.stack_signal = stack_signal();
+  install(report_signal(), request_report, nullptr);
+  if (install(stack_signal(), nullptr, write_stack)) process_record.stack_signal = stack_signal();
 }
 
 ReportSignals::~ReportSignals() {
-  attendance_->stack_signal = 0;
+  record_->stack_signal = 0;
   remove(stack_signal(), nullptr, write_stack);
-  remove(report_signal(), ask_for_report, nullptr);
+  remove(report_signal(), request_report, nullptr);
   run_header = nullptr;
 }
 
 ThreadOfPe::ThreadOfPe(PeBoard& board, ReportArea& area) : board_(&board) {
-  here = {&board, &area};
+  thread_state = {&board, &area};
   area.busy.store(0, std::memory_order_relaxed);
   board.thread.store(pid_t(syscall(SYS_gettid)), std::memory_order_release);
 }
 
 ThreadOfPe::~ThreadOfPe() {
   if (getpid() == run_process.load(std::memory_order_relaxed)) board_->thread.store(0, std::memory_order_release);
-  here = {};
+  thread_state = {};
 }
 
 }  // namespace headway::report

@@ -1,7 +1,7 @@
 /// Signals by which the processes of a run take part in reports.
 #pragma once
 
-#include <headway/report/attendance.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/report/report_area.hpp>
 #include <headway/transport/local/segment.hpp>
 
@@ -16,13 +16,13 @@ int stack_signal();
 /// long as the program installs no handler of its own.
 class ReportSignals {
  public:
-  ReportSignals(local::SegmentHeader& header, Attendance& attendance);
+  ReportSignals(local::SegmentHeader& header, ProcessRecord& process_record);
   ReportSignals(const ReportSignals&) = delete;
   ReportSignals& operator=(const ReportSignals&) = delete;
   ~ReportSignals();
 
  private:
-  Attendance* attendance_;
+  ProcessRecord* record_;
 };
 
 /// While it lives, the calling thread is that PE's.

@@ -24,7 +24,7 @@ class Reporter {
 
   explicit Reporter(const local::Segment& segment);
 
-  bool busy() const { return stage_ != Stage::idle; }
+  bool busy() const { return state_ != State::idle; }
 
   /// Begins a report. `disturb`: also threads in system calls that a signal would end early write their stacks.
   void begin(std::int64_t now, const PidOf& pid_of, bool disturb);
@@ -32,32 +32,32 @@ class Reporter {
   std::optional<std::vector<PeView>> step(std::int64_t now);
 
  private:
-  enum class Stage { idle, asking, signalling, naming };
+  enum class State { idle, asking, signalling, naming };
   /// How far the report is with one PE.
-  struct Asked {
+  struct Request {
     pid_t pid = -1;
     bool expected = false;  // it may answer
     bool signalled = false;
-    std::uint64_t moves = 0;           // of its board, when it was asked
+    std::uint64_t moves = 0;           // of its board, when the PE was asked
     std::optional<std::size_t> stack;  // in symbols_
   };
 
   bool all_answered() const;
-  bool all_stacks_there() const;
+  bool all_stacks_written() const;
   void signal_silent();
   void name_stacks(std::int64_t now);
   std::vector<PeView> views() const;
   PeView view(std::size_t pe) const;
   void add_answer(PeView& view, std::size_t pe) const;
   void add_silent(PeView& view, std::size_t pe) const;
-  bool meets(std::size_t pe) const;
+  bool waits_for_start(std::size_t pe) const;
 
   const local::Segment* segment_;
-  Stage stage_ = Stage::idle;
+  State state_ = State::idle;
   std::uint32_t request_ = 0;
   bool disturb_ = false;
   std::int64_t until_ = 0;    // of the stage
-  std::vector<Asked> asked_;  // by PE
+  std::vector<Request> requests_;  // by PE
   std::unique_ptr<Symbols> symbols_;
 };
 

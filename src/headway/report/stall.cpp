@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <headway/report/attendance.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/report/stall.hpp>
 #include <headway/report/stall_page.hpp>
 #include <headway/report/system_state.hpp>
@@ -24,7 +24,7 @@ bool StallWatch::moves(const PidOf& pid_of) {
     if (pid < 0) continue;
     bool at_work = false;
     const std::size_t first = process * header.pes_per_process;
-    const bool meeting = attendance_of(*segment_, first).meeting.load(std::memory_order_relaxed) != 0;
+    const bool meeting = process_record_of(*segment_, first).meeting.load(std::memory_order_relaxed) != 0;
     const std::size_t last = std::min<std::size_t>(first + header.pes_per_process, header.pes);
     for (std::size_t pe = first; pe < last; ++pe) {
       const Phase phase = board_of(*segment_, pe).phase.load(std::memory_order_relaxed);
@@ -36,7 +36,7 @@ bool StallWatch::moves(const PidOf& pid_of) {
   return false;
 }
 
-void StallWatch::look(const PidOf& pid_of, std::int64_t interval_ns) {
+void StallWatch::check(const PidOf& pid_of, std::int64_t interval_ns) {
   still_ns_ = moves(pid_of) ? 0 : still_ns_ + interval_ns;
 }
 

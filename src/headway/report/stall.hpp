@@ -22,9 +22,9 @@ class StallWatch {
   StallWatch(const local::Segment& segment, std::chrono::nanoseconds limit) : segment_(&segment), limit_(limit) {}
 
   /// Looks; call it regularly, `interval_ns` apart.
-  void look(const PidOf& pid_of, std::int64_t interval_ns);
+  void check(const PidOf& pid_of, std::int64_t interval_ns);
 
-  /// As of the last look.
+  /// As of the last check.
   bool stalled() const { return limit_.count() != 0 && still_ns_ >= limit_.count(); }
   /// For so long nothing has moved.
   std::int64_t still_ns() const { return still_ns_; }

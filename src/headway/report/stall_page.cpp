@@ -10,8 +10,8 @@
 namespace headway::report {
 namespace {
 
-constexpr std::size_t in_full_all = 8;   // with so many PEs each is shown in full
-constexpr std::size_t in_full_max = 12;  // with more, so many of those that matter
+constexpr std::size_t all_described_max = 8;   // with so many PEs each is shown in full
+constexpr std::size_t described_max = 12;  // with more, so many of those that matter
 constexpr std::size_t named_max = 8;     // PEs in a list
 
 using Numbers = std::vector<std::size_t>;
@@ -34,9 +34,9 @@ std::string name_of(const Numbers& pes) {
 }
 
 /// Who waits for whom.
-class Waiting {
+class WaitGraph {
  public:
-  explicit Waiting(std::span<const PeView> pes) : pes_(pes), waited_for_by_(pes.size()) {
+  explicit WaitGraph(std::span<const PeView> pes) : pes_(pes), waited_for_by_(pes.size()) {
     for (std::size_t pe = 0; pe < pes.size(); ++pe) {
       for (const std::uint32_t other : edges(pe)) {
         if (other < pes.size()) waited_for_by_[other].push_back(pe);
@@ -76,7 +76,7 @@ class Waiting {
   std::vector<std::pair<std::size_t, std::size_t>> roots() const {
     std::vector<std::pair<std::size_t, std::size_t>> found;  // PE, how many wait for it
     for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
-      if (!waited_for_by_[pe].empty() && edges(pe).empty()) found.emplace_back(pe, waiting_for(pe));
+      if (!waited_for_by_[pe].empty() && edges(pe).empty()) found.emplace_back(pe, count_waiting_for(pe));
     }
     std::ranges::stable_sort(found, std::greater(), [](const auto& root) { return root.second; });
     return found;
@@ -90,7 +90,7 @@ class Waiting {
   }
 
   /// How many PEs wait for it, or for one that does, and so on.
-  std::size_t waiting_for(std::size_t root) const {
+  std::size_t count_waiting_for(std::size_t root) const {
     std::vector<char> seen(pes_.size(), 0);
     Numbers reached = {root};
     seen[root] = 1;
@@ -112,7 +112,7 @@ std::string state_of(const PeView& pe) {
   return text;
 }
 
-std::string in_full(std::size_t number, const PeView& pe) {
+std::string describe_pe(std::size_t number, const PeView& pe) {
   std::string text = fmt::format("\n  PE {}{} {}", number, pe.who.empty() ? "" : " (" + pe.who + ")",
                                  pe.meeting ? "waits for the others to start" : describe(pe.phase));
   if (!pe.report.waits_for.empty()) {
@@ -131,8 +131,8 @@ std::string in_full(std::size_t number, const PeView& pe) {
 }
 
 /// PEs that are in the same state, as one.
-std::string together(const Numbers& group, std::span<const PeView> pes) {
-  if (group.size() == 1) return in_full(group[0], pes[group[0]]);
+std::string describe_group(const Numbers& group, std::span<const PeView> pes) {
+  if (group.size() == 1) return describe_pe(group[0], pes[group[0]]);
   std::uint64_t created = 0, handled = 0, frames = 0;
   for (const std::size_t pe : group) {
     created += pes[pe].created;
@@ -149,12 +149,12 @@ std::string together(const Numbers& group, std::span<const PeView> pes) {
 }
 
 /// Those that explain most come first.
-Numbers that_matter(std::span<const PeView> pes, const Numbers& cycle,
+Numbers most_relevant(std::span<const PeView> pes, const Numbers& cycle,
                     const std::vector<std::pair<std::size_t, std::size_t>>& roots) {
   Numbers numbers;
   std::vector<char> taken(pes.size(), 0);
   auto take = [&](std::size_t pe) {
-    if (numbers.size() < in_full_max && !std::exchange(taken[pe], char(1))) numbers.push_back(pe);
+    if (numbers.size() < described_max && !std::exchange(taken[pe], char(1))) numbers.push_back(pe);
   };
   for (const std::size_t pe : cycle) take(pe);
   for (const auto& [pe, waiting] : roots) {
@@ -218,22 +218,22 @@ PeView view_of(const PeBoard& board) {
 }
 
 std::string stall_page(const std::string& title, std::span<const PeView> pes) {
-  const Waiting waiting(pes);
+  const WaitGraph waiting(pes);
   const Numbers cycle = waiting.cycle();
   const auto roots = waiting.roots();
   std::string text = title + conclusions(pes, cycle, roots);
   Numbers shown;
-  if (pes.size() <= in_full_all) {
+  if (pes.size() <= all_described_max) {
     for (std::size_t pe = 0; pe < pes.size(); ++pe) shown.push_back(pe);
   } else {
-    shown = that_matter(pes, cycle, roots);
+    shown = most_relevant(pes, cycle, roots);
   }
-  for (const std::size_t pe : shown) text += in_full(pe, pes[pe]);
+  for (const std::size_t pe : shown) text += describe_pe(pe, pes[pe]);
   std::map<std::string, Numbers> others;
   for (std::size_t pe = 0; pe < pes.size(); ++pe) {
     if (!std::ranges::binary_search(shown, pe)) others[state_of(pes[pe])].push_back(pe);
   }
-  for (const auto& [state, group] : others) text += together(group, pes);
+  for (const auto& [state, group] : others) text += describe_group(group, pes);
   return text;
 }
 

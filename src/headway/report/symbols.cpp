@@ -27,7 +27,7 @@ bool has_fixed_addresses(const std::string& file) {
 }
 
 /// "f(int) at /path/file.cpp:3" without what is not known. Empty: nothing is.
-std::string tidy(std::string name) {
+std::string without_unknown_parts(std::string name) {
   for (const char* unknown : {" at ??:?", " at ??:0", ":?", ":0"}) {
     if (name.ends_with(unknown)) name.resize(name.size() - std::string_view(unknown).size());
   }
@@ -40,7 +40,7 @@ bool contains_any(const std::string& text, std::initializer_list<const char*> pa
 }
 
 /// The library's own, and what the standard library puts between it and the program.
-bool is_machinery(const std::string& name) {
+bool is_library_frame(const std::string& name) {
   if (const auto at = name.rfind(" at /"); at != name.npos) {
     return contains_any(name.substr(at), {"/headway/am/", "/headway/collective/", "/headway/aggregate/",
                                           "/headway/transport/", "/headway/base/", "/include/c++/"});
@@ -67,10 +67,10 @@ std::string shown(std::string name) {
 }  // namespace
 
 Symbols::~Symbols() {
-  for (const Namer& namer : namers_) {
-    kill(namer.pid, SIGKILL);
-    while (waitpid(namer.pid, nullptr, 0) < 0 && errno == EINTR) continue;
-    close(namer.output);
+  for (const Addr2line& tool : running_) {
+    kill(tool.pid, SIGKILL);
+    while (waitpid(tool.pid, nullptr, 0) < 0 && errno == EINTR) continue;
+    close(tool.output);
   }
 }
 
@@ -112,12 +112,12 @@ std::size_t Symbols::add(pid_t process, const std::vector<std::uint64_t>& addres
   return stacks_.size() - 1;
 }
 
-void Symbols::start(std::int64_t now, std::int64_t patience_ns) {
-  until_ = now + patience_ns;
-  for (const auto& [file, addresses] : names_) start_one(file, addresses);
+void Symbols::start(std::int64_t now, std::int64_t timeout_ns) {
+  until_ = now + timeout_ns;
+  for (const auto& [file, addresses] : names_) start_addr2line(file, addresses);
 }
 
-void Symbols::start_one(const std::string& file, const std::map<std::uint64_t, Names>& addresses) {
+void Symbols::start_addr2line(const std::string& file, const std::map<std::uint64_t, Names>& addresses) {
   const int output = memfd_create("headway-names", MFD_CLOEXEC);
   if (output < 0) return;
   std::vector<std::string> words = {"addr2line", "-a", "-f", "-C", "-i", "-p", "-e", file};
@@ -140,7 +140,7 @@ void Symbols::start_one(const std::string& file, const std::map<std::uint64_t, N
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   pid_t pid = -1;
   if (posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ) == 0) {
-    namers_.push_back({pid, output, file});
+    running_.push_back({pid, output, file});
   } else {
     close(output);
   }
@@ -149,31 +149,31 @@ void Symbols::start_one(const std::string& file, const std::map<std::uint64_t, N
 }
 
 bool Symbols::done(std::int64_t now) {
-  std::erase_if(namers_, [&](Namer& namer) {
-    if (now >= until_) kill(namer.pid, SIGKILL);
-    if (waitpid(namer.pid, nullptr, now >= until_ ? 0 : WNOHANG) != namer.pid) return false;
-    take_names(namer);
-    close(namer.output);
+  std::erase_if(running_, [&](Addr2line& tool) {
+    if (now >= until_) kill(tool.pid, SIGKILL);
+    if (waitpid(tool.pid, nullptr, now >= until_ ? 0 : WNOHANG) != tool.pid) return false;
+    read_names(tool);
+    close(tool.output);
     return true;
   });
-  return namers_.empty();
+  return running_.empty();
 }
 
 /// Lines "ADDRESS: function at file:line", each followed by " (inlined by) function at file:line" as often as it holds.
-void Symbols::take_names(Namer& namer) {
+void Symbols::read_names(Addr2line& tool) {
   std::string text;
   char buffer[4096];
-  lseek(namer.output, 0, SEEK_SET);
-  for (ssize_t got; (got = read(namer.output, buffer, sizeof buffer)) > 0;) text.append(buffer, std::size_t(got));
+  lseek(tool.output, 0, SEEK_SET);
+  for (ssize_t got; (got = read(tool.output, buffer, sizeof buffer)) > 0;) text.append(buffer, std::size_t(got));
   std::istringstream lines(text);
   Names* names = nullptr;
   for (std::string line; std::getline(lines, line);) {
     constexpr std::string_view inlined = " (inlined by) ";
     if (line.starts_with(inlined)) {
-      if (names != nullptr) names->push_back(tidy(line.substr(inlined.size())));
+      if (names != nullptr) names->push_back(without_unknown_parts(line.substr(inlined.size())));
     } else if (const auto colon = line.find(": "); line.starts_with("0x") && colon != line.npos) {
-      names = &names_[namer.file][std::stoull(line.substr(2, colon - 2), nullptr, 16)];
-      *names = {tidy(line.substr(colon + 2))};
+      names = &names_[tool.file][std::stoull(line.substr(2, colon - 2), nullptr, 16)];
+      *names = {without_unknown_parts(line.substr(colon + 2))};
     }
   }
 }
@@ -192,7 +192,7 @@ std::vector<std::string> Symbols::text(std::size_t stack, std::size_t frames_max
     }
     for (const std::string& name : names) {
       all.push_back(shown(name));
-      if (!is_machinery(name)) own.push_back(all.back());
+      if (!is_library_frame(name)) own.push_back(all.back());
     }
     if (is_outermost(names.back())) break;
   }

@@ -24,7 +24,7 @@ class Symbols {
   /// first one. Returns its number. The process lives.
   std::size_t add(pid_t process, const std::vector<std::uint64_t>& addresses, bool first_is_exact);
 
-  void start(std::int64_t now, std::int64_t patience_ns);
+  void start(std::int64_t now, std::int64_t timeout_ns);
   /// True when all is named, or will not be in time.
   bool done(std::int64_t now);
 
@@ -45,7 +45,7 @@ class Symbols {
     std::vector<Frame> frames;
     bool first_is_exact = false;
   };
-  struct Namer {
+  struct Addr2line {
     pid_t pid = -1;
     int output = -1;
     std::string file;
@@ -54,13 +54,13 @@ class Symbols {
 
   const std::vector<Mapping>& mappings_of(pid_t process);
   Frame frame_at(pid_t process, std::uint64_t address);
-  void start_one(const std::string& file, const std::map<std::uint64_t, Names>& addresses);
-  void take_names(Namer& namer);
+  void start_addr2line(const std::string& file, const std::map<std::uint64_t, Names>& addresses);
+  void read_names(Addr2line& tool);
 
   std::map<pid_t, std::vector<Mapping>> mappings_;
   std::vector<Stack> stacks_;
   std::map<std::string, std::map<std::uint64_t, Names>> names_;  // by file and address
-  std::vector<Namer> namers_;
+  std::vector<Addr2line> running_;
   std::int64_t until_ = 0;
 };
 

@@ -12,18 +12,18 @@ namespace headway::report {
 
 /// Lies at the end of the board pages of a process's first PE:
 ///
-///     | PeBoard | ... | Attendance (cache line) |
-struct alignas(local::cache_line) Attendance {
+///     | PeBoard | ... | ProcessRecord (cache line) |
+struct alignas(local::cache_line) ProcessRecord {
   std::atomic<std::int32_t> pid;             // 0: nobody
   std::atomic<std::uint32_t> meeting;        // 1 while it waits for the others
   std::atomic<std::uint64_t> pid_namespace;  // in which pid is its pid
   std::atomic<std::int32_t> stack_signal;    // makes its threads show their stacks; 0: none does
 };
-static_assert(sizeof(Attendance) == local::cache_line);
-static_assert(sizeof(PeBoard) + sizeof(Attendance) <= local::board_bytes);
+static_assert(sizeof(ProcessRecord) == local::cache_line);
+static_assert(sizeof(PeBoard) + sizeof(ProcessRecord) <= local::board_bytes);
 
-inline Attendance& attendance_of(const local::Segment& segment, std::size_t first_pe) {
-  return *reinterpret_cast<Attendance*>(segment.board(first_pe).data() + local::board_bytes - sizeof(Attendance));
+inline ProcessRecord& process_record_of(const local::Segment& segment, std::size_t first_pe) {
+  return *reinterpret_cast<ProcessRecord*>(segment.board(first_pe).data() + local::board_bytes - sizeof(ProcessRecord));
 }
 
 /// A number for this process's pid namespace; 0 if not known. Pids mean something only within one.
