@@ -39,13 +39,13 @@ void Completions::List::push(Completion& completion) {
 
 Hold<Completion> Completions::List::pop() {
   Hold<Completion> hold(first);
-  --first->holders;  // the list's
+  --first->holders;  // the list's reference
   first = first->next;
   if (first == nullptr) last = nullptr;
   return hold;
 }
 
-/// Its coroutine may have been destroyed since it was set.
+/// The waiting coroutine may have been destroyed meanwhile.
 void Completions::resume(Completion& completion) {
   if (completion.waiter) std::exchange(completion.waiter, nullptr).resume();
 }
@@ -80,9 +80,9 @@ void Completions::require_may_wait(const char* call) const {
   engine_->require_may_block(report::Phase::future);
 }
 
-void throw_taken() { throw UsageError("the value of a future or task is taken once, after it has come"); }
+void throw_taken() { throw UsageError("the value of a future or task is taken once, and only when it is ready: it was taken before, or is still pending"); }
 
-// --- coroutines that nobody waits for
+// --- detached coroutines
 
 Detached::promise_type::~promise_type() {
   (before_ == nullptr ? owner_->detached_ : before_->after_) = after_;

@@ -1,5 +1,5 @@
-/// What is to come, and who waits for it: the one type behind futures, callbacks and tasks. For the layers above;
-/// programs use Future and Task.
+/// A pending value and its waiter: the type behind futures, callbacks and tasks. For the layers above; programs use
+/// Future and Task.
 #pragma once
 
 #include <coroutine>
@@ -16,12 +16,12 @@ namespace headway::am {
 
 class Completions;
 
-/// Stands for the value of what has none.
+/// The value type of futures and tasks of void.
 struct Nothing {};
 template <class T>
 using ValueOf = std::conditional_t<std::is_void_v<T>, Nothing, T>;
 
-/// One value, or failure, that is to come: shared by those who set it and those who take it, all on one PE's thread.
+/// One pending value or failure, shared by its setter and its taker. Only the PE's thread uses it.
 ///
 ///     pending -- set ---> value ----- take ---> taken
 ///            `-- fail --> failed --'
@@ -36,9 +36,9 @@ struct Completion {
   bool ready() const { return state != State::pending; }
 
   Completions* owner;
-  Completion* next = nullptr;      // in a list of those to be continued
-  std::coroutine_handle<> waiter;  // empty: nobody waits
-  std::exception_ptr error;        // of a failed one
+  Completion* next = nullptr;      // next completion to resume
+  std::coroutine_handle<> waiter;  // empty: no coroutine waits
+  std::exception_ptr error;        // in state failed
   std::uint32_t holders = 0;
   State state = State::pending;
 };
@@ -58,7 +58,7 @@ struct CompletionOf final : Completion {
     holds_value = true;
     state = State::value;
   }
-  /// What it was failed with is thrown. UsageError unless it is ready and was not taken.
+  /// Returns the value or throws the error. UsageError unless it is ready and not taken.
   T take();
 
   union {
@@ -69,7 +69,7 @@ struct CompletionOf final : Completion {
 
 void destroy(Completion& completion) noexcept;
 
-/// Holds a Completion; the last one destroys it.
+/// A counted reference to a Completion. The last one destroys it.
 template <class C>
 class Hold {
  public:
@@ -95,14 +95,14 @@ class Hold {
   C* completion_ = nullptr;
 };
 
-/// What a PE owns of what runs by itself, for reports.
+/// Where a detached coroutine was started, for reports.
 struct Origin {
   const char* what;  // "the task spawned"
   std::source_location place;
 };
 
-/// A coroutine that nobody waits for: its PE owns it, and destroys it when it is done or the run ends. What it throws
-/// ends the run. Its function takes Completions& and Origin first.
+/// A coroutine without a waiter. Its PE owns it, and destroys it when it is done or the run ends. An exception ends
+/// the run. The coroutine's first parameters are Completions& and Origin.
 class Detached {
  public:
   class promise_type {
@@ -126,7 +126,7 @@ class Detached {
     promise_type *before_ = nullptr, *after_ = nullptr;  // in its owner's list
   };
 
-  /// Runs until it waits, or is done. Once.
+  /// Runs it until it waits or is done. Called once.
   void start() { handle_.resume(); }
 
  private:
@@ -134,7 +134,7 @@ class Detached {
   std::coroutine_handle<promise_type> handle_;
 };
 
-/// Of one PE: continues those who wait, and owns coroutines that nobody waits for.
+/// Resumes the waiters of one PE's completions, and owns its detached coroutines.
 class Completions final : public Extension {
  public:
   explicit Completions(Engine& engine) : engine_(&engine) {}
@@ -143,23 +143,23 @@ class Completions final : public Extension {
 
   Engine& engine() { return *engine_; }
 
-  /// Who waits for one that has become ready is continued: inside a handler at once, or, where another is being
-  /// continued, after that; else at the next progress, as a handler.
+  /// Resumes the waiter of a completion that has become ready. Inside a handler: at once, or after the coroutine that
+  /// is being resumed. Else: at the next progress, as a handler.
   void complete(Completion& completion);
-  /// The same, always at the next progress: for destructors, which must not throw.
+  /// The same, always at the next progress. For destructors, which must not throw.
   void complete_later(Completion& completion);
 
-  /// UsageError inside a handler, which `call` names, and while handlers are deferred.
+  /// UsageError inside a handler and while handlers are deferred; the text names `call`.
   void require_may_wait(const char* call) const;
 
-  /// Runs handlers until done() holds. UsageError as above.
+  /// Runs handlers until done() is true. UsageError as above.
   template <class Done>
   void wait(const char* call, Done done) {
     require_may_wait(call);
     if (!done()) engine_->wait_until(std::move(done), report::Phase::future);
   }
 
-  /// In a catch block: ends the run with what is being thrown.
+  /// Called in a catch block: ends the run with the current exception.
   [[noreturn]] void fail(const Origin& origin);
 
   std::string unfinished() const override;
@@ -178,8 +178,8 @@ class Completions final : public Extension {
   Engine* engine_;
   bool ended_ = false;
   bool continuing_ = false;
-  List next_;  // to be continued when the one that runs has come to an end or waits
-  List deferred_;   // at the next progress; the engine has a task for each
+  List next_;  // resumed after the running coroutine waits or ends
+  List deferred_;   // resumed at the next progress; the engine has a task for each
   Detached::promise_type* detached_ = nullptr;
 };
 

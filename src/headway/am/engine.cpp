@@ -23,9 +23,9 @@ namespace headway::am {
 namespace {
 
 constexpr unsigned frames_per_round = 16;
-constexpr std::size_t removed_max = 64;  // handlers whose descriptions are kept after they were removed
+constexpr std::size_t removed_max = 64;  // removed handlers whose descriptions are kept
 
-/// Never destroyed: where one PE's thread calls exit(), others may still be starting.
+/// Never destroyed: when one PE's thread calls exit(), other PEs may still be starting.
 std::vector<MakeExtension>& extension_makers() {
   static auto& makers = *new std::vector<MakeExtension>;
   return makers;
@@ -50,7 +50,11 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     const auto text = bytes.subspan(std::min(bytes.size(), sizeof(std::uint32_t)));
     const auto handler = control_value<std::uint32_t>(bytes.first(bytes.size() - text.size()));
     const std::string theirs(reinterpret_cast<const char*>(text.data()), text.size());
-    if (!std::ranges::all_of(theirs, [](unsigned char c) { return c >= ' '; })) throw FormatError("it holds no text");
+    const auto unprintable = std::ranges::find_if(theirs, [](unsigned char c) { return c < ' '; });
+    if (unprintable != theirs.end()) {
+      throw FormatError(fmt::format("its text has byte {:#04x} at offset {}, and bytes below 0x20 are not allowed",
+                                    static_cast<unsigned char>(*unprintable), unprintable - theirs.begin()));
+    }
     const std::string mine = describe_made_handler(handler);
     fail(report::FailureKind::failed,
          fmt::format("aggregators were made in different order: number {} is {} on PE {} and {} on PE {}; make them in "
@@ -70,12 +74,16 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
 
 Engine::~Engine() {
   for (const auto& extension : extensions_) extension->end();
-  for (std::vector<Task>& tasks : tasks_) tasks.clear();  // what they hold may need extensions
+  for (std::vector<Task>& tasks : tasks_) tasks.clear();  // tasks may use extensions
   if (options_.reporter != nullptr) *options_.reporter = nullptr;
   if (fiber_local == this) fiber_local = nullptr;
 }
 
-void Engine::throw_no_engine() { throw UsageError("this thread is no PE, or its run is over"); }
+void Engine::throw_no_engine() { throw UsageError("this thread is not a PE's, or its run has ended"); }
+
+void Engine::throw_wrong_length(std::size_t bytes, std::size_t expected_bytes) {
+  throw FormatError(fmt::format("it has {}, and {} are expected", counted(bytes, "byte"), expected_bytes));
+}
 
 // --- progress
 
@@ -86,17 +94,17 @@ bool Engine::progress() {
   if (deferrals_ != 0) return false;
   const bool moved = progress_round(store_.spilling() ? 1 : frames_per_round);
   const bool in_waves = scopes_.advance();
-  // Waves alone are no movement: they go on for as long as something waits, perhaps for what open buffers hold.
+  // A wave alone does not count as movement: waves repeat while a message waits, possibly in an open buffer.
   if (moved) return flush_due(), true;
   ++times_idle_;
   bool flushed = false;
   const report::Phase phase = board_->phase.load(std::memory_order_relaxed);
-  if (open_buffers_ != 0) {  // first those that need no look at the clock
-    // A program that does not wait may not look again soon.
+  if (open_buffers_ != 0) {  // flush_idle() needs no clock
+    // If the main program does not wait, its next progress() may be late: post all.
     flushed = flush_idle(phase == report::Phase::computing ? IdleFlush::all : IdleFlush::in_turn);
     flushed |= flush_due();
   }
-  // Open buffers may hold the memory that a send, or what waits here, needs.
+  // Open buffers may hold the frame memory that a waiting send or frame needs.
   if (!flushed && (phase == report::Phase::sending || paused_frames_ != 0 || store_.queued())) {
     flushed = flush_all(FlushReason::full);
   }
@@ -127,7 +135,7 @@ bool Engine::handle_arrived(unsigned frames_max) {
     run_tasks();
     any = true;
   }
-  // Before anything new, which may have to stay behind it; after tasks, which may make what it waits for.
+  // Before new frames, which may have to wait behind these. After tasks, which may make the handlers that these need.
   if (replay_later_) {
     replay_later_ = false;
     any |= replay_later();
@@ -154,7 +162,7 @@ bool Engine::handle_arrived(unsigned frames_max) {
   }
   board_->frames_received.store(board_->frames_received.load(std::memory_order_relaxed) + frames_max - frames.left,
                              std::memory_order_relaxed);
-  return any || !tasks_[next_tasks_].empty();  // poll() may have made some
+  return any || !tasks_[next_tasks_].empty();  // poll() may have added tasks
 }
 
 bool Engine::flush_due() {
@@ -196,14 +204,20 @@ void Engine::flush_scope(ScopeId scope, FlushReason reason) {
 
 void Engine::check_header(const Arrival& arrival) {
   const FrameHeader& header = arrival.header;
-  if (header.source >= size()) refuse(arrival, "its source is no PE of this run");
-  if (header.kind > std::uint8_t(FrameKind::control)) refuse(arrival, "it is of no known kind");
-  if (scope_of_tag(header.scope) == root_scope && header.scope > 1) refuse(arrival, "it is of no known scope");
-  // It may have to wait for a further hop, longer than memory lasts that is not its own.
-  if (header.hops_left != 0 && arrival.owned == 0) refuse(arrival, "it has hops left but came by value");
+  if (header.source >= size()) refuse(arrival, fmt::format("its source is PE {}, and the run has PEs 0 to {}", header.source, size() - 1));
+  if (header.kind > std::uint8_t(FrameKind::control)) {
+    refuse(arrival, fmt::format("its kind is {}, and kinds are 0 to {}", header.kind, int(FrameKind::control)));
+  }
+  if (scope_of_tag(header.scope) == root_scope && header.scope > 1) {
+    refuse(arrival, fmt::format("its scope field is {}, and allowed for the root are 0 and 1", header.scope));
+  }
+  // It may have to wait for memory at the next hop. Memory of a frame sent by value lasts only until the next poll.
+  if (header.hops_left != 0 && arrival.owned == 0) {
+    refuse(arrival, fmt::format("it has {} left, and a frame sent by value must have 0", counted(header.hops_left, "hop")));
+  }
 }
 
-/// Who takes a frame of messages that all end here, if nothing stands against that.
+/// The handler of a message frame without hops left. nullptr if the frame cannot be handled now.
 FrameHandler* Engine::ready_handler(const FrameHeader& header) {
   if (header.kind != std::uint8_t(FrameKind::messages) || header.hops_left != 0 || !scopes_.takes(header.scope)) {
     return nullptr;
@@ -213,8 +227,8 @@ FrameHandler* Engine::ready_handler(const FrameHeader& header) {
   return entry->handler;
 }
 
-/// Handles an arrival and those behind it that go the same way, as one call of the handler: what has to be done before
-/// and after handlers is done once. Whether there is a further arrival, which goes another way: it is in `frames` then.
+/// Handles an arrived frame, and the following ones for the same handler and scope, in one call: work before and
+/// after handlers is done once. Returns whether `frames` holds another frame, which is for another handler or scope.
 bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
   Arrival& arrival = frames.arrival;
   const std::uint64_t handling = handling_of(arrival.header);
@@ -246,7 +260,9 @@ void Engine::dispatch(Arrival& arrival) {
 }
 
 void Engine::dispatch_control(Arrival& arrival) {
-  if (arrival.header.handler >= controls_.size()) refuse(arrival, "there is no such message");
+  if (arrival.header.handler >= controls_.size()) {
+    refuse(arrival, fmt::format("control messages have numbers 0 to {}", controls_.size() - 1));
+  }
   try {
     controls_[arrival.header.handler](arrival.header.source, {arrival.payload, arrival.header.payload_bytes});
   } catch (const FormatError& error) {
@@ -279,7 +295,7 @@ void Engine::dispatch_messages(Held held) {
   ++paused_frames_;
 }
 
-/// Runs user code; what it throws ends the run, with describe() as the place.
+/// Runs user code. An exception ends the run; describe() names the place.
 template <class Body, class Describe>
 void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
   struct InHandler {
@@ -288,7 +304,8 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
 
     explicit InHandler(Engine& e) : engine(e) {
       engine.in_handler_ = true;
-      engine.board_->phase.store(report::Phase::handling, std::memory_order_relaxed);  // a long handler is no stall
+      // a PE in a long handler has not stalled
+      engine.board_->phase.store(report::Phase::handling, std::memory_order_relaxed);
     }
     ~InHandler() {
       engine.board_->phase.store(before, std::memory_order_relaxed);
@@ -303,7 +320,7 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
     body();
   } catch (const RunFailed&) {
     throw;
-  } catch (const InvalidFrame&) {  // not the handler's
+  } catch (const InvalidFrame&) {  // of the transport, not of the handler
     throw;
   } catch (const std::exception& error) {
     fail(report::FailureKind::failed, fmt::format("{} threw: {}", describe(), error.what()));
@@ -336,7 +353,7 @@ FrameHandler::Result Engine::run_handler(FrameHandler& handler, Held& held) {
 }
 
 void Engine::run_tasks() {
-  struct Running {  // one that throws ends the run
+  struct Running {  // an exception of a task ends the run
     Engine& engine;
     std::vector<Task>& tasks;
     ~Running() {
@@ -349,7 +366,7 @@ void Engine::run_tasks() {
     in_continuation_ = task.kind == TaskKind::continuation;
     if (task.kind == TaskKind::keeps_open) --scopes_[task.scope].continuations;
     run_as_handler(task.scope, [&task] { task.run(); }, [this] {
-      return std::string(in_continuation_ ? "what continues at the end of an epoch" : "a call that waited");
+      return std::string(in_continuation_ ? "what continues at the end of an epoch" : "a deferred call");
     });
   }
 }
@@ -364,12 +381,12 @@ void Engine::remove_handler(std::uint32_t number) {
   removed_.push_back({number, entry.handler->ready(), entry.handler->description()});
   for (std::vector<Held>& paused : entry.paused) {
     paused_frames_ -= paused.size();
-    for (Held& held : paused) early_.push_back(std::move(held));  // the next quiesce() reports them
+    for (Held& held : paused) early_.push_back(std::move(held));  // the next quiesce() reports these messages
   }
   handlers_.remove(number);
 }
 
-/// nullptr for a handler that is there, and for one that was removed long ago.
+/// nullptr for a handler that exists, or was removed long ago.
 const Engine::Removed* Engine::find_removed(std::uint32_t number) const {
   const auto found = std::ranges::find(removed_, number, &Removed::number);
   return found == removed_.end() ? nullptr : &*found;
@@ -409,7 +426,7 @@ void Engine::send_control(std::size_t target, std::uint16_t control, std::span<c
 // --- failures
 
 void Engine::fail(report::FailureKind kind, const std::string& text) {
-  // The first is the one that is told, by whoever reads the board: a program that swallows it may come to more of them.
+  // Only the first failure is recorded. A program that catches RunFailed may cause more.
   if (!std::exchange(failed_, true)) {
     const std::size_t length = std::min(text.size(), sizeof board_->failure_text - 1);
     std::memcpy(board_->failure_text, text.data(), length);
@@ -420,24 +437,24 @@ void Engine::fail(report::FailureKind kind, const std::string& text) {
   throw RunFailed(kind, text);
 }
 
-/// FormatError for a handler that this PE has not made.
+/// FormatError if this PE has not made the handler.
 std::string Engine::describe_made_handler(std::uint32_t number) const {
   if (!handlers_.was_made(number)) {
-    throw FormatError(fmt::format("it is about aggregator number {}, which was never made", number));
+    throw FormatError(fmt::format("it names aggregator number {}, which PE {} has not made", number, id()));
   }
   return describe_handler(number);
 }
 
-void Engine::refuse(const Arrival& arrival, const char* what) {
+void Engine::refuse(const Arrival& arrival, std::string_view what) {
   const FrameHeader& header = arrival.header;
   std::string about;
   if (header.kind == std::uint8_t(FrameKind::control)) {
-    about = fmt::format("one of the runtime's own messages, number {},", header.handler);
+    about = fmt::format("a control message with number {}", header.handler);
   } else {
     about = fmt::format("a frame of {} for {}", counted(header.count, "message"), describe_handler(header.handler));
   }
   fail(report::FailureKind::failed,
-       fmt::format("{} that came from PE {} to PE {} is not valid: {}", about, header.source, id(), what));
+       fmt::format("{} from PE {} to PE {} is not valid: {}", about, header.source, id(), what));
 }
 
 }  // namespace headway::am

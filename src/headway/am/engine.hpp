@@ -1,5 +1,5 @@
-/// One PE's runtime: dispatches arrived frames to their handlers, makes progress, waits, and detects quiescence.
-/// For the layers above; programs use Pe.
+/// The runtime of one PE: makes progress, dispatches arrived frames to handlers, waits, and detects quiescence. For
+/// the layers above; programs use Pe.
 #pragma once
 
 #include <chrono>
@@ -24,12 +24,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace headway::am {
 
-/// Ends the run: thrown where the failure is first known, caught by run().
+/// Ends the run. The engine throws it where it first detects a failure; run() catches it.
 struct RunFailed : std::runtime_error {
   RunFailed(report::FailureKind k, const std::string& text) : std::runtime_error(text), kind(k) {}
   report::FailureKind kind;
@@ -42,12 +43,12 @@ inline constexpr std::size_t flush_reasons = 4;
 /// How much of its open buffers an idle PE posts at once.
 enum class IdleFlush : std::uint8_t {
   all,
-  in_turn,  // those for other hosts on routes of several hops one by one, a look for messages between any two
+  in_turn,  // buffers for other hosts on routes of several hops: one per call, with a poll between two
 };
 
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// Takes the frames of one handler number: the receiving and the sending side of an aggregator.
+/// Receives the frames of one handler number, and owns the open buffers for it. The aggregator is one.
 class FrameHandler {
  public:
   FrameHandler() = default;
@@ -57,52 +58,55 @@ class FrameHandler {
 
   enum class Result { done, paused };
 
-  /// Handles the messages of a frame from number `next` on, and sets `next` to the first one not handled.
-  /// `paused` only for frames that have hops left: the rest is offered again when there may be room.
+  /// Handles the messages of a frame from index `next` on, and sets `next` to the first unhandled one. `paused` only
+  /// for frames with hops left: the engine calls again when memory may be available.
   virtual Result handle(const Arrival& arrival, std::uint32_t& next) = 0;
 
-  /// Posts what is in open buffers. Returns whether there was anything.
+  /// Posts all open buffers. Returns whether there were any.
   virtual bool flush_open(FlushReason reason) = 0;
-  /// The same for an idle PE, if the handler wants that. What it leaves for its turn it tells the engine.
+  /// The same for an idle PE. A handler that keeps buffers open calls Engine::defer_idle_flush().
   virtual bool flush_idle(IdleFlush how) = 0;
-  /// When the oldest open buffer is due, or `never`; and posts those due at `now`.
+  /// Time at which the oldest open buffer is due, or `never`. flush_due() posts the buffers that are due at `now`.
   virtual std::int64_t due() const = 0;
   virtual bool flush_due(std::int64_t now) = 0;
 
-  /// From now on messages are sent in `scope`. For handlers with buffers: these hold messages of one scope each.
+  /// Later messages are sent in `scope`. A buffer holds messages of one scope.
   virtual void enter_scope(ScopeId) {}
   /// flush_open() for the buffers of one scope.
   virtual bool flush_scope(ScopeId, FlushReason) { return false; }
 
   virtual std::uint16_t signature() const = 0;
   virtual std::string description() const = 0;
-  /// False until the user's code is there; frames wait.
+  /// False until the user has set the handler function. Frames wait until then.
   virtual bool ready() const = 0;
-  /// Messages that it has taken in but cannot handle before something else exists on this PE.
-  /// Those of one scope; the root stands for all.
+  /// Messages that have arrived but wait for an object that this PE has not made. Counts one scope; the root stands
+  /// for all.
   virtual std::uint64_t waiting_messages(ScopeId) const { return 0; }
-  /// Adds the messages in open buffers to the counts of the PEs that the buffers go to.
+  /// Adds the messages in open buffers to the counts, by the receiver of the buffer.
   virtual void count_open(std::map<std::uint32_t, std::uint64_t>& /* by_target */) const {}
 };
 
-/// State that a layer above keeps per PE, made on every PE in the same order before the program starts.
+/// State of a higher layer on one PE. The engine makes all extensions, in the same order on every PE, before the
+/// program starts.
 class Extension {
  public:
   virtual ~Extension() = default;
-  /// All extensions of this PE are there, and it has sent nothing yet.
+  /// Called once all extensions of this PE exist, before it sends anything.
   virtual void begin() {}
-  /// Whether something of an epoch goes on here without a message of it, soon: its messages are not to be counted
+  /// Whether work of an epoch continues on this PE without a message of it. The PE does not contribute its counts
   /// before.
   virtual bool holds_back(ScopeId) const { return false; }
-  /// What goes on without messages that are counted: quiescence and epochs wait for what all PEs have called.
+  /// Collective calls without counted messages. Quiescence and epochs wait until calls that all PEs have made are
+  /// finished.
   virtual Calls calls(ScopeId) const { return {}; }
-  /// All PEs are quiet, and so many calls are the most that any has made.
+  /// Called at quiescence, with the largest number of calls that any PE has made.
   virtual void set_calls_made(std::uint64_t) {}
-  /// While the PE waits in a blocking collective: adds those it waits for, if it is this extension's.
+  /// If the PE waits in a blocking collective of this extension: adds the PEs that it waits for.
   virtual void add_waits_for(std::vector<std::uint32_t>&) const {}
-  /// After the last quiescence: what can never end any more, as text; empty if there is nothing.
+  /// Called after the last quiescence: describes operations that can never finish. Empty if there are none.
   virtual std::string unfinished() const { return {}; }
-  /// The run is over: destroys what the program has left to it, while all of the engine is still there.
+  /// Called at the end of the run, while the engine and all extensions still exist: destroys objects that the program
+  /// left to this extension.
   virtual void end() noexcept {}
 };
 using MakeExtension = std::unique_ptr<Extension> (*)(Pe&);
@@ -110,24 +114,25 @@ using MakeExtension = std::unique_ptr<Extension> (*)(Pe&);
 /// Registers an extension; for static initialisation. Returns its index.
 std::size_t register_extension(MakeExtension make);
 
-/// What a PE does first when it has nothing to do; then it sleeps.
+/// What an idle PE does before it sleeps.
 enum class Idle {
-  spin,   // for about as long as a wake costs, or 1 ms after a sleep shorter than that: it has a core of its own
-  yield,  // there are more PEs than cores
-  sleep,  // at once: time passes in no other way
+  spin,   // its core runs no other PE: spins as long as a wake costs, or 1 ms after a shorter sleep
+  yield,  // more PEs than cores
+  sleep,  // sleeps at once; simulated time passes only in sleep
 };
 
 struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  AggregationSettings aggregation = {};  // for the layers above, as are the next three
+  AggregationSettings aggregation = {};  // for the layers above, also the next three
   TransferSettings transfer = {};
   CollectiveStrategy collectives = CollectiveStrategy::best;
   SizeConstants sizes = normal_sizes;
-  std::function<void()> while_waiting = [] {};  // called now and then while waiting; throws when the run is over
-  std::function<void()> when_failed = [] {};   // called once a failure is recorded: the program may swallow what is thrown
-  // Set while the engine lives, for those that share its thread: what the PE would report now.
+  std::function<void()> while_waiting = [] {};  // called repeatedly while the PE waits; throws if the run has ended
+  // called once, after a failure is recorded: the program may catch RunFailed
+  std::function<void()> when_failed = [] {};
+  // The engine stores a function there that makes its report. Valid while the engine exists, on its thread.
   std::function<report::PeReport()>* reporter = nullptr;
   // Called when PeBoard::report_wanted has changed, with its value.
   std::function<void(std::uint32_t request, const report::PeReport& report)> give_report = [](std::uint32_t, const report::PeReport&) {
@@ -141,7 +146,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  /// The one of this thread, or fiber. UsageError where there is none.
+  /// The engine of this thread or fiber. UsageError if there is none.
   static Engine& here() {
     if (fiber_local == nullptr) [[unlikely]]
       throw_no_engine();
@@ -161,24 +166,25 @@ class Engine {
   const SizeConstants& sizes() const { return options_.sizes; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
-  /// Whether what runs is a continuation of an epoch; it is a handler as well.
+  /// Whether the running handler is a continuation of an epoch.
   bool in_continuation() const { return in_continuation_; }
-  /// Whether a send may run handlers while it waits.
+  /// Whether a send may wait, and run handlers meanwhile.
   bool may_block() const { return !in_handler_ && deferrals_ == 0; }
 
   // --- progress and waiting
 
-  /// Handles what has arrived, posts what waits, honours timeouts; when there was nothing to do, flushes open buffers.
-  /// Returns whether anything moved. UsageError inside a handler.
+  /// Handles arrived frames, posts waiting frames and buffers that are due. If there was nothing to do, posts the
+  /// buffers that an idle PE posts. Returns whether anything moved. UsageError inside a handler.
   bool progress();
 
-  /// How often progress() has found nothing to do, and so flushed what idle PEs flush; at least 1.
+  /// Number of progress() calls that found nothing to do, plus 1. Each of them has posted the buffers that an idle PE
+  /// posts.
   std::uint64_t times_idle() const { return times_idle_; }
 
-  /// One round without the idle flush: for a sender that has just posted a frame.
+  /// One round without the idle flush, for a sender that has just posted a frame.
   void poll_some();
 
-  /// Progress until done() holds; sleeps when nothing moves. `what` and `peer` are for the stall report.
+  /// Makes progress until done() is true. Sleeps when nothing moves. `what` and `peer` are for the stall report.
   template <class Done>
   void wait_until(Done done, report::Phase what, std::uint32_t peer = report::no_pe) {
     require_may_block(what);
@@ -192,7 +198,8 @@ class Engine {
     leave_wait();
   }
 
-  /// The same for what nobody rings for, such as room in another PE's queue: it looks by itself now and then.
+  /// wait_until() for a condition whose change wakes no PE, such as a free cell in another PE's inbox: sleeps are
+  /// short.
   template <class Done>
   void wait_polling(Done done, report::Phase what, std::uint32_t peer) {
     waits_polling_ = true;
@@ -200,7 +207,8 @@ class Engine {
     waits_polling_ = false;
   }
 
-  /// For handlers in flush_idle(): buffers are open whose turn comes later, at the latest when the PE waits no longer.
+  /// For FrameHandler::flush_idle(): the handler has left buffers open. The engine posts them later, at the latest
+  /// when the wait ends.
   void defer_idle_flush() { idle_flush_deferred_ = true; }
 
   /// Posts all open buffers of all handlers. Returns whether there were any.
@@ -208,38 +216,39 @@ class Engine {
 
   std::uint64_t quiesce();
 
-  /// The end of a run: a last quiesce(), after which nothing may be left.
+  /// The end of a run: a last quiesce(). Fails if an extension has unfinished operations.
   void finish();
 
   // --- scopes
 
   Scopes& scopes() { return scopes_; }
-  /// Of what is sent now: of the message that a handler handles, or of the main program.
+  /// The scope of messages sent now: that of the handler's message, or of the main program.
   ScopeId scope() const { return scope_; }
-  /// The one in which the handler that runs began, or the root for the main program.
+  /// The scope in which the running handler began; the root for the main program.
   ScopeId handler_scope() const { return in_handler_ ? handler_scope_ : root_scope; }
   void enter_scope(ScopeId scope);
   void flush_scope(ScopeId scope, FlushReason reason);
-  /// Whether frames of it wait to be forwarded.
+  /// Whether frames of `scope` wait to be forwarded.
   bool has_paused(ScopeId scope) const;
-  /// Whether an extension goes on in an epoch by itself.
+  /// Whether an extension holds the epoch back.
   bool held_back(ScopeId epoch) const;
-  /// Of all extensions.
+  /// The calls of all extensions.
   Calls calls(ScopeId scope) const;
   void set_calls_made(std::uint64_t called_max);
-  /// Frames that waited for it are dispatched at the next progress.
+  /// The next progress dispatches the frames that waited for the scope.
   void scope_began() { replay_later_ = !later_.empty(); }
 
   // --- handlers of counted messages
 
-  /// Returns the number of the handler: collective, in the same order on every PE. No later handler gets that number.
+  /// Collective, in the same order on every PE. Returns the handler's number, which is never reused.
   std::uint32_t add_handler(FrameHandler& handler);
   void remove_handler(std::uint32_t number);
-  /// Handlers tell of each buffer that they open (1) or close (-1). While there are none they are not asked to flush.
+  /// Handlers report each buffer that they open (1) or close (-1). Without open buffers the engine does not ask them
+  /// to flush.
   void count_open_buffers(int by) { open_buffers_ += by; }
-  /// The handler became ready: frames that waited for it are dispatched at the next progress.
+  /// Called when a handler has become ready. The next progress dispatches the frames that waited for it.
   void handler_ready() { replay_early_ = !early_.empty(); }
-  /// Fills the fields of a message frame's header that do not depend on its content.
+  /// Fills the header fields of a message frame that do not depend on its content.
   void stamp(FrameHeader& header, std::uint32_t handler, std::uint16_t signature, std::uint8_t hops_left,
              ScopeId scope) const {
     header.source = std::uint16_t(id());
@@ -249,14 +258,14 @@ class Engine {
     header.hops_left = hops_left;
     header.scope = scopes_.tag(scope);
   }
-  /// What a header says of the current scope.
+  /// The header field for the current scope.
   std::uint8_t scope_tag() const { return scopes_.tag(scope_); }
-  /// Runs `task` at the next progress, as a handler, in a scope that cannot be done before.
+  /// Runs `task` as a handler at the next progress. The caller keeps `scope` from ending before.
   template <class F>
   void run_later(ScopeId scope, F&& task) {
     tasks_[next_tasks_].emplace_back(scope, TaskKind::of_open_scope, std::forward<F>(task));
   }
-  /// The same in a scope that could be done before, and stays open until the task runs.
+  /// The same; the engine keeps `scope` open until the task has run.
   template <class F>
   void keep_open_and_run_later(ScopeId scope, F&& task) {
     tasks_[next_tasks_].emplace_back(scope, TaskKind::keeps_open, std::forward<F>(task));
@@ -273,13 +282,13 @@ class Engine {
   // --- the runtime's own small messages: not counted, never held back
 
   using ControlHandler = std::function<void(std::size_t source, std::span<const std::byte> bytes)>;
-  /// Adds a control handler: every PE in the same order, before anything is sent.
+  /// Adds a control handler, on every PE in the same order, before anything is sent.
   std::uint16_t add_control(ControlHandler handler);
-  /// The value that a control message holds. FormatError if it has another length; that, as all a control handler
-  /// throws, ends the run and names the source.
+  /// The value that a control message holds. FormatError if its length differs. A FormatError of a control handler ends
+  /// the run, and the failure names the source.
   template <class T>
   static T control_value(std::span<const std::byte> bytes) {
-    if (bytes.size() != sizeof(T)) throw FormatError("it does not have the length of what it carries");
+    if (bytes.size() != sizeof(T)) throw_wrong_length(bytes.size(), sizeof(T));
     T value;
     std::memcpy(&value, bytes.data(), sizeof value);
     return value;
@@ -290,26 +299,27 @@ class Engine {
 
   // --- failures
 
-  /// Records the failure where the supervisor finds it, and throws RunFailed.
+  /// Records the failure on the PE's board, where the supervisor reads it, and throws RunFailed.
   [[noreturn]] void fail(report::FailureKind kind, const std::string& text);
-  /// fail() for a frame that cannot be what its header says.
-  [[noreturn]] void refuse(const Arrival& arrival, const char* what);
+  /// fail() for an invalid frame. `what` states the expected and the actual value.
+  [[noreturn]] void refuse(const Arrival& arrival, std::string_view what);
   /// UsageError unless the caller may block.
   void require_may_block(report::Phase what) const;
   void defer_handlers(int by) { deferrals_ += by; }
   bool has_failed() const { return failed_; }
 
-  /// Messages of a scope (all for the root) that wait for what does not exist on this PE, by handler and source, as
-  /// text; empty if there are none.
+  /// Messages of a scope (the root: all) that wait for a handler, object or epoch that this PE has not made, as text
+  /// by handler and source. Empty if there are none.
   std::string undelivered(ScopeId scope) const;
-  /// How many they are.
+  /// The number of these messages.
   std::uint64_t undeliverable_messages(ScopeId scope) const;
 
-  /// What the PE waits for and what it holds, for the stall report; brings its board up to date.
+  /// The PE's part of a report: what it waits for and holds. Also updates its board.
   report::PeReport report();
 
  private:
-  /// A frame, from message `next` on. `memory` holds it where it is no longer in its sender's.
+  /// A frame with unhandled messages from index `next` on. `memory` owns its copy, if the frame was copied out of its
+  /// sender's memory.
   struct Held {
     Arrival arrival;
     std::uint32_t next = 0;
@@ -320,8 +330,8 @@ class Engine {
   };
   struct Entry {
     FrameHandler* handler;
-    // Frames to forward that found no room, by hops left and then oldest first: one that waits for a hop must not stand
-    // before one that has fewer to go.
+    // Frames that wait for memory at the next hop, by hops left, oldest first. A frame with more hops left must not
+    // delay one with fewer.
     std::vector<std::vector<Held>> paused = {};
 
     bool has_paused(std::uint8_t hops_left) const { return hops_left < paused.size() && !paused[hops_left].empty(); }
@@ -331,25 +341,25 @@ class Engine {
     }
   };
 
-  /// A handler that was removed, for messages to people.
+  /// A removed handler, for error messages.
   struct Removed {
     std::uint32_t number;
     bool was_ready;
     std::string description;
   };
 
-  /// Of one round.
+  /// The arrived frames of one round.
   struct Frames {
-    unsigned left;  // how many more may be taken
+    unsigned left;  // number of frames that may still be polled
     Arrival arrival = {};
   };
 
   enum class TaskKind : std::uint8_t {
     of_open_scope,
-    keeps_open,    // counts among its scope's continuations
-    continuation,  // of the end of an epoch
+    keeps_open,    // counts as one of its scope's continuations
+    continuation,  // runs when an epoch is done
   };
-  /// Runs, as a handler, in its scope.
+  /// Runs in its scope, as a handler.
   struct Task {
     template <class F>
     Task(ScopeId s, TaskKind k, F&& f) : scope(s), kind(k), run(std::forward<F>(f)) {}
@@ -360,11 +370,12 @@ class Engine {
   };
 
   [[noreturn]] static void throw_no_engine();
+  [[noreturn]] static void throw_wrong_length(std::size_t bytes, std::size_t expected_bytes);
   bool progress_round(unsigned frames_max);
   bool handle_arrived(unsigned frames_max);
   bool flush_due();
   bool flush_idle(IdleFlush how);
-  /// The next arrival of a round. False if there is none, or there have been enough.
+  /// Polls the next frame of a round. False if none has arrived, or the round is over.
   bool poll(Frames& frames) {
     if (frames.left == 0 || !endpoint_->poll(frames.arrival)) return false;
     --frames.left;
@@ -415,9 +426,9 @@ class Engine {
   FrameStore store_;
   report::PeBoard* board_;
   CreationTable<Entry> handlers_;
-  std::deque<Removed> removed_;  // the last ones
+  std::deque<Removed> removed_;  // the last 64
   std::vector<ControlHandler> controls_;
-  std::vector<Task> tasks_[2];  // in turn, so that both keep their memory: one runs, the next takes what comes meanwhile
+  std::vector<Task> tasks_[2];  // used alternately: one runs, the other collects new tasks; both keep their memory
   unsigned next_tasks_ = 0;
   std::vector<std::unique_ptr<Extension>> extensions_;
   ScopeId scope_ = root_scope, handler_scope_ = root_scope;
@@ -429,13 +440,13 @@ class Engine {
   int deferrals_ = 0;
   int open_buffers_ = 0;
   std::size_t paused_frames_ = 0;
-  std::vector<Held> early_;         // for handlers that do not exist yet
-  std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun here
-  std::vector<Held> mismatched_;       // of another signature: until the sender has said what it meant
+  std::vector<Held> early_;         // for handlers that do not exist yet, or are not ready
+  std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun on this PE
+  std::vector<Held> mismatched_;       // of another signature: until the sender has described its handler
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;
-  std::int64_t idle_since_ = 0, spin_ns_;  // how long it looks on before it sleeps
+  std::int64_t idle_since_ = 0, spin_ns_;  // time that it spins before it sleeps
   std::uint16_t control_describe_ = 0, control_description_ = 0;
   Scopes scopes_;
 };

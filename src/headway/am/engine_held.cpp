@@ -1,4 +1,4 @@
-// Frames that a PE has taken in but cannot handle yet.
+// Arrived frames that the PE cannot handle yet.
 #include <algorithm>
 #include <cstring>
 #include <headway/am/engine.hpp>
@@ -56,20 +56,19 @@ bool Engine::resume_paused(FrameHandler& handler, std::vector<Held>& paused) {
   return any;
 }
 
-/// Keeps a frame. One that came by value is gone with the next poll, so it is copied.
+/// Keeps a frame. A frame sent by value is valid only until the next poll, so it is copied.
 void Engine::hold(std::vector<Held>& frames, Held held) {
   if (held.arrival.owned == 0 && held.memory == nullptr) copy_to_own_memory(held);
   frames.push_back(std::move(held));
 }
 
-/// Frames of an epoch that has not begun here may lie for long. Their senders get their memory back, for it may be
-/// needed by what this PE waits for before it begins that epoch.
+/// Keeps a frame of the next phase or of an epoch that has not begun on this PE. The latter may wait long, so it is
+/// copied: this PE may wait for a sender that needs the memory before it begins that epoch.
 void Engine::hold_until_begun(Held held) {
   if (scopes_.awaits_epoch(held.arrival.header.scope) && held.memory == nullptr) copy_to_own_memory(held);
   hold(later_, std::move(held));
 }
 
-/// Copies the frame into memory of this PE's own.
 void Engine::copy_to_own_memory(Held& held) {
   Arrival& arrival = held.arrival;
   const std::size_t payload_bytes = arrival.header.payload_bytes, tail_bytes = arrival.header.tail_bytes;
@@ -88,7 +87,7 @@ void Engine::replay(std::vector<Held>& frames) {
   for (Held& held : std::exchange(frames, {})) dispatch_messages(std::move(held));
 }
 
-/// Those that may be handled now; the others stay, in order. Returns whether there were any.
+/// Dispatches the frames that may be handled now; the others stay, in order. Returns whether there were any.
 bool Engine::replay_later() {
   bool any = false;
   for (Held& held : std::exchange(later_, {})) {

@@ -1,4 +1,4 @@
-/// What a PE says of itself: messages that cannot be delivered, and what it waits for.
+/// The PE's part of a report: messages that cannot be delivered, and what it waits for.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@ namespace {
 constexpr std::size_t peers_listed_max = 4;
 
 using MessagesByPeer = std::map<std::uint32_t, std::uint64_t>;
-using CountsByHandler = std::map<std::uint32_t, MessagesByPeer>;  // by handler
+using CountsByHandler = std::map<std::uint32_t, MessagesByPeer>;
 
 void add_once(std::vector<std::uint32_t>& pes, std::size_t pe) {
   if (std::ranges::find(pes, pe) == pes.end()) pes.push_back(std::uint32_t(pe));
 }
 
-/// "3 from PE 1, 5 from PE 2", and where there are many PEs the one with the most.
+/// "3 from PE 1, 5 from PE 2"; for more than 4 PEs only the PE with the most messages.
 std::string list(const MessagesByPeer& messages, const char* preposition) {
   if (messages.size() > peers_listed_max) {
     const auto most = std::ranges::max_element(messages, {}, [](const auto& entry) { return entry.second; });
@@ -35,7 +35,7 @@ std::string list(const MessagesByPeer& messages, const char* preposition) {
 
 }  // namespace
 
-// --- what can never be delivered
+// --- undeliverable messages
 
 std::uint64_t Engine::undeliverable_messages(ScopeId scope) const {
   std::uint64_t messages = 0;
@@ -71,7 +71,7 @@ std::string Engine::undelivered(ScopeId scope) const {
   handlers_.for_each([&](std::uint32_t, const Entry& entry) {
     const std::uint64_t waiting = entry.handler->waiting_messages(scope);
     if (waiting == 0) return;
-    text += fmt::format("{}{} {} undelivered on PE {}: {} waits for what was never made there", text.empty() ? "" : "\n",
+    text += fmt::format("{}{} {} undelivered on PE {}: {} waits for an object that was never made there", text.empty() ? "" : "\n",
                         counted(waiting, "message"), by_number(waiting, "is", "are"), id(), entry.handler->description());
   });
   std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
@@ -102,9 +102,9 @@ std::vector<std::uint32_t> Engine::waits_for() const {
   const report::Phase phase = board_->phase.load(std::memory_order_relaxed);
   if (!waits(phase)) return pes;
   const std::uint32_t peer = board_->waiting_for.load(std::memory_order_relaxed);
-  // What handlers have spilled goes first.
+  // Spilled frames are posted before the send continues.
   if (phase == report::Phase::sending && !store_.spilling()) {
-    // Where the target holds nothing of this PE's, the budget may be with others; else its queue is full.
+    // If the target holds no memory of this PE, other PEs may hold the budget; else the target's inbox is full.
     const bool elsewhere = store_.outstanding_bytes(peer) == 0 && outstanding_bytes() > store_.budget_bytes() / 4;
     add_once(pes, elsewhere ? largest_holder() : peer);
   }
@@ -141,7 +141,7 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
       lines.push_back(text.substr(begin, end - begin));
     }
   }
-  // `one` says what is with one message, `more` with several.
+  // `one` is the predicate for one message, `more` for several.
   auto add = [&](const CountsByHandler& counts, const char* one, const char* more, const char* preposition) {
     for (const auto& [handler, messages] : counts) {
       std::uint64_t sum = 0;
@@ -172,13 +172,13 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
   });
   add(later, "waits for the end of quiesce() here", "wait for the end of quiesce() here", "from");
-  add(mismatched, "does not fit what this PE has made", "do not fit what this PE has made", "from");
-  add(paused, "is to travel on and finds no room", "are to travel on and find no room", "from");
-  add(queued, "in a frame that is not taken", "in frames that are not taken", "for");
+  add(mismatched, "has another signature than the aggregator here", "have another signature than the aggregator here", "from");
+  add(paused, "waits for memory for its next hop", "wait for memory for their next hop", "from");
+  add(queued, "in a frame that waits to be posted", "in frames that wait to be posted", "for");
   add(open, "in an open buffer", "in open buffers", "for");
 }
 
-/// Where the PE's frames are, if that may be what holds it up.
+/// Adds the use of frame memory, if the PE may be waiting for memory.
 void Engine::add_memory(std::vector<std::string>& lines) const {
   if (board_->phase.load(std::memory_order_relaxed) != report::Phase::sending && !store_.queued() && paused_frames_ == 0)
     return;

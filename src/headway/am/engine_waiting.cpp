@@ -1,4 +1,4 @@
-// How a PE waits: for what a caller asked, or for quiescence.
+// How a PE waits for a condition, and for quiescence.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -9,14 +9,14 @@
 namespace headway::am {
 namespace {
 
-// What answers at once is there sooner than the processor's pause ends.
+// An immediate answer arrives sooner than the processor's pause instruction ends.
 constexpr unsigned eager_rounds = 128;
-// Two that answer each other would both pay for sleeping and for waking the other, and each would so keep the other
-// waiting for longer than a wake costs: who slept for less than this looks on for so long the next time.
+// A PE spins this long after a sleep shorter than this. Else two PEs that answer each other would both pay for sleep
+// and wake each time.
 constexpr std::int64_t spin_ns_max = 1'000'000;
 constexpr unsigned yields_when_oversubscribed = 4;
 constexpr std::int64_t sleep_ns_max = 100'000'000;
-// Nobody wakes a PE whose target has room in its queue again, so it looks by itself.
+// A receiver that frees a cell of its inbox wakes no sender, so the sender polls.
 constexpr std::int64_t sleep_ns_polling = 200'000;
 
 void relax() {
@@ -34,7 +34,7 @@ const char* name_of(report::Phase what) {
     case report::Phase::collective: return "a blocking collective";
     case report::Phase::epoch: return "the wait() of an epoch";
     case report::Phase::condition: return "wait_until()";
-    case report::Phase::future: return "waiting for a future";
+    case report::Phase::future: return "a wait for a future";
     default: return "progress()";
   }
 }
@@ -48,7 +48,7 @@ void Engine::require_may_block(report::Phase what) const {
   }
   if (deferrals_ != 0) {
     throw UsageError(
-        fmt::format("{} while handlers are deferred: it would wait for ever; end the guard first", name_of(what)));
+        fmt::format("{} while handlers are deferred: it would wait forever; destroy the DeferHandlers before", name_of(what)));
   }
 }
 
@@ -118,7 +118,8 @@ std::uint64_t Engine::quiesce() {
       pause();
     }
   }
-  // What waits now are verdicts for others, found a full queue: this PE may not call the library again.
+  // Verdicts for other PEs may still wait for a full inbox. This PE may make no further library call, so it posts
+  // them now.
   while (store_.queued()) {
     if (!store_.drain()) pause();
   }

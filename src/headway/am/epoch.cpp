@@ -8,7 +8,7 @@ namespace headway {
 Epoch::Epoch(Pe& pe) : engine_(&pe.engine()), scope_(engine_->scopes().begin()) {}
 
 Epoch::~Epoch() {
-  // One that is closed may outlive its run.
+  // A closed epoch may outlive its run.
   if (!scope_->closed && !engine_->has_failed()) engine_->scopes().close_destroyed(*scope_);
 }
 
@@ -17,7 +17,7 @@ std::uint64_t Epoch::wait() { return engine_->scopes().wait(*scope_); }
 bool Epoch::done() const { return scope_->done; }
 
 std::uint64_t Epoch::handled() const {
-  if (!scope_->done) throw UsageError("handled() of an epoch that is not done: wait() for it, or ask done() first");
+  if (!scope_->done) throw UsageError("handled() of an epoch that is not done: call wait(), or check done() before");
   return scope_->handled_everywhere;
 }
 

@@ -1,4 +1,4 @@
-/// A part of a program whose messages are counted, and waited for, by themselves.
+/// A part of a program whose messages are counted separately.
 #pragma once
 
 #include <coroutine>
@@ -14,55 +14,55 @@ namespace am {
 struct Scope;
 }
 
-/// Messages that belong together: those that this PE's program sends while the epoch is open and the innermost, and
-/// those that their handlers send, transitively, on any PE.
+/// Counts the messages that this PE's program sends while the epoch is the innermost open one, and those that their
+/// handlers send, transitively, on any PE.
 ///
 ///     headway::Epoch level(pe);
 ///     edges.send(owner, vertex);
-///     const std::uint64_t handled = level.wait();   // of these, everywhere; others may still be on their way
+///     const std::uint64_t handled = level.wait();   // on all PEs; other messages may still be in flight
 ///
-/// Collective: every PE makes the same epochs in the same order, and ends each. One made while another is open lies
-/// within it, ends before it, and counts towards it. Messages of an epoch are handled on a PE only once that PE has
-/// begun it. Messages of different epochs have no order among one another, also with `ordered`.
+/// Collective: every PE makes the same epochs in the same order, and ends each. An epoch made while another is open is
+/// an inner epoch: it ends first, and its messages count towards the outer one. A PE handles messages of an epoch only
+/// after it has begun that epoch. Messages of different epochs have no order, even with `ordered`.
 ///
-/// An epoch may also be ended without waiting, and overlap with what follows:
+/// An epoch may also be ended without waiting, and overlap with later work:
 ///
 ///     level.close();  ...  if (level.done()) ...
 ///     level.then([&](std::uint64_t handled) { ... });   // runs as a handler
 ///     const std::uint64_t handled = co_await level;
 ///
-/// Destroying an epoch ends it, in any order, and never waits: its messages are handled and counted as ever, by the
-/// epochs around it and by quiesce(), which also waits until all epochs that were ended are done.
+/// Destroying an epoch ends it, in any order, and never waits. Its messages are still handled, and counted by outer
+/// epochs and by quiesce(), which also waits until all closed epochs are done.
 class [[nodiscard]] Epoch {
  public:
-  /// Begins the epoch. It waits only where 62 others were begun since one that is not done yet. UsageError inside a
-  /// handler, other than a continuation of an epoch, and for more than 32 epochs within one another.
+  /// Begins the epoch. Waits only if 62 other epochs have begun since one that is not done. UsageError in a handler,
+  /// except a continuation of an epoch, and for more than 32 nested epochs.
   explicit Epoch(Pe& pe);
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
   ~Epoch();
 
-  /// Ends it on this PE: what is sent from now on belongs to the epoch around it. UsageError while one within it is
-  /// open here, and inside a handler. (An epoch made in a continuation is ended in one.)
+  /// Ends the epoch on this PE: later messages belong to the outer epoch. UsageError while an inner epoch is open,
+  /// and in a handler. (An epoch made in a continuation is ended in one.)
   void close();
 
-  /// Ends it, and returns once every message of it, and of those within it, has been handled everywhere: their number.
-  /// Runs handlers meanwhile. UsageError inside a handler.
+  /// Ends the epoch, waits until all PEs have handled every message of it and of inner epochs, and returns their
+  /// number. Runs handlers meanwhile. UsageError in a handler.
   std::uint64_t wait();
 
-  /// Whether that is so. Progress is made by progress(), sends and all that waits.
+  /// Whether all these messages have been handled. progress(), sends and waiting calls make progress.
   bool done() const;
 
-  /// How many messages were handled in it, everywhere. UsageError before it is done.
+  /// The number of messages of the epoch that all PEs have handled. UsageError before it is done.
   std::uint64_t handled() const;
 
-  /// Ends it, and calls continuation(handled) when it is done: at a later progress, as a handler that may also make
-  /// epochs and end those. It belongs to the epoch that is the current one now; that will not be done before it has
-  /// run. UsageError in handlers of the epoch itself.
+  /// Ends the epoch, and calls continuation(handled) at a later progress, when it is done. The continuation runs as a
+  /// handler, and may make and end epochs. It belongs to the current epoch, which is not done before it has run.
+  /// UsageError in handlers of the epoch itself.
   void then(std::function<void(std::uint64_t handled)> continuation);
 
-  /// co_await gives the number of messages handled. Any coroutine may wait; it is resumed as a continuation (see then)
-  /// on this PE's thread. One that is destroyed meanwhile is not resumed.
+  /// co_await gives the number of messages handled. Any coroutine may wait. It is resumed as a continuation (see
+  /// then()) on this PE's thread. A destroyed coroutine is not resumed.
   class Awaiter;
   Awaiter operator co_await();
 

@@ -16,17 +16,16 @@ using Memory = OpenFrame::Memory;
 /// Of a staging buffer.
 Frame* claimed_for(const OpenFrame& staging) { return reinterpret_cast<Frame*>(staging.frame->link); }
 
-// The tag of a claim: target and hops left, so that what comes back can be accounted.
+// The tag of a claim, target and hops left: reclaim() accounts returned frames by it.
 constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
 
-// To look for what came back costs as much as a small claim: it is done when so much has been claimed since the last
-// time, and before a claim is refused.
+// reclaim() costs as much as a small claim. It runs after so many claimed bytes, and before a claim is refused.
 constexpr std::size_t reclaim_after_bytes = 4096;
 
 // Staging buffers, of the budget: so many may be written at a time.
 constexpr std::size_t staging_share = 8;
 
-// A queue that has held more gives its memory back when it is empty.
+// An empty queue with more capacity frees its memory.
 constexpr std::size_t queue_capacity_kept = 16;
 
 }  // namespace
@@ -49,7 +48,7 @@ FrameStore::~FrameStore() {
 bool FrameStore::within_budget(std::size_t target, std::size_t bytes, std::size_t hops) const {
   const ByHops& held = to_target_[target];
   const std::uint64_t held_as_near = held[0] - (hops + 1 < classes ? held[hops + 1] : 0);
-  // A frame counts towards the shares of all that have fewer hops left, too.
+  // A frame also counts towards the shares of all smaller numbers of hops left.
   for (std::size_t h = 0; h <= hops; ++h) {
     const std::size_t share = budget_bytes_ * 2 / (2 + h);
     if (used_[h] + bytes > share || (held_as_near != 0 && held[h] + bytes > share / 4)) return false;
@@ -124,7 +123,7 @@ OpenFrame FrameStore::write_out(const OpenFrame& staging) {
 OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
   if (spill_bytes_ + held_bytes_ + frame_bytes > spill_bytes_max_) {
     throw UsageError(
-        fmt::format("handlers of PE {} send more than its receivers take: {} wait outside the frame budget of {}, and "
+        fmt::format("handlers of PE {} send more than its receivers handle: {} wait outside the frame budget of {}, and "
                     "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
                     endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_), format_bytes(frame_bytes),
                     target, format_bytes(spill_bytes_max_)));
@@ -137,8 +136,9 @@ std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t fram
   const std::size_t bytes = align_up(frame_bytes, 64);
   if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
     throw UsageError(fmt::format(
-        "messages that PE {} cannot handle yet, of epochs that it has not begun, after a quiesce() that it waits in, or for "
-        "aggregators that it has not made or collectives that it has not called, take {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+        "messages that PE {} cannot handle yet use {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL): they "
+        "are of epochs that it has not begun, of the phase after its quiesce(), or for aggregators or collective calls "
+        "that it has not made",
         endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source, format_bytes(spill_bytes_max_)));
   }
   std::byte* memory = spill_memory_.allocate(bytes);
@@ -150,7 +150,7 @@ std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t fram
           }};
 }
 
-/// While much is held here, what goes on coming had better stay in its senders' memory, which is bounded.
+/// While this PE holds many frames, senders should keep new ones in their own memory, which is bounded.
 void FrameStore::update_accept_in_place() {
   const bool accepts = held_bytes_ <= budget_bytes_ / (accepts_in_place_ ? 8 : 16);
   if (accepts != accepts_in_place_) endpoint_->accept_in_place(accepts_in_place_ = accepts);
@@ -219,7 +219,7 @@ bool FrameStore::drain_of_others() {
          }) != 0;
 }
 
-/// Another frame's header, payload and tail.
+/// Copies header, payload and tail.
 void FrameStore::copy_into(const OpenFrame& to, const OpenFrame& from) {
   const FrameHeader& header = from.frame->header;
   to.frame->header = header;
@@ -236,7 +236,7 @@ FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& fr
   }
   if (!is_spilled) return Outcome::queue_full;
 
-  // A spilled frame that is too large to go by value: move it to frame memory as soon as there is some.
+  // A spilled frame that is too large to send by value moves to frame memory as soon as there is some.
   const FrameHeader& header = frame.frame->header;
   const OpenFrame copy =
       try_claim(target, frame_overhead + header.payload_bytes + header.tail_bytes, frame.hops_left);
@@ -251,8 +251,8 @@ FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& fr
   return Outcome::posted;
 }
 
-/// A buffer may have been claimed before the spilled frame at the head of its queue was spilled, and hold the very
-/// memory that this one waits for: move the last such frame to the PE's own memory. False if there is none.
+/// A frame behind the head may hold the memory that the spilled head waits for, if it was claimed before. Moves the
+/// last such frame to private memory. False if there is none.
 bool FrameStore::spill_one_behind(std::size_t target, Queue& queue) {
   for (std::size_t i = queue.frames.size(); i-- > queue.head + 1;) {
     OpenFrame& queued = queue.frames[i];
@@ -275,7 +275,8 @@ bool FrameStore::drain() {
     const std::size_t target = waiting_queues_[i] / classes;
     while (!queue.empty()) {
       const OpenFrame head = queue.frames[queue.head];
-      const ScopeId scope = scope_of_tag(head.frame->header.scope);  // a frame that is posted is no longer here
+      // read before the post: a posted frame belongs to its receiver
+      const ScopeId scope = scope_of_tag(head.frame->header.scope);
       const Outcome outcome = try_post(target, head);
       if (outcome == Outcome::queue_full) break;
       if (outcome == Outcome::no_memory) {
@@ -288,7 +289,7 @@ bool FrameStore::drain() {
       any = true;
     }
     if (!queue.empty()) {
-      // Not kept up by frames that keep coming: what has gone is at most half.
+      // A queue that never becomes empty is compacted when more than half of its frames have been posted.
       if (queue.head > queue.frames.size() / 2) {
         queue.frames.erase(queue.frames.begin(), queue.frames.begin() + std::ptrdiff_t(queue.head));
         queue.head = 0;

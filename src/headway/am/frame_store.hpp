@@ -1,4 +1,4 @@
-/// A PE's frames on their way out: who may claim how much, what waits because a receiver is slow, and the spill.
+/// Outgoing frames of a PE: the budget, frames that wait for a slow receiver, and the spill.
 #pragma once
 
 #include <array>
@@ -14,19 +14,18 @@
 
 namespace headway::am {
 
-/// A frame that is being filled; its tail ends at end(). Two words, so that it is returned in registers: what is written
-/// to memory in small pieces, and read again in large ones, waits for all that was written before to leave the store
-/// buffer, frames for others among it.
+/// A frame that is being filled; its tail ends at end(). 16 bytes, so that it is returned in registers: a return
+/// through memory would make a later wide load wait for the store buffer.
 struct OpenFrame {
   enum class Memory : std::uint8_t {
     claimed,
     staging,     // the PE's own, whose link is the claimed frame; post() copies it there, past the caches
     spilled,     // the PE's own, instead of frame memory
-    of_another,  // claimed by another PE of the process, to which it comes back; only to be posted
+    of_another,  // claimed by another PE of the process, which reclaims it; may only be posted
   };
 
   Frame* frame = nullptr;
-  std::uint32_t bytes = 0;  // in all, frame_overhead included
+  std::uint32_t bytes = 0;  // size including frame_overhead
   std::uint8_t hops_left = 0;
   Memory memory = Memory::claimed;
   bool past_caches = false;  // claimed to be written at once, past the caches: Endpoint::should_write_past_caches()
@@ -44,15 +43,14 @@ enum class Writing {
   in_pieces  // for a remote core in a staging buffer
 };
 
-/// Rules of the budget. Frames with h hops left after the next may hold at most budget * 2 / (2 + h) together with all
-/// that have more, whatever came first. One target may hold a quarter of that (but always one frame if none that has as
-/// few hops left is on its way to it), so that a slow receiver does not stop the others. Frames nearer their end thus
-/// find room whatever those with more hops left hold; by induction over the hops left every frame gets on, and
-/// forwarding cannot deadlock.
+/// Rules of the budget. Frames with h or more hops left together hold at most budget * 2 / (2 + h). Of this, frames
+/// for one receiver hold at most a quarter, but always one frame if no other with so few hops left is in flight to
+/// it: a slow receiver does not stop the others. Frames with fewer hops left thus find memory, whatever frames with
+/// more hops hold. By induction over the hops left, every frame advances, and forwarding cannot deadlock.
 ///
-/// Frames that the transport refuses wait, in order, in a queue per target and number of hops left: one with many never
-/// stands before one with few. Spilled frames wait there too. Frames of other PEs wait apart, for nothing but the
-/// transport: were they to wait behind spilled ones, PEs could wait for each other's memory.
+/// Frames that the transport refuses wait, in order, in a queue per receiver and number of hops left. A frame with
+/// many hops left never delays one with few. Spilled frames wait there too. Frames claimed by other PEs wait
+/// separately, only for the transport: behind spilled frames, two PEs could wait for each other's memory.
 class FrameStore {
  public:
   FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max);
@@ -65,17 +63,17 @@ class FrameStore {
   [[nodiscard]] OpenFrame try_claim(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left,
                                     Writing writing = Writing::any);
 
-  /// Whether the budget has room for such a frame; its memory may still lie in pieces that are too small.
+  /// Whether the budget allows such a frame. Its memory may still be fragmented.
   [[nodiscard]] bool has_room(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
     reclaim();
     return within_budget(target, endpoint_->block_bytes(frame_bytes), class_of(hops_left));
   }
 
-  /// try_claim in the PE's own memory, outside the budget. Throws UsageError when the spill reaches its cap.
+  /// try_claim() outside the budget, in private memory. UsageError when the spill reaches its limit.
   [[nodiscard]] OpenFrame spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left);
 
-  /// try_claim, or else spill: never blocks. Behind frames that wait it always spills, for what cannot go before them
-  /// must not hold the memory that they wait for.
+  /// try_claim(), or else spill(). Never blocks. Behind waiting frames it always spills: a frame that cannot overtake
+  /// them must not hold the memory that they wait for.
   [[nodiscard]] OpenFrame claim_or_spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left,
                                          Writing writing = Writing::any) {
     if (!queued(target, hops_left)) {
@@ -84,7 +82,7 @@ class FrameStore {
     return spill(target, frame_bytes, hops_left);
   }
 
-  /// For the runtime's own messages, few and small: neither refused nor capped, and not reported as spill.
+  /// For control messages, which are few and small: never refused, not limited, not counted as spilled frames.
   [[nodiscard]] OpenFrame claim_for_control(std::size_t target, std::size_t frame_bytes) {
     if (!queued(target, 0)) {
       if (const OpenFrame frame = try_claim(target, frame_bytes, 0)) return frame;
@@ -92,38 +90,38 @@ class FrameStore {
     return spill_uncapped(frame_bytes, 0);
   }
 
-  /// Posts a filled frame, or queues it behind those that wait for the same target. Returns whether it went.
+  /// Posts a filled frame, or queues it behind frames that wait for the same receiver. Returns whether it was posted.
   bool post(std::size_t target, const OpenFrame& frame);
 
-  /// Posts a frame without hops left that lies in memory of the caller's, by value: it may hold at most
-  /// Endpoint::by_value_bytes_max(). False where it would have to wait; nothing has changed then.
+  /// Posts by value a frame without hops left that lies in the caller's memory. Its size is at most
+  /// Endpoint::by_value_bytes_max(). False if it would have to wait; nothing has changed then.
   [[nodiscard]] bool try_post_by_value(std::size_t target, Frame& frame) {
     if (queued() && queued(target, 0)) return false;
     const std::byte* end = frame.payload() + frame.header.payload_bytes;
     return endpoint_->try_post(target, &frame, end, false) == Endpoint::Posted::copied;
   }
 
-  /// Endpoint::try_begin_in_place(), where nothing waits for `target`.
+  /// Endpoint::try_begin_in_place(), or nullptr if frames wait for `target`.
   [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) {
     if (queued() && queued(target, 0)) return nullptr;
     return endpoint_->try_begin_in_place(target);
   }
   void post_in_place(std::size_t target, const FrameHeader& header) { endpoint_->post_in_place(target, header); }
 
-  /// Memory of the PE's own, laid out as a frame's, for one that came from `source` and must wait here. It counts
-  /// towards the cap of the spill. Throws UsageError when that is reached.
+  /// Private memory for a frame from `source` that must wait on this PE. Counts against the limit of the spill.
+  /// UsageError when that is reached.
   [[nodiscard]] std::shared_ptr<std::byte> hold(std::size_t source, std::size_t frame_bytes);
 
-  /// Gives an unused frame back.
+  /// Frees an unused frame.
   void drop(std::size_t target, const OpenFrame& frame);
 
-  /// Tries to post what is queued. Returns whether any went.
+  /// Tries to post queued frames. Returns whether any was posted.
   bool drain();
 
-  /// Takes back frames that receivers have released. Returns whether there were any.
+  /// Reclaims frames that receivers have released. Returns whether there were any.
   bool reclaim();
 
-  /// Whether frames with as many hops left wait for `target`: further ones must queue behind them.
+  /// Whether frames with so many hops left wait for `target`. New ones must queue behind them.
   bool queued(std::size_t target, std::uint8_t hops_left) const {
     return !queues_[queue_index(target, hops_left)].empty();
   }
@@ -134,15 +132,15 @@ class FrameStore {
 
   std::size_t budget_bytes() const { return budget_bytes_; }
   std::uint64_t spill_bytes() const { return spill_bytes_; }
-  /// What lies in memory of hold().
+  /// Bytes allocated by hold().
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t spill_bytes_peak() const { return spill_bytes_peak_; }
   std::uint64_t spilled_frames() const { return spilled_frames_; }
-  /// Those that were written past the caches, from staging buffers or at once.
+  /// Frames that were written past the caches, from staging buffers or at once.
   std::uint64_t frames_past_caches() const { return frames_past_caches_; }
-  /// Claimed for or lent to `target`; frames that came back since the last reclaim() count too.
+  /// Bytes claimed for or lent to `target`, including frames that were released since the last reclaim().
   std::uint64_t outstanding_bytes(std::size_t target) const { return to_target_[target][0]; }
-  /// The same for all targets together, of frames with so many hops left or more.
+  /// The same for all targets, of frames with `hops_left` or more hops left.
   std::uint64_t outstanding_bytes_with_hops(std::uint8_t hops_left) const { return used_[class_of(hops_left)]; }
 
   /// Calls visit(target, header, spilled) for each frame that waits to be posted.
@@ -165,7 +163,7 @@ class FrameStore {
     bool empty() const { return head == frames.size(); }
   };
   static constexpr std::size_t classes = 8;           // by hops left
-  using ByHops = std::array<std::uint64_t, classes>;  // [h]: bytes of frames with h or more hops left
+  using ByHops = std::array<std::uint64_t, classes>;  // [h]: bytes of frames with at least h hops left
 
   static std::size_t class_of(std::uint8_t hops_left) { return hops_left < classes ? hops_left : classes - 1; }
   static std::size_t queue_index(std::size_t target, std::uint8_t hops_left) {
@@ -195,7 +193,7 @@ class FrameStore {
   ByHops used_{};
   std::size_t claimed_since_reclaim_ = 0;
   std::vector<Queue> queues_;                              // by queue_index
-  std::vector<std::size_t> waiting_queues_;                // those that are not empty
+  std::vector<std::size_t> waiting_queues_;                // indices of queues that are not empty
   std::vector<std::pair<std::size_t, OpenFrame>> of_others_;  // target, frame
   std::size_t queued_frames_ = 0;
   std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope

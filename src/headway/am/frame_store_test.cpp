@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t frame_bytes = 1024, budget_bytes = 64 * frame_bytes, pes = 9;
 
-/// Claims frames with so many hops left to all PEs in turn, until each refuses. Returns how many.
+/// Claims frames with `hops_left` to all PEs in turn until each claim is refused. Returns their number.
 std::size_t claim_all(FrameStore& store, std::uint8_t hops_left,
                       std::vector<std::pair<std::size_t, OpenFrame>>& claimed) {
   const std::size_t before = claimed.size();
@@ -42,17 +42,17 @@ void expect_claims(const std::vector<std::pair<std::uint8_t, std::size_t>>& clai
   EXPECT_EQ(result.status, 0) << result.text;
 }
 
-// Of 64 frames: all, 2/3 and 1/2 for those with 0, 1 and 2 hops left.
-TEST(FrameStore, frames_nearer_their_end_find_room_whatever_those_with_more_hops_left_hold) {
+// Of 64 frames: all with 0 hops left, 2/3 with 1, 1/2 with 2.
+TEST(FrameStore, frames_with_fewer_hops_left_find_memory_whatever_others_hold) {
   expect_claims({{2, 32}, {1, 42 - 32}, {0, 64 - 42}});
 }
 
-TEST(FrameStore, what_frames_nearer_their_end_hold_counts_for_those_with_more_hops_left) {
+TEST(FrameStore, memory_of_frames_with_fewer_hops_left_counts_for_those_with_more) {
   expect_claims({{1, 42}, {2, 0}, {0, 64 - 42}});
   expect_claims({{0, 64}, {1, 0}, {2, 0}});
 }
 
-TEST(FrameStore, one_target_gets_a_quarter) {
+TEST(FrameStore, one_receiver_gets_a_quarter_of_the_budget) {
   const launch::SimulateResult result = launch::simulate({.pes = 2, .budget_bytes = budget_bytes}, [&](Pe& pe) {
     FrameStore& store = pe.engine().store();
     std::vector<OpenFrame> claimed;

@@ -1,4 +1,4 @@
-/// One value that is to come: set once, waited for by the main program, a callback or a coroutine.
+/// A value that is set once; the main program, a callback or a coroutine waits for it.
 #pragma once
 
 #include <coroutine>
@@ -15,25 +15,25 @@ namespace headway {
 template <class T>
 class Future;
 
-/// The promise of a future was destroyed before it was set.
+/// The error of a future after its promise was destroyed unset.
 struct BrokenPromise : std::runtime_error {
-  BrokenPromise() : std::runtime_error("what a future waits for will never come: its promise was destroyed unset") {}
+  BrokenPromise() : std::runtime_error("the future will never be ready: its promise was destroyed before it was set") {}
 };
 
 namespace am {
 [[noreturn]] void throw_promise_used(const char* what);
 
-/// Whether this compiler destroys a temporary twice that is initialised member by member (braces for an aggregate, a
-/// closure with captures) in an expression with co_await: GCC before 13, bug 99576 (with 100611, 101367 and
-/// 101976). GCC 13 and later and Clang destroy it once: docs/decisions/0024-one-completion-type.md.
+/// Whether this compiler destroys a temporary twice in an expression with co_await, if the temporary is initialised
+/// member by member (braces for an aggregate, a closure with captures). GCC before 13 does: bug 99576 (with 100611,
+/// 101367 and 101976). GCC 13 and later and Clang do not: docs/decisions/0024-one-completion-type.md.
 #if defined(__GNUC__) && !defined(__clang__)
 inline constexpr bool destroys_temporaries_twice = __GNUC__ < 13;
 #else
 inline constexpr bool destroys_temporaries_twice = false;
 #endif
 
-/// With such a compiler, one line of compile error for temporaries with destructors: a type does not say how its object
-/// was made.
+/// With an affected compiler, rejects temporaries with destructors at compile time: the type does not show how its
+/// object was initialised.
 template <class... Args>
 constexpr void require_named_arguments() {
   constexpr bool named = ((std::is_lvalue_reference_v<Args> ||
@@ -44,15 +44,15 @@ constexpr void require_named_arguments() {
 }
 }  // namespace am
 
-/// The side that sets. It is movable, belongs to the thread of its PE, and to its run.
+/// Sets the value. Movable. Only the PE's thread uses it, within the run.
 ///
 ///     made -- future(), once --> ...    made -- set() or fail(), once --> done
 ///
-/// Who waits is continued: inside a handler at once, or, if set() was called in what is being continued, after that;
-/// in the main program at its next progress, as a handler. In the epoch that is the current one then: what only waits
-/// for a future holds no epoch open.
+/// set() and fail() resume the waiter. In a handler: at once, or after the waiter that is being resumed. In the main
+/// program: at its next progress, as a handler. The waiter continues in the epoch that is current then: a wait for a
+/// future keeps no epoch open.
 ///
-/// One that is destroyed before it is set fails its future with BrokenPromise.
+/// A promise that is destroyed before it is set fails its future with BrokenPromise.
 template <class T = void>
 class Promise {
  public:
@@ -72,7 +72,7 @@ class Promise {
     completion_->owner->complete_later(*completion_);
   }
 
-  /// UsageError the second time.
+  /// The future, once. UsageError for a second call.
   Future<T> future() {
     if (!future_) am::throw_promise_used("future() was called before: a promise has one future");
     return Future<T>(std::move(future_));
@@ -84,7 +84,7 @@ class Promise {
     settable().emplace();
     completion_->owner->complete(*completion_);
   }
-  /// set() that continues nobody before the next progress, inside a handler either.
+  /// set() that resumes the waiter at the next progress, also in a handler.
   void set_later()
     requires std::is_void_v<T>
   {
@@ -116,8 +116,8 @@ class Promise {
   am::Hold<am::CompletionOf<T>> completion_, future_;
 };
 
-/// The side that waits, for one taker. It is movable, belongs to the thread of its PE, and to its run. Destroying it is
-/// always allowed: nobody learns what comes then; messages on whose way it is count for quiesce() all the same.
+/// Gives the value once. Movable. Only the PE's thread uses it, within the run. A future may be destroyed at any
+/// time; then the value is dropped. quiesce() still counts the messages that set it.
 template <class T = void>
 class [[nodiscard]] Future {
  public:
@@ -125,25 +125,25 @@ class [[nodiscard]] Future {
   Future(Future&&) noexcept = default;
   Future& operator=(Future&&) noexcept = default;
 
-  /// Whether get() would not wait. False for one that was moved from.
+  /// Whether get() returns without waiting. False for a future that was moved from.
   bool ready() const { return completion_ && completion_->ready(); }
 
-  /// The value, once; what it was failed with is thrown. Runs handlers until it comes. UsageError inside a handler.
+  /// Waits, running handlers, and returns the value or throws the error. Once. UsageError in a handler.
   T get() {
     am::CompletionOf<T>& completion = untaken();
     completion.owner->wait("get() of a future", [&completion] { return completion.ready(); });
     return completion.take();
   }
 
-  /// Calls f(value), or f() for void, when it comes, as what waits is continued (Promise); at once if it is there. If
-  /// it fails instead the run ends, as it does when a handler throws; so it does if f throws. If the run ends before it
-  /// comes, f is destroyed, and the run's status is 123. The future is empty afterwards.
+  /// Calls f(value), or f() for void, when the value is set, in the way a Promise resumes a waiter; at once if it is
+  /// set already. If the future fails, or f throws, the run ends as for an exception of a handler. If the run ends
+  /// first, f is destroyed, and the status of the run is 123. The future is empty afterwards.
   template <class F>
   void then(F f, std::source_location place = std::source_location::current()) {
     am::Completions& owner = *untaken().owner;
     follow(owner, {"what follows a future", place}, std::move(*this), std::move(f)).start();
   }
-  /// The same, but if it fails calls on_error(std::exception_ptr).
+  /// The same; if the future fails, calls on_error(std::exception_ptr).
   template <class F, class OnError>
     requires std::is_invocable_v<OnError&, std::exception_ptr>
   void then(F f, OnError on_error, std::source_location place = std::source_location::current()) {
@@ -151,8 +151,7 @@ class [[nodiscard]] Future {
     follow_or(owner, {"what follows a future", place}, std::move(*this), std::move(f), std::move(on_error)).start();
   }
 
-  /// co_await gives the value, or throws what it was failed with. A coroutine that is destroyed meanwhile is not
-  /// resumed.
+  /// co_await gives the value or throws the error. A destroyed coroutine is not resumed.
   class Awaiter;
   Awaiter operator co_await() { return Awaiter(untaken()); }
 
@@ -185,7 +184,7 @@ class [[nodiscard]] Future {
     }
   }
 
-  /// Waits until it is there, and takes nothing.
+  /// Waits until the completion is ready, without taking the value.
   class Ready {
    public:
     explicit Ready(am::CompletionOf<T>& completion) : completion_(&completion) {}

@@ -35,7 +35,7 @@ std::string failure_of(Future<T>& future) {
   }
 }
 
-TEST(Future, gives_what_its_promise_was_set_to_once) {
+TEST(Future, gives_the_value_of_its_promise_once) {
   expect_run({1, 1}, [](Pe& pe) {
     Promise<std::string> promise(pe);
     Future<std::string> future = promise.future();
@@ -56,7 +56,7 @@ TEST(Future, gives_what_its_promise_was_set_to_once) {
   });
 }
 
-TEST(Future, one_that_was_moved_from_is_of_no_use) {
+TEST(Future, is_unusable_after_it_was_moved_from) {
   expect_run({1, 1}, [](Pe& pe) {
     Promise<int> promise(pe);
     Future<int> first = promise.future();
@@ -71,7 +71,7 @@ TEST(Future, one_that_was_moved_from_is_of_no_use) {
   });
 }
 
-TEST(Future, get_waits_for_what_a_handler_sets) {
+TEST(Future, get_waits_for_a_value_that_a_handler_sets) {
   expect_run({2, 1}, [](Pe& pe) {
     Promise<int> promise(pe);
     Future<int> future = promise.future();
@@ -80,7 +80,7 @@ TEST(Future, get_waits_for_what_a_handler_sets) {
   });
 }
 
-TEST(Future, get_throws_what_it_failed_with) {
+TEST(Future, get_throws_the_error_of_its_promise) {
   expect_run({1, 1}, [](Pe& pe) {
     Promise<int> promise(pe);
     Future<int> future = promise.future();
@@ -107,7 +107,7 @@ TEST(Future, get_in_a_handler_is_an_error_that_says_to_make_it_a_coroutine) {
   });
 }
 
-TEST(Future, get_of_what_never_comes_is_in_the_stall_report) {
+TEST(Future, get_without_a_value_is_in_the_stall_report) {
   const Outcome outcome = catch_run(
       {2, 1},
       [](Pe& pe) {
@@ -121,7 +121,7 @@ TEST(Future, get_of_what_never_comes_is_in_the_stall_report) {
   EXPECT_NE(outcome.text.find("waits for a future"), std::string::npos) << outcome.text;
 }
 
-TEST(Future, a_callback_gets_the_value_when_it_comes_or_at_once) {
+TEST(Future, a_callback_gets_the_value_when_it_is_set_or_at_once) {
   expect_run({1, 1}, [](Pe& pe) {
     std::vector<int> got;
     Promise<int> now(pe), soon(pe);
@@ -140,7 +140,7 @@ TEST(Future, a_callback_gets_the_value_when_it_comes_or_at_once) {
   });
 }
 
-TEST(Future, a_callback_for_errors_gets_those) {
+TEST(Future, a_callback_for_errors_gets_the_error) {
   expect_run({1, 1}, [](Pe& pe) {
     int values = 0;
     std::string errors;
@@ -176,7 +176,7 @@ TEST(Future, a_failure_without_a_callback_for_it_ends_the_run) {
   EXPECT_NE(outcome.text.find("threw: not today"), std::string::npos) << outcome.text;
 }
 
-TEST(Future, what_a_callback_throws_ends_the_run) {
+TEST(Future, an_exception_of_a_callback_ends_the_run) {
   const Outcome outcome = catch_run({1, 1}, [](Pe& pe) {
     Promise<int> promise(pe);
     promise.future().then([](int) { throw 7; }, [](std::exception_ptr) {});
@@ -192,7 +192,7 @@ TEST(Future, a_callback_that_never_ran_is_reported_and_destroyed) {
     if (pe.id() == 0) return;
     Promise<int> promise(pe);
     Future<int> future = promise.future();
-    future.then([mine = std::move(promise), count = Counted(&*destroyed)](int) {});  // who sets it waits for it
+    future.then([mine = std::move(promise), count = Counted(&*destroyed)](int) {});  // the setter waits for the future
   });
   EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
   const char* text = "1 coroutine on PE 1 waits at the end of the run for what never comes: what follows a future at ";
@@ -200,7 +200,7 @@ TEST(Future, a_callback_that_never_ran_is_reported_and_destroyed) {
   EXPECT_EQ(*destroyed, 1);
 }
 
-TEST(Promise, one_that_is_destroyed_unset_fails_its_future) {
+TEST(Promise, fails_its_future_when_it_is_destroyed_unset) {
   expect_run({1, 1}, [](Pe& pe) {
     auto promise = std::make_unique<Promise<int>>(pe);
     Future<int> future = promise->future();
@@ -225,7 +225,7 @@ TEST(Promise, one_that_is_destroyed_unset_fails_its_future) {
   });
 }
 
-TEST(Promise, what_comes_for_a_dropped_future_is_destroyed) {
+TEST(Promise, a_value_for_a_dropped_future_is_destroyed) {
   expect_run({1, 1}, [](Pe& pe) {
     int destroyed = 0;
     {
@@ -242,7 +242,7 @@ TEST(Promise, what_comes_for_a_dropped_future_is_destroyed) {
   });
 }
 
-TEST(Promise, set_continues_in_handlers_only_and_one_after_the_other) {
+TEST(Promise, set_resumes_waiters_in_handlers_only_and_one_after_the_other) {
   expect_run({1, 1}, [](Pe& pe) {
     std::string order;
     Promise<> first(pe), second(pe), third(pe);
@@ -262,7 +262,7 @@ TEST(Promise, set_continues_in_handlers_only_and_one_after_the_other) {
   });
 }
 
-TEST(Promise, a_long_chain_of_them_takes_no_stack) {
+TEST(Promise, a_long_chain_of_promises_uses_no_stack) {
   expect_run({1, 1}, [](Pe& pe) {
     constexpr std::size_t count = 100'000;
     std::vector<Promise<std::size_t>> promises;

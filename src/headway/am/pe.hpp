@@ -11,7 +11,7 @@ namespace am {
 class Engine;
 }
 
-/// One thread that runs handlers, one at a time. Made by run(); touched by its own thread only.
+/// One thread that runs handlers, one at a time. run() makes it; only its own thread uses it.
 class Pe {
  public:
   Pe(am::Engine& engine, PeId id, std::size_t size) : engine_(&engine), id_(id), size_(size) {}
@@ -21,14 +21,14 @@ class Pe {
   PeId id() const { return id_; }
   std::size_t size() const { return size_; }
 
-  /// Runs handlers for what has arrived and posts what is due. Returns whether anything moved. Never blocks.
-  /// UsageError inside a handler.
+  /// Runs handlers for arrived messages, and posts buffers that are due. Returns whether anything moved. Never
+  /// blocks. UsageError in a handler.
   bool progress();
 
-  /// Collective: flushes everything and returns once no message is queued, buffered, in flight or being handled
-  /// anywhere; runs handlers meanwhile. What another PE sends after it returned there is not handled here before it
-  /// returned here. Returns how many messages all PEs together handled since the last time. UsageError inside a
-  /// handler.
+  /// Collective: posts all buffers, and returns once no message is queued, buffered, in flight or being handled
+  /// anywhere. Runs handlers meanwhile. Messages that another PE sends after its quiesce() are handled here only
+  /// after this quiesce() has returned. Returns the number of messages that all PEs have handled since the last
+  /// quiescence. UsageError in a handler.
   std::uint64_t quiesce();
 
   /// For the layers of the library.
@@ -40,8 +40,8 @@ class Pe {
   std::size_t size_;
 };
 
-/// While one is alive, no handler runs on this PE: for loops over what handlers change. Sends meanwhile never wait;
-/// what finds no room is spilled. quiesce() and other waiting calls are a UsageError.
+/// While it exists, no handler runs on this PE: for loops over data that handlers change. Sends never wait meanwhile;
+/// frames beyond the budget are spilled. quiesce() and other waiting calls throw UsageError.
 class [[nodiscard]] DeferHandlers {
  public:
   explicit DeferHandlers(Pe& pe);

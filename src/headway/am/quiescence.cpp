@@ -1,8 +1,19 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <headway/am/engine.hpp>
 #include <headway/am/quiescence.hpp>
 
 namespace headway::am {
+namespace {
+
+void require_scope(std::uint64_t scope) {
+  if (scope >= scopes_max) {
+    throw FormatError(fmt::format("its scope is {}, and scopes are 0 to {}", scope, scopes_max - 1));
+  }
+}
+
+}  // namespace
 
 Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scopes_(&scopes) {
   const std::size_t id = engine.id();
@@ -16,22 +27,33 @@ Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scope
     take_counts(source, with.message, with.more);
   });
   control_verdict_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
-    if (engine_->id() == 0 || source != parent_) throw FormatError("a verdict comes from the parent in the tree alone");
+    if (engine_->id() == 0) throw FormatError(fmt::format("a verdict from PE {}, and PE 0 receives none", source));
+    if (source != parent_) {
+      throw FormatError(fmt::format("a verdict from PE {}, and PE {} is expected: the parent in the tree", source, parent_));
+    }
     const bool with_called = bytes.size() == sizeof(VerdictWithCalled);
     const auto message = with_called ? Engine::control_value<VerdictWithCalled>(bytes).message
                                      : Engine::control_value<VerdictMessage>(bytes);
-    if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
-    if (!waves_[message.scope].contributed) throw FormatError("a verdict comes after the counts");
+    require_scope(message.scope);
+    if (!waves_[message.scope].contributed) {
+      throw FormatError(fmt::format("a verdict for scope {}, to whose wave this PE has not contributed", message.scope));
+    }
     take_verdict(message, with_called ? Engine::control_value<VerdictWithCalled>(bytes).more : 0);
   });
 }
 
 void Quiescence::take_counts(std::size_t source, const CountsMessage& message, const Calls& calls) {
   const auto child = std::size_t(std::ranges::find(children_, source) - children_.begin());
-  if (child == children_.size()) throw FormatError("counts come from a child in the tree");
-  if (message.scope >= scopes_max) throw FormatError("it is about a scope that cannot be");
+  if (child == children_.size()) {
+    throw FormatError(fmt::format("counts from PE {}, and expected are the children in the tree: {} of them", source,
+                                  children_.size()));
+  }
+  require_scope(message.scope);
   Wave& wave = waves_[message.scope];
-  if (wave.children_in == children_.size()) throw FormatError("the counts of all children have come already");
+  if (wave.children_in == children_.size()) {
+    throw FormatError(fmt::format("counts for scope {}, for which all {} children have contributed", message.scope,
+                                  children_.size()));
+  }
   wave.sum.created += message.counts.created;
   wave.sum.handled += message.counts.handled;
   wave.sum.undeliverable += message.counts.undeliverable;
@@ -77,7 +99,10 @@ Quiescence::Verdict Quiescence::judge(Wave& wave) {
 }
 
 void Quiescence::take_verdict(const VerdictMessage& message, std::uint64_t called_max) {
-  if (message.verdict > Verdict::undelivered) throw FormatError("it holds no verdict that there is");
+  if (message.verdict > Verdict::undelivered) {
+    throw FormatError(fmt::format("its verdict is {}, and verdicts are 0 to {}", std::uint32_t(message.verdict),
+                                  std::uint32_t(Verdict::undelivered)));
+  }
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     const VerdictWithCalled with{message, called_max};
     const std::size_t bytes = waves_[message.scope].calls.any() ? sizeof with : sizeof message;
@@ -98,7 +123,7 @@ void Quiescence::take_verdict(const VerdictMessage& message, std::uint64_t calle
     case Verdict::undelivered: {
       const std::string text = engine_->undelivered(ScopeId(message.scope));
       if (!text.empty()) engine_->fail(report::FailureKind::undelivered, text);
-      return;  // another PE holds them; it ends the run
+      return;  // another PE holds the undelivered messages, and ends the run
     }
   }
 }

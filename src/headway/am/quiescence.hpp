@@ -1,9 +1,9 @@
-/// Detects that no message of a scope is queued, buffered, in flight or being handled, anywhere.
+/// Detects that no message of a scope is queued, buffered, in flight or being handled on any PE.
 ///
-/// Four counters (Mattern, "Algorithms for distributed termination detection", 1987): every PE, once it can start
-/// nothing in the scope by itself, adds the messages it has created and handled to a wave that climbs a binomial tree.
-/// When created equals handled and two waves in a row agree, nothing can have been on its way between them, and PE 0
-/// says so down the tree. Each scope has waves of its own.
+/// Four counters (Mattern, "Algorithms for distributed termination detection", 1987): when a PE can start no work in
+/// the scope by itself, it adds its counts of created and handled messages to a wave that climbs a binomial tree. If
+/// created equals handled, and two consecutive waves agree, no message was in flight between them. PE 0 then sends
+/// the verdict down the tree. Each scope has its own waves.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,14 @@ class Quiescence {
  public:
   Quiescence(Engine& engine, Scopes& scopes);
 
-  /// Whether this PE's part of the scope's current wave is due: its children's parts have arrived and its own is not
-  /// yet given.
+  /// Whether this PE should contribute to the scope's current wave: its children have contributed, and it has not.
   bool due(ScopeId scope) const { return !waves_[scope].contributed && waves_[scope].children_in == children_.size(); }
-  /// Whether it is given, and the verdict has not come.
+  /// Whether it has contributed, and the verdict has not arrived.
   bool has_contributed(ScopeId scope) const { return waves_[scope].contributed; }
-  /// Gives this PE's part. It has posted the scope's open buffers and can start nothing in it by itself. On PE 0 the
-  /// scope may be finished by that.
+  /// Contributes this PE's counts. The caller has posted the scope's open buffers, and can start no work in the scope
+  /// by itself. On PE 0 this may finish the scope.
   void contribute(ScopeId scope);
-  /// Adds the PEs whose part of the scope's wave is missing here, or the one that is to tell the verdict.
+  /// Adds the PEs from which this PE awaits a contribution or the verdict.
   void add_waits_for(ScopeId scope, std::vector<std::uint32_t>& pes) const;
 
  private:
@@ -38,12 +37,12 @@ class Quiescence {
     bool operator==(const Counts&) const = default;
   };
   struct Wave {
-    Counts sum;  // children so far
+    Counts sum;  // of the children that have contributed
     Calls calls;
     std::size_t children_in = 0;
-    std::uint64_t arrived_children = 0;  // which, bit by index
+    std::uint64_t arrived_children = 0;  // bit by index of the child
     bool contributed = false;
-    Counts previous;  // PE 0: of the wave before
+    Counts previous;  // PE 0: sum of the previous wave
     bool have_previous = false;
   };
   enum class Verdict : std::uint32_t { again, done, undelivered };
@@ -56,7 +55,7 @@ class Quiescence {
     std::uint32_t scope;
     std::uint64_t handled;
   };
-  /// With it where there are calls, which is the same on all PEs.
+  /// `more` is sent only if calls exist, which is the same on all PEs.
   template <class Message, class More>
   struct With {
     Message message;
@@ -74,8 +73,8 @@ class Quiescence {
   std::size_t parent_ = 0;
   std::vector<std::size_t> children_;
   std::uint16_t control_counts_ = 0, control_verdict_ = 0;
-  // By scope. A child gives its part to an epoch only when it knows that the last one of that number is done, and it
-  // has heard so from its parent: parts for two epochs never meet.
+  // By scope. Contributions for two epochs with one number never meet: a child contributes to an epoch only after the
+  // verdict of the last epoch with that number, which its parent sent.
   std::vector<Wave> waves_ = std::vector<Wave>(scopes_max);
 };
 

@@ -85,8 +85,8 @@ ScopeId Scopes::next_number(const Scope& around) {
   for (const Scope* scope = &around; scope->id != root_scope; scope = scope->around.get()) taken |= bit(scope->id);
   if (std::size_t(std::popcount(taken)) >= epochs_nested_max) {
     throw UsageError(
-        fmt::format("more than {} epochs within one another on PE {}: wait() for inner ones before making more",
-                    epochs_nested_max, engine_->id()));
+        fmt::format("more than {} nested epochs on PE {}: end inner epochs before making more", epochs_nested_max,
+                    engine_->id()));
   }
   do last_number_ = ScopeId(last_number_ % (scopes_max - 1) + 1);
   while ((taken & bit(last_number_)) != 0);
@@ -96,17 +96,17 @@ ScopeId Scopes::next_number(const Scope& around) {
 std::shared_ptr<Scope> Scopes::begin() {
   if (engine_->in_handler() && !engine_->in_continuation()) {
     throw UsageError(
-        "an Epoch made inside a handler: epochs are collective, and made by the main program or by what "
-        "continues when an epoch is done");
+        "an Epoch made inside a handler: epochs are collective, so only the main program and continuations of epochs "
+        "may make them");
   }
   const std::shared_ptr<Scope> around = scopes_[engine_->scope()];
   const ScopeId id = next_number(*around);
   if (scopes_[id] != nullptr) {
     if (engine_->in_handler()) {
       throw UsageError(
-          fmt::format("an epoch made while {} later ones were made is not done on PE {}: fewer may be under "
-                      "way where one is made in a continuation, which cannot wait",
-                      scopes_max - 2, engine_->id()));
+          fmt::format("a continuation on PE {} makes an epoch while an epoch is not done that began {} epochs before: a "
+                      "continuation cannot wait for it; keep fewer epochs open",
+                      engine_->id(), scopes_max - 1));
     }
     engine_->wait_until([&] { return scopes_[id] == nullptr; }, report::Phase::epoch);
   }
@@ -132,7 +132,8 @@ void Scopes::close(Scope& scope) {
                          : "an epoch made in a continuation is ended by the main program: a continuation ends it");
   }
   if (engine_->scope() != scope.id) {
-    throw UsageError("an epoch is ended before one that was made within it: inner epochs end first");
+    throw UsageError(fmt::format("epoch number {} is ended while the inner epoch number {} is open: inner epochs end first",
+                                 scope.id, engine_->scope()));
   }
   end(scope);
 }
@@ -147,7 +148,7 @@ void Scopes::end(Scope& scope) {
   closed_ |= bit(scope.id);
   while (main_->closed) main_ = main_->around;
   if (engine_->scope() != scope.id) return;
-  // Epochs around it may have been destroyed before it.
+  // Outer epochs may have been destroyed before.
   const Scope* around = scope.around.get();
   while (around->closed && around->id != engine_->handler_scope()) around = around->around.get();
   engine_->enter_scope(around->id);
@@ -170,7 +171,7 @@ void Scopes::then(const std::shared_ptr<Scope>& scope, std::function<void(std::u
   const std::shared_ptr<Scope>& current = scopes_[engine_->scope()];
   for (const Scope* around = current.get(); around != nullptr; around = around->around.get()) {
     if (around == scope.get()) {
-      throw UsageError("a handler of an epoch waits for the end of that epoch, which would never come");
+      throw UsageError("a handler of an epoch waits for the end of that epoch, which would never be done");
     }
   }
   ++current->continuations;
@@ -189,13 +190,13 @@ void Scopes::run_later(Continuation continuation, std::uint64_t handled) {
   });
 }
 
-/// Waves that must fail are not run: they would take up the queues that the missing messages need.
+/// Waves that cannot succeed are not started: their messages would fill the inboxes that missing messages need.
 bool Scopes::may_contribute(ScopeId id) {
   Scope& scope = *scopes_[id];
   if (std::exchange(scope.active, false) || scope.inner != 0 || scope.continuations != 0) return false;
   if (!quiescence_.due(id) || engine_->store().queued(id) || engine_->has_paused(id)) return false;
   if (engine_->held_back(id)) return false;
-  // Where the main program goes on, it may still make what messages wait for.
+  // While the main program runs, it may still make the handler or object that messages wait for.
   return main_program_waits_for(id) || engine_->undeliverable_messages(id) == 0;
 }
 

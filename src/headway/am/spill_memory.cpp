@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t alignment = 64, page_bytes = 4096;
 
-// What lies around the blocks in use is nobody's to touch; AddressSanitizer holds users to it.
+// AddressSanitizer reports accesses outside blocks in use.
 void forbid([[maybe_unused]] void* at, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_poison_memory_region(at, bytes);
@@ -31,11 +31,11 @@ void allow([[maybe_unused]] void* at, [[maybe_unused]] std::size_t bytes) {
 
 }  // namespace
 
-// A chunk is its header and then slots; a slot is a prefix, and the block behind it.
+// A chunk is a header followed by slots. A slot is a prefix followed by a block.
 struct alignas(alignment) SpillMemory::Chunk {
   std::size_t bytes, slot_bytes, slots;
-  std::size_t used = 0;     // slots [0, used) have been given out at some time
-  std::size_t live = 0;     // slots given out now
+  std::size_t used = 0;     // slots [0, used) have been in use
+  std::size_t live = 0;     // slots in use now
   Prefix* freed = nullptr;  // used - live slots, a list
   Chunk *previous = nullptr, *next = nullptr;
 
@@ -45,8 +45,8 @@ struct alignas(alignment) SpillMemory::Chunk {
 struct alignas(alignment) SpillMemory::Prefix {
   Chunk* chunk;
   union {
-    std::size_t bytes;  // of a block in use, as asked for
-    Prefix* next;       // of a free one
+    std::size_t bytes;  // of a block in use: requested size
+    Prefix* next;       // of a free slot
   };
   std::byte* block() { return reinterpret_cast<std::byte*>(this + 1); }
 };

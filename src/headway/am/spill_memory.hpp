@@ -1,4 +1,4 @@
-/// Memory for what a PE must keep outside its budget, apart from malloc, which keeps what a peak leaves behind.
+/// Memory for frames outside a PE's budget. Unlike malloc, it returns to the system after a peak.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace headway::am {
 
-/// Blocks of similar sizes, at most an eighth larger than asked for, share chunks; a chunk goes back to the system as
-/// soon as its last block is freed, and no chunk is made while another of its kind has room. Large blocks are mapped
-/// alone. All blocks must be freed before it ends. For one PE.
+/// Blocks of similar sizes share chunks; a block is at most an eighth larger than requested. A chunk is unmapped as
+/// soon as its last block is freed, and no chunk is mapped while another of its size has room. Large blocks have a
+/// mapping each. All blocks must be freed before it is destroyed. Used by one PE's thread.
 class SpillMemory {
  public:
   SpillMemory() = default;
@@ -16,13 +16,13 @@ class SpillMemory {
   SpillMemory& operator=(const SpillMemory&) = delete;
   ~SpillMemory();
 
-  /// A block of `bytes`, aligned to 64. Throws SystemError where the system has no more.
+  /// A block of `bytes`, aligned to 64. Throws SystemError if the system has no memory.
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
 
-  /// Frees a block of allocate(), and returns how many bytes were asked for.
+  /// Frees a block of allocate(). Returns the size that was requested.
   std::size_t free(std::byte* block);
 
-  /// What is mapped now; resident as far as it was written.
+  /// Bytes mapped now. Only written pages are resident.
   std::size_t mapped_bytes() const { return mapped_bytes_; }
 
   static constexpr std::size_t chunk_bytes = std::size_t(256) << 10;
@@ -36,7 +36,7 @@ class SpillMemory {
   static void link(Chunk*& first, Chunk* chunk);
   static void unlink(Chunk*& first, Chunk* chunk);
 
-  // Lists: chunks with a free slot, by its bytes, and those without.
+  // Lists of chunks: with a free slot, by slot size, and full ones.
   std::map<std::size_t, Chunk*> with_room_;
   Chunk* full_ = nullptr;
   std::size_t mapped_bytes_ = 0;

@@ -46,7 +46,7 @@ TEST(SpillMemory, blocks_are_aligned_apart_and_given_back_to_the_system) {
   EXPECT_EQ(memory.mapped_bytes(), 0u);
 }
 
-TEST(SpillMemory, what_one_long_lived_block_in_each_chunk_holds_is_used_again) {
+TEST(SpillMemory, free_slots_beside_a_long_lived_block_are_reused) {
   SpillMemory memory;
   constexpr std::size_t bytes = 4096;
   std::vector<Block> kept;
@@ -56,7 +56,7 @@ TEST(SpillMemory, what_one_long_lived_block_in_each_chunk_holds_is_used_again) {
     for (unsigned i = 0; i < 1000; ++i) blocks.push_back(allocate(memory, bytes, i));
     if (round == 0) mapped_at_first = memory.mapped_bytes();
     EXPECT_LE(memory.mapped_bytes(), mapped_at_first + kept.size() * bytes * 9 / 8 + SpillMemory::chunk_bytes);
-    // Of what is freed, one in fifty stays.
+    // One block in fifty stays allocated.
     for (unsigned i = 0; i < 1000; ++i) {
       if (i % 50 == 0) {
         kept.push_back(blocks[i]);

@@ -1,4 +1,4 @@
-/// Coroutines that give a value, and waiting for many.
+/// Coroutines that return a value, and waiting for several.
 #pragma once
 
 #include <coroutine>
@@ -25,7 +25,7 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<Task<T>> = true;
 
-/// Several tasks that were started together: whoever waits goes on when the last one is done.
+/// Counts down the tasks that were started together, and resumes the waiter when the last one is done.
 class Join {
  public:
   explicit Join(std::size_t tasks) : left_(tasks) {}
@@ -34,7 +34,7 @@ class Join {
   void await_suspend(std::coroutine_handle<> coroutine) { waiter_ = coroutine; }
   void await_resume() const {}
 
-  /// Who goes on when one of them is done.
+  /// Called when a task is done. Returns the coroutine to resume.
   std::coroutine_handle<> one_done() {
     if (--left_ == 0 && waiter_) return waiter_;
     return std::noop_coroutine();
@@ -45,9 +45,9 @@ class Join {
   std::coroutine_handle<> waiter_;
 };
 
-/// What the promises of all tasks have in common.
+/// Base of the promises of all tasks.
 class TaskPromise {
-  /// Goes on with who waits, unless that is just starting this one, and sees it itself.
+  /// Resumes the waiter, unless the waiter is still inside start of this task and checks done() itself.
   struct Final {
     bool await_ready() noexcept { return false; }
     template <class Promise>
@@ -65,25 +65,24 @@ class TaskPromise {
   auto final_suspend() noexcept { return Final(); }
 
   bool started = false;
-  bool starting = false;  // up to where it first waits
+  bool starting = false;  // inside the first resume()
   Join* join = nullptr;
-  std::coroutine_handle<> waiter;  // or empty
+  std::coroutine_handle<> waiter;  // may be empty
 };
 
 }  // namespace am
 
-/// A coroutine that gives a T, by co_return, when it is done. It does nothing before it is started: by `co_await task`
-/// in another coroutine, which gives its value or throws what it threw; by spawn(), when_all() or run_task().
+/// A coroutine that returns a T by co_return. It starts when another coroutine calls `co_await task`, which returns its
+/// value or rethrows its exception, or by spawn(), when_all() or run_task().
 ///
 ///     headway::Task<int> sum(headway::Pe& pe) {
 ///       const int one = co_await headway::rpc(pe, 1, [](int n) { return n + 1; }, 0);
 ///       co_return one + co_await headway::rpc(pe, 2, [](int n) { return n * 2; }, one);
 ///     }
 ///
-/// The Task owns the coroutine: destroying it destroys that, wherever it waits, with all it owns, and what it waited
-/// for does not resume it. Its code runs on the thread of its PE: up to where it first waits inside what has started
-/// it, from then on in handlers. So it must not wait otherwise (get(), quiesce()), and what it refers to must live for as
-/// long as it does: it takes its arguments by value, but for Pe& and objects that outlive it.
+/// The Task owns the coroutine: destroying the Task destroys the coroutine, which is then not resumed. Its code runs on
+/// its PE's thread: until it first waits inside the call that started it, later in handlers. So it must not call get()
+/// or quiesce(). It takes arguments by value, except Pe& and objects that outlive it.
 template <class T = void>
 class [[nodiscard]] Task {
  public:
@@ -99,28 +98,28 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  /// Whether it has come to its end.
+  /// Whether the coroutine has ended.
   bool done() const { return handle_ && handle_.done(); }
 
-  /// Starts it, and gives its value when it is done. UsageError if it was started before.
+  /// Starts the task and waits for its value. UsageError if it was started before.
   class Awaiter;
   Awaiter operator co_await() { return Awaiter(startable()); }
 
-  /// For what starts it and looks after it itself: run_task(), when_all(). `join` hears of its end.
+  /// For run_task() and when_all(), which own the started task. `join` counts its end.
   void start(am::Join* join = nullptr) {
     const Handle handle = startable();
     handle.promise().started = true;
     handle.promise().join = join;
     handle.resume();
   }
-  /// The value, once, of one that is done, or what it threw.
+  /// Returns the value of a task that is done, once, or rethrows its exception.
   T take() { return handle_.promise().take(); }
 
  private:
   explicit Task(Handle handle) : handle_(handle) {}
   Handle startable() const {
     if (!handle_ || handle_.promise().started) {
-      throw UsageError("a task is started once, and not after it was moved from");
+      throw UsageError("a task is started once: it was started before, or moved from");
     }
     return handle_;
   }
@@ -130,7 +129,7 @@ class [[nodiscard]] Task {
 
 namespace am {
 
-/// Where a task's value goes.
+/// Stores a task's value or exception.
 template <class T>
 class TaskResult : public TaskPromise {
  public:
@@ -176,12 +175,12 @@ class Task<T>::Awaiter {
   Awaiter(const Awaiter&) = delete;
   Awaiter& operator=(const Awaiter&) = delete;
   ~Awaiter() {
-    if (waits_) task_.promise().waiter = nullptr;  // who waited is being destroyed
+    if (waits_) task_.promise().waiter = nullptr;  // the waiting coroutine is being destroyed
   }
 
   bool await_ready() const { return false; }
-  /// It runs on the stack of who awaits it, and where it need not wait that goes on below it. Handing over instead
-  /// (symmetric transfer) takes a piece of the stack each time where GCC does not optimise, or looks for errors.
+  /// Runs the task on the stack of the waiting coroutine, which continues at once if the task did not wait. Symmetric
+  /// transfer instead would use more stack for each task, if GCC does not optimise or with sanitizers.
   bool await_suspend(std::coroutine_handle<> coroutine) {
     am::TaskPromise& promise = task_.promise();
     promise.started = promise.starting = true;
@@ -210,18 +209,17 @@ Detached drive(Completions&, Origin, Task<T> task) {
 
 }  // namespace am
 
-/// Starts a task that nobody waits for. Its PE owns it, and destroys it when it is done; its value is dropped, and what
-/// it throws ends the run, as what a handler throws does. `place` names it in messages.
+/// Starts a task without a waiter. Its PE owns it, and destroys it when it is done. Its value is dropped; an
+/// exception ends the run, like one of a handler. `place` names the task in error texts.
 ///
-/// quiesce() does not return before tasks that wait for messages, for the answers to calls say, have gone on. Tasks
-/// that still wait after the quiesce() that ends the run wait for what never comes: they are destroyed, and the run's
-/// status is 123.
+/// quiesce() waits for messages, so also for tasks that wait for messages, such as answers to calls. Tasks that still
+/// wait after the last quiesce() of the run are destroyed, and the status of the run is 123.
 template <class T>
 void spawn(Pe& pe, Task<T> task, std::source_location place = std::source_location::current()) {
   am::drive(am::Completions::of(pe), {"a task that was spawned", place}, std::move(task)).start();
 }
 
-/// Starts a task and returns its value, or throws what it threw. Runs handlers until it is done. UsageError inside a
+/// Starts a task, runs handlers until it is done, and returns its value or rethrows its exception. UsageError in a
 /// handler.
 template <class T>
 T run_task(Pe& pe, Task<T> task) {
@@ -235,8 +233,8 @@ T run_task(Pe& pe, Task<T> task) {
 
 // --- waiting for many
 
-/// Waits for all futures, and gives their values, in order. If any fail it throws, when all are there, what the first
-/// of them in that order failed with.
+/// Waits for all futures and returns their values in order. If some fail, waits for all, then throws the error of the
+/// first of them.
 template <class T>
   requires(!std::is_void_v<T>)
 Task<std::vector<T>> when_all(Pe&, std::vector<Future<T>> futures) {
@@ -265,8 +263,8 @@ inline Task<> when_all(Pe&, std::vector<Future<>> futures) {
   if (first_error) std::rethrow_exception(first_error);
 }
 
-/// Starts all tasks, waits for them, and gives their values, in order. If any throw it throws, when all are done, what
-/// the first of them in that order threw.
+/// Starts all tasks, waits for all, and returns their values in order. If some throw, waits for all, then throws the
+/// exception of the first of them.
 template <class T>
   requires(!std::is_void_v<T>)
 Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
@@ -295,7 +293,7 @@ ValueOf<T> take_value(Task<T>& task) {
 }
 }  // namespace am
 
-/// The same for tasks of different types: their values as a tuple, with am::Nothing for those that have none.
+/// The same for tasks of different types. Returns a tuple, with am::Nothing for tasks of void.
 template <class... T>
   requires(sizeof...(T) > 0)
 Task<std::tuple<am::ValueOf<T>...>> when_all(Task<T>... tasks) {

@@ -37,7 +37,7 @@ Task<int> failing(const char* text) {
   co_return 0;
 }
 
-/// Appends to `log` when it goes on and when it is destroyed.
+/// Appends to `log` when it is resumed and when it is destroyed.
 struct Trace {
   std::string& log;
   ~Trace() { log += "gone "; }
@@ -65,7 +65,7 @@ TEST(Task, does_nothing_before_it_is_started_and_gives_its_value) {
   });
 }
 
-TEST(Task, throws_what_it_threw_to_who_awaits_it) {
+TEST(Task, rethrows_its_exception_in_the_waiting_coroutine) {
   expect_run({1, 1}, [](Pe& pe) {
     const auto outer = []() -> Task<std::string> {
       try {
@@ -91,7 +91,7 @@ TEST(Task, is_awaited_once) {
   });
 }
 
-TEST(Task, waiting_for_one_in_a_handler_is_an_error) {
+TEST(Task, run_task_in_a_handler_is_an_error) {
   expect_run({1, 1}, [](Pe& pe) {
     in_handler(pe, [&] {
       expect_usage_error([&] { run_task(pe, number(1)); }, "run_task() inside a handler");
@@ -110,7 +110,7 @@ TEST(Task, a_loop_over_tasks_that_need_not_wait_takes_no_stack) {
   });
 }
 
-TEST(Task, one_that_is_destroyed_while_it_waits_is_not_resumed) {
+TEST(Task, is_not_resumed_after_it_was_destroyed_while_waiting) {
   expect_run({1, 1}, [](Pe& pe) {
     std::string log;
     Promise<int> promise(pe), other(pe);
@@ -122,8 +122,8 @@ TEST(Task, one_that_is_destroyed_while_it_waits_is_not_resumed) {
     EXPECT_EQ(log, "began gone ");
     in_handler(pe, [&] { promise.set(1); });
     EXPECT_EQ(log, "began gone ");
-    EXPECT_EQ(future.get(), 1);  // nobody has taken it
-    // Its value has come, and it would be resumed next.
+    EXPECT_EQ(future.get(), 1);  // still untaken
+    // Its value is set, and it would be resumed next.
     {
       Task<> task = traced(another, log);
       task.start();
@@ -135,7 +135,7 @@ TEST(Task, one_that_is_destroyed_while_it_waits_is_not_resumed) {
   });
 }
 
-TEST(Task, one_whose_waiter_is_destroyed_goes_on_by_itself) {
+TEST(Task, continues_after_its_waiter_was_destroyed) {
   expect_run({1, 1}, [](Pe& pe) {
     std::string log;
     Promise<int> promise(pe);
@@ -172,7 +172,7 @@ TEST(Spawn, runs_a_task_that_its_pe_owns) {
   });
 }
 
-TEST(Spawn, what_its_task_throws_ends_the_run_and_names_it) {
+TEST(Spawn, an_exception_of_a_task_ends_the_run_and_names_the_task) {
   for (const bool at_once : {true, false}) {
     const Outcome outcome = catch_run({2, 1}, [at_once](Pe& pe) {
       if (pe.id() == 0) return;
@@ -232,7 +232,7 @@ TEST(WhenAll, gives_the_values_of_futures_in_order) {
   });
 }
 
-TEST(WhenAll, throws_the_first_failure_when_all_are_there) {
+TEST(WhenAll, throws_the_first_failure_when_all_are_ready) {
   expect_run({1, 1}, [](Pe& pe) {
     std::vector<Promise<>> promises;
     std::vector<Future<>> futures;
@@ -280,7 +280,7 @@ TEST(WhenAll, runs_tasks_together) {
   });
 }
 
-TEST(WhenAll, tasks_that_throw_do_not_keep_the_others_from_their_end) {
+TEST(WhenAll, an_exception_of_a_task_does_not_stop_the_others) {
   expect_run({1, 1}, [](Pe& pe) {
     Promise<int> promise(pe);
     std::string log;
@@ -319,7 +319,7 @@ TEST(WhenAll, destroying_it_destroys_its_tasks) {
   });
 }
 
-// --- what the compiler does with temporaries
+// --- temporaries beside co_await
 
 /// An aggregate, which braces initialise member by member.
 struct Braced {
@@ -328,7 +328,7 @@ struct Braced {
 };
 Task<> look_at(const auto&...) { co_return; }
 
-// If this fails with a new compiler, am::destroys_temporaries_twice names the wrong ones.
+// If this fails with a new compiler, am::destroys_temporaries_twice must name it correctly.
 TEST(Task, temporaries_beside_co_await_are_destroyed_twice_by_the_compilers_that_are_known_for_it_alone) {
   const auto braces = [](Tally& tally) -> Task<> { co_await look_at(Braced{Tallied(tally), 1}); };
   const auto captures = [](Tally& tally) -> Task<> {

@@ -1,4 +1,4 @@
-/// Waiting for what a handler does.
+/// Waits for a condition that a handler makes true.
 #pragma once
 
 #include <headway/am/engine.hpp>
@@ -7,9 +7,9 @@
 
 namespace headway {
 
-/// Runs handlers until done() holds, which reads what handlers of this PE change. Posts open buffers when there is
-/// nothing else to do, and sleeps when nothing moves, unlike a loop over progress(). UsageError in a handler or while
-/// handlers are deferred.
+/// Runs handlers until done() is true; handlers of this PE change the data that done() reads. Unlike a loop over
+/// progress(), it posts open buffers when the PE is idle, and sleeps when nothing moves. UsageError in a handler, and
+/// while handlers are deferred.
 template <class Done>
 void wait_until(Pe& pe, Done done) {
   pe.engine().wait_until(std::move(done), report::Phase::condition);

@@ -1,4 +1,4 @@
-/// How PEs wait that have nothing to do.
+/// How idle PEs wait.
 #include <gtest/gtest.h>
 
 #include <headway/am/engine.hpp>
@@ -9,8 +9,8 @@
 namespace headway::testing {
 namespace {
 
-// One that is bound to its core may use no other, which does not mean that it shares it.
-TEST(Waiting, those_that_have_a_core_each_look_on_and_others_yield) {
+// A bound PE may use one core only, but does not share it.
+TEST(Waiting, pes_with_a_core_each_spin_and_others_yield) {
   const std::size_t cores = available_cores();
   for (const char* bind : {"core", "none"}) {
     for (const std::size_t per_process : {std::size_t(1), cores}) {

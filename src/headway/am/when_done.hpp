@@ -1,4 +1,4 @@
-/// Who learns that a transfer has ended.
+/// The action at the end of a transfer.
 #pragma once
 
 #include <concepts>
@@ -8,11 +8,11 @@
 
 namespace headway::am {
 
-/// A callable, which is called then without the memory that a completion and a coroutine which waits for it would take;
-/// or a promise. Destroyed before, it calls nothing, and its promise is broken.
+/// A callable or a promise. A callable needs no memory for a completion and a coroutine. If it is destroyed before
+/// the end, the callable is not called, and the promise is broken.
 class WhenDone : public Once {
  public:
-  /// Nobody learns it.
+  /// No action.
   WhenDone() = default;
   template <class Done>
     requires(std::invocable<Done&> && !std::derived_from<Done, Once>)

@@ -212,7 +212,7 @@ void SharedReductions::begin_to_look() {
 }
 
 bool SharedReductions::resume_free() {
-  if (engine_->scopes().quiescence_ends() || none_waits()) return false;
+  if (engine_->scopes().quiescence_may_end() || none_waits()) return false;
   bool any = !waiting_.empty() && resume_over();
   for (; !deferred_.empty() && has_place(deferred_.front().reduction); any = true) {
     // It counts as a message to this PE, of the root, for who waits for all to be quiet; an epoch in which it was
