@@ -1,4 +1,5 @@
-/// What each PE shows the others and the supervisor: its state, and how it failed. It lies in the PE's board page.
+/// The state that each PE shows to other PEs and to the supervisor: phase, counts and failure. It lies in the PE's
+/// board page.
 #pragma once
 
 #include <atomic>
@@ -8,18 +9,18 @@
 
 namespace headway::report {
 
-/// What a PE is doing, as far as the library knows.
+/// The activity of a PE, as far as the library knows.
 enum class Phase : std::uint32_t {
   starting, computing, handling, sending, quiescing, collective, epoch, condition, future, finished
 };
 
-/// Whether a PE in that phase waits for others.
+/// Whether a PE in that phase waits for other PEs.
 inline bool waits(Phase phase) {
   return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective ||
          phase == Phase::epoch || phase == Phase::condition || phase == Phase::future;
 }
 
-/// For the stall report, after "PE 3".
+/// The predicate for reports, after "PE 3".
 inline const char* describe(Phase phase) {
   switch (phase) {
     case Phase::starting: return "is starting";
@@ -35,23 +36,23 @@ inline const char* describe(Phase phase) {
   }
 }
 
-/// Why a run ends early; the numbers are exit statuses.
+/// The cause of an early end of a run. The numbers are exit statuses.
 enum class FailureKind : std::int32_t { none = 0, settings = 120, failed = 121, stalled = 122, undelivered = 123 };
 
-/// The handler that ran last, and the sender of the frame that it ran for.
+/// The handler that ran last, and the sender of its frame.
 struct LastHandler {
-  std::uint32_t number = 0;  // its handler number + 1; 0: none has run
+  std::uint32_t number = 0;  // handler number + 1; 0: no handler has run
   std::uint32_t source = 0;
 };
 static_assert(std::atomic<LastHandler>::is_always_lock_free);
 
 inline constexpr std::size_t handler_names_max = 24;
 
-/// Where a PE leaves what it brings to a blocking collective, for those that reach its board.
+/// Holds a PE's contributions to blocking collectives, for PEs that can read its board.
 struct MeetingPlace {
   struct alignas(128) Slot {
     static constexpr std::size_t bytes_max = 112;
-    std::atomic<std::uint64_t> round;  // written when the rest has been
+    std::atomic<std::uint64_t> round;  // written last
     std::uint64_t bytes;
     std::byte value[bytes_max];
   } slots[2];
@@ -61,22 +62,22 @@ static_assert(sizeof(MeetingPlace::Slot) == 128);
 
 struct PeBoard {
   std::atomic<Phase> phase;
-  std::atomic<std::uint32_t> waiting_for;  // a PE, or no_pe
-  std::atomic<std::uint64_t> activity;     // grows whenever the PE handles or posts frames of messages
-  std::atomic<std::uint64_t> created;      // messages, as of the last wait
+  std::atomic<std::uint32_t> waiting_for;  // the PE that it waits for, or no_pe
+  std::atomic<std::uint64_t> activity;     // grows when the PE handles or posts frames of messages
+  std::atomic<std::uint64_t> created;      // messages, updated when the PE waits or reports
   std::atomic<std::uint64_t> handled;
-  std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or for a handler, as of the last wait
-  std::atomic<std::uint64_t> frames_received;  // from others, the runtime's own included
+  std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or a handler, updated like `created`
+  std::atomic<std::uint64_t> frames_received;  // from all PEs, including control messages
   std::atomic<LastHandler> last_handler;
-  std::atomic<std::uint32_t> report_wanted;  // the number of the last request for a report; others write it
-  std::atomic<std::int32_t> thread;          // the system's number for the PE's thread; 0: not known
-  std::atomic<std::uint32_t> process_finished;  // the whole process has left run; status is valid
+  std::atomic<std::uint32_t> report_wanted;  // number of the last request for a report; the requester writes it
+  std::atomic<std::int32_t> thread;          // kernel thread id of the PE's thread; 0: unknown
+  std::atomic<std::uint32_t> process_finished;  // 1: the whole process has left run(), and `status` is valid
   std::int32_t status;
   std::atomic<FailureKind> failure;
   char failure_text[8000];
-  char program[1024];      // of the process's first PE: the path of its program
-  char build_identity[64];  // and which build of it that is
-  char handler_names[handler_names_max][96];  // by number, written before it first runs
+  char program[1024];      // path of the program; in the board of the process's first PE
+  char build_identity[64];  // its build, likewise
+  char handler_names[handler_names_max][96];  // by number, written before the handler first runs
   MeetingPlace meeting;
 };
 

@@ -13,7 +13,7 @@
 namespace headway::report {
 namespace {
 
-// What the handlers know. A child that a PE forked has neither the memory nor the part.
+// State of the signal handlers. A child that a PE forked has none of this memory, so handlers compare the pid.
 std::atomic<local::SegmentHeader*> run_header{nullptr};
 std::atomic<pid_t> run_process{0};
 struct ThreadState {
@@ -44,7 +44,8 @@ void* interrupted_at(const void* context) {
 #endif
 }
 
-/// backtrace() neither allocates nor locks once it has run, which the constructor sees to.
+/// Runs in the signal handler. backtrace() neither allocates nor locks after its first call, which ReportSignals
+/// makes.
 void write_stack(int, siginfo_t*, void* context) {
   const int error = errno;
   if (thread_state.area != nullptr && getpid() == run_process.load(std::memory_order_relaxed) &&
@@ -118,7 +119,7 @@ void GiveReport::operator()(std::uint32_t request, const PeReport& report) const
 
 ReportSignals::ReportSignals(local::SegmentHeader& header, ProcessRecord& process_record) : record_(&process_record) {
   void* address;
-  backtrace(&address, 1);  // loads what it needs
+  backtrace(&address, 1);  // loads the unwinder, so that signal handlers need not
   run_process = getpid();
   run_header = &header;
   install(report_signal(), request_report, nullptr);

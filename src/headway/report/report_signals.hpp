@@ -1,4 +1,4 @@
-/// Signals by which the processes of a run take part in reports.
+/// The two signals of reports, and their handlers.
 #pragma once
 
 #include <headway/report/process_record.hpp>
@@ -7,13 +7,13 @@
 
 namespace headway::report {
 
-/// Asks for a report; at the supervisor, or at any process of the run.
+/// Asks for a report. Sent to the supervisor or to any process of the run.
 int report_signal();
-/// Makes a PE's thread write down its stack.
+/// Makes a PE's thread write its stack to its ReportArea.
 int stack_signal();
 
-/// While it lives, this process answers both signals; each only if the program has left it at its default, and for as
-/// long as the program installs no handler of its own.
+/// While it exists, this process handles both signals: each only if the program has left it at its default, and until
+/// the program installs a handler of its own.
 class ReportSignals {
  public:
   ReportSignals(local::SegmentHeader& header, ProcessRecord& process_record);
@@ -25,7 +25,7 @@ class ReportSignals {
   ProcessRecord* record_;
 };
 
-/// While it lives, the calling thread is that PE's.
+/// While it exists, the signal handler takes the calling thread for that PE's thread.
 class ThreadOfPe {
  public:
   ThreadOfPe(PeBoard& board, ReportArea& area);

@@ -16,11 +16,11 @@ namespace headway::report {
 namespace {
 
 constexpr std::int64_t timeout_ns = 200'000'000;
-constexpr std::int64_t timeout_per_pe_ns = 4'000'000;  // many PEs on few cores take their time
+constexpr std::int64_t timeout_per_pe_ns = 4'000'000;  // many PEs on few cores answer slowly
 constexpr std::int64_t naming_timeout_ns = 2'000'000'000, naming_timeout_per_pe_ns = 50'000'000;
 constexpr std::size_t frames_shown = 8, lines_unread_max = 12;
 
-/// Answers as PEs outside the library never give one.
+/// Whether a PE in that phase can answer.
 bool may_answer(Phase phase) { return phase != Phase::starting && phase != Phase::finished; }
 
 }  // namespace
@@ -86,8 +86,8 @@ std::optional<std::vector<PeView>> Reporter::step(std::int64_t now) {
   return views();
 }
 
-/// Makes threads that have not answered write down their stacks. Never where the signal could end the process: its
-/// number means something only in the same pid namespace, and only while a handler is there.
+/// Signals threads that have not answered, so that they write their stacks. Never if the signal could end the
+/// process: the pid must be of this pid namespace, and the process must have the handler.
 void Reporter::signal_silent() {
   const std::uint64_t own_namespace = pid_namespace();
   std::map<pid_t, bool> can;
@@ -117,7 +117,7 @@ void Reporter::name_stacks(std::int64_t now) {
   symbols_->start(now, naming_timeout_ns + naming_timeout_per_pe_ns * std::int64_t(requests_.size()));
 }
 
-// --- what is shown
+// --- views
 
 std::vector<PeView> Reporter::views() const {
   std::vector<PeView> all;
@@ -137,7 +137,7 @@ PeView Reporter::view(std::size_t pe) const {
   const Request& request = requests_[pe];
   PeView view = view_of(board_of(*segment_, pe));
   view.meeting = waits_for_start(pe);
-  view.who = request.pid < 0 ? "ended" : fmt::format("pid {}", request.pid);
+  view.process = request.pid < 0 ? "ended" : fmt::format("pid {}", request.pid);
   if (request.expected && report_area_of(*segment_, pe).given.load(std::memory_order_acquire) == request_) {
     add_answer(view, pe);
   } else if (request.pid > 0) {
@@ -158,7 +158,7 @@ void Reporter::add_answer(PeView& view, std::size_t pe) const {
   for (std::string line; std::getline(lines, line);) view.report.lines.push_back(line);
 }
 
-/// What can be seen from outside: the system's word for the thread, and what lies unread before it.
+/// Describes a PE that did not answer: the kernel's state of its thread, and unread frames in its inbox.
 void Reporter::add_silent(PeView& view, std::size_t pe) const {
   const Request& request = requests_[pe];
   const PeBoard& board = board_of(*segment_, pe);
@@ -185,7 +185,7 @@ void Reporter::add_silent(PeView& view, std::size_t pe) const {
   for (const auto& [key, counts] : unread) {
     const auto& [handler, source] = key;
     std::string name = fmt::format("aggregator number {}", handler);
-    // Where it has not run here yet, it may have elsewhere.
+    // The handler may not have run on this PE; other boards may have its name.
     for (const std::size_t other : {pe, std::size_t(source), std::size_t(0)}) {
       if (handler >= handler_names_max || other >= requests_.size()) continue;
       if (const char* known = board_of(*segment_, other).handler_names[handler]; known[0] != 0) {

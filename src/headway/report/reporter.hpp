@@ -1,4 +1,4 @@
-/// Asks the PEs of a run on this host what they do, and looks after those that do not answer.
+/// Collects a report from the PEs of this host, also from those that do not answer.
 #pragma once
 
 #include <sys/types.h>
@@ -15,30 +15,30 @@
 
 namespace headway::report {
 
-/// One report at a time, in steps that never wait: the PEs that look into the library answer by themselves; the threads
-/// of the others are made to write down their stacks, by a signal; addresses are named.
+/// Makes one report at a time, in steps that never wait. PEs inside the library answer by themselves. A signal makes
+/// the threads of the others write their stacks. Then addr2line names the addresses.
 class Reporter {
  public:
-  /// The process's pid, or -1 once it has ended.
+  /// The pid of a process, or -1 once it has ended.
   using PidOf = std::function<pid_t(std::size_t process)>;
 
   explicit Reporter(const local::Segment& segment);
 
   bool busy() const { return state_ != State::idle; }
 
-  /// Begins a report. `disturb`: also threads in system calls that a signal would end early write their stacks.
+  /// Begins a report. `disturb`: also interrupts threads in system calls that a signal ends early.
   void begin(std::int64_t now, const PidOf& pid_of, bool disturb);
-  /// Goes on; returns what there is to show once it is complete.
+  /// Continues the report. Returns the views of all PEs once it is complete.
   std::optional<std::vector<PeView>> step(std::int64_t now);
 
  private:
   enum class State { idle, asking, signalling, naming };
-  /// How far the report is with one PE.
+  /// The state of the report for one PE.
   struct Request {
     pid_t pid = -1;
-    bool expected = false;  // it may answer
+    bool expected = false;  // the PE may answer
     bool signalled = false;
-    std::uint64_t moves = 0;           // of its board, when the PE was asked
+    std::uint64_t moves = 0;           // moves_of() its board when the PE was asked
     std::optional<std::size_t> stack;  // in symbols_
   };
 
@@ -56,7 +56,7 @@ class Reporter {
   State state_ = State::idle;
   std::uint32_t request_ = 0;
   bool disturb_ = false;
-  std::int64_t until_ = 0;    // of the stage
+  std::int64_t until_ = 0;    // end of the current state
   std::vector<Request> requests_;  // by PE
   std::unique_ptr<Symbols> symbols_;
 };

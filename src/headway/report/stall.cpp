@@ -5,17 +5,18 @@
 #include <headway/report/system_state.hpp>
 
 namespace headway::report {
+
 bool StallWatch::moves(const PidOf& pid_of) {
   const local::SegmentHeader& header = segment_->header();
   std::uint64_t activity = 0;
-  // Processes that have come to run() wait for those that have not.
-  bool somebody_waits = header.arrived.load(std::memory_order_relaxed) % header.processes != 0;
+  // Processes in run() wait for those that have not called it.
+  bool any_waits = header.arrived.load(std::memory_order_relaxed) % header.processes != 0;
   for (std::size_t pe = 0; pe < header.pes; ++pe) {
     const PeBoard& board = board_of(*segment_, pe);
     activity += board.activity.load(std::memory_order_relaxed);
-    somebody_waits |= waits(board.phase.load(std::memory_order_relaxed));
+    any_waits |= waits(board.phase.load(std::memory_order_relaxed));
   }
-  if (activity != activity_ || !somebody_waits) {
+  if (activity != activity_ || !any_waits) {
     activity_ = activity;
     return true;
   }
@@ -30,7 +31,7 @@ bool StallWatch::moves(const PidOf& pid_of) {
       const Phase phase = board_of(*segment_, pe).phase.load(std::memory_order_relaxed);
       at_work |= !meeting && !waits(phase) && phase != Phase::finished;
     }
-    // Where a debugger holds a process, somebody is at work.
+    // A process held by a debugger counts as working.
     if (const char state = state_of(pid); at_work ? state != 'T' : state == 't') return true;
   }
   return false;

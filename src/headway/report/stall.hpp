@@ -1,4 +1,4 @@
-/// Notices that nothing moves in a run though work is pending.
+/// Detects that nothing moves in a run although work is pending.
 #pragma once
 
 #include <sys/types.h>
@@ -11,22 +11,22 @@
 
 namespace headway::report {
 
-/// A run is stalled when at least one PE waits for others, none is at work (a process that is stopped by a signal is
-/// not), and no PE's activity has changed for the given time. Time counts only while somebody looks, so that a run
-/// whose supervisor was stopped or starved is not taken for stalled.
+/// A run is stalled when at least one PE waits, no PE works (a process that a signal has stopped does not), and no
+/// PE's activity has changed for the given time. The time is the sum of the intervals of calls, so a supervisor that
+/// was stopped does not take the run for stalled.
 class StallWatch {
  public:
-  /// The process's pid, or -1 once it has ended.
+  /// The pid of a process, or -1 once it has ended.
   using PidOf = std::function<pid_t(std::size_t process)>;
 
   StallWatch(const local::Segment& segment, std::chrono::nanoseconds limit) : segment_(&segment), limit_(limit) {}
 
-  /// Looks; call it regularly, `interval_ns` apart.
+  /// Compares the boards with those of the last call, `interval_ns` ago.
   void check(const PidOf& pid_of, std::int64_t interval_ns);
 
-  /// As of the last check.
+  /// The result of the last check().
   bool stalled() const { return limit_.count() != 0 && still_ns_ >= limit_.count(); }
-  /// For so long nothing has moved.
+  /// Time for which nothing has moved.
   std::int64_t still_ns() const { return still_ns_; }
 
  private:

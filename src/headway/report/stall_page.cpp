@@ -10,9 +10,9 @@
 namespace headway::report {
 namespace {
 
-constexpr std::size_t all_described_max = 8;   // with so many PEs each is shown in full
-constexpr std::size_t described_max = 12;  // with more, so many of those that matter
-constexpr std::size_t named_max = 8;     // PEs in a list
+constexpr std::size_t all_described_max = 8;   // with at most so many PEs each is described in full
+constexpr std::size_t described_max = 12;  // with more PEs, so many of them
+constexpr std::size_t named_max = 8;     // ranges of PEs in a list
 
 using Numbers = std::vector<std::size_t>;
 
@@ -23,7 +23,7 @@ std::string name_of(const Numbers& pes) {
   for (std::size_t i = 0; i < pes.size() && ranges.size() < named_max;) {
     std::size_t end = i + 1;
     while (end < pes.size() && pes[end] == pes[end - 1] + 1) ++end;
-    if (end - i == 2) end = i + 1;  // two are no range
+    if (end - i == 2) end = i + 1;  // a range has at least three PEs
     ranges.push_back(end - i == 1 ? fmt::format("{}", pes[i]) : fmt::format("{} to {}", pes[i], pes[end - 1]));
     named += end - i;
     i = end;
@@ -33,7 +33,7 @@ std::string name_of(const Numbers& pes) {
   return text;
 }
 
-/// Who waits for whom.
+/// The graph of PEs that wait for PEs.
 class WaitGraph {
  public:
   explicit WaitGraph(std::span<const PeView> pes) : pes_(pes), waited_for_by_(pes.size()) {
@@ -44,12 +44,12 @@ class WaitGraph {
     }
   }
 
-  /// The PEs of one cycle in their order, if there is one; only PEs that have not moved since they were asked, or it
-  /// may have never been.
+  /// The PEs of one cycle, in order; empty if there is none. Only PEs that have not moved since they were asked: else
+  /// the cycle may never have existed at one time.
   Numbers cycle() const {
     enum class Mark : char { fresh, on_path, done };
     std::vector<Mark> marks(pes_.size(), Mark::fresh);
-    std::vector<std::size_t> next(pes_.size(), 0);  // the edge to try next
+    std::vector<std::size_t> next(pes_.size(), 0);  // index of the next edge to follow
     for (std::size_t start = 0; start < pes_.size(); ++start) {
       if (marks[start] != Mark::fresh || !pes_[start].consistent) continue;
       Numbers path = {start};
@@ -72,9 +72,9 @@ class WaitGraph {
     return {};
   }
 
-  /// PEs that others wait for and that wait for nobody; those that most PEs wait for first.
+  /// PEs that others wait for and that wait for no PE. Most awaited first.
   std::vector<std::pair<std::size_t, std::size_t>> roots() const {
-    std::vector<std::pair<std::size_t, std::size_t>> found;  // PE, how many wait for it
+    std::vector<std::pair<std::size_t, std::size_t>> found;  // PE, number of PEs that wait for it
     for (std::size_t pe = 0; pe < pes_.size(); ++pe) {
       if (!waited_for_by_[pe].empty() && edges(pe).empty()) found.emplace_back(pe, count_waiting_for(pe));
     }
@@ -83,13 +83,13 @@ class WaitGraph {
   }
 
  private:
-  /// Whoever is stopped, say, waits for nothing but that.
+  /// A PE with an outside cause of delay, such as a stop signal, waits for no PE.
   std::span<const std::uint32_t> edges(std::size_t pe) const {
     if (!pes_[pe].state.empty()) return {};
     return pes_[pe].report.waits_for;
   }
 
-  /// How many PEs wait for it, or for one that does, and so on.
+  /// Number of PEs that wait for `root`, directly or through others.
   std::size_t count_waiting_for(std::size_t root) const {
     std::vector<char> seen(pes_.size(), 0);
     Numbers reached = {root};
@@ -113,7 +113,7 @@ std::string state_of(const PeView& pe) {
 }
 
 std::string describe_pe(std::size_t number, const PeView& pe) {
-  std::string text = fmt::format("\n  PE {}{} {}", number, pe.who.empty() ? "" : " (" + pe.who + ")",
+  std::string text = fmt::format("\n  PE {}{} {}", number, pe.process.empty() ? "" : " (" + pe.process + ")",
                                  pe.meeting ? "waits for the others to start" : describe(pe.phase));
   if (!pe.report.waits_for.empty()) {
     text += (pe.meeting ? ": " : " for ") + name_of({pe.report.waits_for.begin(), pe.report.waits_for.end()});
@@ -130,7 +130,7 @@ std::string describe_pe(std::size_t number, const PeView& pe) {
   return text;
 }
 
-/// PEs that are in the same state, as one.
+/// Describes PEs in the same state together.
 std::string describe_group(const Numbers& group, std::span<const PeView> pes) {
   if (group.size() == 1) return describe_pe(group[0], pes[group[0]]);
   std::uint64_t created = 0, handled = 0, frames = 0;
@@ -148,7 +148,8 @@ std::string describe_group(const Numbers& group, std::span<const PeView> pes) {
   return text;
 }
 
-/// Those that explain most come first.
+/// Selects PEs by relevance: those in a cycle, those that others wait for, those with an outside cause, those with
+/// messages. Sorted by number.
 Numbers most_relevant(std::span<const PeView> pes, const Numbers& cycle,
                     const std::vector<std::pair<std::size_t, std::size_t>>& roots) {
   Numbers numbers;
@@ -176,7 +177,7 @@ std::string conclusions(std::span<const PeView> pes, const Numbers& cycle,
   if (!cycle.empty()) {
     text += fmt::format("\n  a cycle: PE {} waits for PE {}", fmt::join(cycle, " waits for PE "), cycle[0]);
   }
-  // Those that as many wait for, and that are in the same state, in one line.
+  // One line for PEs in the same state that equally many PEs wait for.
   std::vector<std::pair<std::pair<std::size_t, std::string>, Numbers>> lines;
   for (const auto& [pe, waiting] : roots) {
     const std::pair key(waiting, state_of(pes[pe]));

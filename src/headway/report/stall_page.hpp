@@ -1,4 +1,5 @@
-/// One page on what each PE of a run does, waits for and holds: when the run has stalled, or when somebody asks.
+/// A page of text about each PE of a run: its activity, the PEs that it waits for, and its messages. Printed when the
+/// run has stalled, or on request.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +10,31 @@
 
 namespace headway::report {
 
-/// What a PE says of itself when it is asked.
+/// A PE's answer to a request.
 struct PeReport {
   std::vector<std::uint32_t> waits_for;  // PEs without which it cannot go on
-  std::vector<std::string> lines;        // messages that are not delivered, and the memory they hold
+  std::vector<std::string> lines;        // undelivered messages, and their memory
 };
 
-/// One PE as the page shows it, whatever its transport and whoever has looked.
+/// One PE as the page shows it, for every transport.
 struct PeView {
-  std::string who;  // a pid, say; may be empty
+  std::string process;  // for example "pid 123"; may be empty
   Phase phase = Phase::starting;
-  bool meeting = false;  // has come to run() and waits for the others to start
-  std::string state;     // what holds it up by itself: "is stopped by a signal", say; or empty
+  bool meeting = false;  // has called run(), and waits for the other processes
+  std::string state;     // an outside cause of its delay, such as "is stopped by a signal"; or empty
   std::uint64_t created = 0, handled = 0, held_frames = 0;
-  std::string last_handler;  // empty: none has run
-  bool answered = false;     // else the counts are those of its last wait
-  bool consistent = true;    // it has not moved since it said what it waits for
+  std::string last_handler;  // empty: no handler has run
+  bool answered = false;     // false: the counts are those of its last wait
+  bool consistent = true;    // it has not moved since its answer
   PeReport report;
   std::vector<std::string> stack;  // innermost first; empty: not available
 };
 
-/// What the PE's board shows, without its report.
+/// The view that the PE's board gives, without its report.
 PeView view_of(const PeBoard& board);
 
-/// The page, without a newline at its end. `pes` are all PEs of the run, by number. Those that matter are shown in
-/// full, the others, where there are many, together.
+/// The page, without a newline at its end. `pes` are all PEs of the run, by number. The most relevant ones are
+/// described in full, the others by groups.
 std::string stall_page(const std::string& title, std::span<const PeView> pes);
 
 }  // namespace headway::report

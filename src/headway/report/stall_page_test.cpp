@@ -1,4 +1,4 @@
-/// The page from what its makers know of the PEs: what is concluded, and that it stays readable.
+/// The page for given views of PEs: its conclusions, and its length.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,10 +39,10 @@ TEST(StallPage, names_no_cycle_of_pes_that_moved_while_they_were_asked) {
   EXPECT_FALSE(contains(stall_page("", pes), "a cycle"));
 }
 
-TEST(StallPage, names_the_pe_that_all_wait_for_in_the_end) {
+TEST(StallPage, names_the_pe_that_all_wait_for) {
   std::vector<PeView> pes = {waiting(Phase::quiescing, {1}), waiting(Phase::quiescing, {2}), computing()};
   EXPECT_TRUE(contains(stall_page("", pes), "\n  all others wait in the end for PE 2, which is outside the library\n"));
-  // One that is stopped waits for nothing but to go on, whatever it was doing.
+  // A stopped PE waits for no other PE, in any phase.
   pes[2] = waiting(Phase::sending, {0});
   pes[2].state = "is stopped by a signal";
   const std::string page = stall_page("", pes);
@@ -59,24 +59,24 @@ TEST(StallPage, puts_pes_that_ended_too_early_into_one_line) {
 
 TEST(StallPage, shows_everything_of_few_pes) {
   std::vector<PeView> pes = {waiting(Phase::sending, {1}), computing()};
-  pes[0].who = "pid 7";
+  pes[0].process = "pid 7";
   pes[0].created = 12;
   pes[0].handled = 5;
   pes[0].held_frames = 3;
   pes[0].last_handler = "aggregator number 2 'edges', for a frame from PE 1";
-  pes[0].report.lines = {"5 messages of aggregator number 2 'edges' in frames that are not taken: 5 for PE 1"};
+  pes[0].report.lines = {"5 messages of aggregator number 2 'edges' in frames that wait to be posted: 5 for PE 1"};
   pes[0].stack = {"visit(int) at main.cpp:7", "main at main.cpp:20"};
   const std::string page = stall_page("", pes);
   EXPECT_TRUE(contains(page,
                        "\n  PE 0 (pid 7) waits in a send for PE 1; messages created 12, handled 5; frames held 3"
                        "\n    last handler run: aggregator number 2 'edges', for a frame from PE 1"
-                       "\n    5 messages of aggregator number 2 'edges' in frames that are not taken: 5 for PE 1"
+                       "\n    5 messages of aggregator number 2 'edges' in frames that wait to be posted: 5 for PE 1"
                        "\n    in visit(int) at main.cpp:7"
                        "\n      by main at main.cpp:20"))
       << page;
 }
 
-TEST(StallPage, of_many_pes_shows_in_full_those_that_matter_and_the_others_together) {
+TEST(StallPage, of_many_pes_describes_the_relevant_ones_and_groups_the_others) {
   constexpr std::size_t n = 256;
   std::vector<PeView> pes;
   for (std::uint32_t pe = 0; pe < n; ++pe) {

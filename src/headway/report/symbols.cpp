@@ -19,14 +19,14 @@ extern char** environ;
 namespace headway::report {
 namespace {
 
-/// Whether the file's addresses are those in memory, wherever it is mapped.
+/// Whether addresses in the file equal those in memory: the file is not position-independent.
 bool has_fixed_addresses(const std::string& file) {
   Elf64_Ehdr header{};
   std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
   return header.e_type == ET_EXEC;
 }
 
-/// "f(int) at /path/file.cpp:3" without what is not known. Empty: nothing is.
+/// "f(int) at /path/file.cpp:3" without unknown parts. Empty if nothing is known.
 std::string without_unknown_parts(std::string name) {
   for (const char* unknown : {" at ??:?", " at ??:0", ":?", ":0"}) {
     if (name.ends_with(unknown)) name.resize(name.size() - std::string_view(unknown).size());
@@ -39,27 +39,27 @@ bool contains_any(const std::string& text, std::initializer_list<const char*> pa
   return std::ranges::any_of(parts, [&](const char* part) { return text.find(part) != text.npos; });
 }
 
-/// The library's own, and what the standard library puts between it and the program.
+/// Whether the frame belongs to the library, or to the standard library between it and the program.
 bool is_library_frame(const std::string& name) {
   if (const auto at = name.rfind(" at /"); at != name.npos) {
-    return contains_any(name.substr(at), {"/headway/am/", "/headway/collective/", "/headway/aggregate/",
-                                          "/headway/transport/", "/headway/base/", "/include/c++/"});
+    return contains_any(name.substr(at), {"/headway/am/", "/headway/launch/", "/headway/report/", "/headway/collective/",
+                                          "/headway/aggregate/", "/headway/transport/", "/headway/base/", "/include/c++/"});
   }
   return contains_any(name.substr(0, name.find('(')),
-                      {"headway::am::", "headway::collective::", "headway::aggregate::", "headway::local::",
-                       "headway::Pe::", "headway::run<", "std::_Function_handler", "std::__invoke"});
+                      {"headway::am::", "headway::launch::", "headway::report::", "headway::collective::", "headway::aggregate::",
+                       "headway::local::", "headway::Pe::", "headway::run<", "std::_Function_handler", "std::__invoke"});
 }
 
-/// Where a PE begins.
+/// The function in which a PE begins.
 bool is_outermost(const std::string& name) { return name.find("headway::launch::ProcessRun::run_pe") != name.npos; }
 
-/// On one line of the page: the file without its folders, and no endless types.
+/// The name as the page shows it: file without folders, long types cut.
 std::string shown(std::string name) {
   constexpr std::size_t function_bytes_max = 120;
   const auto at = name.rfind(" at /");
   const std::string place = at == name.npos ? "" : " at " + name.substr(name.rfind('/') + 1);
   if (at != name.npos) name.resize(at);
-  if (name.starts_with("std::_Function_handler<")) name = "a function object";  // with the program's code inlined
+  if (name.starts_with("std::_Function_handler<")) name = "a function object";  // the program's code is inlined into it
   if (name.size() > function_bytes_max) name = name.substr(0, function_bytes_max) + "...";
   return name + place;
 }
@@ -136,7 +136,7 @@ void Symbols::start_addr2line(const std::string& file, const std::map<std::uint6
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C is for the run
+  posix_spawnattr_setpgroup(&attributes, 0);  // so that Ctrl-C does not end it
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
   pid_t pid = -1;
   if (posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ) == 0) {
@@ -180,7 +180,7 @@ void Symbols::read_names(Addr2line& tool) {
 
 std::vector<std::string> Symbols::text(std::size_t stack, std::size_t frames_max) const {
   std::vector<std::string> own, all;
-  // Nothing is known of a process that has ended meanwhile.
+  // The process has ended meanwhile.
   if (std::ranges::all_of(stacks_[stack].frames, [](const Frame& frame) { return frame.file.empty(); })) return own;
   for (const Frame& frame : stacks_[stack].frames) {
     Names names;

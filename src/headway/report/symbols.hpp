@@ -1,4 +1,4 @@
-/// Addresses in running processes as functions and lines of source.
+/// Translates addresses in running processes to functions and source lines.
 #pragma once
 
 #include <sys/types.h>
@@ -10,26 +10,26 @@
 
 namespace headway::report {
 
-/// Names the frames of stacks by addr2line, where that is installed, else as file+offset. Never waits: start(), then
-/// look whether it is done().
+/// Names the frames of stacks by addr2line if it is installed, else as file+offset. Never waits: call start(), then
+/// done() until it returns true.
 class Symbols {
  public:
   Symbols() = default;
   Symbols(const Symbols&) = delete;
   Symbols& operator=(const Symbols&) = delete;
-  /// Ends what still runs.
+  /// Ends running addr2line processes.
   ~Symbols();
 
-  /// Adds a stack of a process, innermost first, of return addresses (which lie behind their calls) but for an exact
-  /// first one. Returns its number. The process lives.
+  /// Adds the stack of a living process, innermost frame first. Addresses are return addresses, which lie behind
+  /// their calls; only the first may be exact. Returns the stack's number.
   std::size_t add(pid_t process, const std::vector<std::uint64_t>& addresses, bool first_is_exact);
 
   void start(std::int64_t now, std::int64_t timeout_ns);
-  /// True when all is named, or will not be in time.
+  /// True when all addresses are named, or the timeout has passed.
   bool done(std::int64_t now);
 
-  /// The program's own frames of a stack, at most `frames_max`; those of the library if there are none and the PE was
-  /// interrupted in it.
+  /// The frames of the program in a stack, at most `frames_max`. The frames of the library if there are none and the
+  /// PE was interrupted in the library.
   std::vector<std::string> text(std::size_t stack, std::size_t frames_max) const;
 
  private:
@@ -38,8 +38,8 @@ class Symbols {
     std::string file;
   };
   struct Frame {
-    std::string file;           // empty: in none
-    std::uint64_t address = 0;  // as the file has it
+    std::string file;           // empty: in no file
+    std::uint64_t address = 0;  // address in the file
   };
   struct Stack {
     std::vector<Frame> frames;
@@ -50,7 +50,7 @@ class Symbols {
     int output = -1;
     std::string file;
   };
-  using Names = std::vector<std::string>;  // of an address: several where calls are inlined, innermost first
+  using Names = std::vector<std::string>;  // names of an address: several if calls are inlined, innermost first
 
   const std::vector<Mapping>& mappings_of(pid_t process);
   Frame frame_at(pid_t process, std::uint64_t address);

@@ -16,7 +16,7 @@ std::string first_line(const std::string& path) {
   return text;
 }
 
-/// The number behind `name` in a file of lines "NAME NUMBER".
+/// The number after `name` in a file of lines "NAME NUMBER".
 std::optional<std::uint64_t> number_in(const std::string& path, const std::string& name) {
   std::ifstream file(path);
   std::string found;
@@ -48,7 +48,7 @@ bool is_undisturbed_by_signals(pid_t process, pid_t thread) {
   const std::string text = first_line(fmt::format("/proc/{}/task/{}/syscall", process, thread));
   if (text.starts_with("running")) return true;
   if (text.empty() || text[0] < '0' || text[0] > '9') return state_of(process, thread) == 'R';
-  switch (std::stol(text)) {  // see signal(7) on SA_RESTART; sleeps and poll() are not among them
+  switch (std::stol(text)) {  // restarted after a signal, see signal(7); sleeps and poll() are not
     case SYS_read:
     case SYS_readv:
     case SYS_write:
