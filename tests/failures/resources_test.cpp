@@ -43,7 +43,7 @@ TEST(Processes, that_may_not_be_started_are_refused_in_one_line_that_names_the_l
   EXPECT_EQ(outcome.status, 120);
   EXPECT_TRUE(contains(outcome.errors,
                        "^headway: fork of process \\d+ of 40 \\(ulimit -u allows this user 20 processes and threads; .*"
-                       "fewer PEs need fewer\\): Resource temporarily unavailable"))
+                       "use fewer PEs\\): Resource temporarily unavailable"))
       << outcome.errors;
   EXPECT_EQ(std::ranges::count(outcome.errors, '\n'), 1) << outcome.errors;
   EXPECT_EQ(outcome.leftovers, "");
@@ -101,7 +101,7 @@ TEST(Memory, that_the_container_does_not_have_ends_the_run_and_is_said_to_be_mis
   EXPECT_EQ(outcome.status, 121) << outcome.errors;
   EXPECT_TRUE(
       contains(outcome.errors,
-               "was killed by signal 9 \\(Killed\\); meanwhile the system has killed processes for want of memory: .*"
+               "was killed by signal 9 \\(Killed\\); meanwhile the system has killed processes because memory ran out: .*"
                "HEADWAY_BUDGET or HEADWAY_SPILL, need less\n"))
       << outcome.errors;
   EXPECT_EQ(outcome.leftovers, "");

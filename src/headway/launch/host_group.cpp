@@ -19,7 +19,7 @@ std::unique_ptr<local::Segment> try_attach(const SegmentAddress& address) {
       open(fmt::format("/proc/{}/fd/{}", address.pid, address.descriptor).c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   struct stat status {};
-  // Of another pid namespace, the number may be somebody else's.
+  // In another pid namespace the pid may name an unrelated process.
   if (fstat(descriptor, &status) != 0 || status.st_dev != address.device || status.st_ino != address.inode) {
     close(descriptor);
     return nullptr;

@@ -1,4 +1,4 @@
-/// Processes of a launcher that are on one host share a segment: who they are, and how they come to it.
+/// Processes of a launcher on one host share a segment: which processes, and how they open it.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace headway::launch {
 
-/// Those whose numbers follow one another on one host: processes `first` to `last` - 1, of which the first one leads.
+/// Processes `first` to `last` - 1, consecutive and on one host. The first one makes the segment.
 struct HostGroup {
   std::size_t first = 0, last = 1;
 
@@ -19,7 +19,7 @@ struct HostGroup {
   bool operator==(const HostGroup&) const = default;
 };
 
-/// The group of `process`, where is_together(a, b) says whether processes a and b, which follow one another, are on one host.
+/// The group of `process`. is_together(a, b) says whether consecutive processes a and b are on one host.
 template <class IsTogether>
 HostGroup host_group_of(std::size_t process, std::size_t processes, IsTogether is_together) {
   HostGroup group{process, process + 1};
@@ -28,7 +28,7 @@ HostGroup host_group_of(std::size_t process, std::size_t processes, IsTogether i
   return group;
 }
 
-/// How others of the group find a segment: by the open descriptor of the process that has made it.
+/// Names a segment for other processes of the group: the open descriptor of the process that made it.
 struct SegmentAddress {
   std::int32_t pid = 0, descriptor = -1;
   std::uint64_t device = 0, inode = 0;
@@ -36,7 +36,7 @@ struct SegmentAddress {
   static SegmentAddress of(const local::Segment& segment);
 };
 
-/// Attaches to it; nullptr where the system does not let this process: other pid namespaces or users, say.
+/// Attaches to the segment. nullptr if the system refuses, for example between pid namespaces or users.
 std::unique_ptr<local::Segment> try_attach(const SegmentAddress& address);
 
 }  // namespace headway::launch

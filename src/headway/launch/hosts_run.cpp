@@ -29,19 +29,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Processes have so long to say themselves why they end, and those that are told to end so long before they are killed.
+// Time for a process to print why it ends, and then to end after SIGTERM, before SIGKILL.
 constexpr auto grace_period = std::chrono::milliseconds(500);
-// The two ends of a cable that is cut notice it at times that differ by up to a second: both are to say so.
+// Two hosts detect a cut cable up to a second apart. Both should report it.
 constexpr auto loss_grace_period = std::chrono::milliseconds(1500);
 constexpr int check_interval_ms = 20;
 
-// Of the start limit, for the first process to have come: programs may do much before they call run().
+// The first process has this multiple of the start limit: programs may work long before they call run().
 constexpr int first_limits = 10;
 
-std::atomic<int> end_signal{0};  // by this signal
+std::atomic<int> end_signal{0};  // the signal that asked this process to end; 0: none
 void record_signal(int signal) { end_signal = signal; }
 
-/// While it exists Ctrl-C and SIGTERM are noted instead of ending this process.
+/// While it exists, SIGINT and SIGTERM are recorded instead of ending this process.
 class SignalRecorder {
  public:
   SignalRecorder() {
@@ -63,7 +63,7 @@ class SignalRecorder {
   }, terminate_{};
 };
 
-/// As one word of a shell.
+/// Quotes the text as one word of a shell.
 std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
@@ -79,21 +79,23 @@ std::string this_host() {
 struct Process {
   pid_t pid = -1;  // -1: has ended
   std::string host;
-  // It has ended with `status`, and until then may be heard to be lost, or to have said why.
+  // Set after it has ended with `status`: until then the cause may still be reported.
   std::optional<Clock::time_point> judged_at = {};
   int status = 0;
 };
 
-/// Hands standard input on, behind a line: to a process of another host, whose secrets no list of processes shows.
+/// Gives a process of another host one line, and then this process's standard input. The line holds a secret that
+/// must not appear in process lists.
 class Input {
  public:
   ~Input() { end(); }
 
-  /// Standard input of a process that is to be started: the line, and behind it (`all`) what comes to this one.
+  /// Returns the standard input for a new process: the line and, if `all`, this process's input after it.
   int open(const std::string& line, bool all) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe2");
-    const bool written = write(ends[1], line.data(), line.size()) == ssize_t(line.size());  // a pipe takes that at once
+    // shorter than the buffer of a pipe
+    const bool written = write(ends[1], line.data(), line.size()) == ssize_t(line.size());
     if (all && written) {
       const pid_t parent = getpid();
       relay_ = fork();
@@ -114,7 +116,7 @@ class Input {
   [[noreturn]] static void relay(int other_end, int to, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    signal(SIGINT, SIG_IGN);  // it goes with its parent
+    signal(SIGINT, SIG_IGN);  // it ends with its parent
     close(other_end);
     char buffer[1 << 16];
     for (ssize_t got; (got = read(STDIN_FILENO, buffer, sizeof buffer)) > 0;) {
@@ -129,7 +131,7 @@ class Input {
 
 class Hosts {
  public:
-  /// Processes of other hosts, and without `child_body` all, execute `command`.
+  /// Processes of other hosts execute `command`; so do local ones without `child_body`.
   Hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command,
         const std::function<int()>& child_body = nullptr)
       : options_(options),
@@ -174,7 +176,7 @@ class Hosts {
     const std::string address = !remote ? "127.0.0.1" : options_.address.empty() ? this_host() : options_.address;
     const std::string invitation = place_.invitation(address, std::uint32_t(process)).text();
     std::vector<std::string> words = remote ? agent_command(one.host) : command_;
-    if (child_body_) std::fflush(nullptr);  // what is written already is this process's
+    if (child_body_) std::fflush(nullptr);  // children must not write this process's buffers again
     const int input = remote ? input_.open(invitation + "\n", process == 0) : -1;
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -190,7 +192,7 @@ class Hosts {
     if (getppid() != parent) _exit(exit_status::failed);
     if (remote) {
       dup2(input, STDIN_FILENO);
-    } else if (process != 0) {  // standard input is process 0's
+    } else if (process != 0) {  // only process 0 gets the standard input
       const int nothing = open("/dev/null", O_RDONLY);
       if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     }
@@ -205,7 +207,8 @@ class Hosts {
     _exit(127);
   }
 
-  /// AGENT HOST LINE, where the line reads the invitation, since everybody on a host sees arguments.
+  /// AGENT HOST LINE. The shell line reads the invitation from standard input: arguments are visible to all users of
+  /// a host.
   std::vector<std::string> agent_command(const std::string& host) const {
     std::string line =
         fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable, shell_quoted(current_folder()));
@@ -215,7 +218,7 @@ class Hosts {
         line += " " + shell_quoted(text);
     }
     for (const std::string& word : command_) line += " " + shell_quoted(word);
-    line = "exec sh -c " + shell_quoted(line);  // whatever the user's shell there is
+    line = "exec sh -c " + shell_quoted(line);  // also if the user's shell there is not sh
     if (!options_.agent.empty()) return {options_.agent, host, line};
     return {"ssh", "-o", "ConnectTimeout=4", host, line};
   }
@@ -253,7 +256,8 @@ class Hosts {
 
   void end_without_run(const std::string& who, const Process& one) {
     if (one.status == 0) return end_others(exit_status::failed, who + " ended without having called headway::run()");
-    if (one.status == exit_status::unusable_settings) return end_others(one.status, "");  // it has said which
+    // the process has printed the reason
+    if (one.status == exit_status::unusable_settings) return end_others(one.status, "");
     const bool by_ssh = !one.host.empty() && options_.agent.empty();
     const char* const hint = one.status == 127             ? ": the program is not there, or cannot be started"
                              : one.status == 255 && by_ssh ? ": ssh does not reach that host"
@@ -262,7 +266,7 @@ class Hosts {
                fmt::format("{} ended with status {} before it had come to headway::run(){}", who, one.status, hint));
   }
 
-  /// What became of those that have ended. One that has left the run has the status of all.
+  /// Finds the cause for processes that have ended. A process that has left the run has the status of all.
   void judge() {
     for (std::size_t process = 0; process < processes_.size(); ++process) {
       Process& one = processes_[process];
@@ -282,7 +286,7 @@ class Hosts {
     }
   }
 
-  /// A host that does not answer, or whose agent waits for something, must not be waited for.
+  /// Ends the run if processes do not arrive in time: a host may not answer, or its agent may wait for input.
   void check_start_limit() {
     if (ending_ || place_.arrived() == processes_.size()) return;
     if (place_.arrived() > 0 && !first_came_at_) first_came_at_ = Clock::now();
@@ -332,7 +336,7 @@ class Hosts {
 
 int run_over_hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command) {
   if (settings.processes() < options.hosts.size()) {
-    throw SettingError(fmt::format("--hosts names {}, and this run has {}: allowed are at most so many",
+    throw SettingError(fmt::format("--hosts names {}, and this run has {}: allowed is at most one host per process",
                                    counted(options.hosts.size(), "host"), counted(settings.processes(), "process")));
   }
   return Hosts(settings, options, command).run();

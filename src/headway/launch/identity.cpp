@@ -32,7 +32,7 @@ int find_build_id(dl_phdr_info* info, std::size_t, void* result) {
       at = content + align_up(note.n_descsz, 4);
     }
   }
-  return 1;  // the first object is the program itself: look no further
+  return 1;  // the first object is the program itself: stop
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Which build of which program a process runs, so that differing ones can be refused at start.
+/// The program and the build that a process runs, to refuse runs with differing builds.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace headway::launch {
 /// The path of the running program.
 std::string program_path();
 
-/// The linker's build id of the running program in hex; a hash of its file if it has none.
+/// The linker's build id of the running program in hex, or a hash of its file if it has none.
 std::string build_identity();
 
 }  // namespace headway::launch

@@ -13,31 +13,31 @@
 namespace headway::launch {
 namespace {
 
-// A PE that has failed may unwind its stack for so long.
+// Time for a failed PE to unwind its stack.
 constexpr std::chrono::milliseconds failure_grace_period(500);
 
-// Launchers drop what they have not read of a process when it ends all.
+// Launchers drop unread output of a process when it ends all.
 constexpr std::chrono::milliseconds output_grace_period(200);
 
-// A launcher may have so long to end a process, which then ends itself: one whose network is gone does not do it.
+// Time for the launcher to end a process before the process ends itself: a launcher without network does not end it.
 constexpr std::chrono::milliseconds abort_grace_period(1000), told_grace_period(500);
 
-// That another process is lost is known to who has started it as well, who also knows why.
+// The process that started the others also knows a lost process, and the reason: let it report first.
 constexpr std::chrono::milliseconds loss_grace_period(1000);
 
-// What exit() in a run must know of it. A program has one run at a time.
+// The run of this process, for the handler of exit(). A program has one run at a time.
 std::atomic<LaunchedRun*> running{nullptr};
 
 }  // namespace
 
 void LaunchedRun::print_message(const std::string& text) const {
-  // In one piece: others write to the same place.
+  // One write, because other processes write to the same output.
   const std::string line = "headway: " + text + "\n";
   std::fflush(stdout);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-/// Of all threads that find that the run is to end one says why and ends it. The others do not return.
+/// Returns in the first thread that ends the run. In later ones it never returns.
 void LaunchedRun::claim_end() {
   if (ending_.exchange(true)) {
     for (;;) pause();
@@ -60,9 +60,9 @@ void LaunchedRun::end_all(int status) {
 
 // --- failures here
 
-/// Ends all even where the program does not come to an end by itself.
+/// Ends all processes after a while, even if the program catches the exception.
 void LaunchedRun::after_failure(std::size_t pe) {
-  if (simulated_) return;  // which no other thread may ask for time; it ends when its stack has been unwound
+  if (simulated_) return;  // a simulator allows no other thread; the process ends when its stack has been unwound
   std::thread([this, pe] {
     std::this_thread::sleep_for(failure_grace_period);
     end_failed(pe);
@@ -86,7 +86,7 @@ void LaunchedRun::watch_exit() {
 
 void LaunchedRun::forget_exit() { running = nullptr; }
 
-/// exit() in the middle of a run: the others would wait for ever.
+/// Handles exit() in the middle of a run: the other processes would wait forever.
 void LaunchedRun::on_exit(int status, void*) {
   LaunchedRun* const run = running.load();
   if (run == nullptr || getpid() != run->pid_) return;
@@ -106,8 +106,8 @@ std::string LaunchedRun::pes_of(HostGroup processes) const {
   return first == last ? fmt::format("PE {}", first) : fmt::format("PE {} to PE {}", first, last);
 }
 
-/// Between hosts: the first process of each segment has a line to process 0, the others of the segment to the first.
-/// Within one host the launcher sees what happens, and a place where the processes have met watches itself.
+/// Connects lifelines between hosts: from the first process of each segment to process 0, and within a segment to its
+/// first process. On one host the launcher detects lost processes; processes that met by TCP are watched already.
 void LaunchedRun::connect_lifelines(const std::vector<Introduction>& all) {
   const bool one_kernel =
       std::ranges::all_of(all, [&](const Introduction& one) { return std::strcmp(one.boot_id, all[0].boot_id) == 0; });
@@ -125,11 +125,12 @@ void LaunchedRun::connect_lifelines(const std::vector<Introduction>& all) {
                    [this](const wire::Lifelines::Loss& loss) { handle_loss(loss); });
 }
 
-/// In a thread of the lifelines'.
+/// Runs in the thread of the lifelines.
 void LaunchedRun::handle_loss(const wire::Lifelines::Loss& loss) {
   if (left_) return;
   claim_end();
-  if (loss.event == wire::Lifelines::Event::told) {  // who tells it has said why, and asked the launcher to end all
+  // the sender has printed the reason, and asked the launcher to end all
+  if (loss.event == wire::Lifelines::Event::told) {
     lifelines_->tell_end(loss.status);
     std::this_thread::sleep_for(told_grace_period);
     end_process(loss.status);

@@ -21,10 +21,10 @@
 namespace headway::launch {
 namespace {
 
-// Between looks whether the others have ended.
+// Interval of checks whether the other processes have ended.
 constexpr std::chrono::microseconds poll_interval_min(20), poll_interval_max(500);
 
-/// The same for all processes of one kernel since it was started.
+/// Equal for all processes on one kernel since its start.
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string text;
@@ -32,7 +32,7 @@ std::string boot_id() {
   return text;
 }
 
-/// The line of that variable, or that there is none.
+/// The line of the variable, or "NAME not set".
 std::string line_of_setting(std::string_view given, const std::string& name) {
   for (std::size_t at = 0; at < given.size();) {
     const std::size_t end = std::min(given.find('\n', at), given.size());
@@ -43,7 +43,7 @@ std::string line_of_setting(std::string_view given, const std::string& name) {
   return name + " not set";
 }
 
-/// The first variable that they differ in; empty: in none.
+/// The first variable that differs; empty if none does.
 std::string first_difference(std::string_view given, std::string_view other) {
   for (const auto& [text, against] : {std::pair(given, other), std::pair(other, given)}) {
     for (std::size_t at = 0; at < text.size();) {
@@ -72,11 +72,11 @@ LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>
     join_segment(all);
     set_up_pes();
     connect_lifelines(all);
-  } catch (const SystemError& error) {  // this process's alone: the others wait for it
+  } catch (const SystemError& error) {  // only in this process: the others wait for it
     print_message(fmt::format("process {} (pid {}): {}", process_, pid_, error.what()));
     end_all(exit_status::unusable_settings);
   }
-  if (!simulated_) watch_exit();  // simulated processes have one exit(), in which the simulator has ended
+  if (!simulated_) watch_exit();  // all simulated processes share one exit(), after the simulator has ended
 }
 
 LaunchedRun::~LaunchedRun() {
@@ -92,7 +92,7 @@ void LaunchedRun::check(int result, const char* call) const {
 }
 
 std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
-  // Started without a launcher it is alone.
+  // Without a launcher there is one process.
   if (!settings_.launcher && processes_ != settings_.processes()) {
     throw SettingError(fmt::format("{} knows {} of this program, but no launcher has said that it started more "
                                    "than one: set HEADWAY_PES to {}",
@@ -103,7 +103,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   self_.budget_bytes = settings_.budget_bytes;
   self_.cores = available_cores();
   self_.eager_bytes = wire_.functions->eager_bytes == nullptr ? 0 : wire_.functions->eager_bytes(wire_.wire);
-  self_.shares = settings_.share == Share::host && !simulated_;  // a simulator sees no memory that is shared
+  self_.shares = settings_.share == Share::host && !simulated_;  // the simulator does not see shared memory
   copy_text(self_.build_identity, build_identity());
   copy_text(self_.program, program_path());
   gethostname(self_.host, sizeof self_.host - 1);
@@ -129,13 +129,13 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
     pes_here += std::min(settings_.pes_per_process, settings_.pes - process * settings_.pes_per_process);
     cores_here = std::max<std::size_t>(cores_here, other.cores);
   }
-  // A launcher that binds gives each process cores of its own; one that does not leaves all to all.
+  // A launcher that binds gives each process its own cores. Else all processes share all cores.
   const std::size_t own = std::min(settings_.pes_per_process, settings_.pes - process_ * settings_.pes_per_process);
   have_cores_ = own <= self_.cores && (pes_here <= cores_here || self_.cores < processors_online());
   return all;
 }
 
-/// All processes come to the same conclusion: process 0's words are theirs.
+/// All processes find the same difference; process 0 prints it.
 void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
   const Introduction& first = all[0];
   for (std::size_t process = 1; process < processes_; ++process) {
@@ -164,7 +164,7 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
   }
 }
 
-/// The segment of all processes of this host, or where they cannot come to it of this process alone.
+/// Makes or opens the segment of all processes of this host, or one of this process alone if they cannot open one.
 void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
   if (settings_.pes_per_process > 1 && wire_.facts.any_thread == 0) {
     throw SettingError(fmt::format("HEADWAY_PES_PER_PROCESS={} needs an MPI that threads may call: let the program "
@@ -231,7 +231,7 @@ void LaunchedRun::set_up_pes() {
   const std::size_t k = settings_.pes_per_process;
   const std::size_t first = (process_ - group_.first) * k;
   const std::size_t last = std::min<std::size_t>(first + k, segment_->header().pes);
-  // A child that a PE makes by fork() must not write into the run.
+  // A child that a PE forks must not write into the run.
   madvise(&segment_->header(), segment_->bytes(), MADV_DONTFORK);
   report::ProcessRecord& process_record = report::process_record_of(*segment_, first);
   process_record.pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
@@ -278,7 +278,7 @@ am::Idle LaunchedRun::idle() const {
   return sleeps ? am::Idle::sleep : have_cores_ ? am::Idle::spin : am::Idle::yield;
 }
 
-/// Not before all is set up, for which this thread calls the wire itself.
+/// Called after set-up, during which this thread calls the wire itself.
 void LaunchedRun::start_communication() {
   const bool uses_wire = segment_->header().pes != settings_.pes;
   if (!has_thread() || !uses_wire) return;
@@ -303,7 +303,7 @@ int LaunchedRun::run() {
   return status;
 }
 
-/// PEs of other processes may be late, or stall: this one goes on to answer for its own.
+/// Waits for the status of the run. Meanwhile it answers requests of other processes: their PEs may be late or stall.
 int LaunchedRun::status_of_all() {
   int mine = 0;
   for (std::size_t pe = first_; pe < last_ && mine == 0; ++pe) mine = board(pe).status;
@@ -316,7 +316,7 @@ int LaunchedRun::status_of_all() {
 }
 
 void LaunchedRun::while_waiting() {
-  port_->progress();  // its endpoints may not need it
+  port_->progress();  // endpoints without the wire do not call it
   const auto page = watch_->step(monotonic_ns());
   if (!page) return;
   if (page->stalled) claim_end();

@@ -1,4 +1,4 @@
-/// One process's part of a run that a launcher has started: the wire between its processes, and this process's PEs.
+/// One process of a run that a launcher has started: the wire to other processes, and this process's PEs.
 #pragma once
 
 #include <atomic>
@@ -20,27 +20,27 @@
 
 namespace headway::launch {
 
-/// The launcher owns the processes and passes on what they print; nobody supervises them. What a supervisor would do is
-/// done by each: a PE that fails says why and ends all; whether the run has stalled, process 0 finds out by asking.
+/// The launcher owns the processes and forwards their output. There is no supervisor: a PE that fails prints the
+/// reason and ends all processes, and process 0 asks the others whether the run has stalled.
 class LaunchedRun final : public ProcessPes {
  public:
-  /// Meets the other processes. Throws SettingError, the same in all, where they cannot be a run.
+  /// Meets the other processes. Throws SettingError in all of them if they cannot form a run.
   LaunchedRun(const Settings& settings, const std::function<int(Pe&)>& body);
   ~LaunchedRun() override;
 
-  /// Runs this process's PEs. Returns the status of the run's lowest failing PE, the same in every process. Does not
-  /// return when a PE failed: all processes are ended.
+  /// Runs this process's PEs. Returns the status of the lowest failing PE of the run, the same in every process. Does
+  /// not return when a PE failed: all processes end.
   int run();
 
  private:
-  /// What processes tell each other when they meet.
+  /// The data that processes exchange when they meet.
   struct Introduction {
     std::uint64_t pes, pes_per_process, budget_bytes, cores, shares, eager_bytes;
     char build_identity[64];
     char host[128];
     char boot_id[40];  // of the host's kernel
     char program[512];
-    char given[1024];  // settings, a line each; the first ones
+    char given[1024];  // settings of the environment, one per line, cut to fit
   };
 
   std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
@@ -78,10 +78,10 @@ class LaunchedRun final : public ProcessPes {
   std::vector<std::string> hosts_;  // by process
   bool several_hosts_ = false, have_cores_ = false, have_pools_ = false;
   std::size_t budget_bytes_min_ = 0;  // of all processes
-  std::size_t eager_bytes_min_ = 0;   // likewise; 0: no bound is known
+  std::size_t eager_bytes_min_ = 0;   // minimum of all processes; 0: unknown
   SharedByProcess shared_;
   HostGroup group_;
-  std::vector<std::size_t> leaders_;      // of the groups, by number
+  std::vector<std::size_t> leaders_;      // first processes of the groups, ascending
   std::vector<std::size_t> host_firsts_;  // the first PE of each group
   std::unique_ptr<local::Segment> segment_;
   std::optional<wire::Port> port_;

@@ -111,7 +111,7 @@ void LaunchedWatch::receive_end(std::size_t process, int status) {
   for (std::size_t other = 0; other < processes_; ++other) send(other, {Kind::all_finished, 0, 0, 0, 0, all});
 }
 
-/// Only while nothing moves here: most runs never ask.
+/// Asks only while nothing moves in this process. Most runs never ask.
 void LaunchedWatch::begin_round(std::int64_t now) {
   if (limit_.count() == 0) return;
   const std::int64_t interval = std::clamp(limit_.count() / 8, round_ns_min, round_ns_max);
@@ -119,7 +119,7 @@ void LaunchedWatch::begin_round(std::int64_t now) {
   round_at_ = now;
   const Message own = state(Kind::answer, 0);
   const bool moves = std::exchange(own_activity_, own.activity) != own.activity || own.works != 0;
-  // One that is at work has not answered.
+  // A missing answer means that a process works.
   if (moves || answers_ != leaders_.size()) still_since_ = now;
   if (moves) {
     answers_ = leaders_.size();
@@ -160,7 +160,7 @@ void LaunchedWatch::send_views(const std::vector<report::PeView>& views) {
     return bytes;
   };
   std::vector<std::byte> bytes = message_of();
-  if (bytes.size() > port_->service_bytes_max()) {  // many threads: the first lines of each must do
+  if (bytes.size() > port_->service_bytes_max()) {  // many PEs: keep only the first line of each
     for (report::PeView& view : shown) {
       view.stack.clear();
       view.report.lines.resize(std::min<std::size_t>(view.report.lines.size(), 1));
@@ -186,7 +186,7 @@ std::optional<LaunchedWatch::Page> LaunchedWatch::step_report(std::int64_t now) 
     }
     for (report::PeView& view : views) all.push_back(std::move(view));
   }
-  if (collecting_on_stall_ && still_since_ + limit_.count() > now) return std::nullopt;  // it has moved meanwhile
+  if (collecting_on_stall_ && still_since_ + limit_.count() > now) return std::nullopt;  // the run has moved meanwhile
   return Page{collecting_on_stall_,
               stall_page(collecting_on_stall_ ? fmt::format("nothing has moved for {:.3g} s though work is pending:",
                                                             double(now - still_since_) * 1e-9)

@@ -1,5 +1,4 @@
-/// Notices that nothing moves in a run that a launcher has started, and collects what its PEs say of themselves: without
-/// shared memory, by messages of its own.
+/// Detects stalls of a run under a launcher, and collects reports of its PEs, by messages instead of shared memory.
 #pragma once
 
 #include <chrono>
@@ -15,25 +14,26 @@
 
 namespace headway::launch {
 
-/// One in each process; step() is called by whichever of its PEs waits. Of the processes that share a segment the first
-/// speaks for all. Process 0 asks these, round by round, for what their PEs count and whether any of them is at work:
-/// one that is does not answer, or says so. Nothing has moved when all have answered the same for as long as the limit.
-/// Then, or when a signal has asked for it, they send what the PEs report.
+/// Each process has one; any waiting PE of it calls step(). The first process of each segment answers for the
+/// segment. In rounds, process 0 asks these for the activity of their PEs and whether any works; a working one may
+/// not answer. The run has stalled if all answers stay equal for the limit. Then, or after a signal, process 0
+/// collects the reports of all PEs.
 class LaunchedWatch {
  public:
-  /// `leaders` are the processes that speak for a segment, 0 being the first.
+  /// `leaders` are the first processes of the segments, ascending from 0.
   LaunchedWatch(local::Segment& segment, wire::Port& port, std::size_t process, const std::vector<std::size_t>& leaders,
                 std::chrono::nanoseconds limit);
 
   struct Page {
-    bool stalled;      // the run is to end with it
-    std::string text;  // on all PEs
+    bool stalled;      // the run ends with this page
+    std::string text;  // text about all PEs
   };
-  /// Answers, asks, and goes on with the report under way. In process 0 returns a page when one is complete.
+  /// Answers requests, asks if due, and continues the current report. In process 0 returns a page when one is
+  /// complete.
   std::optional<Page> step(std::int64_t now);
 
-  /// This process's PEs have ended, with that status. It goes on to step until status_of_all() is known: that of the
-  /// lowest process whose status is not 0.
+  /// Call when this process's PEs have ended with `status`. Continue to call step() until status_of_all() is known:
+  /// the status of the lowest process that failed, or 0.
   void finish(int status);
   std::optional<int> status_of_all() const { return status_of_all_; }
 
@@ -43,7 +43,7 @@ class LaunchedWatch {
     Kind kind;
     std::uint32_t number;  // of the round, or of the report
     std::uint64_t activity;
-    std::uint32_t waits, works;  // of its PEs: some do
+    std::uint32_t waits, works;  // whether any of its PEs does
     std::int32_t status = 0;
   };
 
@@ -63,9 +63,9 @@ class LaunchedWatch {
   std::vector<std::size_t> leaders_;
   bool leads_;
   std::chrono::nanoseconds limit_;
-  std::mutex mutex_;  // one PE looks, the others need not
+  std::mutex mutex_;  // one PE steps; others skip
   report::Reporter reporter_;
-  std::uint32_t report_number_ = 0;  // being made here
+  std::uint32_t report_number_ = 0;  // number of the current report
   std::uint64_t signals_seen_ = 0;
   std::optional<int> status_of_all_;
 
@@ -78,9 +78,9 @@ class LaunchedWatch {
   bool collecting_ = false, collecting_on_stall_ = false;
   std::size_t reports_ = 0;
   std::int64_t collect_until_ = 0;
-  std::vector<std::vector<report::PeView>> views_;  // by process that leads
+  std::vector<std::vector<report::PeView>> views_;  // by leader
   std::vector<std::int32_t> statuses_;      // by process
-  std::size_t finished_ = 0;                // of them
+  std::size_t finished_ = 0;                // number of processes that have ended
 };
 
 }  // namespace headway::launch

@@ -8,7 +8,7 @@
 
 namespace headway::launch {
 namespace {
-// A pipe that is ready for writing takes this much without waiting (PIPE_BUF of Linux).
+// Bytes that a pipe accepts without waiting when poll() says it is ready (PIPE_BUF of Linux).
 constexpr std::size_t ready_bytes = 4096;
 }  // namespace
 
@@ -63,7 +63,7 @@ void LineSplitter::add(std::size_t from, std::string_view piece, LineOutput& out
     if (partial_.size() > bytes_max) flush(from, output);
     return;
   }
-  // In one put: a line is ended when another process's text comes between.
+  // One put(), so that no text of another process comes between.
   partial_ += piece.substr(0, last_end + 1);
   flush(from, output);
   partial_ = piece.substr(last_end + 1);

@@ -9,7 +9,7 @@
 namespace headway::launch {
 namespace {
 
-/// A pipe whose reader reads when it is told to.
+/// A pipe that is read only on request.
 struct Pipe {
   Pipe() {
     if (pipe(ends) != 0) throw std::runtime_error("pipe");
@@ -59,7 +59,7 @@ TEST(LineOutput, never_waits_for_its_reader_and_loses_nothing) {
   EXPECT_TRUE(output.wants_more());
 }
 
-TEST(LineOutput, knows_when_nobody_reads_any_more) {
+TEST(LineOutput, reports_that_no_process_reads) {
   signal(SIGPIPE, SIG_IGN);
   Pipe pipe;
   LineOutput output(pipe.ends[1]);
@@ -71,7 +71,7 @@ TEST(LineOutput, knows_when_nobody_reads_any_more) {
   pipe.ends[0] = dup(pipe.ends[1]);
 }
 
-TEST(LineSplitter, passes_whole_lines_on_and_keeps_the_rest) {
+TEST(LineSplitter, forwards_whole_lines_and_keeps_the_remainder) {
   const Pipe pipe;
   LineOutput output(pipe.ends[1]);
   LineSplitter zero, one;

@@ -21,7 +21,7 @@ constexpr const char* setting_up = "setting the PE up threw: ";
 
 std::atomic<bool> inside_run{false};
 
-/// Exit statuses have a byte: a failure must not become success by that.
+/// The kernel keeps one byte of an exit status: 256 must not become success.
 int exit_status_of(int status) { return status != 0 && (status & 0xff) == 0 ? 255 : status & 0xff; }
 
 }  // namespace
@@ -47,7 +47,7 @@ void ProcessPes::enter(local::Segment& segment, std::size_t first, std::size_t l
 }
 
 void ProcessPes::fail(std::size_t pe, report::FailureKind kind, const char* what, const char* why) {
-  if (getpid() != pid_) {  // forked by a PE: the run goes on without it
+  if (getpid() != pid_) {  // forked by a PE: the run continues without it
     std::fprintf(stderr, "headway: a process forked by PE %zu: %s%s\n", pe, what, why);
     end_process(int(kind));
   }
@@ -55,7 +55,7 @@ void ProcessPes::fail(std::size_t pe, report::FailureKind kind, const char* what
   std::snprintf(mine.failure_text, sizeof mine.failure_text, "%s%s", what, why);
   mine.failure.store(kind, std::memory_order_release);
   end_failed(pe);
-  std::abort();  // does not come here
+  std::abort();  // not reached
 }
 
 // --- threads
@@ -77,7 +77,7 @@ void ProcessPes::run_threads() {
   const bool known = pthread_getaffinity_np(pthread_self(), sizeof processors_before, &processors_before) == 0;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  // Without a limit the system gives threads far less than the main program has.
+  // Without a stack limit, threads get far less stack than the main program.
   if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY) {
     pthread_attr_setstacksize(&attributes, stack_bytes_where_unlimited);
   }
@@ -134,10 +134,10 @@ void ProcessPes::run_pe(Endpoint& endpoint, std::size_t pe, am::EngineOptions op
     am::Engine engine(endpoint, std::move(options));
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
-    if (getpid() != pid_) end_process(status);  // a child that the program forked and let return: it is no PE
+    if (getpid() != pid_) end_process(status);  // a child that the program forked and that returned: it is not a PE
     board(pe).status = status;
     if (!engine.has_failed()) engine.finish();
-  } catch (const am::RunFailed&) {  // recorded already
+  } catch (const am::RunFailed&) {  // already recorded
   } catch (const std::exception& error) {
     fail(pe, report::FailureKind::failed, during, error.what());
   } catch (...) {

@@ -32,10 +32,10 @@ namespace {
 constexpr std::int64_t meet_check_ns = 100'000'000;
 constexpr std::size_t stack_bytes_simulated = 8_MiB;
 
-/// The kernel ends this process when the supervisor's end of the lifeline closes, whatever the process is doing then
-/// and whoever its parent is.
+/// Makes the kernel kill this process when the supervisor's end of the lifeline closes, in any state and under any
+/// parent.
 void die_with_supervisor(int lifeline) {
-  // A pipe opened again has settings of its own. Where there is no /proc, the parent's death is the signal.
+  // A newly opened pipe has its own settings. Without /proc, the death of the parent is the signal (attach()).
   const int own = open(fmt::format("/proc/self/fd/{}", lifeline).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (own < 0) return;
   fcntl(own, F_SETOWN, getpid());
@@ -47,8 +47,8 @@ int duplicate_segment(const Attachment& attachment) {
   const int descriptor = fcntl(attachment.segment, F_DUPFD_CLOEXEC, 3);
   if (descriptor < 0) {
     throw SettingError(
-        fmt::format("{}: the run's descriptor {} is not open here; what starts a program under "
-                    "`headway run` must pass its open descriptors on",
+        fmt::format("{}: the run's descriptor {} is not open here; a wrapper that starts a program under "
+                    "`headway run` must keep open descriptors open",
                     launch_variable, attachment.segment));
   }
   return descriptor;
@@ -91,7 +91,7 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
   attach();
   enter(segment_, first_, last_);
 
-  // Each process comes here once a run, and for the next one only when all have left this one.
+  // Each process counts once per run. It starts the next run only after all processes have left this one.
   const std::uint64_t generation = header.arrived.fetch_add(1, std::memory_order_acq_rel) / header.processes + 1;
   meet(header.arrived, generation);
   for (std::size_t pe = first_; pe < last_; ++pe) {
@@ -120,7 +120,7 @@ ProcessRun::~ProcessRun() {
 
 void ProcessRun::attach() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A child that a PE makes by fork() must not write into the run; what it executes needs no descriptors of the run.
+  // A child that a PE forks must not write into the run. A program that it executes needs no descriptors of the run.
   madvise(&segment_.header(), segment_.bytes(), MADV_DONTFORK);
   fcntl(attachment_.segment, F_SETFD, FD_CLOEXEC);
   fcntl(attachment_.lifeline, F_SETFD, FD_CLOEXEC);
@@ -139,10 +139,10 @@ void ProcessRun::attach() {
   }
 }
 
-/// Waits until every process of the run has counted itself `generation` times.
+/// Waits until every process of the run has counted `generation` times.
 void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generation) {
   const std::uint64_t all = generation * segment_.header().processes;
-  // The last one wakes the others: they sleep on the counter's low half.
+  // The last process wakes the others, which sleep on the counter's low half.
   static_assert(std::endian::native == std::endian::little);
   auto* low_half = reinterpret_cast<std::uint32_t*>(&count);
   std::atomic<std::uint32_t>& meeting = report::process_record_of(segment_, first_).meeting;
@@ -161,8 +161,8 @@ void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generatio
   syscall(SYS_futex, low_half, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
 }
 
-/// No PE starts unless all processes run the same build. One that differs from PE 0's says so, the others wait for the
-/// supervisor to end them.
+/// No PE starts unless all processes run the same build. A process with another build than PE 0 fails; the others
+/// wait until the supervisor ends them.
 void ProcessRun::refuse_other_builds() {
   const local::SegmentHeader& header = segment_.header();
   const report::PeBoard& first = board(0);
@@ -183,13 +183,13 @@ void ProcessRun::refuse_other_builds() {
   }
 }
 
-/// Ends this process once the supervisor is gone.
+/// Ends this process if the supervisor has ended.
 void ProcessRun::check_lifeline() {
   pollfd lifeline{attachment_.lifeline, 0, 0};
   if (poll(&lifeline, 1, 0) <= 0 || (lifeline.revents & (POLLHUP | POLLERR)) == 0) return;
   struct stat status {};
   if (fstat(attachment_.lifeline, &status) != 0 || status.st_ino != lifeline_inode_)
-    return;  // the program's own by now
+    return;  // the program has reused the descriptor's number
   _exit(exit_status::failed);
 }
 
@@ -199,7 +199,7 @@ std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
   return local::make_endpoint(segment_, pe, &shared_);
 }
 
-/// The supervisor finds the failure on the board, and tells it.
+/// The supervisor reads the failure on the board, and prints it.
 void ProcessRun::end_failed(std::size_t pe) { end_process(int(board(pe).failure.load(std::memory_order_relaxed))); }
 
 int ProcessRun::run() {
@@ -208,14 +208,14 @@ int ProcessRun::run() {
   } else {
     run_threads();
   }
-  // All PEs have come to the last quiesce(), so their statuses are there.
+  // All PEs have finished the last quiesce(), so their statuses are known.
   int status = 0;
   for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;
   board(first_).process_finished.store(1, std::memory_order_release);
   return status;
 }
 
-/// All PEs as fibers of this thread. A PE that fails ends the process from its fiber.
+/// Runs all PEs as fibers of this thread. A PE that fails ends the process.
 void ProcessRun::run_simulation() {
 #if defined(HEADWAY_SIM)
   local::SegmentHeader& header = segment_.header();

@@ -1,4 +1,4 @@
-/// One process's part of one run: attaches to the shared memory, meets the others, runs its PEs.
+/// One process of a run under a supervisor: attaches to the shared memory, meets the others, runs its PEs.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,25 @@
 
 namespace headway::launch {
 
-/// How a process reaches the run it is part of: descriptors, and its number.
+/// The descriptors and the number that a process gets from the supervisor.
 struct Attachment {
   int segment = -1;
   int lifeline = -1;
   std::size_t process = 0;
 
-  /// Reads what the supervisor wrote. Throws SettingError.
+  /// Parses the supervisor's text. Throws SettingError.
   static Attachment parse(const std::string& text);
 };
 
 class ProcessRun final : public ProcessPes {
  public:
-  /// Attaches and waits for the other processes. Throws SettingError, SystemError; ends this process when the run
-  /// cannot be.
+  /// Attaches, and waits for the other processes. Throws SettingError, SystemError. Ends this process if the
+  /// processes cannot form a run.
   ProcessRun(const Attachment& attachment, const std::function<int(Pe&)>& body);
   ~ProcessRun() override;
 
-  /// Runs this process's PEs. Returns the status of the run's lowest failing PE, the same in every process. Does not
-  /// return when a PE failed: the failure is recorded where the supervisor finds it, and the process ends.
+  /// Runs this process's PEs. Returns the status of the lowest failing PE of the run, the same in every process. Does
+  /// not return when a PE failed: it records the failure for the supervisor, and the process ends.
   int run();
 
  private:
@@ -48,7 +48,7 @@ class ProcessRun final : public ProcessPes {
 
   Attachment attachment_;
   local::Segment segment_;
-  const bool have_cores_;  // found before PEs are bound: one that is bound sees a single core
+  const bool have_cores_;  // determined before PEs are bound: a bound PE sees one core
   SharedByProcess shared_;
   std::uint64_t lifeline_inode_ = 0;
   std::optional<report::ReportSignals> signals_;

@@ -60,15 +60,15 @@ int run_as_part(const std::string& attach, const std::function<int(Pe&)>& body) 
   return status;
 }
 
-/// One process that was started by a launcher, where there is no plug-in, is as good as one without.
+/// Whether a launcher started one process, and there is no plug-in: it runs as without a launcher.
 bool is_alone(const Settings& settings) {
   return settings.launcher && settings.launcher->size == 1 && !settings.transport_given &&
          !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
 }
 
-/// What all processes of a launcher have come to the first one says for all. When one has ended, an mpirun kills the
-/// others a second later, and that of Open MPI loses what they have written since: they let the first one end before
-/// them. Who is there still and has not met the others in an MPI has something of its own to print_message.
+/// Prints an error that all processes of a launcher have. The first process prints it. When a process ends, mpirun
+/// kills the others a second later, and Open MPI's drops their later output; so they let the first process end
+/// before. A process that is still alive and has not initialised MPI prints the error itself.
 void print_message_once(const std::optional<Launcher>& launcher, const std::string& text) {
   const bool is_first = !launcher || launcher->rank == 0;
   if (is_first) print_message(text);
@@ -120,7 +120,7 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
   try {
     if (ProcessRun::inside()) {
       throw SettingError(
-          "run() inside run(): the program is one of a run's processes already; call it once it has returned");
+          "run() inside run(): this process is in a run already; call run() after that has returned");
     }
     if (!launched.empty()) return run_as_part(launched, body);
     Settings settings = Settings::from_environment();
@@ -131,7 +131,7 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
     Supervisor supervisor(settings);
     return supervisor.run(
         [&](std::size_t, const std::string& attach) -> Supervisor::StartFailure { _exit(run_as_part(attach, body)); });
-  } catch (const std::exception& error) {  // a setting, or the system, before any PE was there
+  } catch (const std::exception& error) {  // a setting or the system, before any PE existed
     print_message(error.what());
     return exit_status::unusable_settings;
   }

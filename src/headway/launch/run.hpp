@@ -1,4 +1,4 @@
-/// Starting a program's PEs.
+/// Starts a program's PEs.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,19 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body);
 
 /// Runs `body` on every PE, and returns the program's exit status once all have finished.
 ///
-/// `body` is called as body(Pe&), once per PE, and returns nothing or an exit status. The run ends with a quiesce();
-/// aggregators local to `body` are gone by then, so it calls quiesce() itself while they live. Globals and captures by
-/// reference are private to each process, and shared by the PEs that are threads of one (HEADWAY_PES_PER_PROCESS).
+/// `body` is called as body(Pe&), once per PE, and returns nothing or an exit status. The run ends with a quiesce().
+/// Aggregators local to `body` are destroyed by then, so `body` calls quiesce() itself before it returns. Globals,
+/// and variables captured by reference, are private to each process, and shared by the PEs of one process
+/// (HEADWAY_PES_PER_PROCESS).
 ///
-/// Started as ./program, this process forks the others and only watches over them: it is no PE, and what PEs change in
-/// memory is not seen by it; PEs never return from run. Under `headway run` every process is one of the run's. Code
-/// before run() may thus execute once, or once per process.
+/// Started as ./program, this process forks the others and watches them. It is not a PE, and does not see what PEs
+/// change in memory. PEs never return from run(). Under `headway run` and launchers every process has PEs, and run()
+/// returns in each. Code before run() thus executes once, or once per process.
 ///
-/// Settings come from the environment (HEADWAY_PES and others). Returns the lowest failing PE's status, or 120 for
-/// unusable settings, 121 when a PE died or a handler threw, 122 for a stalled run, 123 for messages left undelivered;
-/// what happened is written to standard error. Refused with 120 where threads run already or MPI is initialised, since
-/// such a process cannot fork: `headway run` starts it. May be called several times, one after the other.
+/// Settings come from the environment (HEADWAY_PES and others). Returns the status of the lowest failing PE, or 120
+/// for unusable settings, 121 when a PE died or a handler threw, 122 for a stalled run, 123 for undelivered messages.
+/// Prints the reason to standard error. Refuses with 120 if other threads run or MPI is initialised, because this
+/// process then cannot fork: start it with `headway run`. May be called again after it has returned.
 template <class Body>
 int run(int argc, char** argv, Body body) {
   constexpr bool callable = std::is_invocable_v<Body&, Pe&>;

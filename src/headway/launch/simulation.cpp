@@ -34,17 +34,17 @@ bool Simulation::run(const std::function<void(Endpoint&)>& body) {
   return end == sim::World::End::finished;
 }
 
-/// As of a run of processes: one PE at work, or activity on any, is movement.
+/// As StallWatch: the run moves if a PE works, or the activity of any PE has changed.
 bool Simulation::moves() {
   std::uint64_t activity = 0;
-  bool somebody_waits = false, somebody_works = false;
+  bool any_waits = false, any_works = false;
   for (std::size_t pe = 0; pe < world_.size(); ++pe) {
     const report::Phase phase = board(pe).phase.load(std::memory_order_relaxed);
     activity += board(pe).activity.load(std::memory_order_relaxed);
-    somebody_waits |= waits(phase);
-    somebody_works |= !waits(phase) && phase != report::Phase::finished && !world_.is_stopped(pe);
+    any_waits |= waits(phase);
+    any_works |= !waits(phase) && phase != report::Phase::finished && !world_.is_stopped(pe);
   }
-  if (activity == activity_ && somebody_waits && !somebody_works) return false;
+  if (activity == activity_ && any_waits && !any_works) return false;
   activity_ = activity;
   return true;
 }
@@ -106,7 +106,7 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
   }
   if (const std::string missing = world.missing(); result.status == 0 && !missing.empty()) {
     result.status = int(report::FailureKind::failed);
-    result.text = "memory that nobody has given back: " + missing;
+    result.text = "frame memory that was not released: " + missing;
   }
   result.simulated_ns = world.now();
   result.frames = world.frames();

@@ -1,4 +1,4 @@
-/// PEs on the simulated transport: in this process, on fibers, by a seed.
+/// Runs PEs on the simulated transport: as fibers in this process, in an order that a seed decides.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace headway::launch {
 
-/// A world whose PEs show what they do on their boards, so that a stall is noticed, in simulated time.
+/// A simulated world with boards for its PEs, which detects stalls in simulated time.
 class Simulation {
  public:
-  /// Nothing moved for `stall_ns` of simulated time: the run ends; 0: never.
+  /// The run ends when nothing has moved for `stall_ns` of simulated time. 0: never.
   Simulation(sim::WorldOptions options, std::int64_t stall_ns);
 
-  /// Runs body(endpoint) on every PE. Returns true when all have returned; false after stop(), or a stall, whose page
-  /// stall() then is.
+  /// Runs body(endpoint) on every PE. Returns true when all have returned, false after stop() or a stall. stall()
+  /// then gives the page.
   bool run(const std::function<void(Endpoint&)>& body);
 
-  /// From a body: ends the run.
+  /// Called by a body: ends the run.
   void stop() { world_.stop(); }
 
-  /// Where the PE's engine is to put how it reports (EngineOptions::reporter).
+  /// The place for the PE's report function (EngineOptions::reporter).
   std::function<report::PeReport()>& reporter(std::size_t pe) { return reporters_[pe]; }
 
   sim::World& world() { return world_; }
@@ -47,7 +47,7 @@ class Simulation {
   std::string stall_;
 };
 
-/// For tests and experiments: runs of PEs that need no supervisor.
+/// Options of simulate(), for tests and experiments.
 struct SimulateOptions {
   std::size_t pes = 1;
   std::uint64_t seed = 1;
@@ -60,15 +60,15 @@ struct SimulateOptions {
 };
 
 struct SimulateResult {
-  int status = 0;    // as of run()
-  std::string text;  // why it failed
+  int status = 0;    // as run() returns it
+  std::string text;  // cause of the failure
   std::int64_t simulated_ns = 0;
   std::uint64_t frames = 0;
-  std::size_t claimed_bytes_peak = 0;  // of frame memory, the most that one PE held at once
+  std::size_t claimed_bytes_peak = 0;  // largest frame memory that one PE held at a time
 };
 
-/// Runs body(Pe&) on every PE as run() does, but in this process and thread: bodies share all memory. Frames that
-/// nobody gave back by the end of a good run are a failure. The stacks of a run that fails are abandoned, not unwound.
+/// Runs body(Pe&) on every PE as run() does, but in this process and thread: bodies share all memory. Frames that are
+/// not released at the end of a successful run are a failure. If a run fails, its stacks are not unwound.
 SimulateResult simulate(const SimulateOptions& options, const std::function<int(Pe&)>& body);
 
 }  // namespace headway::launch

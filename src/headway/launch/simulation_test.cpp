@@ -11,7 +11,7 @@
 namespace headway::launch {
 namespace {
 
-/// Every PE sends numbers to all, each in a frame of its own; receivers pass each one on until its hops are spent.
+/// Every PE sends numbers to all PEs, each in its own frame. Receivers forward each one until it has no hops left.
 class Numbers final : public am::FrameHandler {
  public:
   explicit Numbers(am::Engine& engine) : engine_(&engine), id_(engine.add_handler(*this)) {}
@@ -53,7 +53,7 @@ class Numbers final : public am::FrameHandler {
   std::uint32_t id_;
 };
 
-/// What each PE received, in order.
+/// The numbers that each PE received, in order.
 using Record = std::vector<std::vector<std::uint64_t>>;
 
 SimulateResult run_numbers(const SimulateOptions& options, Record& record) {
@@ -96,7 +96,7 @@ TEST(Simulation, all_conditions_and_sizes_end_well) {
   }
 }
 
-TEST(Simulation, time_is_what_loggp_says) {
+TEST(Simulation, time_follows_loggp) {
   // One frame to another PE and one back: 2 (L + 2 o), and G for every byte.
   SimulateOptions options{.pes = 2};
   options.conditions.latency_ns = 10'000'000;
@@ -120,7 +120,7 @@ TEST(Simulation, time_is_what_loggp_says) {
   EXPECT_NEAR(double(round_trip), expected, 0.01 * expected);
 }
 
-TEST(Simulation, a_pe_that_stops_for_ever_is_named_in_the_stall_report) {
+TEST(Simulation, a_pe_that_stops_forever_is_named_in_the_stall_report) {
   SimulateOptions options{.pes = 3};
   options.conditions.stops = {{.pe = 1, .at_ns = 0, .for_ns = sim::forever}};
   Record record;
@@ -130,7 +130,7 @@ TEST(Simulation, a_pe_that_stops_for_ever_is_named_in_the_stall_report) {
   EXPECT_NE(result.text.find("stopped"), std::string::npos) << result.text;
 }
 
-TEST(Simulation, wait_until_returns_when_a_handler_has_done_it_and_counts_as_waiting) {
+TEST(Simulation, wait_until_returns_when_a_handler_makes_it_true_and_counts_as_waiting) {
   for (const bool sends : {true, false}) {
     const SimulateResult result = simulate({.pes = 3}, [&](Pe& pe) {
       Numbers numbers(pe.engine());
@@ -166,7 +166,7 @@ TEST(Simulation, a_frame_that_is_written_beyond_its_end_is_found) {
   EXPECT_NE(result.text.find("wrote beyond"), std::string::npos) << result.text;
 }
 
-TEST(Simulation, a_frame_that_nobody_gives_back_is_found) {
+TEST(Simulation, a_frame_that_is_not_released_is_found) {
   const SimulateResult result = simulate({.pes = 1}, [](Pe& pe) {
     static_cast<void>(pe.engine().store().try_claim(0, 100, 0));
     return 0;
@@ -175,7 +175,7 @@ TEST(Simulation, a_frame_that_nobody_gives_back_is_found) {
   EXPECT_NE(result.text.find("a frame of PE 0 of 100 bytes is claimed"), std::string::npos) << result.text;
 }
 
-TEST(Conditions, what_is_not_allowed_is_refused_by_name) {
+TEST(Conditions, a_value_that_is_not_allowed_is_refused_by_name) {
   for (const char* text : {"L", "L=fast", "L=-1us", "refuse=1", "slow=3", "slow=4:2", "stop=1@", "inbox=0", "inbox=2.5",
                            "per-process=2.5", "per-process=0", "past-caches=2", "x=1"}) {
     sim::Conditions conditions;
@@ -189,7 +189,7 @@ TEST(Conditions, what_is_not_allowed_is_refused_by_name) {
   }
 }
 
-TEST(Conditions, what_frames_cost_is_what_is_charged_for_them) {
+TEST(Conditions, the_cost_of_frames_is_charged) {
   SimulateOptions options{.pes = 2};
   options.conditions.parse("test", "L=3us,o=1us,G=0.5ns", 2);
   const SimulateResult result = simulate(options, [](Pe& pe) {
@@ -202,7 +202,7 @@ TEST(Conditions, what_frames_cost_is_what_is_charged_for_them) {
   EXPECT_EQ(result.status, 0) << result.text;
 }
 
-TEST(Conditions, everything_can_be_said) {
+TEST(Conditions, all_conditions_can_be_set) {
   sim::Conditions c;
   c.parse("HEADWAY_SIM",
           "L=3us,o=1us,g=50ns,G=0.5ns,delay=1ms,refuse=0.25,past-caches=0.5,jitter=2,inbox=8,slow=1:10,stop=2@1ms,stop="

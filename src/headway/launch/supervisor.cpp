@@ -27,15 +27,16 @@ namespace {
 
 constexpr int watch_interval_ms = 100;
 constexpr int watch_interval_without_pidfd_ms = 10;
-constexpr int report_interval_ms = 5;  // while one is being made
+constexpr int report_interval_ms = 5;  // while a report is being made
 constexpr std::int64_t watch_interval_ns = watch_interval_ms * 1'000'000LL;
-// After a signal to the run its processes may end in their own way for so long.
+// Time for processes to end by themselves after a signal to the run.
 constexpr std::int64_t signal_grace_ns = 1'000'000'000;
-// A process that has recorded a failure may unwind its stack for so long.
+// Time for a process with a recorded failure to unwind its stack.
 constexpr std::int64_t failure_grace_ns = 500'000'000;
-constexpr int process_end = 2;  // beside the streams 0 and 1: a process ends
+constexpr int process_end = 2;  // beside streams 0 and 1: the end of a process
 
-/// Memory counts as a file for `ulimit -f`: takes the most there is, and makes a death of what is beyond an error.
+/// Shared memory counts as a file for `ulimit -f`. Raises the limit to its maximum, and turns the signal beyond it
+/// into an error.
 class FileSizeLimit {
  public:
   FileSizeLimit() {
@@ -81,7 +82,8 @@ local::Segment make_segment(const Settings& settings) {
 
 StandardStreams::StandardStreams() {
   for (int stream = 0; stream < 3; ++stream) {
-    if (fcntl(stream, F_GETFD) < 0) opened_[stream] = open("/dev/null", O_RDWR);  // the lowest number that is free
+    // open() returns the lowest free number
+    if (fcntl(stream, F_GETFD) < 0) opened_[stream] = open("/dev/null", O_RDWR);
   }
 }
 
@@ -111,7 +113,7 @@ Supervisor::~Supervisor() {
 }
 
 int Supervisor::run(const Child& child, int on_terminal) {
-  // Or children would write it again.
+  // Else children would write the buffers again.
   std::cout.flush();
   std::clog.flush();
   std::fflush(nullptr);
@@ -136,7 +138,7 @@ int Supervisor::run(const Child& child, int on_terminal) {
   }
   report_simulation();
   if (signal_ != 0) {
-    raise(signal_);  // as the caller would have got it
+    raise(signal_);  // the caller gets the signal, as without this library
     return 128 + signal_;
   }
   return status_;
@@ -146,12 +148,14 @@ int Supervisor::run(const Child& child, int on_terminal) {
 
 void Supervisor::watch(Caller& caller) {
   std::vector<pollfd> polled;
-  std::vector<std::pair<Process*, int>> meaning;  // of what follows the signals: a process's stream, or its end
+  // meaning of polled entries after the first: a process's stream, or its end
+  std::vector<std::pair<Process*, int>> meaning;
   while (!all_ended() || outputs_[0].has_waiting() || outputs_[1].has_waiting()) {
     polled.assign(1, {caller.descriptor, POLLIN, 0});
     meaning.clear();
     int timeout_ms = watch_interval_ms;
-    // Who is read first goes round: neither those who write much nor a slow reader may keep the others waiting.
+    // The process that is read first changes each time: one that writes much, or a slow reader, must not delay the
+    // others.
     first_read_ = (first_read_ + 1) % processes_.size();
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       Process& process = processes_[(first_read_ + i) % processes_.size()];
@@ -185,7 +189,7 @@ void Supervisor::watch(Caller& caller) {
       if (stream != process_end || (process->descriptor >= 0 && polled[i + 1].revents == 0)) continue;
       if (waitpid(process->pid, &process->wait_status, WNOHANG) == process->pid) record_end(*process);
     }
-    for (int stream = 0; stream < 2 && quiet; ++stream) {  // a question, say, whose line has no end
+    for (int stream = 0; stream < 2 && quiet; ++stream) {  // the line may be a question without newline
       if (isatty(outputs_[stream].descriptor()) != 0) processes_[0].lines[stream].flush(0, outputs_[stream]);
     }
     if (const std::int64_t now = monotonic_ns(); now - checked_at_ >= watch_interval_ns) {
@@ -210,7 +214,7 @@ void Supervisor::take_signals(const Caller& caller) {
       signal_ = int(information.ssi_signo);
       signal_at_ = monotonic_ns();
     }
-    // One from the terminal reaches the whole group; one sent to this process must be passed on.
+    // A signal of the terminal reaches the whole group. A signal to this process must be forwarded.
     if (information.ssi_code == SI_KERNEL) continue;
     for (const Process& process : processes_) {
       if (!process.ended) kill(process.pid, int(information.ssi_signo));
@@ -228,7 +232,7 @@ void Supervisor::read_output(Process& process, int stream, std::size_t bytes_max
   }
 }
 
-/// Where nobody reads an output any more its writers are told in the usual way, by SIGPIPE.
+/// If no process reads an output, its writers get SIGPIPE as usual.
 void Supervisor::check_broken_outputs() {
   for (int stream = 0; stream < 2; ++stream) {
     const int error = outputs_[stream].error();
@@ -247,7 +251,7 @@ void Supervisor::record_end(Process& process) {
   process.ended = true;
   segment_.header().processes_gone.fetch_add(1, std::memory_order_release);
   for (int stream = 0; stream < 2; ++stream) {
-    int left = 0;  // another process may hold the pipe and write on
+    int left = 0;  // another process may hold the pipe and continue to write
     if (process.output[stream] >= 0 && ioctl(process.output[stream], FIONREAD, &left) == 0 && left > 0) {
       read_output(process, stream, std::size_t(left));
     }
@@ -268,7 +272,7 @@ void Supervisor::explain_end(const Process& process) {
   if (WIFEXITED(process.wait_status)) {
     if (finished) return;
     const int status = WEXITSTATUS(process.wait_status);
-    if (!attached) {  // the program ended before run(): its own words and its own status
+    if (!attached) {  // the program ended before run(): it has printed the reason and chosen the status
       if (status != 0) end_run(status);
       return;
     }
@@ -277,7 +281,7 @@ void Supervisor::explain_end(const Process& process) {
   } else {
     const int signal = WTERMSIG(process.wait_status);
     if (signal == SIGPIPE && (outputs_[0].error() == EPIPE || outputs_[1].error() == EPIPE)) {
-      if (signal_ == 0) signal_ = SIGPIPE;  // as it would have ended this process without us between
+      if (signal_ == 0) signal_ = SIGPIPE;  // SIGPIPE would have ended the process without this library, too
       signal_at_ = monotonic_ns();
       return end_run(128 + SIGPIPE);
     }
@@ -285,8 +289,8 @@ void Supervisor::explain_end(const Process& process) {
     say(fmt::format("{} ({}) was killed by signal {} ({}){}{}", pes_of(process.index), pids_of(process), signal,
                     strsignal(signal), finished ? " after run() had finished" : "",
                     out_of_memory
-                        ? "; meanwhile the system has killed processes for want of memory: fewer PEs, or a smaller "
-                          "HEADWAY_BUDGET or HEADWAY_SPILL, need less"
+                        ? "; meanwhile the system has killed processes because memory ran out: use fewer PEs, or a "
+                          "smaller HEADWAY_BUDGET or HEADWAY_SPILL"
                         : ""));
   }
   end_run(exit_status::failed);
@@ -299,7 +303,7 @@ bool Supervisor::explain_failure(const Process& process) {
     const report::PeBoard& board = report::board_of(segment_, pe);
     const report::FailureKind kind = board.failure.load(std::memory_order_acquire);
     if (kind == report::FailureKind::none) continue;
-    if (kind == report::FailureKind::stalled) {  // as the simulation saw it
+    if (kind == report::FailureKind::stalled) {  // the page of the simulation
       say(board.failure_text);
     } else {
       say(fmt::format("PE {} ({}): {}", pe, pids_of(process), board.failure_text));
@@ -311,7 +315,7 @@ bool Supervisor::explain_failure(const Process& process) {
   return false;
 }
 
-/// What a simulated run took, in its own time, and how to have it again.
+/// Prints the simulated time of a simulated run, and the settings that repeat it.
 void Supervisor::report_simulation() {
   const local::SegmentHeader& header = segment_.header();
   if (header.simulated == 0) return;
@@ -343,7 +347,7 @@ void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
       failed |= report::board_of(segment_, pe).failure.load(std::memory_order_relaxed) != report::FailureKind::none;
     }
     if (failed && process.failed_at == 0) process.failed_at = now;
-    // It has caught what a handler threw, or does not come to an end with unwinding.
+    // The program has caught the exception, or does not finish unwinding.
     if (process.failed_at != 0 && now - process.failed_at >= failure_grace_ns && explain_failure(process)) return;
     if (is_gone_below_parent(process) && !failed) {
       say(fmt::format("{} ({}) ended before run() had finished", pes_of(process.index), pids_of(process)));
@@ -353,8 +357,8 @@ void Supervisor::check(std::int64_t now, std::int64_t interval_ns) {
   stall_.check([this](std::size_t p) { return pid_where_alive(p); }, interval_ns);
 }
 
-/// Begins a report when one is due, and goes on with the one under way. A run whose report was begun because it had
-/// stalled ends with it, unless it has moved meanwhile.
+/// Begins a report when one is due, and continues the current one. A report because of a stall ends the run, unless
+/// the run has moved meanwhile.
 void Supervisor::report(std::int64_t now) {
   if (ending_ || signal_ != 0) return;
   const std::uint64_t asked = segment_.header().reports_asked.load(std::memory_order_relaxed);
@@ -389,7 +393,7 @@ bool Supervisor::all_ended() const {
   return std::ranges::all_of(processes_, [](const Process& process) { return process.ended; });
 }
 
-/// The process that is in the run: the one we started, or one that came from it.
+/// The pid of the process in the run: the one that the supervisor started, or a descendant of it.
 pid_t Supervisor::pid_of(const Process& process) const {
   const report::ProcessRecord& process_record = report::process_record_of(segment_, process.index * settings_.pes_per_process);
   const pid_t attached = process_record.pid.load(std::memory_order_acquire);
@@ -401,10 +405,10 @@ pid_t Supervisor::pid_where_alive(std::size_t process) const {
   return processes_[process].ended ? -1 : pid_of(processes_[process]);
 }
 
-/// Whether the PEs' process died while the one that we started, a shell script say, lives on.
+/// Whether the PEs' process died while the started one, for example a shell script, still runs.
 bool Supervisor::is_gone_below_parent(const Process& process) const {
   const pid_t pid = pid_of(process);
-  // One that has left the run in order is no longer in it when looked at again.
+  // Read pid_of() again: a process that has left the run normally is no longer in the record.
   return pid != process.pid && kill(pid, 0) != 0 && errno == ESRCH && pid_of(process) == pid;
 }
 

@@ -1,5 +1,5 @@
-/// The process that starts the others and watches over them: names the one that died and why, ends the others, passes
-/// their output on line by line, and never is a PE.
+/// The process that starts the others and watches them: it names a process that died and the cause, ends the others,
+/// and forwards their output line by line. It is not a PE.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@
 
 namespace headway::launch {
 
-/// Standard input, output and error that the caller has closed lead nowhere while this lives, so that no descriptor of
-/// the run takes their numbers.
+/// While it exists, closed standard streams are open to /dev/null, so that no descriptor of the run gets their
+/// numbers.
 class StandardStreams {
  public:
   StandardStreams();
@@ -32,23 +32,23 @@ class StandardStreams {
 
 class Supervisor {
  public:
-  /// Why a process of the run could not become what it should, and the exit status that says so.
+  /// Why a process of the run could not start, and its exit status.
   struct StartFailure {
     std::string text;
     int status;
   };
-  /// Called in the new process with its number and the text that says how to attach. Returns only on failure.
+  /// Called in the new process with its number and the text for Attachment::parse(). Returns only on failure.
   using Child = std::function<StartFailure(std::size_t process, const std::string& attach)>;
 
-  /// Makes the shared memory for the run. Throws SystemError.
+  /// Makes the shared memory of the run. Throws SystemError.
   explicit Supervisor(const Settings& settings);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
   ~Supervisor();
 
-  /// Starts the processes and watches until all have ended. `on_terminal`: that process keeps standard input, output
-  /// and error; -1: none, unless there is only one. Returns the exit status of the run. Throws SystemError when not all
-  /// could be started; none is left then.
+  /// Starts the processes, and watches them until all have ended. Process `on_terminal` keeps standard input, output
+  /// and error; -1: none, unless there is only one. Returns the exit status of the run. Throws SystemError when not
+  /// all could be started; it has ended those that were.
   int run(const Child& child, int on_terminal = -1);
 
  private:
@@ -77,24 +77,24 @@ class Supervisor {
   void say(const std::string& text) { outputs_[1].put(LineOutput::nobody, "headway: " + text + "\n"); }
 
   Settings settings_;
-  StandardStreams streams_;  // before any other descriptor is made
+  StandardStreams streams_;  // first, before other descriptors are opened
   local::Segment segment_;
   report::StallWatch stall_;
   report::Reporter reporter_;
-  std::uint64_t killed_for_memory_before_;  // processes of this system, for want of memory
+  std::uint64_t killed_for_memory_before_;  // killed_for_memory() at the start
   LineOutput outputs_[2];
   bool reported_broken_[2] = {false, false};
   std::vector<Process> processes_;
   std::uint64_t pid_namespace_ = report::pid_namespace();
-  std::size_t first_read_ = 0;  // whose output is read first
+  std::size_t first_read_ = 0;  // index of the process to read first
   std::vector<char> buffer_ = std::vector<char>(64 * 1024);
   int lifeline_[2] = {-1, -1};
   int status_ = 0;
   bool report_asked_ = false;
-  bool report_on_stall_ = false;    // the one under way
-  std::uint64_t reports_seen_ = 0;  // of SegmentHeader::reports_asked
-  int signal_ = 0;                  // that ended the run from outside
-  bool ending_ = false;             // status_ is final, all processes have been told to end
+  bool report_on_stall_ = false;    // whether the current report is because of a stall
+  std::uint64_t reports_seen_ = 0;  // last value of SegmentHeader::reports_asked
+  int signal_ = 0;                  // the signal that ended the run; 0: none
+  bool ending_ = false;             // status_ is final, and all processes have been sent SIGKILL
   std::int64_t signal_at_ = 0;
   std::int64_t checked_at_ = 0;
 };

@@ -1,4 +1,4 @@
-/// What the supervisor keeps of each process that it started, and of its own that started them.
+/// The supervisor's state for each process, and for its own process.
 #pragma once
 
 #include <signal.h>
@@ -22,24 +22,24 @@ inline void close_if_open(int& descriptor) {
 struct Supervisor::Process {
   std::size_t index = 0;
   pid_t pid = -1;
-  int descriptor = -1;       // a pidfd, or -1 where the system has none
-  int output[2] = {-1, -1};  // what it writes to standard output and error
+  int descriptor = -1;       // pidfd, or -1 if the system has none
+  int output[2] = {-1, -1};  // pipes from its standard output and error
   LineSplitter lines[2];
   bool ended = false;
   bool ended_by_us = false;
-  std::int64_t failed_at = 0;  // when it was first seen to have recorded a failure
+  std::int64_t failed_at = 0;  // time at which a recorded failure was first seen; 0: none
   int wait_status = 0;
 };
 
-/// What is changed of the caller's process for the time of the run, to be put back, also in each child.
+/// Changes the caller's process during the run: signals and limits. restore() undoes it, also in each child.
 struct Supervisor::Caller {
   std::array<int, 3> ending = {SIGINT, SIGTERM, SIGHUP};
   sigset_t signals_before;
   struct sigaction pipe_before {
   }, child_before{};
   rlimit descriptors_before{};
-  bool takes_reports = false;  // the signal that asks for one
-  int descriptor = -1;  // the signals that end a program arrive here, those apart that the caller ignores or blocks
+  bool takes_reports = false;  // whether this process handles the signal for reports
+  int descriptor = -1;  // signalfd of signals that end a program, except those that the caller ignores or blocks
 
   Caller() {
     sigset_t watched;
@@ -50,7 +50,7 @@ struct Supervisor::Caller {
       sigaction(signal, nullptr, &action);
       if (action.sa_handler != SIG_IGN && sigismember(&signals_before, signal) == 0) sigaddset(&watched, signal);
     }
-    // One that the caller ignores, blocks or handles is the caller's.
+    // The supervisor leaves a signal that the caller ignores, blocks or handles.
     struct sigaction report {};
     sigaction(report::report_signal(), nullptr, &report);
     takes_reports = report.sa_handler == SIG_DFL && sigismember(&signals_before, report::report_signal()) == 0;
@@ -59,9 +59,9 @@ struct Supervisor::Caller {
     if (descriptor < 0) throw_errno("signalfd");
     sigprocmask(SIG_BLOCK, &watched, nullptr);
     struct sigaction action {};
-    action.sa_handler = SIG_IGN;  // a closed output is an error, not a death
+    action.sa_handler = SIG_IGN;  // writing to a closed pipe returns EPIPE
     sigaction(SIGPIPE, &action, &pipe_before);
-    action.sa_handler = SIG_DFL;  // nobody else may wait for our children
+    action.sa_handler = SIG_DFL;  // only the supervisor waits for its children
     sigaction(SIGCHLD, &action, &child_before);
     if (getrlimit(RLIMIT_NOFILE, &descriptors_before) == 0) {
       const rlimit most{descriptors_before.rlim_max, descriptors_before.rlim_max};
@@ -72,7 +72,7 @@ struct Supervisor::Caller {
   Caller& operator=(const Caller&) = delete;
   ~Caller() {
     close(descriptor);
-    if (takes_reports) {  // one that has come too late does nothing
+    if (takes_reports) {  // drops a pending request
       ::signal(report::report_signal(), SIG_IGN);
       ::signal(report::report_signal(), SIG_DFL);
     }

@@ -1,4 +1,4 @@
-// How the supervisor starts a process, and what that process does first.
+// How the supervisor starts a process, and the first steps of that process.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio_ext.h>
@@ -14,12 +14,12 @@
 namespace headway::launch {
 namespace {
 
-/// What a fork that was refused may have met, and what helps.
+/// Limits that may have refused a fork, and how to stay below them.
 std::string processes_limit() {
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return fmt::format(
-      " ({}a container's pids.max may allow fewer; fewer PEs need fewer)",
+      " ({}a container's pids.max may allow fewer; use fewer PEs)",
       limited ? fmt::format("ulimit -u allows this user {}; ", counted(limit.rlim_cur, "process or thread", "processes and threads")) : "");
 }
 
@@ -68,7 +68,7 @@ void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, cons
         dup2(nothing, STDIN_FILENO);
         close(nothing);
       }
-      __fpurge(stdin);  // what the caller has read ahead is PE 0's, too
+      __fpurge(stdin);  // input that the caller has buffered belongs to PE 0 alone
     }
     become_child(p, child, caller);
   }
@@ -87,7 +87,7 @@ void Supervisor::become_child(std::size_t p, const Child& child, const Caller& c
     close_if_open(other.descriptor);
   }
   close(lifeline_[1]);
-  fcntl(lifeline_[0], F_SETFD, 0);  // it and the segment outlive an exec
+  fcntl(lifeline_[0], F_SETFD, 0);  // lifeline and segment stay open after exec
   close(caller.descriptor);
   caller.restore();
   StartFailure failure;
