@@ -234,7 +234,7 @@ TEST(EpochOverlap, what_a_continuation_throws_ends_the_run) {
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, 121) << outcome.text;
-  EXPECT_NE(outcome.text.find("what continues at the end of an epoch threw: no further"), std::string::npos)
+  EXPECT_NE(outcome.text.find("a continuation of an epoch threw: no further"), std::string::npos)
       << outcome.text;
 }
 

@@ -115,7 +115,7 @@ std::string Completions::unfinished() const {
   }
   if (all == 0) return {};
   std::string text =
-      fmt::format("{} on PE {} {} at the end of the run for what never comes: ", counted(all, "coroutine"), engine_->id(),
+      fmt::format("{} on PE {} still {} at the end of the run: ", counted(all, "coroutine"), engine_->id(),
                   by_number(all, "waits", "wait"));
   std::size_t listed = 0;
   for (const auto& [key, entry] : by_origin) {

@@ -366,7 +366,7 @@ void Engine::run_tasks() {
     in_continuation_ = task.kind == TaskKind::continuation;
     if (task.kind == TaskKind::keeps_open) --scopes_[task.scope].continuations;
     run_as_handler(task.scope, [&task] { task.run(); }, [this] {
-      return std::string(in_continuation_ ? "what continues at the end of an epoch" : "a deferred call");
+      return std::string(in_continuation_ ? "a continuation of an epoch" : "a deferred call");
     });
   }
 }

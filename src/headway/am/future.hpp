@@ -141,14 +141,14 @@ class [[nodiscard]] Future {
   template <class F>
   void then(F f, std::source_location place = std::source_location::current()) {
     am::Completions& owner = *untaken().owner;
-    follow(owner, {"what follows a future", place}, std::move(*this), std::move(f)).start();
+    follow(owner, {"a callback of a future", place}, std::move(*this), std::move(f)).start();
   }
   /// The same; if the future fails, calls on_error(std::exception_ptr).
   template <class F, class OnError>
     requires std::is_invocable_v<OnError&, std::exception_ptr>
   void then(F f, OnError on_error, std::source_location place = std::source_location::current()) {
     am::Completions& owner = *untaken().owner;
-    follow_or(owner, {"what follows a future", place}, std::move(*this), std::move(f), std::move(on_error)).start();
+    follow_or(owner, {"a callback of a future", place}, std::move(*this), std::move(f), std::move(on_error)).start();
   }
 
   /// co_await gives the value or throws the error. A destroyed coroutine is not resumed.

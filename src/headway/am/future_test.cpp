@@ -172,7 +172,7 @@ TEST(Future, a_failure_without_a_callback_for_it_ends_the_run) {
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, exit_status::failed) << outcome.text;
-  EXPECT_NE(outcome.text.find("what follows a future at future_test.cpp:"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("a callback of a future at future_test.cpp:"), std::string::npos) << outcome.text;
   EXPECT_NE(outcome.text.find("threw: not today"), std::string::npos) << outcome.text;
 }
 
@@ -195,7 +195,7 @@ TEST(Future, a_callback_that_never_ran_is_reported_and_destroyed) {
     future.then([mine = std::move(promise), count = Counted(&*destroyed)](int) {});  // the setter waits for the future
   });
   EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
-  const char* text = "1 coroutine on PE 1 waits at the end of the run for what never comes: what follows a future at ";
+  const char* text = "1 coroutine on PE 1 still waits at the end of the run: a callback of a future at ";
   EXPECT_NE(outcome.text.find(text), std::string::npos) << outcome.text;
   EXPECT_EQ(*destroyed, 1);
 }

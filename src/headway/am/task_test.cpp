@@ -208,7 +208,7 @@ TEST(Spawn, tasks_that_still_wait_when_the_run_ends_are_destroyed_and_reported) 
     spawn(pe, task(pe, Counted(&*destroyed)));
   });
   EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
-  EXPECT_NE(outcome.text.find("6 coroutines on PE 2 wait at the end of the run for what never comes: a task that was "
+  EXPECT_NE(outcome.text.find("6 coroutines on PE 2 still wait at the end of the run: a task that was "
                               "spawned at task_test.cpp:"),
             std::string::npos)
       << outcome.text;

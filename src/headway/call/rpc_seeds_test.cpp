@@ -252,7 +252,7 @@ TEST(TenThousandCoroutines, that_wait_for_what_never_comes_are_destroyed_when_th
     return 0;
   });
   EXPECT_EQ(result.status, exit_status::undelivered);
-  for (const char* part : {"20000 coroutines on PE 0 wait at the end of the run for what never comes: a call that is",
+  for (const char* part : {"20000 coroutines on PE 0 still wait at the end of the run: a call that is",
                            "(10000), a task that was spawned at rpc_seeds_test.cpp:"}) {
     EXPECT_NE(result.text.find(part), std::string::npos) << result.text;
   }

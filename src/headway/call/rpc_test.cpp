@@ -543,7 +543,7 @@ TEST(Rpc, a_call_that_is_never_answered_ends_the_run_and_says_so) {
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
-  const char* text = "1 coroutine on PE 1 waits at the end of the run for what never comes: a call that is to be ";
+  const char* text = "1 coroutine on PE 1 still waits at the end of the run: a call that is to be ";
   EXPECT_NE(outcome.text.find(text), std::string::npos) << outcome.text;
 }
 
