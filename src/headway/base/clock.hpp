@@ -1,4 +1,4 @@
-/// Monotonic time in nanoseconds. The layers above the transport ask their transport's now(), not this.
+/// Monotonic time in nanoseconds. Layers above the transport use Endpoint::now() instead.
 #pragma once
 
 #include <time.h>

@@ -1,5 +1,4 @@
-// What fmt does not do in its headers, compiled here once: where every file that formats compiled it anew, that took
-// half of the time of a build.
+// Compiles fmt's implementation once. If each file that formats compiled it, a build would take twice as long.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,4 +1,4 @@
-/// The project's random numbers: by seed, the same on every machine.
+/// Random numbers from a seed, the same on every machine.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Random {
     return x ^ x >> 31;
   }
 
-  /// In [0, n); n > 0. Good enough where n is far below 2^64: no rejection.
+  /// In [0, n); n > 0. Without rejection, so only for n much smaller than 2^64.
   std::uint64_t below(std::uint64_t n) { return next() % n; }
   /// In [low, high].
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
@@ -28,7 +28,7 @@ class Random {
   /// In [0, 1).
   double fraction() { return double(next() >> 11) * 0x1p-53; }
   bool chance(double probability) { return fraction() < probability; }
-  /// Log-uniform in [low, high]: as many small ones as large ones.
+  /// Log-uniform in [low, high]: small and large values are equally likely.
   std::size_t size(std::size_t low, std::size_t high) {
     const double from = std::log(double(low) + 1), to = std::log(double(high) + 2);
     return std::clamp(std::size_t(std::exp(from + fraction() * (to - from))) - 1, low, high);

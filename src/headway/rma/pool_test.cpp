@@ -93,7 +93,7 @@ std::size_t bytes_in_huge_pages(const std::byte* at) {
   return 0;
 }
 
-// What shmem_enabled permits by itself is the machine's; a process may ask for huge pages now, since Linux 6.1.
+// shmem_enabled is a setting of the machine; since Linux 6.1 a process may ask for huge pages in any case.
 TEST(Pool, whole_huge_pages_of_it_can_be_mapped) {
   constexpr int collapse = 25;  // MADV_COLLAPSE
   constexpr std::size_t bytes = 8_MiB;

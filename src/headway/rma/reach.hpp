@@ -34,7 +34,7 @@ class Reach final : public am::Extension {
 
   /// False if copy_from() and copy_to() are known not to work.
   bool may_attach(const BufferKey& key) const;
-  /// The same for PE `other` and memory of this PE. is_mapped_by(): true if mapped() there is not nullptr.
+  /// The same for PE `other` and memory of this PE.
   bool may_attach_to_this(std::size_t other) const;
   /// Records that the system does not let `other` attach to this process.
   void refused_by(std::size_t other) { refused_by_[other] = any_refused_ = true; }
@@ -42,6 +42,7 @@ class Reach final : public am::Extension {
   bool others_attach() const { return path_ == TransferPath::fastest && host_.count > process_.count && !any_refused_; }
   /// True for a PE of another process of this host.
   bool is_other_process_here(std::size_t pe) const { return on_this_host(pe) && !in_this_process(pe); }
+  /// True if PE `other` has that memory of this PE mapped.
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
   /// True if the host has other processes, and they can map this PE's pool.
   bool others_map_pool() const;

@@ -13,12 +13,12 @@
 
 namespace headway {
 
-/// An arrived frame whose header or place is not valid. The text names sender, receiver and the wrong value.
+/// An arrived frame with an invalid header or place. The text names sender, receiver and the invalid value.
 struct InvalidFrame : FormatError {
   using FormatError::FormatError;
 };
 
-/// What a frame between two PEs costs, in terms of LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995). Layers above
+/// Costs of a frame between two PEs, in terms of LogGP (Alexandrov, Ionescu, Schauser, Scheiman, 1995). Layers above
 /// derive defaults from these values; estimates are good enough for that.
 struct TransportCosts {
   double overhead_ns;       // o: processor time of sender and receiver together for a frame of any length

@@ -169,7 +169,7 @@ class BasicArena {
   std::vector<FreeBlocks> free_;  // by order
 };
 
-/// Of frames: blocks of 128 bytes and more.
+/// The arena of frames, with blocks of 128 bytes and more.
 using Arena = BasicArena<7>;
 
 }  // namespace headway::local

@@ -40,7 +40,7 @@ void after_arrival(const Segment&, std::size_t, std::size_t) {}
 void before_posting(const Segment&, std::size_t, std::size_t) {}
 #endif
 
-/// Bytes of a size whose reuse is delayed: twice the core's own cache, so that they have left it. 0 if the core's share
+/// Bytes of each size with delayed reuse: twice the core's own cache, so that they have left it. 0 if the core's share
 /// of the last-level cache is too small for them.
 std::size_t delayed_bytes() {
   static const CacheSizes caches = cache_sizes();

@@ -59,8 +59,8 @@ class RemoteReader {
 
  private:
   // Mean cost of a line. EPYC, family 25: 3 to 11 ns with a shared cache, 25 to 40 without one, and 9 to 40 for blocks
-  // that have left the reader's cache. Xeon, family 6, model 207, whose 16 cores share one: 6 to 9 ns, and 9 to 20 for
-  // new blocks.
+  // that have left the reader's cache. Xeon, family 6, model 207, 16 cores with one shared cache: 6 to 9 ns, and 9
+  // to 20 for new blocks.
   static constexpr double remote_ns = 18, shared_cache_ns = 12, sample_ns_max = 24;
   static constexpr std::uint32_t blocks_per_sample = 64;   // a sample takes 0.7 us of a remote reader's block, else 0.1
   static constexpr std::uint32_t choices_per_plain = 128;  // a plain block costs as much as a few others

@@ -56,9 +56,10 @@ struct Conditions {
   /// The first PE of each host.
   std::vector<std::size_t> host_firsts(std::size_t pes) const;
 
-  /// "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,past-caches=0.5,in-place=0.5,jitter=1,inbox=16,per-process=4,slow=3:100,stop=5@1ms+2ms",
-  /// or "per-host=8:4": those that are named change, slow and stop may come several times, a stop without duration is
-  /// for ever. Throws SettingError that names `what`, the value and what is allowed.
+  /// Sets the conditions in `text`, a list such as "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,past-caches=0.5,
+  /// in-place=0.5,jitter=1,inbox=16,per-process=4,per-host=8:4,slow=3:100,stop=5@1ms+2ms", without spaces. It may
+  /// contain slow and stop several times; a stop without a duration lasts for ever. Throws SettingError with `what`,
+  /// the value and the allowed values.
   void parse(std::string_view what, std::string_view text, std::size_t pes);
 };
 
