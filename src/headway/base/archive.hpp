@@ -172,8 +172,8 @@ class ByteReader {
                       std::to_string(remaining()) + std::string(by_number(remaining(), " is left", " are left")));
   }
   [[noreturn]] void fail_count(std::uint64_t elements, std::size_t bytes_min) const {
-    throw FormatError("headway: damaged bytes: " + counted(elements, "element") + " of at least " + counted(bytes_min, "byte") +
-                      " promised where " + counted(unpromised(), "byte") +
+    throw FormatError("headway: damaged bytes: " + counted(elements, "element") + " of at least " +
+                      counted(bytes_min, "byte") + " promised where " + counted(unpromised(), "byte") +
                       std::string(by_number(unpromised(), " is left", " are left")));
   }
   std::size_t unpromised() const { return remaining() > promised_ ? remaining() - promised_ : 0; }

@@ -45,8 +45,8 @@ void copy_block(std::byte* to, const std::byte* from);
 
 #if defined(__x86_64__) && !defined(HEADWAY_SANITIZED)
 
-/// True for processors on which moves of 64 bytes were measured to be faster: Intel's with AVX512-FP16, which keep their
-/// clock. __builtin_cpu_supports() knows AVX512F, but not FP16 in every compiler.
+/// True for processors on which moves of 64 bytes were measured to be faster: Intel's with AVX512-FP16, which keep
+/// their clock. __builtin_cpu_supports() knows AVX512F, but not FP16 in every compiler.
 bool has_wide_moves() {
   static const bool has = [] {
     __builtin_cpu_init();

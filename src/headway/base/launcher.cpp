@@ -69,7 +69,9 @@ std::optional<Launcher> Launcher::from_environment() {
     if (!size || *size == 0) continue;
     // A batch script is one process with the variables of its job.
     if (one.mpi[0] == 0 && *size == 1) continue;
-    return Launcher{one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr, false};
+    return Launcher{
+        one.name, one.mpi, one.size, *size, number_in(one.rank).value_or(0), std::getenv("PMIX_RANK") != nullptr,
+        false};
   }
   return std::nullopt;
 }

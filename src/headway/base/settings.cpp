@@ -108,7 +108,8 @@ void refuse_unknown_variables() {
     const auto equals = text.find('=');
     const std::string_view name = text.substr(0, equals), value = equals == text.npos ? "" : text.substr(equals + 1);
     if (is_place(name)) continue;
-    if (name == launch_variable || name == meeting_variable || std::ranges::find(variables, name) != variables.end()) continue;
+    if (name == launch_variable || name == meeting_variable || std::ranges::find(variables, name) != variables.end())
+      continue;
     throw SettingError(fmt::format("{}={}: there is no such setting; allowed are {}", printable(name), printable(value),
                                    fmt::join(variables, ", ")));
   }

@@ -30,9 +30,11 @@ constexpr std::array defaults{
     Defaults{"std::multimap", 2, {"std::less<$0>", "std::allocator<std::pair<const $0, $1>>"}},
     Defaults{"std::unordered_set", 1, {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<$0>"}},
     Defaults{"std::unordered_multiset", 1, {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<$0>"}},
-    Defaults{"std::unordered_map", 2, {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<std::pair<const $0, $1>>"}},
     Defaults{
-        "std::unordered_multimap", 2, {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<std::pair<const $0, $1>>"}},
+        "std::unordered_map", 2, {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<std::pair<const $0, $1>>"}},
+    Defaults{"std::unordered_multimap",
+             2,
+             {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<std::pair<const $0, $1>>"}},
     Defaults{"std::unique_ptr", 1, {"std::default_delete<$0>"}},
 };
 
@@ -136,7 +138,8 @@ std::string template_of(std::string_view name, std::vector<std::string> argument
   text += '<';
   for (std::size_t i = 0; i < arguments.size(); ++i) text += (i == 0 ? "" : ", ") + arguments[i];
   text += '>';
-  const auto shorter = std::ranges::find(short_names, std::string_view(text), &std::pair<std::string_view, std::string_view>::first);
+  const auto shorter =
+      std::ranges::find(short_names, std::string_view(text), &std::pair<std::string_view, std::string_view>::first);
   return shorter == short_names.end() ? text : std::string(shorter->second);
 }
 
@@ -145,7 +148,8 @@ std::string integers_in(std::string_view text) {
   for (const auto& [compilers, programs] : integers) {
     for (std::size_t at = 0; (at = result.find(compilers, at)) != std::string::npos;) {
       const std::size_t end = at + compilers.size();
-      const bool is_word = (at == 0 || !is_of_name(result[at - 1])) && (end == result.size() || !is_of_name(result[end]));
+      const bool is_word =
+          (at == 0 || !is_of_name(result[at - 1])) && (end == result.size() || !is_of_name(result[end]));
       if (is_word) result.replace(at, compilers.size(), programs);
       at += is_word ? programs.size() : 1;
     }

@@ -23,9 +23,10 @@ std::span<std::byte> Pool::memory() {
   if (memory_.empty()) {
     memory_ = pe_->engine().endpoint().shared_memory().pool(pe_->id());
     if (memory_.empty()) {
-      throw UsageError(fmt::format("PE {} has no memory that others could reach: files may not be as large as the machine's "
-                                   "memory here (ulimit -f)",
-                                   pe_->id().value));
+      throw UsageError(
+          fmt::format("PE {} has no memory that others could reach: files may not be as large as the machine's "
+                      "memory here (ulimit -f)",
+                      pe_->id().value));
     }
   }
   return memory_;

@@ -104,7 +104,8 @@ TEST(Pool, whole_huge_pages_of_it_can_be_mapped) {
       std::byte* const memory = pool.memory().data() + at;
       std::memset(memory, 1, bytes);
       if (madvise(memory, bytes, collapse) != 0) {
-        EXPECT_FALSE(errno == EINVAL && reinterpret_cast<std::uintptr_t>(memory) % 2_MiB != 0) << "they begin elsewhere";
+        EXPECT_FALSE(errno == EINVAL && reinterpret_cast<std::uintptr_t>(memory) % 2_MiB != 0)
+            << "they begin elsewhere";
       } else {
         EXPECT_EQ(bytes_in_huge_pages(memory), bytes);
       }

@@ -19,8 +19,8 @@ class SharedMemory {
   /// memory. Throws SystemError.
   virtual std::span<std::byte> pool(std::size_t /*pe*/) { return {}; }
 
-  /// The board of `pe`, which every PE of its host and the supervisor can read. The layer above defines its content. Zero
-  /// at first.
+  /// The board of `pe`, which every PE of its host and the supervisor can read. The layer above defines its content.
+  /// Zero at first.
   virtual std::span<std::byte> board(std::size_t pe) = 0;
 
   /// True if all PEs of the run reach all boards, so that they may communicate there. The same on all PEs.

@@ -264,8 +264,8 @@ class Participant {
     return any;
   }
 
-  /// A third of the frames is written in place, half of the others fit into a cell. The payload repeats the frame's number,
-  /// and is aligned.
+  /// A third of the frames is written in place, half of the others fit into a cell. The payload repeats the frame's
+  /// number, and is aligned.
   bool send(std::size_t target) {
     constexpr std::size_t words_most = by_value_bytes_most / sizeof(std::uint64_t);
     if (random_.one_in(3)) return send_in_place(target);

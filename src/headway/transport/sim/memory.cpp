@@ -147,8 +147,8 @@ std::string Memory::missing() const {
   std::string text;
   for (const Block* block : all_) {
     if (block->state == State::free || block->state == State::returned) continue;
-    text += fmt::format("{}a frame of PE {} of {} is {}", text.empty() ? "" : ", ", pe_, counted(block->frame_bytes, "byte"),
-                        names[int(block->state)]);
+    text += fmt::format("{}a frame of PE {} of {} is {}", text.empty() ? "" : ", ", pe_,
+                        counted(block->frame_bytes, "byte"), names[int(block->state)]);
   }
   return text;
 }

@@ -107,10 +107,12 @@ int reach(headway_wire* wire, std::uint32_t process, const void* key, std::size_
     return refuse(*wire, title + ": the run has " + counted(wire->meeting.processes, "process"));
   Key header;
   if (key_bytes < sizeof header)
-    return refuse(*wire, title + " has " + counted(key_bytes, "byte") + "; a key has at least " + std::to_string(sizeof header));
+    return refuse(
+        *wire, title + " has " + counted(key_bytes, "byte") + "; a key has at least " + std::to_string(sizeof header));
   std::memcpy(&header, key, sizeof header);
   const char* const packed = static_cast<const char*>(key) + sizeof header;
-  if (header.magic != Key().magic) return refuse(*wire, title + " begins with " + hex(header.magic) + " instead of " + hex(Key().magic));
+  if (header.magic != Key().magic)
+    return refuse(*wire, title + " begins with " + hex(header.magic) + " instead of " + hex(Key().magic));
   if (header.packed_bytes != key_bytes - sizeof header) {
     return refuse(*wire, title + " has " + counted(key_bytes, "byte") + " instead of " +
                              std::to_string(sizeof header + header.packed_bytes));

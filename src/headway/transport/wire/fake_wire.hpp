@@ -168,7 +168,8 @@ inline const headway_wire_functions& FakeNetwork::functions() {
       .receive =
           [](headway_wire* w, std::uint32_t channel, std::uint32_t source, void* m, std::size_t n, std::uint64_t c) {
             const std::lock_guard lock(w->network->mutex);
-            (channel == headway_wire_large ? w->large : w->frames).push_back({static_cast<std::byte*>(m), n, c, source});
+            (channel == headway_wire_large ? w->large : w->frames)
+                .push_back({static_cast<std::byte*>(m), n, c, source});
             return 0;
           },
       .progress =

@@ -137,8 +137,8 @@ const headway_wire_functions* load(const std::string& path) {
   throw SettingError(fmt::format(
       "{}the plug-in {} is not there: looked in {}; build Headway where the headers of {} are, or, for runs that know "
       "nothing of each other, set HEADWAY_TRANSPORT=local",
-      launcher ? fmt::format("{} has started this program {} ({}={}), and ", launcher->name, counted(launcher->size, "time"),
-                             launcher->variable, launcher->size)
+      launcher ? fmt::format("{} has started this program {} ({}={}), and ", launcher->name,
+                             counted(launcher->size, "time"), launcher->variable, launcher->size)
                : "",
       fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
 }
@@ -161,10 +161,10 @@ void require_that_srun_introduces(const Launcher& launcher, const std::vector<st
                                   const std::string& first_dir) {
   const bool has_pmi = launcher.variable != "SLURM_STEP_NUM_TASKS";  // srun sets PMI_SIZE with --mpi=pmi2
   if (!launcher.mpi.empty() || has_pmi || launcher.pmix) return;
-  throw SettingError(
-      fmt::format("{} has started this program {} ({}={}) so that each is alone: start it with {}, or, for runs "
-                  "that know nothing of each other, set HEADWAY_TRANSPORT=local",
-                  launcher.name, counted(launcher.size, "time"), launcher.variable, launcher.size, fitting_srun(names, first_dir)));
+  throw SettingError(fmt::format(
+      "{} has started this program {} ({}={}) so that each is alone: start it with {}, or, for runs "
+      "that know nothing of each other, set HEADWAY_TRANSPORT=local",
+      launcher.name, counted(launcher.size, "time"), launcher.variable, launcher.size, fitting_srun(names, first_dir)));
 }
 
 std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mpi) {
@@ -177,8 +177,8 @@ std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mp
 void require_the_launchers_abi(const Launcher& launcher) {
   const std::string mpi = mpi_of_library(library_in_process());
   if (launcher.mpi.empty() || mpi.empty() || mpi == launcher.mpi) return;
-  throw SettingError(fmt::format("{} has started this program {} ({}={}), but {} is that of {} here: {}",
-                                 launcher.name, counted(launcher.size, "time"), launcher.variable, launcher.size, mpi_abi_library,
+  throw SettingError(fmt::format("{} has started this program {} ({}={}), but {} is that of {} here: {}", launcher.name,
+                                 counted(launcher.size, "time"), launcher.variable, launcher.size, mpi_abi_library,
                                  title_of(mpi), cure_for_another_mpi(launcher, mpi)));
 }
 

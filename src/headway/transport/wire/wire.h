@@ -1,5 +1,5 @@
-/* A plug-in moves bytes between processes. It provides a struct of C functions. The runtime loads plug-ins at run time, so
- * that programs need no MPI and no UCX to be built or started. No exceptions and no C++ types cross this interface.
+/* A plug-in moves bytes between processes. It provides a struct of C functions. The runtime loads plug-ins at run time,
+ * so that programs need no MPI and no UCX to be built or started. No exceptions and no C++ types cross this interface.
  *
  * States of a wire and the calls that each state permits:
  *
@@ -7,9 +7,10 @@
  *                          [expose, reach, get,                         settle, receive, progress,
  *                           withdraw, forget]*                          withdraw, forget
  *
- * start, exchange, settle and leave are collective: every process makes the same calls in the same order. One thread at a
- * time calls; only the thread that called start, unless headway_wire_facts::any_thread is set. Calls return 0, or the value
- * that their comment states; a negative value is a failure, and headway_wire_functions::failure gives its reason. */
+ * start, exchange, settle and leave are collective: every process makes the same calls in the same order. One thread at
+ * a time calls; only the thread that called start, unless headway_wire_facts::any_thread is set. Calls return 0, or the
+ * value that their comment states; a negative value is a failure, and headway_wire_functions::failure gives its reason.
+ */
 #ifndef HEADWAY_TRANSPORT_WIRE_WIRE_H
 #define HEADWAY_TRANSPORT_WIRE_WIRE_H
 
@@ -26,8 +27,8 @@ extern "C" {
 /* The one symbol of a plug-in: a function of type headway_wire_entry. */
 #define HEADWAY_WIRE_ENTRY "headway_wire_plugin"
 
-/* Memory of messages on headway_wire_large starts at a multiple of this. The plug-in may read it, and on the receiver also
- * write it, up to the next multiple. */
+/* Memory of messages on headway_wire_large starts at a multiple of this. The plug-in may read it, and on the receiver
+ * also write it, up to the next multiple. */
 #define HEADWAY_WIRE_LARGE_UNIT 64
 
 typedef struct headway_wire headway_wire;               /* the plug-in defines these three */
@@ -79,30 +80,32 @@ typedef struct headway_wire_functions {
 
   uint32_t needs_meeting; /* 1: start gets a meeting, which lasts until leave; 0: the library connects the processes */
 
-  /* Starts the library, or joins the library that the user's program has started; messages stay apart from the user's. On
-   * failure writes a line to `reason`. May be called again after leave. */
+  /* Starts the library, or joins the library that the user's program has started; messages stay apart from the user's.
+   * On failure writes a line to `reason`. May be called again after leave. */
   int (*start)(const headway_wire_meeting* meeting, headway_wire** wire, headway_wire_facts* facts, char* reason,
                size_t reason_bytes);
 
-  /* Gathers `bytes` bytes of every process in `all`, ordered by process number. Waits for the other processes, and yields
-   * the processor meanwhile. */
+  /* Gathers `bytes` bytes of every process in `all`, ordered by process number. Waits for the other processes, and
+   * yields the processor meanwhile. */
   int (*exchange)(headway_wire* wire, const void* mine, size_t bytes, void* all);
 
-  /* Sends a message. Its memory must not change until headway_wire_sent. Returns 1 if it has been sent already; there is no
-   * event then. Never waits. Messages from one process to another on one channel arrive in the order of these calls. */
-  int (*send)(headway_wire* wire, uint32_t target, uint32_t channel, const void* message, size_t bytes, uint64_t cookie);
+  /* Sends a message. Its memory must not change until headway_wire_sent. Returns 1 if it has been sent already; there
+   * is no event then. Never waits. Messages from one process to another on one channel arrive in the order of these
+   * calls. */
+  int (*send)(headway_wire* wire, uint32_t target, uint32_t channel, const void* message, size_t bytes,
+              uint64_t cookie);
 
   /* Gives memory for one message: on headway_wire_frames of at most `bytes` from any process, on headway_wire_large of
    * exactly `bytes` from `source`. */
   int (*receive)(headway_wire* wire, uint32_t channel, uint32_t source, void* memory, size_t bytes, uint64_t cookie);
 
-  /* Moves messages without waiting, and writes up to `events_max` events; returns their number. It reports messages of one
-   * process on headway_wire_frames in their order. It may leave events for the next call, but returns 0 only if there was
-   * none. */
+  /* Moves messages without waiting, and writes up to `events_max` events; returns their number. It reports messages of
+   * one process on headway_wire_frames in their order. It may leave events for the next call, but returns 0 only if
+   * there was none. */
   int (*progress)(headway_wire* wire, headway_wire_event* events, int events_max);
 
-  /* Called after this process's last send, until it returns 1 instead of 0. Then `arriving` is the number of messages that
-   * the other processes have sent to this one since start, on both channels together. */
+  /* Called after this process's last send, until it returns 1 instead of 0. Then `arriving` is the number of messages
+   * that the other processes have sent to this one since start, on both channels together. */
   int (*settle)(headway_wire* wire, uint64_t* arriving);
 
   /* Takes back receives without a message. If start has started the library, it ends at the end of the program. */
@@ -117,38 +120,38 @@ typedef struct headway_wire_functions {
   /* The process that was lost with that failure; the number of processes if it is not known, or if none was lost. */
   uint32_t (*lost)(headway_wire* wire);
 
-  /* Waits until progress may find something, at most `ns_max`; returns 1. Returns 0 at once if it cannot wait for all kinds
-   * of events. NULL: it never can; then a waiting caller polls progress. */
+  /* Waits until progress may find something, at most `ns_max`; returns 1. Returns 0 at once if it cannot wait for all
+   * kinds of events. NULL: it never can; then a waiting caller polls progress. */
   int (*wait)(headway_wire* wire, uint64_t ns_max);
 
-  /* The next five give other processes access to memory of one process. All are NULL if the wire has no remote memory. The
-   * owner must call progress: without a network device that reads memory, progress moves the bytes.
-   * A failure of expose, withdraw, reach and forget, and of a get beyond the region, changes nothing, and the wire goes on.
-   * Any other failure ends the wire; a get that fails later makes progress fail. */
+  /* The next five give other processes access to memory of one process. All are NULL if the wire has no remote memory.
+   * The owner must call progress: without a network device that reads memory, progress moves the bytes. A failure of
+   * expose, withdraw, reach and forget, and of a get beyond the region, changes nothing, and the wire goes on. Any
+   * other failure ends the wire; a get that fails later makes progress fail. */
 
   /* Exposes `bytes` bytes (0 is allowed) at `memory`, which must stay valid until withdraw. Writes a key for the other
-   * processes, which messages can carry, to `key`, and its length to `key_bytes`. If `key_room` is less than that, it fails
-   * and still sets `key_bytes`. Not collective. Slow: the system may have to pin the memory. */
-  int (*expose)(headway_wire* wire, void* memory, size_t bytes, headway_wire_region** region, void* key, size_t key_room,
-                size_t* key_bytes);
+   * processes, which messages can carry, to `key`, and its length to `key_bytes`. If `key_room` is less than that, it
+   * fails and still sets `key_bytes`. Not collective. Slow: the system may have to pin the memory. */
+  int (*expose)(headway_wire* wire, void* memory, size_t bytes, headway_wire_region** region, void* key,
+                size_t key_room, size_t* key_bytes);
 
   /* Ends expose, when no process will use the key again. Before leave. */
   int (*withdraw)(headway_wire* wire, headway_wire_region* region);
 
-  /* Prepares access to a region of `process`, which may be this one. Refuses damaged keys and keys of other processes. The
-   * caller knows that the region is still exposed. */
+  /* Prepares access to a region of `process`, which may be this one. Refuses damaged keys and keys of other processes.
+   * The caller knows that the region is still exposed. */
   int (*reach)(headway_wire* wire, uint32_t process, const void* key, size_t key_bytes, headway_wire_remote** remote);
 
   /* Ends reach, when all gets from the region are complete. Before leave. */
   int (*forget)(headway_wire* wire, headway_wire_remote* remote);
 
-  /* Reads `bytes` bytes of the region from its byte `offset` on to `to`, which belongs to the wire until headway_wire_got.
-   * Returns 1 if they have arrived already; there is no event then. Never waits. Gets are in no order with each other, nor
-   * with messages. */
+  /* Reads `bytes` bytes of the region from its byte `offset` on to `to`, which belongs to the wire until
+   * headway_wire_got. Returns 1 if they have arrived already; there is no event then. Never waits. Gets are in no order
+   * with each other, nor with messages. */
   int (*get)(headway_wire* wire, headway_wire_remote* remote, uint64_t offset, void* to, size_t bytes, uint64_t cookie);
 
-  /* Longer messages on headway_wire_frames wait for their receiver's answer, so that they move only while both sides call
-   * progress. 0: no message waits, or the length is not known. After start. NULL: as 0. */
+  /* Longer messages on headway_wire_frames wait for their receiver's answer, so that they move only while both sides
+   * call progress. 0: no message waits, or the length is not known. After start. NULL: as 0. */
   uint64_t (*eager_bytes)(headway_wire* wire);
 } headway_wire_functions;
 

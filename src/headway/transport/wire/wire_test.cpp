@@ -1,5 +1,5 @@
-// The endpoint over a fake wire, several processes in one thread, by seeds: exactly once, in order, unchanged, refusals that
-// change nothing, all memory back, and no more of it than credit allows.
+// The endpoint over a fake wire, several processes in one thread, by seeds: exactly once, in order, unchanged, refusals
+// that change nothing, all memory back, and no more of it than credit allows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct Processes {
   std::vector<std::unique_ptr<Port>> ports;
   std::vector<std::unique_ptr<WireEndpoint>> endpoints;
 
-  Processes(std::size_t pes, std::size_t pes_per_process, std::uint64_t seed, std::size_t credit_bytes, std::size_t sends_max = 32,
-            std::size_t budget = budget_bytes)
+  Processes(std::size_t pes, std::size_t pes_per_process, std::uint64_t seed, std::size_t credit_bytes,
+            std::size_t sends_max = 32, std::size_t budget = budget_bytes)
       : network((pes + pes_per_process - 1) / pes_per_process, seed) {
     const std::size_t processes = (pes + pes_per_process - 1) / pes_per_process;
     for (std::size_t p = 0; p < processes; ++p) {
@@ -100,7 +100,8 @@ class Participant {
 
   void send_one(std::size_t target) {
     if (sent_[target] == frames_to_each) return;
-    const std::size_t payload = random_.size(0, payload_bytes_max), tail = random_.size(0, 300), spare = random_.below(100);
+    const std::size_t payload = random_.size(0, payload_bytes_max), tail = random_.size(0, 300),
+                      spare = random_.below(100);
     const std::size_t bytes = frame_overhead + payload + spare + tail;
     Frame* const frame = endpoint_->try_claim(bytes, endpoint_->block_bytes(bytes));
     if (frame == nullptr) return;
@@ -224,7 +225,8 @@ TEST(Wire, memory_of_a_frame_that_has_left_is_used_again_at_once) {
 }
 
 /// Limit of the memory for frames of other processes, by credit: blocks are at most twice as large as their frames.
-std::size_t receive_bytes_bound(const Processes& run, std::size_t pes, std::size_t pes_per_process, std::size_t credit_bytes) {
+std::size_t receive_bytes_bound(const Processes& run, std::size_t pes, std::size_t pes_per_process,
+                                std::size_t credit_bytes) {
   const std::size_t largest = frame_overhead + payload_bytes_max + 300 + 64;
   const std::size_t of_a_pair = credit_bytes + hops_max * (largest + credit_bytes / 4);
   const std::size_t kept = (4 + ReceiveMemory::lent_in_place_max + ReceiveMemory::free_max) * posted_bytes;
@@ -267,7 +269,8 @@ TEST_P(WireSeeds, frames_arrive_once_in_order_and_unchanged_and_all_memory_comes
 INSTANTIATE_TEST_SUITE_P(, WireSeeds, ::testing::Range<std::uint64_t>(1, 41));
 
 /// Posts a frame of `payload` bytes from PE 0 to PE 1.
-Endpoint::Posted post(Processes& run, std::size_t payload, std::uint8_t hops_left, FrameKind kind = FrameKind::messages) {
+Endpoint::Posted post(Processes& run, std::size_t payload, std::uint8_t hops_left,
+                      FrameKind kind = FrameKind::messages) {
   WireEndpoint& sender = *run.endpoints[0];
   sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
   Frame* const frame = sender.try_claim(frame_overhead + payload, 0);
