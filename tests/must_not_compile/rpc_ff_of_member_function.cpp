@@ -1,4 +1,4 @@
-// expect: headway: what is called on another PE is a plain function or one without captures
+// expect: headway: a function called on another PE is a plain function or one without captures
 // names: Counter
 #include <headway/call/calls.hpp>
 

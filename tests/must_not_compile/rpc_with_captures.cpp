@@ -1,4 +1,4 @@
-// expect: headway: what is called on another PE is a plain function or one without captures
+// expect: headway: a function called on another PE is a plain function or one without captures
 #include <headway/call/rpc.hpp>
 
 headway::Task<> use(headway::Pe& pe, int sum) {

@@ -1,4 +1,4 @@
-// expect: headway: what send_buffer\(\) returns is for one send\(\): call it among the arguments
+// expect: headway: the result of send_buffer\(\) is for one send\(\): call it among the arguments
 #include <headway/aggregate/aggregator.hpp>
 #include <span>
 #include <vector>

@@ -1,4 +1,4 @@
-// expect: headway: what send_buffer\(\) is given has elements of another type than the argument
+// expect: headway: the elements of a send_buffer\(\) have another type than those of the argument
 #include <headway/aggregate/aggregator.hpp>
 #include <span>
 #include <vector>

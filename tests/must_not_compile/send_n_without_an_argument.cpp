@@ -1,4 +1,4 @@
-// expect: headway: send_n\(\) takes a number and next\(\), which returns a pair or tuple: the PE, and what the Aggregator lists
+// expect: headway: send_n\(\) takes a number and next\(\), which returns a pair or tuple: the PE, and the Aggregator's arguments
 #include <headway/aggregate/aggregator.hpp>
 #include <tuple>
 

@@ -1,4 +1,4 @@
-// expect: headway: send_range\(\) takes the PE and a range of what the Aggregator lists, which is one type
+// expect: headway: send_range\(\) takes the PE and a range of the Aggregator's type, of which it has one
 #include <headway/aggregate/aggregator.hpp>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// expect: headway: send\(\) takes the PE and what the Aggregator lists: an argument has another type
+// expect: headway: send\(\) takes the PE and the Aggregator's arguments: an argument has another type
 // names: Takes = .long( int)?, std::span<const char
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

@@ -1,4 +1,4 @@
-// expect: headway: send\(\) takes the PE and what the Aggregator lists: 1 argument is missing
+// expect: headway: send\(\) takes the PE and the Aggregator's arguments: 1 argument is missing
 #include <headway/aggregate/aggregator.hpp>
 
 void use(headway::Aggregator<long, long>& pairs) {

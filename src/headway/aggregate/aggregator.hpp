@@ -1,4 +1,4 @@
-/// Packs many small messages into few large frames on their way.
+/// Packs many small messages into few large frames.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +32,14 @@ namespace headway {
 ///     updates.send(owner, {slot, value});
 ///     pe.quiesce();
 ///
-/// Made collectively, in the same order on every PE; on() before the first send. An argument that is trivially copyable
-/// travels as its bytes; a span<const T> or string_view stands for its content, which the handler reads in place; a
-/// vector or string of such arrives as an object that is reused; other types (maps, vectors of strings, plain
-/// aggregates of such, classes with serialize(archive)) are serialized.
+/// Collective: every PE makes its aggregators in the same order. Call on() before the first send().
 ///
-/// Every message is handled exactly once, unchanged, whatever its size. Destroying an aggregator never blocks;
-/// quiesce() first, for a message that arrives for a destroyed one ends the run with an error.
+/// A trivially copyable argument travels as its bytes. A span<const T> or string_view stands for its content, which the
+/// handler reads in place. A vector or string of trivially copyable elements arrives as an object that the runtime
+/// reuses. Other types are serialized: maps, vectors of strings, aggregates of these, classes with serialize(archive).
+///
+/// The runtime handles every message exactly once, unchanged, at any size. The destructor never blocks. Call quiesce()
+/// before it: a message that arrives for a destroyed aggregator ends the run with an error.
 template <class... Args>
 class Aggregator final : private aggregate::Receiver<Args...> {
   using Receiver = aggregate::Receiver<Args...>;
@@ -50,7 +51,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
 
  public:
-  /// Throws SettingError for options that cannot be.
+  /// SettingError for invalid options.
   explicit Aggregator(Pe& pe, const AggregatorOptions& given = {})
       : Receiver(
             pe, given,
@@ -58,9 +59,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   using Receiver::on, Receiver::on_posted;
 
-  /// Sends one message. From the main program it may wait for room, running handlers meanwhile; from a handler it never
-  /// waits and never runs another handler. No handler may change the arguments, or what they refer to, until it
-  /// returns. UsageError for a destination out of range.
+  /// Sends one message. A call from the main program may wait for memory, and runs handlers meanwhile. A call from a
+  /// handler never waits and never runs another handler. Until send() returns, no handler may change the arguments or
+  /// their content. UsageError for a destination out of range.
   inline __attribute__((always_inline)) void send(PeId destination, const Args&... args) {
     if constexpr (good_arguments && Format::fixed) {
       if (destination < one_hop_size_) [[likely]] {
@@ -87,33 +88,34 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
-  /// The same where some of what is given are send_buffer()s, for arguments that are views.
+  /// The same with send_buffer()s in the place of some views.
   template <class... Given>
   requires(sizeof...(Given) == sizeof...(Args) && (aggregate::is_send_buffer<std::remove_cvref_t<Given>> ||
                                                    ...)) void send(PeId destination, Given&&... given) {
     constexpr bool made_for_this_call = ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> ||
                                           std::is_same_v<Given, std::remove_cvref_t<Given>>)&&...);
     static_assert(made_for_this_call,
-                  "headway: what send_buffer() returns is for one send(): call it among the arguments");
+                  "headway: the result of send_buffer() is for one send(): call it among the arguments");
     constexpr bool for_views =
         ((!aggregate::is_send_buffer<std::remove_cvref_t<Given>> || aggregate::is_view<Args>)&&...);
     static_assert(for_views, "headway: send_buffer() is for an argument that is a std::span or std::string_view");
     if constexpr (good_arguments && for_views && made_for_this_call) {
       constexpr bool of_elements = (aggregate::holds_elements_of<Args, std::remove_cvref_t<Given>> && ...);
-      static_assert(of_elements, "headway: what send_buffer() is given has elements of another type than the argument");
+      static_assert(of_elements,
+                    "headway: the elements of a send_buffer() have another type than those of the argument");
       if constexpr (of_elements)
         send_buffers(destination, std::index_sequence_for<Args...>(), as_argument<Args>(given)...);
     }
   }
 
-  /// One line of compile error for all else.
+  /// A compile error in one line for wrong arguments.
   template <class... Given>
   requires(good_arguments && !Takes::template fits<Given...>()) void send(Given&&...) {
     Takes::template refuse<Given...>();
   }
 
-  /// The same, but refuses (false) where send would wait; nothing has been sent then. A message that is larger than
-  /// what one target may hold at once (a quarter of the budget, half of that with `ordered`) is always refused.
+  /// Like send(), but returns false, without sending, if send() would wait. Always refuses a message above a quarter of
+  /// the budget (an eighth with `ordered`).
   [[nodiscard]] bool try_send(PeId destination, const Args&... args) {
     if constexpr (good_arguments)
       return send_general(destination, Wait::no, args...);
@@ -129,16 +131,16 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return false;
   }
 
-  /// Sends the elements of `range`, in their order, as so many send() would. Where the range is random access and of
-  /// known size, nothing is looked at for each: up to twice as fast. One that makes its elements as they are read
-  /// (std::views::transform) may throw, and what came before is sent; it must neither send nor wait meanwhile.
+  /// Sends the elements of `range` in order, one message each. A random-access range of known size is up to twice as
+  /// fast, because the test for room is made once for many messages. A range that computes its elements
+  /// (std::views::transform) may throw; the elements before are sent. It must not send or wait.
   ///
   ///     updates.send_range(owner, bucket);
   template <class Range>
   void send_range(PeId destination, Range&& range) {
     constexpr bool is_range_of_messages = aggregate::is_range_of<Range, Args...>();
     static_assert(is_range_of_messages,
-                  "headway: send_range() takes the PE and a range of what the Aggregator lists, which is one type");
+                  "headway: send_range() takes the PE and a range of the Aggregator's type, of which it has one");
     if constexpr (!is_range_of_messages) {
       return;
     } else if constexpr (good_arguments && Format::fixed && std::ranges::random_access_range<Range> &&
@@ -154,17 +156,17 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
-  /// Sends `count` messages, each of which next() gives as a pair or tuple of its destination and its arguments, as so
-  /// many send() would. Of messages of fixed size on one hop, to up to 64 PEs, no buffer's end is looked at for
-  /// each: 1.1 times as fast. next() may throw, and what came before is sent; it must neither send nor wait.
+  /// Sends `count` messages. next() returns the destination and the arguments of one as a pair or tuple. For messages
+  /// of fixed size on one hop and up to 64 PEs, the test for room is made once for many messages: 1.1 times as fast.
+  /// next() may throw; the messages before are sent. It must not send or wait.
   ///
   ///     updates.send_n(count, [&] { a = step(a); return std::pair(owner(a), a); });
   template <class Next>
   void send_n(std::size_t count, Next next) {
     constexpr bool gives_messages = Takes::template are_given_by<Next>();
     static_assert(gives_messages,
-                  "headway: send_n() takes a number and next(), which returns a pair or tuple: the PE, and what the "
-                  "Aggregator lists");
+                  "headway: send_n() takes a number and next(), which returns a pair or tuple: the PE, and the "
+                  "Aggregator's arguments");
     if constexpr (gives_messages) {
       const auto destination_of = [](const auto& message) { return std::size_t(PeId(std::get<0>(message))); };
       while (count > 0) {
@@ -186,9 +188,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   using Core::options, Core::statistics;
 
-  /// Posts what is in open buffers. Never waits.
+  /// Posts all open buffers. Never waits.
   void flush() { Core::flush_now(); }
-  /// Whether there are any: where what was sent last went by itself, there need not be.
+  /// Whether any buffer is open. Messages that were sent alone leave none.
   bool has_open() const { return Core::has_open(); }
 
  private:
@@ -204,7 +206,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
   using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
   using Core::try_begin_in_place, Core::post_in_place, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
 
-  /// Writes as many elements as find room where `destination` has an open buffer. Returns how many.
+  /// Writes elements to the open buffer for `destination` until it is full. Returns how many; 0 without a buffer.
   template <class Iterator>
   std::size_t write_row(std::size_t destination, Iterator first, std::size_t size) {
     if (destination >= one_hop_size_) return 0;
@@ -219,10 +221,10 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return count;
   }
 
-  /// Messages between two looks at the room that there is in all buffers, where there is little.
+  /// Messages that are sent one by one before the free space of all buffers is tested again.
   static constexpr std::size_t singly_min = 64;
 
-  /// So many messages as find room whichever buffer they go to.
+  /// Each of the buffers has room for all `count` messages.
   template <class Next, class DestinationOf>
   void write_batch(std::size_t count, Next& next, DestinationOf destination_of) {
     const std::size_t size = engine().size();
@@ -240,9 +242,9 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
-  /// The fast path for messages of variable size: fill(at) writes the message. False where it does not apply. What
-  /// may throw, as a program's `serialize` may, writes before the message counts. Others write after it: the next
-  /// message finds its place, which lies in memory, without waiting for them (1.1 to 1.3 times).
+  /// The fast path for messages of variable size: fill(at) writes the message. Returns false where it does not apply.
+  /// A fill that may throw, for example in a program's `serialize`, runs before the slot is updated. Others run after:
+  /// the next message then does not wait for their stores before it loads its place (1.1 to 1.3 times as fast).
   template <bool may_throw, class Fill>
   inline __attribute__((always_inline)) bool send_packed(std::size_t destination, std::size_t bytes, Fill fill) {
     if (destination >= one_hop_size_) return false;
@@ -262,7 +264,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   // --- sending buffers
 
-  /// One that may stay where it is: the largest.
+  /// The index of the largest buffer: only that one may be sent without a copy.
   template <class... Given>
   static std::size_t largest_buffer(const Given&... given) {
     std::size_t largest = 0, bytes = 0, i = 0;
@@ -279,7 +281,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return largest;
   }
 
-  /// As an argument of a message whose content goes by key, and that is none else.
+  /// The argument as it is packed: `by_key`, a view without its content.
   template <class Arg, class Given>
   static decltype(auto) packed_as(bool by_key, const Given& given) {
     if constexpr (aggregate::is_send_buffer<Given>)
@@ -288,7 +290,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
       return aggregate::content_of<Arg>(given);
   }
 
-  /// A buffer, or what else was given, converted as it would be for an argument.
+  /// A buffer as it is; another argument converted to its type.
   template <class Arg, class Given>
   static decltype(auto) as_argument(Given& given) {
     if constexpr (aggregate::is_send_buffer<Given> || std::is_same_v<std::remove_const_t<Given>, Arg>) {
@@ -299,7 +301,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
   }
 
-  /// Where all of them are short they go as plain arguments do, and are done when send() returns.
+  /// Short buffers are copied into the message, and are done when send() returns.
   template <std::size_t... i, class... Given>
   inline __attribute__((always_inline)) void send_buffers(std::size_t destination, std::index_sequence<i...> numbers,
                                                           Given&&... given) {
@@ -318,7 +320,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     (finish(given), ...);
   }
 
-  /// The largest by key, if that is faster; else all of them in the message.
+  /// Sends the largest buffer by key if that is faster, else all of them in the message.
   template <std::size_t... i, class... Given>
   __attribute__((noinline)) void send_long_buffers(std::size_t destination, std::index_sequence<i...>,
                                                    Given&... given) {
@@ -358,7 +360,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     const std::int64_t begin = timed ? engine().now() : 0;
     send_general(destination, Wait::yes, aggregate::content_of<Args>(given)...);
     if (timed) {
-      const int copies = content.size() > alone_bytes_max(destination) ? 2 : 1;  // in parts, which are put together
+      const int copies = content.size() > alone_bytes_max(destination) ? 2 : 1;  // the receiver reassembles parts
       mover->learn_sent(content, (engine().now() - begin) * copies);
     }
     with_buffers([](bool, auto& buffer) { buffer.finish(); });
@@ -395,8 +397,8 @@ class Aggregator final : private aggregate::Receiver<Args...> {
 
   // --- sending, off the fast path
 
-  /// Small arguments come by value: were the address of the caller's variable taken, it would live in memory. What is
-  /// not for every message is apart, so that no registers need be saved for it.
+  /// Small arguments are passed by value: a reference would force the caller's variable into memory. Rare cases are
+  /// functions of their own, so that this one need not save registers for them.
   __attribute__((noinline)) void send_not_one_hop(std::size_t destination,
                                                   aggregate::ByValueIfSmall<Args>... args) requires Format::fixed {
     if (destination < buffered_size_) [[likely]] {
@@ -419,17 +421,17 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     send_general(destination, Wait::yes, args...);
   }
 
-  /// Where there is room.
+  /// The slot has room.
   void put_fixed(aggregate::Slot& slot, const aggregate::Route::Hop& hop, std::uint64_t source, const Args&... args) {
     std::byte* const at = slot.cursor;
     slot.cursor = at + Format::fixed_bytes;
     Format::pack(at, args...);
-    // Whether this is the last hop, and so has no entry, nobody can predict: push_entry() does not look.
+    // A branch on the last hop, which has no entry, would be mispredicted: push_entry() always writes.
     const aggregate::SlotEntry& form = slot_entry(hop.slot);
     push_entry(slot, form, form.encode(0, hop.key, source));
   }
 
-  /// The slot says which destination it was, so that it need not be kept for this case.
+  /// Derives the destination from the slot, so that the caller need not keep it in a register.
   __attribute__((noinline)) void send_to_full(aggregate::Slot& slot, aggregate::ByValueIfSmall<Args>... args) {
     const auto destination = std::size_t(&slot - slots_);
     if constexpr (may_be_small) {
@@ -441,7 +443,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     send_alone_or_buffered(destination, args...);
   }
 
-  /// The same for messages of variable size, of `bytes`.
+  /// The same for a message of variable size.
   __attribute__((noinline)) void send_unpacked(std::size_t destination, std::size_t bytes,
                                                aggregate::ByValueIfSmall<Args>... args) {
     if constexpr (may_be_small) {
@@ -454,7 +456,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     send_general_apart(destination, args...);
   }
 
-  /// Apart, so that the cases above need not save registers for it.
+  /// A function of its own, so that its callers need not save registers for it.
   __attribute__((noinline, cold)) void send_alone_or_buffered(std::size_t destination,
                                                               aggregate::ByValueIfSmall<Args>... args) {
     if (sends_alone(std::uint32_t(destination), Format::fixed_bytes))
@@ -471,7 +473,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return send_buffered(destination, bytes, wait, args...);
   }
 
-  /// In a buffer, which is opened where none is.
+  /// Puts the message into a buffer, and opens one if necessary.
   bool send_buffered(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     const aggregate::Route::Hop& hop = route().first(destination);
     if constexpr (Format::fixed) {
@@ -523,14 +525,14 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return Format::with_pieces(send, args...);
   }
 
-  /// With little beside them, so that all of what is large lies somewhere already.
+  /// The message is mainly views, so its large content exists in memory already.
   static constexpr bool is_of_views = Format::views != 0 && !Format::owning && Format::prefix_bytes <= 1024;
 
-  /// Nothing of the program's runs while it is packed, which might take long, throw or send.
+  /// Packing runs no code of the program, which could take long, throw or send.
   static constexpr bool goes_in_place = !Format::owning && (aggregate::has_ready_parts<Args>() && ...) &&
                                         Format::prefix_bytes <= in_place_bytes_most && Format::alignment <= 32;
 
-  /// As send_in_frame().
+  /// The same as send_in_frame(), by non-temporal stores.
   bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
       Format::with_pieces([&](aggregate::Pieces pieces) { write_past_caches(frame, pieces, bytes); }, args...);
@@ -542,7 +544,7 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     return true;
   }
 
-  /// In one frame, straight to its PE.
+  /// Sends the message in a frame of its own, straight to its PE.
   bool send_alone(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     if constexpr (may_be_small) {
       if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);

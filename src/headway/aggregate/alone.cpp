@@ -263,15 +263,24 @@ void Core::release_whole() {
 
 KeyedMessage Core::keyed_message(const Arrival& arrival, std::size_t header_bytes) const {
   const FrameHeader& header = arrival.header;
-  if (header.hops_left != 0 || header.tail_bytes != 0) refuse_frame(arrival, "a message by itself has no hops or tail");
-  if (header.payload_bytes < padding_ + header_bytes) refuse_frame(arrival, "it is too short");
-  if (header.count != 1) refuse_frame(arrival, "a message by itself counts as one");
+  check_single(arrival);
+  if (header.payload_bytes < padding_ + header_bytes) {
+    refuse_frame(arrival, "its payload", header.payload_bytes, "at least", padding_ + header_bytes);
+  }
+  if (header.count != 1) refuse_frame(arrival, "its count of messages", header.count, "equal to", 1);
   KeyedMessage message;
   std::memcpy(&message.header, arrival.payload + padding_, sizeof message.header);
   message.at = arrival.payload + padding_ + header_bytes;
   message.bytes = header.payload_bytes - padding_ - header_bytes;
-  if (message.header.key.pe != header.source) refuse_frame(arrival, "it names memory of a PE that has not sent it");
+  if (message.header.key.pe != header.source) {
+    refuse_frame(arrival, "the owner of its content", message.header.key.pe, "equal to PE", header.source);
+  }
   return message;
+}
+
+void refuse_content(std::uint64_t bytes, std::size_t element_bytes) {
+  throw FormatError(fmt::format("zero-copy content has {}, which is no multiple of its elements of {}",
+                                counted(bytes, "byte"), counted(element_bytes, "byte")));
 }
 
 void KeyedMessage::keep() {
@@ -302,18 +311,26 @@ void Core::forget_part_memory() {
 
 std::span<const std::byte> Core::add_part(std::size_t source, const std::byte* part, std::size_t bytes) {
   PartHeader header;
-  if (bytes < sizeof header) throw FormatError("a part of a message is shorter than its header");
+  if (bytes < sizeof header) {
+    throw FormatError(
+        fmt::format("a part of a message has {}; its header alone has {}", counted(bytes, "byte"), sizeof header));
+  }
   std::memcpy(&header, part, sizeof header);
   if (header.bytes != bytes - sizeof header || header.bytes == 0) {
-    throw FormatError("a part of a message does not have the length that it states");
+    throw FormatError(fmt::format("a part of a message has {} after its header, which states {}; expected at least 1",
+                                  counted(bytes - sizeof header, "byte"), header.bytes));
   }
   const auto key = std::pair(source, header.message);
   const auto found = partial_.find(key);
   const std::uint64_t received = found == partial_.end() ? 0 : found->second.received;
-  if (header.total > ~std::uint64_t(0) / 2) throw FormatError("a message is said to be longer than 2^63 bytes");
+  if (header.total > ~std::uint64_t(0) / 2) {
+    throw FormatError(fmt::format("a part of a message states {} bytes for all of it; at most 2^63 - 1", header.total));
+  }
   if (header.offset != received || header.bytes > header.total - received ||
       (received != 0 && header.total != found->second.total)) {
-    throw FormatError("a part of a message does not continue what came before");
+    throw FormatError(fmt::format("a part of a message has {} at offset {} of {}; expected offset {} of {}",
+                                  counted(header.bytes, "byte"), header.offset, header.total, received,
+                                  received == 0 ? header.total : found->second.total));
   }
   Partial& partial = found == partial_.end() ? partial_[key] : found->second;
   partial.total = header.total;

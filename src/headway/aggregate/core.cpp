@@ -188,6 +188,15 @@ void Core::refuse_frame(const Arrival& arrival, const char* what) const {
                                 counted(arrival.header.count, "message"), arrival.header.source, description(), what));
 }
 
+void Core::refuse_frame(const Arrival& arrival, const char* what, std::uint64_t actual, const char* relation,
+                        std::uint64_t expected) const {
+  refuse_frame(arrival, fmt::format("{} is {}, expected {} {}", what, actual, relation, expected).c_str());
+}
+
+void Core::refuse_whole(std::size_t bytes, std::size_t expected) {
+  throw FormatError(fmt::format("a message in parts has {}; its type has {}", counted(bytes, "byte"), expected));
+}
+
 void Core::refuse_to_post_row() const {
   throw UsageError(fmt::format("what makes the messages of a {} sends or waits, during it, for {}",
                                in_batch_ ? "send_n()" : "send_range()", description()));

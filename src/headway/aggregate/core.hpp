@@ -300,7 +300,21 @@ class Core : public am::FrameHandler {
   /// Messages of a scope that now wait for what does not exist here yet, or (negative) no longer.
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_to_post_row() const;
-  [[noreturn]] void refuse_frame(const Arrival& arrival, const char* what) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const Arrival& arrival, const char* what) const;
+  /// `what` of the frame has the value `actual`; `relation` ("below", "equal to") and `expected` state the allowed
+  /// ones.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const Arrival& arrival, const char* what,
+                                                           std::uint64_t actual, const char* relation,
+                                                           std::uint64_t expected) const;
+  /// FormatError unless the frame of a single message has neither hops nor a tail.
+  void check_single(const Arrival& arrival) const {
+    const FrameHeader& header = arrival.header;
+    if (header.hops_left != 0)
+      refuse_frame(arrival, "hops left of a message sent alone", header.hops_left, "equal to", 0);
+    if (header.tail_bytes != 0) refuse_frame(arrival, "tail of a message sent alone", header.tail_bytes, "equal to", 0);
+  }
+  /// FormatError: a message in parts has not the length of its type.
+  [[noreturn, gnu::cold, gnu::noinline]] static void refuse_whole(std::size_t bytes, std::size_t expected);
 
   /// Of messages that are packed or repacked already.
   void count_copies(std::uint64_t messages, std::size_t bytes) { further_copies_.add(messages, bytes); }

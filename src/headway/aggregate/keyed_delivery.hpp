@@ -25,11 +25,12 @@ struct KeyedDelivery {
     KeyedMessage message = self.keyed_message(arrival, Receiver::key_header_bytes);
     constexpr bool is_view_at[] = {is_view<Args>...};
     if (message.header.argument >= sizeof...(Args) || !is_view_at[message.header.argument]) {
-      self.refuse_frame(arrival, "it has content for what is no view");
+      self.refuse_frame(arrival, "the argument with zero-copy content, which must be a view,", message.header.argument,
+                        "below", sizeof...(Args));
     }
     const rma::BufferKey& key = message.header.key;
     if (ContentMover::if_linked == nullptr)
-      self.refuse_frame(arrival, "nothing in this program sends content by a key");
+      self.refuse_frame(arrival, "it has zero-copy content, which this program does not use");
     ContentMover& mover = ContentMover::if_linked(self.engine().pe());
     mover.check(key);
     if constexpr (posts) {
@@ -99,7 +100,7 @@ struct KeyedDelivery {
           using Element = typename ViewElement<Arg>::Type;
           if (!is_keyed) return Arg(arg);
           if (message.header.key.bytes % sizeof(Element) != 0)
-            throw FormatError("content is no whole number of elements");
+            refuse_content(message.header.key.bytes, sizeof(Element));
           message.elements = message.header.key.bytes / sizeof(Element);
           return content == nullptr ? Arg() : Arg(reinterpret_cast<const Element*>(content), message.elements);
         } else {

@@ -35,4 +35,7 @@ struct KeyedMessage {
   void keep();
 };
 
+/// FormatError: content of `bytes` is not a multiple of elements of `element_bytes`.
+[[noreturn]] void refuse_content(std::uint64_t bytes, std::size_t element_bytes);
+
 }  // namespace headway::aggregate

@@ -1,4 +1,4 @@
-/// Who owns which part of an index space that is spread over all PEs.
+/// The owners of the indices of an index space that is distributed over all PEs.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace headway {
 
-/// Contiguous blocks: the first n % pes PEs own one index more than the others.
+/// Contiguous blocks. The first n % pes PEs own one index more than the others.
 class Block {
  public:
   /// `n` indices over `pes` PEs (at least 1).
@@ -18,10 +18,10 @@ class Block {
   PeId owner(std::size_t global) const {
     return global < split_ ? global / (small_ + 1) : larger_ + (global - split_) / std::max<std::size_t>(small_, 1);
   }
-  /// The index within its owner's part.
+  /// The index within its owner's block.
   std::size_t local(std::size_t global) const { return global - first(owner(global)); }
   std::size_t global(PeId pe, std::size_t local) const { return first(pe) + local; }
-  /// How many indices `pe` owns, and the first of them.
+  /// The number of indices that `pe` owns, and the first of them.
   std::size_t count(PeId pe) const { return small_ + (pe < larger_ ? 1 : 0); }
   std::size_t first(PeId pe) const { return pe * small_ + std::min<std::size_t>(pe, larger_); }
 
@@ -43,7 +43,7 @@ class Cyclic {
   std::size_t n_, pes_;
 };
 
-/// Block-cyclic: blocks of `block` indices (at least 1), dealt out round robin.
+/// Block-cyclic: blocks of `block` indices (at least 1), assigned round robin.
 class BlockCyclic {
  public:
   BlockCyclic(std::size_t n, std::size_t pes, std::size_t block)
@@ -58,7 +58,7 @@ class BlockCyclic {
 
   struct Place {
     PeId owner;
-    std::size_t local;  // the index within its owner's part, where that PE's blocks follow one another
+    std::size_t local;  // the index in the owner's blocks, one after the other
   };
   Place place(std::size_t global) const {
     if (form_ == Form::one_block_by_shifts) [[likely]]
@@ -70,7 +70,7 @@ class BlockCyclic {
   std::size_t global(PeId pe, std::size_t local) const {
     return (local / block_ * pes_ + pe) * block_ + local % block_;
   }
-  /// How many indices `pe` owns.
+  /// The number of indices that `pe` owns.
   std::size_t count(PeId pe) const {
     const std::size_t round = block_ * pes_, rest = n_ % round, begin = pe * block_;
     return n_ / round * block_ + std::min(rest > begin ? rest - begin : 0, block_);
@@ -78,7 +78,8 @@ class BlockCyclic {
   std::size_t block() const { return block_; }
 
  private:
-  /// How a place is found. Most arrays are one block for each PE, and of a power of two where that matters.
+  /// The arithmetic of place(). Most arrays have one block for each PE; a block size that is a power of two needs no
+  /// division.
   enum class Form : std::uint8_t { one_block_by_shifts, one_block, by_shifts, by_division };
 
   Place other_place(std::size_t global) const {

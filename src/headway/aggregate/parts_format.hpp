@@ -23,10 +23,15 @@
 
 namespace headway::aggregate {
 
+/// FormatError: a message of `bytes` is too short or too long for its arguments, or states a count that is too large.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_short_message(std::size_t bytes, std::size_t least);
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_long_message(std::size_t bytes, std::size_t used);
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_view_count(std::uint64_t count, std::size_t most);
+
 /// What a message is packed into.
 enum class Into {
   memory,  // that ends behind it
-  frame,  // later messages go behind it: their lines are asked for
+  frame,   // later messages go behind it: their lines are asked for
 };
 
 /// Numbers, all of whose bytes are their value, whatever it is.
@@ -195,11 +200,11 @@ struct PartsFormat {
     }
   }
 
-  /// Up to so many bytes of fixed parts are copied into one piece. If their addresses were kept, the compiler would have to
-  /// assume on the path of every message that a write to a frame changes the arguments.
+  /// Up to so many bytes of fixed parts are copied into one piece. If their addresses were kept, the compiler would
+  /// have to assume on the path of every message that a write to a frame changes the arguments.
   static constexpr std::size_t copied_prefix_max = 1024;
-  /// Calls f(Pieces) with the message in pieces, which are fixed_bytes or bytes(parts...) together. Views stay where they
-  /// are, and so do longer fixed parts.
+  /// Calls f(Pieces) with the message in pieces, which are fixed_bytes or bytes(parts...) together. Views stay where
+  /// they are, and so do longer fixed parts.
   template <class F>
   static decltype(auto) with_pieces(F&& f, const Parts&... parts) {
     static constexpr std::byte zeros[64]{};
@@ -304,14 +309,14 @@ struct PartsFormat {
       f(*reinterpret_cast<const Part<i>*>(at + offsets.of[i])...);
     } else {
       if (bytes < prefix_bytes) [[unlikely]]
-        throw FormatError("a message is shorter than its fixed arguments");
+        refuse_short_message(bytes, prefix_bytes);
       std::size_t end = prefix_bytes;
       std::tuple<decltype(find_view<i>(at, bytes, end))...> views_found{find_view<i>(at, bytes, end)...};
       if constexpr (owning && read) {
         ByteReader reader(at + end, at + bytes);
         (read_owning<i>(reader, scratch), ...);
         if (reader.remaining() != 0) [[unlikely]]
-          throw FormatError("a message is longer than its arguments");
+          refuse_long_message(bytes, bytes - reader.remaining());
       }
       f(found_part<i>(at, std::get<i>(views_found), scratch)...);
     }
@@ -326,13 +331,13 @@ struct PartsFormat {
       using Element = typename ViewElement<Part<i>>::Type;
       end = align_up(end, alignof(Element));
       if (end > bytes) [[unlikely]]
-        throw FormatError("a message is shorter than its arguments");
+        refuse_short_message(bytes, end);
       std::size_t count = (bytes - end) / sizeof(Element);
       if constexpr (views_before<i>() < counts) {
         std::uint64_t stated;
         std::memcpy(&stated, at + offsets.counts + 8 * views_before<i>(), 8);
         if (stated > count) [[unlikely]]
-          throw FormatError("a view's count exceeds its message");
+          refuse_view_count(stated, count);
         count = stated;
       }
       const Element* data = reinterpret_cast<const Element*>(at + end);

@@ -130,7 +130,7 @@ class Receiver : public Core {
   __attribute__((noinline)) static Result deliver_buffer(Receiver& self, const Arrival& arrival, std::uint32_t& next) {
     if (arrival.header.hops_left != 0) {
       if (arrival.header.hops_left >= self.route().levels()) {
-        self.refuse_frame(arrival, "it has more hops left than the route");
+        self.refuse_frame(arrival, "its number of hops left", arrival.header.hops_left, "below", self.route().levels());
       }
       const unsigned level = self.route().levels() - 1 - arrival.header.hops_left;
       const Entry form = self.entry(level);
@@ -237,7 +237,8 @@ class Receiver : public Core {
         place.entry_end -= sizeof(Length);
         place.left -= std::int64_t(Format::padded(bytes));
         if ((place.left & no_rest) != 0) [[unlikely]]
-          self.refuse_frame(arrival, "a message does not fit the frame");
+          self.refuse_frame(arrival, "the length of a message", bytes, "with padding at most the rest of the frame,",
+                            std::uint64_t(place.left) + Format::padded(bytes));
         call(place.at, bytes, source);
         place.at += Format::padded(bytes);
       }
@@ -273,7 +274,8 @@ class Receiver : public Core {
         pass(place, first, invoke);
       }
     });
-    if (place.left != 0) self.refuse_frame(arrival, "it is longer than its messages");
+    if (place.left != 0)
+      self.refuse_frame(arrival, "its payload behind the last message", std::uint64_t(place.left), "equal to", 0);
     self.count_handled(count);
   }
 
@@ -290,7 +292,7 @@ class Receiver : public Core {
       handled += deliver_one(invoke, at, bytes, source, form.length(value));
       at += align_up(bytes, Format::alignment);  // parts have any length
     }
-    if (at != end) refuse_frame(arrival, "it is longer than its messages");
+    if (at != end) refuse_frame(arrival, "its payload behind the last message", std::uint64_t(end - at), "equal to", 0);
     count_handled(handled);
     return Result::done;
   }
@@ -299,11 +301,15 @@ class Receiver : public Core {
   void check_lengths(const Arrival& arrival, const Entry& form) const {
     const FrameHeader& header = arrival.header;
     const std::size_t count = header.count;
-    if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
-    if (count * form.bytes() != header.tail_bytes) refuse_frame(arrival, "its tail does not fit its count");
+    if (header.payload_bytes < padding())
+      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", padding());
+    if (count * form.bytes() != header.tail_bytes) {
+      refuse_frame(arrival, "its tail", header.tail_bytes, "equal to", count * form.bytes());
+    }
     const std::size_t bytes = header.payload_bytes - padding();
     if (Format::fixed ? bytes != count * Format::fixed_bytes : bytes % Format::alignment != 0) {
-      refuse_frame(arrival, "its length does not fit its count");
+      refuse_frame(arrival, "its payload without padding", bytes, Format::fixed ? "equal to" : "a multiple of",
+                   Format::fixed ? count * Format::fixed_bytes : Format::alignment);
     }
   }
 
@@ -311,7 +317,7 @@ class Receiver : public Core {
     if (form.source_bytes == 0) return arrival.header.source;
     const std::uint64_t source = form.source(value);
     if (source >= engine().size()) [[unlikely]]
-      refuse_frame(arrival, "a message's source is no PE of this run");
+      refuse_frame(arrival, "the source of a message", source, "below", engine().size());
     return source;
   }
 
@@ -320,12 +326,12 @@ class Receiver : public Core {
     const auto left = std::size_t(end - at);
     if (keeps_order_by_route() && length == part_mark) {
       PartHeader part;
-      if (left < sizeof part) refuse_frame(arrival, "a part is longer than the frame");
+      if (left < sizeof part) refuse_frame(arrival, "the rest of the frame for a part", left, "at least", sizeof part);
       std::memcpy(&part, at, sizeof part);
       length = part.bytes <= left ? sizeof part + part.bytes : ~std::uint64_t(0);
     }
     if (length > left) [[unlikely]]
-      refuse_frame(arrival, "a message is longer than the frame");
+      refuse_frame(arrival, "the length of a message", length, "at most", left);
     return length;
   }
 
@@ -345,7 +351,7 @@ class Receiver : public Core {
     const std::span<const std::byte> whole = add_part(source, at, bytes);
     if (whole.data() == nullptr) return 0;
     if (Format::fixed && whole.size() != Format::fixed_bytes) {
-      throw FormatError("a message in parts does not have the length of its type");
+      refuse_whole(whole.size(), Format::fixed_bytes);
     }
     invoke(whole.data(), whole.size(), source);
     release_whole();
@@ -355,19 +361,22 @@ class Receiver : public Core {
   template <class Invoke>
   Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
     const FrameHeader& header = arrival.header;
-    if (header.hops_left != 0 || header.tail_bytes != 0)
-      refuse_frame(arrival, "a message by itself has no hops or tail");
-    if (header.payload_bytes < padding()) refuse_frame(arrival, "it is too short");
+    check_single(arrival);
+    if (header.payload_bytes < padding())
+      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", padding());
     const std::byte* at = arrival.payload + padding();
     const std::size_t bytes = header.payload_bytes - padding();
     if (header.flags == frame_of_one) [[likely]] {
-      if (header.count != 1) refuse_frame(arrival, "a message by itself counts as one");
-      if (Format::fixed && bytes != Format::fixed_bytes) refuse_frame(arrival, "its length is not the type's");
+      if (header.count != 1) refuse_frame(arrival, "its count of messages", header.count, "equal to", 1);
+      if (Format::fixed && bytes != Format::fixed_bytes) {
+        refuse_frame(arrival, "the length of its message", bytes, "equal to", Format::fixed_bytes);
+      }
       invoke(at, bytes, header.source);
       count_handled(1);
     } else {
-      if (header.flags != frame_of_part) refuse_frame(arrival, "it has flags that nobody sets");
-      if (header.count > 1) refuse_frame(arrival, "a message by itself counts as one");
+      if (header.flags != frame_of_part)
+        refuse_frame(arrival, "its flags value", header.flags, "at most", frame_of_key);
+      if (header.count > 1) refuse_frame(arrival, "its count of messages", header.count, "at most", 1);
       count_handled(deliver_part(invoke, at, bytes, header.source));
     }
     return Result::done;
@@ -391,7 +400,7 @@ class Receiver : public Core {
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
       const std::uint64_t key = form.key(value);
       if (key >= route().all_next(level).size()) [[unlikely]]
-        refuse_frame(arrival, "a key is out of range");
+        refuse_frame(arrival, "a key", key, "below", route().all_next(level).size());
       const std::size_t bytes = message_bytes(arrival, at, end, form, value);
       const Route::Hop& hop = route().next(level, std::uint32_t(key));
       const PeId source = source_in(arrival, form, value);
@@ -407,7 +416,9 @@ class Receiver : public Core {
       }
       at += align_up(bytes, Format::alignment);
     }
-    if (next == count && at != end) refuse_frame(arrival, "it is longer than its messages");
+    if (next == count && at != end) {
+      refuse_frame(arrival, "its payload behind the last message", std::uint64_t(end - at), "equal to", 0);
+    }
     count_delivered(handled, forwarded, forwarded_bytes);
     return result;
   }
@@ -443,7 +454,7 @@ class Receiver : public Core {
       std::memcpy(&key, entry_end - 8, 8);
       key >>= shift;
       if (key >= hops.size()) [[unlikely]]
-        self.refuse_frame(arrival, "a key is out of range");
+        self.refuse_frame(arrival, "a key", key, "below", hops.size());
       const Route::Hop& hop = hops[key];
       const bool stays = hop.slot == Route::deliver_here;
       if (!gathers && stays) {
@@ -507,7 +518,8 @@ class Receiver : public Core {
                                       : is_open(hop.slot) && padded + form.bytes + entry_slack <= room(slot);
       if (fits) break;
       if (is_open(hop.slot)) {
-        if (is_empty(hop.slot)) refuse_frame(arrival, "a message is longer than any that is forwarded");
+        if (is_empty(hop.slot))
+          refuse_frame(arrival, "the length of a message to forward", bytes, "at most", room(slot));
         flush_slot(hop.slot, am::FlushReason::full);
       }
       if (!try_open_slot(hop.slot, padded)) return false;

@@ -1,4 +1,4 @@
-/// An argument of send() whose content may stay with the sender: see transfer/send_buffer.hpp.
+/// An argument of send() for zero-copy content: see transfer/send_buffer.hpp.
 #pragma once
 
 #include <concepts>
@@ -16,14 +16,14 @@ namespace aggregate {
 
 class ContentMover;
 
-/// What send_buffer() returns. `mover` gives the PE's mover.
+/// The result of send_buffer(). `mover` returns the PE's mover.
 template <class T, class Done>
 struct SendBuffer {
   std::span<const T> content;
   Done done;
   ContentMover& (*mover)(Pe& pe);
 
-  /// The content may be changed from now on.
+  /// Tells the program that it may change the content.
   void finish() {
     if constexpr (std::is_same_v<Done, Promise<>>)
       done.set();
@@ -40,14 +40,13 @@ inline constexpr bool is_send_buffer<SendBuffer<T, Done>> = true;
 template <class... Given>
 inline constexpr bool has_no_buffers = (!is_send_buffer<std::remove_cvref_t<Given>> && ...);
 
-/// Whether the argument is a view of elements as these; what is no buffer has none.
+/// Whether the argument is a view of the buffer's elements; true for arguments that are no buffer.
 template <class Arg, class Given>
 inline constexpr bool holds_elements_of = true;
 template <class Arg, class T, class Done>
-inline constexpr bool holds_elements_of<Arg, SendBuffer<T, Done>> =
-    std::is_constructible_v<Arg, const T*, std::size_t>;
+inline constexpr bool holds_elements_of<Arg, SendBuffer<T, Done>> = std::is_constructible_v<Arg, const T*, std::size_t>;
 
-/// The content of a buffer as an argument of type Arg; what is none is the argument itself.
+/// The content of a buffer as an argument of type Arg; another argument as it is.
 template <class Arg, class Given>
 decltype(auto) content_of(const Given& given) {
   if constexpr (is_send_buffer<Given>)

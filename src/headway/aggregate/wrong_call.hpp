@@ -30,13 +30,17 @@ struct SendTakes {
   static constexpr void refuse() {
     constexpr std::size_t given = sizeof...(Given);
     if constexpr (given + 1 == arguments) {
-      static_assert(given == arguments, "headway: send() takes the PE and what the Aggregator lists: 1 argument is missing");
+      static_assert(given == arguments,
+                    "headway: send() takes the PE and the Aggregator's arguments: 1 argument is missing");
     } else if constexpr (given < arguments) {
-      static_assert(given == arguments, "headway: send() takes the PE and what the Aggregator lists: arguments are missing");
+      static_assert(given == arguments,
+                    "headway: send() takes the PE and the Aggregator's arguments: arguments are missing");
     } else if constexpr (given == arguments + 1) {
-      static_assert(given == arguments, "headway: send() takes the PE and what the Aggregator lists: 1 argument is too many");
+      static_assert(given == arguments,
+                    "headway: send() takes the PE and the Aggregator's arguments: 1 argument is too many");
     } else if constexpr (given > arguments) {
-      static_assert(given == arguments, "headway: send() takes the PE and what the Aggregator lists: arguments are too many");
+      static_assert(given == arguments,
+                    "headway: send() takes the PE and the Aggregator's arguments: arguments are too many");
     } else {
       refuse_types<Given...>();
     }
@@ -58,7 +62,8 @@ struct SendTakes {
       if constexpr (std::tuple_size<Message>::value == arguments) {
         return []<std::size_t... i>(std::index_sequence<i...>) {
           return each_converts<decltype(std::get<i>(std::declval<const Message&>()))...>();
-        }(std::make_index_sequence<arguments>());
+        }
+        (std::make_index_sequence<arguments>());
       }
     }
     return false;
@@ -75,8 +80,10 @@ struct SendTakes {
     constexpr bool begins_with_pe = std::is_convertible_v<Destination, PeId>;
     static_assert(begins_with_pe, "headway: send() takes first the PE that the message goes to: a number");
     if constexpr (begins_with_pe) {
-      constexpr bool converts = ((is_send_buffer<std::remove_cvref_t<Given>> || std::is_convertible_v<Given, const Takes&>)&&...);
-      static_assert(converts, "headway: send() takes the PE and what the Aggregator lists: an argument has another type");
+      constexpr bool converts =
+          ((is_send_buffer<std::remove_cvref_t<Given>> || std::is_convertible_v<Given, const Takes&>)&&...);
+      static_assert(converts,
+                    "headway: send() takes the PE and the Aggregator's arguments: an argument has another type");
     }
   }
 };

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <headway/call/calls.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/creation_table.hpp>
+#include <headway/call/calls.hpp>
 
 namespace headway {
 
-/// What a PE keeps for calls: its default aggregator, all aggregators of calls, and its part of every DistObject.
+/// A PE's default aggregator of calls, all its aggregators of calls, and its part of every DistObject.
 class CallState final : public am::Extension {
  public:
   struct Object {
@@ -18,9 +19,9 @@ class CallState final : public am::Extension {
   CreationTable<Object> objects;
   std::vector<CallAggregator*> aggregators;
   std::unique_ptr<CallAggregator> default_calls;
-  std::array<std::uint64_t, am::scopes_max> set_aside{};  // messages that layers above have set aside, by scope
+  std::array<std::uint64_t, am::scopes_max> set_aside{};  // postponed messages of layers above, by scope
 
-  /// What they wait for may be on its way in messages of other scopes: so nobody can tell yet that it never comes.
+  /// The object that they wait for may be made by messages of other scopes, so they are not undelivered yet.
   bool holds_back(am::ScopeId epoch) const override { return set_aside[epoch] != 0; }
 
   static CallState& of(Pe& pe);
@@ -43,12 +44,23 @@ CallAggregator& default_calls(Pe& pe) { return *CallState::of(pe).default_calls;
 namespace call {
 
 bool no_call(Pe&, PeId, const std::byte*, std::size_t, std::uint32_t&) {
-  throw FormatError("a call names the stub that is none");
+  throw FormatError("a call names the stub at offset 0, which is the library's own and runs no function");
+}
+
+void refuse_function_check(const FunctionReference& reference, std::uint32_t expected) {
+  throw FormatError(
+      fmt::format("a call names the function at offset {} with check {:#x}; the check of its type is {:#x}",
+                  reference.offset, reference.check, expected));
+}
+
+void refuse_call_length(std::size_t bytes, std::size_t expected, bool fixed) {
+  throw FormatError(fmt::format("a call has arguments of {}; its function takes {}{}", counted(bytes, "byte"),
+                                fixed ? "" : "at least ", expected));
 }
 
 namespace {
 
-/// The addresses that one segment of the program's image takes.
+/// The address range of one segment of the program's image.
 struct Extent {
   std::uintptr_t begin = 0, end = 0;
 
@@ -80,7 +92,7 @@ Extent segment_around(std::uintptr_t address) {
 
 namespace {
 
-/// What lies between the program's objects may be asked, too: it is memory of the image that can be read.
+/// Not sanitized: `stub` may be between objects of the program, in readable memory of the image.
 __attribute__((no_sanitize_address, noinline)) bool names_itself(const CallStub* stub) { return stub->self == stub; }
 
 }  // namespace
@@ -91,7 +103,7 @@ const CallStub& stub_at(std::int32_t offset) {
   const std::uintptr_t at = anchor + std::uintptr_t(std::intptr_t(offset));
   const auto* stub = reinterpret_cast<const CallStub*>(at);
   if (at % alignof(CallStub) != 0 || !stubs.holds(at, sizeof(CallStub)) || !names_itself(stub)) {
-    throw FormatError("a call names no function that this program calls remotely");
+    throw FormatError(fmt::format("a call names the stub at offset {}; this program has none there", offset));
   }
   return *stub;
 }
@@ -100,13 +112,27 @@ std::uintptr_t function_at(std::int32_t offset) {
   const auto anchor = reinterpret_cast<std::uintptr_t>(&no_call);
   static const Extent code = segment_around(anchor);
   const std::uintptr_t at = anchor + std::uintptr_t(std::intptr_t(offset));
-  if (!code.holds(at, 1)) throw FormatError("a call names no function of this program");
+  if (!code.holds(at, 1)) {
+    throw FormatError(fmt::format("a call names the function at offset {}; the program's code has offsets {} to {}",
+                                  offset, std::intptr_t(code.begin - anchor), std::intptr_t(code.end - anchor - 1)));
+  }
   return at;
 }
 
 }  // namespace call
 
-CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options) : CallAggregator(pe, options, CallState::of(pe)) {}
+namespace {
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_padding(std::uint32_t padding, std::size_t bytes) {
+  throw FormatError(fmt::format("a call of {} after its header states {} of padding; at most {}",
+                                counted(bytes, "byte"), counted(padding, "byte"),
+                                std::min(bytes, sizeof(std::uint64_t) - 1)));
+}
+
+}  // namespace
+
+CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options)
+    : CallAggregator(pe, options, CallState::of(pe)) {}
 
 CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options, CallState& state)
     : pe_(&pe), state_(&state), aggregator_(pe, options) {
@@ -118,12 +144,15 @@ CallAggregator::~CallAggregator() { std::erase(state_->aggregators, this); }
 
 void CallAggregator::run(PeId source, Words words) {
   CallHeader header;
-  if (words.empty()) throw FormatError("a call is shorter than its header");
+  if (words.empty()) throw FormatError(fmt::format("a call has 0 bytes; its header alone has {}", sizeof header));
   std::memcpy(&header, words.data(), sizeof header);
   const std::size_t bytes = words.size_bytes() - sizeof header;
-  if (header.padding >= sizeof(std::uint64_t) || header.padding > bytes) throw FormatError("a call's padding is not valid");
+  if (header.padding >= sizeof(std::uint64_t) || header.padding > bytes) [[unlikely]]
+    refuse_padding(header.padding, bytes);
   std::uint32_t missing = 0;
-  if (call::stub_at(header.stub).run(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing)) return;
+  if (call::stub_at(header.stub)
+          .run(*pe_, source, reinterpret_cast<const std::byte*>(words.data() + 1), bytes - header.padding, missing))
+    return;
   waiting_[missing].push_back({source, make_wait(), std::vector<std::uint64_t>(words.begin(), words.end())});
 }
 
@@ -179,11 +208,15 @@ void* CallAggregator::find_object(Pe& pe, std::uint32_t number, const void* type
   const CallState::Object* const object = state.objects.find(number);
   if (object == nullptr) [[unlikely]] {
     if (!state.objects.was_made(number)) return nullptr;
-    throw UsageError(fmt::format("a call came to PE {} for DistObject number {}, which was destroyed there: quiesce() "
-                                 "before destroying it",
-                                 pe.id().value, number));
+    throw UsageError(
+        fmt::format("a call came to PE {} for DistObject number {}, which was destroyed there: quiesce() "
+                    "before destroying it",
+                    pe.id().value, number));
   }
-  if (object->type != type) throw FormatError(fmt::format("a call names DistObject number {} as one of another type", number));
+  if (object->type != type) {
+    throw FormatError(
+        fmt::format("a call names DistObject number {} of PE {} as one of another type", number, pe.id().value));
+  }
   return object->value;
 }
 

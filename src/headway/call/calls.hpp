@@ -1,4 +1,4 @@
-/// Calls of any function on any PE, many to a frame; and objects that each PE has one of.
+/// Calls of any function on any PE, many to a frame; and DistObject, of which each PE has one.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class CallState;
 
 namespace call {
 
-/// A DistObject on its way: the number it has on every PE.
+/// A DistObject in a message: its number, which is the same on every PE.
 template <class T>
 struct DistReference {
   std::uint32_t number;
@@ -35,7 +35,7 @@ inline constexpr bool is_dist_object = false;
 template <class T>
 inline constexpr bool is_dist_object<DistObject<T>> = true;
 
-/// How an argument of a call travels.
+/// The type as which an argument of a call travels.
 template <class Arg>
 struct WireOf {
   using Type = Arg;
@@ -59,12 +59,12 @@ struct WireOf<DistObject<T>> {
 template <class Arg>
 using Wire = typename WireOf<Arg>::Type;
 
-/// Runs a call whose arguments lie at `at`. False if a DistObject that it names does not exist here yet; `missing` is its
-/// number then.
+/// Runs a call with the arguments at `at`. False if a DistObject among them does not exist on this PE yet: `missing` is
+/// its number.
 using RunCall = bool(Pe&, PeId source, const std::byte* at, std::size_t bytes, std::uint32_t& missing);
 
-/// One for each kind of call that the program can send, at the same place of its image in all processes of a run. That it
-/// names itself tells it from all else that bytes may point to.
+/// One for each type of call, at the same offset of the program's image in all processes of a run. `self` is its own
+/// address, which tells a stub from other bytes of the image.
 struct CallStub {
   const CallStub* self;
   RunCall* run;
@@ -76,13 +76,14 @@ struct CallStubOf {
 template <RunCall* run>
 constinit const CallStub CallStubOf<run>::stub{&CallStubOf<run>::stub, run};
 
-/// The library's own stub: calls say how far from it, or from its code, theirs lie.
+/// The library's own stub. Offsets of stubs count from it, those of functions from its code.
 RunCall no_call;
 
-/// UsageError if it is not in the program's image.
+/// UsageError if `to` is not in the program's image.
 inline std::int32_t offset_in_image(std::uintptr_t from, std::uintptr_t to) {
   const auto offset = std::intptr_t(to - from);
-  if (offset != std::int32_t(offset)) throw UsageError("a function outside the program's image cannot be called remotely");
+  if (offset != std::int32_t(offset))
+    throw UsageError("a function outside the program's image cannot be called remotely");
   return std::int32_t(offset);
 }
 inline std::int32_t offset_of_stub(const CallStub& stub) {
@@ -93,12 +94,12 @@ template <class Function>
 std::int32_t offset_of_function(Function* function) {
   return offset_in_image(reinterpret_cast<std::uintptr_t>(&no_call), reinterpret_cast<std::uintptr_t>(function));
 }
-/// The way back. FormatError if there is no such stub, or no code.
+/// The stub and the function at an offset. FormatError if there is no stub, or no code.
 const CallStub& stub_at(std::int32_t offset);
 std::uintptr_t function_at(std::int32_t offset);
 
-/// A plain function on its way. `check` mixes the offset with the function's type: bytes that name code by chance do not
-/// hold it.
+/// A plain function in a message. `check` is a hash of the offset and the function's type, so that invalid bytes do not
+/// lead to a call.
 struct FunctionReference {
   std::int32_t offset;
   std::uint32_t check;
@@ -117,19 +118,24 @@ FunctionReference reference_to(Function* function) {
   const std::int32_t offset = offset_of_function(function);
   return {offset, check_of<Function>(offset)};
 }
+/// FormatError: the check of `reference` is not that of the function's type.
+[[noreturn]] void refuse_function_check(const FunctionReference& reference, std::uint32_t expected);
+/// FormatError: a call's arguments have a wrong length. `fixed`: `expected` is the length, not a minimum.
+[[noreturn]] void refuse_call_length(std::size_t bytes, std::size_t expected, bool fixed);
+
 template <class Function>
 Function* function_of(const FunctionReference& reference) {
   if (reference.check != check_of<Function>(reference.offset)) {
-    throw FormatError("a call names no function of the type that it calls");
+    refuse_function_check(reference, check_of<Function>(reference.offset));
   }
   return reinterpret_cast<Function*>(function_at(reference.offset));
 }
 
-/// Tells types apart: its address.
+/// Its address identifies the type T.
 template <class T>
 inline constexpr char type_tag = 0;
 
-/// Whether rpc() or rpc_ff() is given a destination, and something to call there.
+/// Whether the arguments of rpc() or rpc_ff() begin with a destination and a function.
 template <class... Given>
 inline constexpr bool begins_as_call = false;
 template <class Destination, class Function, class... Given>
@@ -143,11 +149,11 @@ constexpr void refuse_call() {
 
 }  // namespace call
 
-/// An aggregator of calls of any function: rpc_ff(destination, fn, args...) runs fn(args...) there, without an answer.
+/// An aggregator of calls: rpc_ff(destination, fn, args...) runs fn(args...) on `destination`, without an answer.
 ///
-/// `fn` has no captures (it does not travel, only its place in the program does) or is a plain function; it may take Pe&,
-/// and then PeId source, before the arguments. Arguments are as those of Aggregator, and DistObject<T>, which arrives as
-/// the T& of the receiver. Made collectively, in the same order on every PE, as every aggregator.
+/// `fn` is a plain function or has no captures, because only its offset in the program's image travels. It may take
+/// Pe&, and then PeId source, before the arguments. Arguments are those of Aggregator, and DistObject<T>, which arrives
+/// as the receiver's T&. Collective, like every aggregator.
 class CallAggregator {
  public:
   explicit CallAggregator(Pe& pe, const AggregatorOptions& options = {});
@@ -158,9 +164,10 @@ class CallAggregator {
   template <class F, class... Args>
   void rpc_ff(PeId destination, F, const Args&... args) {
     constexpr bool captureless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
-    static_assert(captureless,
-                  "headway: what is called on another PE is a plain function or one without captures (no std::function, no "
-                  "member): pass what it needs as arguments");
+    static_assert(
+        captureless,
+        "headway: a function called on another PE is a plain function or one without captures (no std::function, "
+        "no member): pass its data as arguments");
     if constexpr (captureless && (aggregate::require_argument<call::Wire<Args>>() && ...)) {
       send_call(destination, call::CallStubOf<&run_call<F, call::Wire<Args>...>>::stub,
                 call::WireOf<Args>::convert(args)...);
@@ -180,21 +187,18 @@ class CallAggregator {
     rpc_ff(destination, static_cast<Result (*)(Parameters...)>(function), args...);
   }
 
-  /// One line of compile error for all else.
+  /// A compile error in one line for wrong arguments.
   template <class... Given>
-    requires(!call::begins_as_call<Given...>)
-  void rpc_ff(const Given&...) {
-    call::refuse_call<Given...>();
-  }
+  requires(!call::begins_as_call<Given...>) void rpc_ff(const Given&...) { call::refuse_call<Given...>(); }
 
   Pe& pe() const { return *pe_; }
 
-  /// In a handler, for a layer above: the message that it handles cannot be handled yet after all. Until take_up() it
-  /// counts as one that waits for what does not exist, and its epoch, if it is of one, does not end. Returns its scope.
+  /// For a layer above, in a handler: postpones the message being handled until take_up(). Until then it counts as one
+  /// that waits for a missing object, and keeps its epoch open. Returns its scope.
   am::ScopeId set_aside();
-  /// It waits no longer here: `run` handles it, as a handler, at the next progress.
+  /// Ends the wait of a postponed message: `run` handles it at the next progress.
   void take_up(am::ScopeId scope, std::function<void()> run);
-  /// It goes on waiting elsewhere, in another message (-1), or has come in one to wait here (1).
+  /// A postponed message leaves for another PE to wait there (-1), or has arrived to wait on this PE (1).
   void count_waiting(am::ScopeId scope, int messages);
 
   void flush() { aggregator_.flush(); }
@@ -225,7 +229,7 @@ class CallAggregator {
     };
     const auto fill_frame = [&](std::byte* at) { fill.template operator()<aggregate::Into::frame>(at); };
     if (aggregator_.template send_packed<Format::owning>(destination, padded, fill_frame)) return;
-    std::uint64_t few[8]{};  // a small call that goes by itself costs no allocation
+    std::uint64_t few[8]{};  // a small call that is sent alone needs no allocation
     std::vector<std::uint64_t> many;
     std::uint64_t* words = few;
     if (padded > sizeof few) {
@@ -258,8 +262,8 @@ class CallAggregator {
   template <class... W, class Body>
   static bool with_arguments(const std::byte* at, std::size_t bytes, Body body) {
     using Format = aggregate::MessageFormat<W...>;
-    if (bytes < Format::prefix_bytes) throw FormatError("a call is shorter than its arguments");
-    if (Format::fixed && bytes != Format::prefix_bytes) throw FormatError("a call is longer than its arguments");
+    if (bytes < Format::prefix_bytes || (Format::fixed && bytes != Format::prefix_bytes)) [[unlikely]]
+      call::refuse_call_length(bytes, Format::prefix_bytes, Format::fixed);
     std::vector<std::byte> copy;
     if constexpr (Format::alignment > sizeof(std::uint64_t)) {  // calls are aligned for words only
       copy.resize(bytes + Format::alignment);
@@ -339,10 +343,7 @@ void rpc_ff(Pe& pe, PeId destination, F fn, const Args&... args) {
   default_calls(pe).rpc_ff(destination, fn, args...);
 }
 template <class... Given>
-  requires(!call::begins_as_call<Given...>)
-void rpc_ff(Pe&, const Given&...) {
-  call::refuse_call<Given...>();
-}
+requires(!call::begins_as_call<Given...>) void rpc_ff(Pe&, const Given&...) { call::refuse_call<Given...>(); }
 
 /// One T on each PE, known by the same number everywhere: as an argument of a call it arrives as the receiver's own T&.
 /// Made collectively, in the same order on every PE; calls that come before it is made wait for it. quiesce() before it
@@ -352,15 +353,17 @@ class DistObject {
  public:
   template <class... Args>
   explicit DistObject(Pe& pe, Args&&... args)
-      : pe_(&pe), value_(std::forward<Args>(args)...), number_(CallAggregator::add_object(pe, &value_, &call::type_tag<T>)) {}
+      : pe_(&pe),
+        value_(std::forward<Args>(args)...),
+        number_(CallAggregator::add_object(pe, &value_, &call::type_tag<T>)) {}
   DistObject(const DistObject&) = delete;
   DistObject& operator=(const DistObject&) = delete;
   ~DistObject() { CallAggregator::remove_object(*pe_, number_); }
 
   T& operator*() { return value_; }
   const T& operator*() const { return value_; }
-  /// That of this number on this PE; nullptr if it has not been made yet. UsageError if it was destroyed, FormatError if it
-  /// is none of a T.
+  /// That of this number on this PE; nullptr if it has not been made yet. UsageError if it was destroyed, FormatError
+  /// if it is none of a T.
   static T* find(Pe& pe, std::uint32_t number) {
     return static_cast<T*>(CallAggregator::find_object(pe, number, &call::type_tag<T>));
   }

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include <headway/call/rpc.hpp>
 #include <headway/base/format_error.hpp>
+#include <headway/call/rpc.hpp>
 
 namespace headway::call {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 const std::size_t extension =
     am::register_extension([](Pe&) -> std::unique_ptr<am::Extension> { return std::make_unique<PendingCalls>(); });
 
-/// The same as TakeAnswer for what was thrown.
+/// The same as TakeAnswer for an exception.
 struct TakeFailure {
   void operator()(Pe& pe, PeId source, CallNumber number, const std::string& text) const {
     const am::Hold<am::Completion> hold = PendingCalls::of(pe).take_failed(number, source);
@@ -50,11 +50,18 @@ am::Hold<am::Completion> PendingCalls::take(CallNumber number) {
 am::Hold<am::Completion> PendingCalls::take(CallNumber number, const void* type, PeId source) {
   if (number.place >= places_.size() || !places_[number.place].completion ||
       places_[number.place].uses != number.uses) {
-    throw FormatError("an answer is for no call that waits for one");
+    throw FormatError(fmt::format("PE {} answers call {} (use {}): no call that waits for one", source.value,
+                                  number.place, number.uses));
   }
   const Place& place = places_[number.place];
-  if (place.destination != any_pe && place.destination != source) throw FormatError("an answer comes from another PE than was called");
-  if (type != nullptr && place.type != type) throw FormatError("an answer is of another type than was asked for");
+  if (place.destination != any_pe && place.destination != source) {
+    throw FormatError(
+        fmt::format("PE {} answers call {}, which went to PE {}", source.value, number.place, place.destination));
+  }
+  if (type != nullptr && place.type != type) {
+    throw FormatError(fmt::format("PE {} answers call {} with a value of another type than its function returns",
+                                  source.value, number.place));
+  }
   return take(number);
 }
 

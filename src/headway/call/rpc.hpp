@@ -1,12 +1,12 @@
-/// Calls with an answer: the value of a function that runs on another PE, or what it threw.
+/// Calls with an answer: the value of a function on another PE, or its exception.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <headway/call/calls.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/task.hpp>
+#include <headway/call/calls.hpp>
 #include <optional>
 #include <source_location>
 #include <stdexcept>
@@ -17,7 +17,7 @@
 
 namespace headway {
 
-/// What a function that was called on another PE threw: what() names the PE and the function and has the text.
+/// An exception of a function that ran on another PE. what() has the PE, the function and the text.
 struct RemoteError : std::runtime_error {
   RemoteError(PeId where, const std::string& text) : std::runtime_error(text), pe(where) {}
   PeId pe;
@@ -25,17 +25,17 @@ struct RemoteError : std::runtime_error {
 
 namespace call {
 
-/// Which call an answer is for: where it stands in the table of who called, and how often that place was used before,
-/// so that an answer which nobody waits for is known. No integer, which would convert to a PeId.
+/// The number of a call: its place in the caller's table, and the earlier uses of that place, which reveal an answer to
+/// no call. Not an integer, which would convert to a PeId.
 struct CallNumber {
   std::uint32_t place;
   std::uint32_t uses;
 };
 
-/// Stands for a destination that is not known: whichever PE answers.
+/// Destination of a call whose answer may come from any PE.
 inline constexpr std::uint32_t any_pe = ~std::uint32_t(0);
 
-/// The calls of one PE whose answers have not come.
+/// The calls of one PE that wait for their answers.
 class PendingCalls final : public am::Extension {
  public:
   static PendingCalls& of(Pe& pe);
@@ -45,10 +45,10 @@ class PendingCalls final : public am::Extension {
   CallNumber add(am::CompletionOf<R>& completion, PeId destination) {
     return add(am::Hold<am::Completion>(&completion), &type_tag<R>, destination);
   }
-  /// The call goes to nobody after all.
+  /// Removes a call that could not be sent.
   void cancel(CallNumber number) { take(number); }
 
-  /// Who waits for this answer. FormatError if nobody does, or for one of another type, or from another PE.
+  /// The completion that waits for this answer. FormatError if none does, or if type or PE differ.
   template <class R>
   am::Hold<am::Completion> take(CallNumber number, PeId source) {
     return take(number, &type_tag<R>, source);
@@ -76,15 +76,15 @@ class PendingCalls final : public am::Extension {
   std::size_t size_ = 0;
 };
 
-/// Gives the name of a function's type.
+/// Returns the name of a function's type.
 using FunctionName = std::string (*)();
 
-/// In a catch block: what is being thrown, as text. What ends the run is thrown on.
+/// In a catch block: the text of the exception. Rethrows one that ends the run.
 std::string text_of_failure();
-/// Sends the answer that a function threw.
+/// Answers a call with an exception.
 void send_failure(Pe& pe, PeId source, CallNumber number, FunctionName function, const std::string& text);
 
-/// An answer, on the PE that called.
+/// Handles an answer, on the caller's PE.
 template <class R>
 struct TakeAnswer {
   void operator()(Pe& pe, PeId source, CallNumber number, const R& value) const {
@@ -102,7 +102,7 @@ struct TakeAnswer<void> {
   }
 };
 
-/// What comes back of a function that returns this.
+/// The type of the answer of a function that returns Result.
 template <class Result>
 struct AnswerOf {
   using Type = std::remove_cvref_t<Result>;
@@ -114,7 +114,7 @@ struct AnswerOf<Task<T>> {
 template <class Result>
 using Answer = typename AnswerOf<std::remove_cvref_t<Result>>::Type;
 
-/// What a function gave, or threw, on its way to who called.
+/// The value or the exception of a function, to be sent to its caller.
 template <class R>
 struct Outcome {
   std::optional<am::ValueOf<R>> value;
@@ -131,8 +131,8 @@ struct Outcome {
 };
 
 template <class R>
-am::Detached answer_later(am::Completions&, am::Origin, Pe& pe, PeId source, CallNumber number,
-                          FunctionName function, Task<R> task) {
+am::Detached answer_later(am::Completions&, am::Origin, Pe& pe, PeId source, CallNumber number, FunctionName function,
+                          Task<R> task) {
   Outcome<R> outcome;
   try {
     if constexpr (std::is_void_v<R>)
@@ -149,7 +149,9 @@ template <class F, class... A>
 void call_and_answer(Pe& pe, PeId source, CallNumber number, F function, A&&... args) {
   using Result = aggregate::CallResult<F, A...>;
   using R = Answer<Result>;
-  auto call = [&]() -> decltype(auto) { return aggregate::call_function(pe, source, function, std::forward<A>(args)...); };
+  auto call = [&]() -> decltype(auto) {
+    return aggregate::call_function(pe, source, function, std::forward<A>(args)...);
+  };
   if constexpr (am::is_task<std::remove_cvref_t<Result>>) {
     const am::Origin origin{"a call that is to be answered", std::source_location::current()};
     answer_later<R>(am::Completions::of(pe), origin, pe, source, number, &aggregate::type_name<F>, call()).start();
@@ -167,25 +169,25 @@ void call_and_answer(Pe& pe, PeId source, CallNumber number, F function, A&&... 
   }
 }
 
-/// A call, on the PE that was called.
+/// Runs a call on its destination.
 template <class F>
 struct RunCaptureless {
   template <class... A>
-    requires(aggregate::is_callable<F, A...>)
-  void operator()(Pe& pe, PeId source, CallNumber number, A&&... args) const {
+  requires(aggregate::is_callable<F, A...>) void operator()(Pe& pe, PeId source, CallNumber number, A&&... args) const {
     call_and_answer(pe, source, number, F(), std::forward<A>(args)...);
   }
 };
 template <class Function>
 struct RunFunction {
   template <class... A>
-    requires(aggregate::is_callable<Function*, A...>)
-  void operator()(Pe& pe, PeId source, CallNumber number, const FunctionReference& function, A&&... args) const {
+  requires(aggregate::is_callable<Function*, A...>) void operator()(Pe& pe, PeId source, CallNumber number,
+                                                                    const FunctionReference& function,
+                                                                    A&&... args) const {
     call_and_answer(pe, source, number, function_of<Function>(function), std::forward<A>(args)...);
   }
 };
 
-/// As what an argument arrives.
+/// The type as which an argument arrives.
 template <class Arg>
 struct ArrivesAs {
   using Type = const Wire<Arg>&;
@@ -195,7 +197,7 @@ struct ArrivesAs<DistObject<T>> {
   using Type = T&;
 };
 
-/// One line of compile error for what cannot be called for an answer.
+/// A compile error in one line for a function that cannot answer.
 template <class F, class... Args>
 constexpr bool require_answering() {
   if constexpr (aggregate::require_callable<F, typename ArrivesAs<Args>::Type...>()) {
@@ -232,27 +234,28 @@ Future<R> call_for_answer(Pe& pe, CallAggregator& calls, PeId destination, F run
 
 }  // namespace call
 
-/// Runs fn(args...) on `destination` and gives what it returns: nothing, or any type that may travel in a message, by
-/// value.
+/// Runs fn(args...) on `destination` and returns a future of its result: nothing, or a value of any type that may
+/// travel in a message.
 ///
 ///     const int n = co_await headway::rpc(pe, 3, [](int x) { return x + 1; }, 41);      // in a Task
 ///     const int m = headway::rpc(pe, 3, plain_function, 41).get();                     // in the main program
 ///     headway::rpc(pe, 3, plain_function, 41).then([](int m) { ... });                 // anywhere
 ///
-/// What may be called and passed is as for rpc_ff. A function that is a coroutine, which returns a Task<R>, takes its
-/// arguments by value; the answer is sent when it is done. What it throws is thrown here, as RemoteError, by who takes
-/// the value; where the future was dropped nobody is told: let rpc_ff call what should end the run. The call and its
-/// answer are messages of the epoch in which rpc was called: that, and quiesce(), wait for the answer to be handled,
-/// whether its future still lives or not.
+/// Functions and arguments are those of rpc_ff. A coroutine, which returns a Task<R>, takes its arguments by value; its
+/// answer is sent when it is done. The caller that takes the value gets an exception of `fn` as RemoteError. A dropped
+/// future drops the exception: use rpc_ff for functions whose failure should end the run. Call and answer are messages
+/// of the epoch in which rpc was called. That epoch and quiesce() wait until the answer is handled, also for a dropped
+/// future.
 ///
-/// Arguments that need a destructor have names where the compiler is GCC 12: am::require_named_arguments.
+/// With GCC 12, arguments that need a destructor must have names: am::require_named_arguments.
 template <class F, class... Args>
 auto rpc(CallAggregator& calls, PeId destination, F, Args&&... args) {
   am::require_named_arguments<Args...>();
   constexpr bool captureless = std::is_empty_v<F> && std::is_default_constructible_v<F>;
-  static_assert(captureless,
-                "headway: what is called on another PE is a plain function or one without captures (no std::function, "
-                "no member): pass what it needs as arguments");
+  static_assert(
+      captureless,
+      "headway: a function called on another PE is a plain function or one without captures (no std::function, "
+      "no member): pass its data as arguments");
   if constexpr (captureless && (aggregate::require_argument<call::Wire<std::remove_cvref_t<Args>>>() && ...)) {
     if constexpr (call::require_answering<F, std::remove_cvref_t<Args>...>()) {
       using R = call::AnswerTo<F, std::remove_cvref_t<Args>...>;
@@ -268,7 +271,7 @@ auto rpc(CallAggregator& calls, PeId destination, Result (*function)(Parameters.
     if constexpr (call::require_answering<Function*, std::remove_cvref_t<Args>...>()) {
       using R = call::Answer<Result>;
       return call::call_for_answer<R>(calls.pe(), calls, destination, call::RunFunction<Function>(),
-                                           call::reference_to<Function>(function), args...);
+                                      call::reference_to<Function>(function), args...);
     }
   }
 }
@@ -277,22 +280,16 @@ auto rpc(CallAggregator& calls, PeId destination, Result (*function)(Parameters.
   return rpc(calls, destination, static_cast<Result (*)(Parameters...)>(function), std::forward<Args>(args)...);
 }
 
-/// The same by the PE's own aggregator of calls. Answers always come by that of the PE that was called.
+/// The same with the PE's default aggregator of calls. Answers always use the default aggregator of the destination.
 template <class F, class... Args>
 auto rpc(Pe& pe, PeId destination, F function, Args&&... args) {
   return rpc(default_calls(pe), destination, function, std::forward<Args>(args)...);
 }
 
-/// One line of compile error for all else.
+/// A compile error in one line for wrong arguments.
 template <class... Given>
-  requires(!call::begins_as_call<Given...>)
-void rpc(CallAggregator&, Given&&...) {
-  call::refuse_call<Given...>();
-}
+requires(!call::begins_as_call<Given...>) void rpc(CallAggregator&, Given&&...) { call::refuse_call<Given...>(); }
 template <class... Given>
-  requires(!call::begins_as_call<Given...>)
-void rpc(Pe&, Given&&...) {
-  call::refuse_call<Given...>();
-}
+requires(!call::begins_as_call<Given...>) void rpc(Pe&, Given&&...) { call::refuse_call<Given...>(); }
 
 }  // namespace headway

@@ -270,12 +270,12 @@ TEST(Rpc, answers_to_no_call_end_the_run_and_say_so) {
          static_cast<void>(rpc(pe, 0, twice, 1));
          rpc_ff(pe, 0, call::TakeAnswer<double>(), CallNumber{0, 0}, 1.0);
        },
-       "another type than was asked for"},
+       "with a value of another type than its function returns"},
       {[](Pe& pe) {
          static_cast<void>(rpc(pe, 1, twice, 1));
          rpc_ff(pe, 0, call::TakeAnswer<int>(), CallNumber{0, 0}, 1);
        },
-       "from another PE than was called"},
+       "PE 0 answers call 0, which went to PE 1"},
   };
   for (const Case& c : cases) {
     const Outcome outcome = catch_run({2, 1}, [&c](Pe& pe) {

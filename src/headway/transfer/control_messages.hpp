@@ -41,4 +41,7 @@ struct Transfers::ControlAggregators {
   Messages pieces;  // within the host, and what asks for them: each leaves at once
 };
 
+/// FormatError: `source` writes beyond a Destination of `size` bytes.
+[[noreturn]] void refuse_put(PeId source, std::uint64_t offset, std::uint64_t bytes, std::size_t size);
+
 }  // namespace headway::transfer

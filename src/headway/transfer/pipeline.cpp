@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <headway/transfer/pipeline.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/rma/pool.hpp>
 #include <headway/rma/reach.hpp>
+#include <headway/transfer/pipeline.hpp>
 #include <new>
 
 namespace headway::transfer {
@@ -73,8 +73,8 @@ bool PipelinedRead::read(unsigned looks) {
   for (unsigned in_vain = 0; done_ < bytes_;) {
     const std::uint64_t written = content_->written.load(std::memory_order_acquire);
     if (written > bytes_ || written < done_) {
-      throw FormatError(fmt::format("a pipelined transfer of {} bytes says that {} are written after {}", bytes_, written,
-                                    done_));
+      throw FormatError(fmt::format("the owner states {} written bytes of a piece of {}, after {}: expected {} to {}",
+                                    written, bytes_, done_, done_, bytes_));
     }
     if (written == done_) {
       if (in_vain++ == looks) return false;

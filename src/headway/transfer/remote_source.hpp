@@ -11,6 +11,7 @@
 #include <headway/transport/frame.hpp>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,8 +76,9 @@ class SourceContent {
     return f(header_, held());
   }
   inline __attribute__((always_inline)) void view_message(const Header& header, Bytes held) {
-    if (held.size() != (header.bytes() == is_key ? sizeof(rma::BufferKey) : header.bytes())) [[unlikely]]
-      refuse();
+    const std::size_t stated = header.bytes() == is_key ? sizeof(rma::BufferKey) : header.bytes();
+    if (held.size() != stated) [[unlikely]]
+      refuse(held.size(), stated);
     header_ = header;
     at_ = held.data();
   }
@@ -94,7 +96,10 @@ class SourceContent {
  private:
   static constexpr std::uint32_t is_key = ~std::uint32_t(0);
 
-  [[noreturn]] static void refuse() { throw FormatError("a RemoteSource is shorter or longer than it says"); }
+  [[noreturn]] __attribute__((noinline, cold)) static void refuse(std::size_t bytes, std::size_t stated) {
+    throw FormatError("a RemoteSource has " + std::to_string(bytes) + " bytes where its header states " +
+                      std::to_string(stated));
+  }
 
   Bytes held() const { return {at_, is_short() ? header_.bytes() : sizeof(rma::BufferKey)}; }
   void keep(Bytes bytes) {

@@ -1,4 +1,4 @@
-/// Content of a message that stays with the sender until the receiver has it.
+/// Zero-copy content of messages.
 #pragma once
 
 #include <concepts>
@@ -13,25 +13,28 @@
 
 namespace headway {
 
-/// The content of `data` as an argument of send(), where the message has a span (or string_view): it need not be
-/// copied. The handler sees an ordinary span.
+/// The content of `data` as an argument of send() in the place of a span or string_view. The runtime may send it
+/// without a copy. The handler gets an ordinary span.
 ///
 ///     blocks.send(dest, number, headway::send_buffer(field, [&] { reuse(field); }));
 ///
-/// `data` stays where it is, unchanged, until `done` says otherwise: a callable done(), called once, perhaps before
-/// send() returns, else as what follows a Future; or a Promise<>, which is set then, for co_await and get(). At the
-/// latest it has been when quiesce() returns, and before the epoch of the message ends. With HEADWAY_CHECK=on what was
-/// changed earlier is an error that says so.
+/// The program neither changes nor frees `data` until `done` allows it. `done` is a callable done() or a Promise<>. The
+/// runtime calls or sets it once: before send() returns, or later like a continuation of a Future, at the latest before
+/// quiesce() returns and the epoch of the message ends. With HEADWAY_CHECK=on an earlier change ends the run with an
+/// error.
 ///
-/// Content of up to 4 KiB goes along with its message. Where both have more `data` mapped (PooledArray), whether content is
-/// copied into the message or read out of it is what has been faster for its size; its receiver copies it out of there from
-/// 2 KiB on where it posts memory (on_posted()). Elsewhere it is copied, unless HEADWAY_TRANSFER says otherwise, or its
-/// receiver posts memory: then it comes when this PE makes progress. With `ordered` it is
-/// always copied. Of several in one message the largest may stay where it is. One buffer may be sent to many.
+/// Content of up to 4 KiB is copied into its message, and so is all content with `ordered`. Larger content:
+///
+/// - in memory that both PEs have mapped (PooledArray): copied into the message or read in place, whichever has been
+///   faster for its size; a receiver that posts memory (on_posted()) reads it in place from 2 KiB on
+/// - in other memory: copied into the message; a receiver that posts memory fetches it while this PE makes progress.
+///   HEADWAY_TRANSFER changes this.
+///
+/// Of several buffers in one message only the largest is sent without a copy. A program may send one buffer to many
+/// PEs.
 template <std::ranges::contiguous_range Range, class Done>
-  requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
-           (std::is_same_v<Done, Promise<>> || std::invocable<Done&>)
-auto send_buffer(Range&& data, Done done) {
+requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
+    (std::is_same_v<Done, Promise<>> || std::invocable<Done&>)auto send_buffer(Range&& data, Done done) {
   using T = std::ranges::range_value_t<Range>;
   return aggregate::SendBuffer<T, Done>{std::span<const T>(std::ranges::data(data), std::ranges::size(data)),
                                         std::move(done), &transfer::Transfers::mover_of};

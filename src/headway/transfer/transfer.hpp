@@ -1,4 +1,4 @@
-/// Transfers from and to memory that PEs name to one another.
+/// One-sided transfers: get from a Source, put to a Destination.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace headway {
 
-/// Names a Destination.
+/// The name of a Destination, which travels in messages.
 template <class T>
 struct RemoteDestination {
   rma::BufferKey key;
@@ -28,19 +28,19 @@ struct RemoteDestination {
 
 namespace transfer {
 
-/// Throws UsageError: `what` names one that nobody can use.
+/// UsageError: a Source or Destination for 0 transfers.
 [[noreturn]] void refuse_no_uses(const char* what);
 
-/// What a Source and a Destination have in common.
+/// The common base of Source and Destination.
 template <class T, ExposedAs as>
 class Exposed {
-  static_assert(FixedSize<T>, "headway: what is got or put is trivially copyable and carries no address");
+  static_assert(FixedSize<T>, "headway: elements of a get or put are trivially copyable and contain no address");
 
  public:
   using Memory = std::span<std::conditional_t<as == ExposedAs::destination, T, const T>>;
   using Remote = std::conditional_t<as == ExposedAs::destination, RemoteDestination<T>, RemoteSource<T>>;
 
-  /// What is short is copied: nobody needs the memory any more, which `done` learns at the next progress.
+  /// Short content is copied into the name. `done` then runs at the next progress.
   template <class Done>
   Exposed(Pe& pe, Memory memory, std::uint64_t times, Done done)
       : transfers_(is_short(memory) ? nullptr : &Transfers::of(pe)) {
@@ -105,14 +105,14 @@ class Exposed {
 
   Transfers* transfers_;
   std::uint64_t number_ = 0;
-  std::size_t held_bytes_ = 0;  // of a copy that is not inside
+  std::size_t held_bytes_ = 0;  // of the heap copy in remote_
   Remote remote_{};
 };
 
-/// Throws UsageError for what does not fit.
+/// UsageError: the content does not fit.
 [[noreturn]] void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room);
 
-/// False for what is not short.
+/// False if the name does not hold the content.
 template <class T>
 bool get_short(const RemoteSource<T>& from, std::span<T> to) {
   if (!from.is_short()) return false;
@@ -136,17 +136,19 @@ void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
   const std::span<std::byte> bytes = std::as_writable_bytes(to);
   const Transfers::Copied copied = transfers.get_now(key, bytes);
   if (!copied.done) return transfers.get_later(key, bytes, copied, std::move(done));
-  tell();  // first: who waits for it may have an answer to send
+  tell();  // before the control message: the program may have an answer to send
   transfers.tell_get_done(key, copied);
 }
 
 }  // namespace transfer
 
-/// Memory of this PE that others get(), `gets` times in all; unchanged, and where it is, until then. `done`, a callable
-/// done() or a Promise<>, learns when all have it. What is short (RemoteSource::is_short(): up to 192 bytes, and for
-/// one get up to 4 KiB that the PEs have not all mapped, or 512 bytes, as long as such take no more than 2 MiB
-/// together) travels as what it is known by: it is copied, `done` comes at the next progress, and how often it is got
-/// nobody counts. Else it is an error that somebody gets one that is destroyed, or had got it and this PE did not know.
+/// Memory of this PE that other PEs get(), `gets` times in all. The program neither changes nor frees it before. The
+/// runtime then calls `done`, or sets it if it is a Promise<>.
+///
+/// A short Source is copied into its name, and `done` comes at the next progress; the runtime does not count its gets.
+/// Short is a Source of up to 192 bytes. For one get it is also one of up to 4 KiB, or 512 bytes if all PEs have it
+/// mapped, while these copies take at most 2 MiB (RemoteSource::is_short()). Other Sources must live until `done`: a
+/// get from a destroyed one ends the run with an error.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });
 ///     wanted.send(dest, source.remote());
@@ -162,8 +164,8 @@ class Source : public transfer::Exposed<T, transfer::ExposedAs::source> {
       : Exposed(pe, memory, gets, std::move(done)) {}
 };
 
-/// Memory of this PE that others put() into, `puts` times in all. `done` learns when the content of all puts is there.
-/// Destroyed before, it is an error that somebody puts into it, or had put and this PE did not know.
+/// Memory of this PE into which other PEs put(), `puts` times in all. The runtime calls `done`, or sets it, when the
+/// content of all puts has arrived. A put into a destroyed Destination ends the run with an error.
 template <class T>
 class Destination : public transfer::Exposed<T, transfer::ExposedAs::destination> {
   using Exposed = transfer::Exposed<T, transfer::ExposedAs::destination>;
@@ -176,9 +178,9 @@ class Destination : public transfer::Exposed<T, transfer::ExposedAs::destination
       : Exposed(pe, memory, puts, std::move(done)) {}
 };
 
-/// Copies all of a Source to the begin of `to`, which stays until then; the future comes when it is there. UsageError
-/// where it does not fit. Never waits in a handler; the main program may. Epochs and quiesce() wait for it, and for its
-/// Source to know.
+/// Copies all of a Source to the beginning of `to`, which must live until the future is set. UsageError if it does not
+/// fit. A call from a handler never waits; one from the main program may. Epochs and quiesce() wait for the content,
+/// and until the owner has been told.
 template <class T>
 Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to) {
   Promise<> done(pe);
@@ -186,14 +188,14 @@ Future<> get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span
   transfer::get(pe, from, to, done);
   return future;
 }
-/// The same with a callable done(), called as what follows a Future.
+/// The same with a callable done(), which runs like a continuation of a Future.
 template <class T, class Done>
 void get(Pe& pe, const RemoteSource<T>& from, std::type_identity_t<std::span<T>> to, Done done) {
   transfer::get(pe, from, to, done);
 }
 
-/// Copies `from` to the begin of a Destination; the future comes when `from` may be changed. UsageError where it does
-/// not fit. As get().
+/// Copies `from` to the beginning of a Destination. The future is set when the program may change `from`. UsageError if
+/// it does not fit. Waits as get() does.
 template <class T>
 Future<> put(Pe& pe, std::type_identity_t<std::span<const T>> from, const RemoteDestination<T>& to) {
   Promise<> done(pe);

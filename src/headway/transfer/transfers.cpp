@@ -43,6 +43,11 @@ const char* name_of(ExposedAs as) {
   }
 }
 
+[[noreturn]] void refuse_kind(PeId source, std::uint64_t number, ExposedAs actual, ExposedAs named) {
+  throw FormatError(fmt::format("PE {} names memory number {} as {}; it is {}", source.value, number, name_of(named),
+                                name_of(actual)));
+}
+
 }  // namespace
 
 Transfers& Transfers::of(Pe& pe) { return static_cast<Transfers&>(pe.engine().extension(extension)); }
@@ -97,7 +102,8 @@ void Transfers::handle_control(PeId source, const ControlMessage& message, std::
     case Opcode::opened: return handle_opened(source, message, content);
     case Opcode::take: return handle_take(source, message, content);
   }
-  throw FormatError("a note on a transfer says what none says");
+  throw FormatError(fmt::format("a control message of a transfer has opcode {}; valid are 0 to {}",
+                                std::uint64_t(message.opcode), std::uint64_t(Opcode::pipelined)));
 }
 
 // --- of this PE's own memory
@@ -178,8 +184,12 @@ Transfers::Exposure& Transfers::find_exposure(PeId source, const ControlMessage&
     throw UsageError(fmt::format("PE {} {} PE {} that is gone: it was destroyed, or made for fewer", source.value, what,
                                  pe_->id().value));
   }
-  const bool fits = found != nullptr && (found->as == ExposedAs::destination) == (as == ExposedAs::destination);
-  if (!fits) throw FormatError("a transfer names memory that was not given");
+  if (found == nullptr) {
+    throw FormatError(fmt::format("PE {} names memory number {} of PE {}, which is not exposed: expected {}",
+                                  source.value, message.number, pe_->id().value, name_of(as)));
+  }
+  if ((found->as == ExposedAs::destination) != (as == ExposedAs::destination))
+    refuse_kind(source, message.number, found->as, as);
   return *found;
 }
 
@@ -187,7 +197,7 @@ void Transfers::handle_used(PeId source, const ControlMessage& message) {
   Exposure* found = exposures_.find(message.number);
   if (found == nullptr) found = &find_exposure(source, message, ExposedAs(message.requester));
   if ((found->as == ExposedAs::destination) != (ExposedAs(message.requester) == ExposedAs::destination)) {
-    throw FormatError("a transfer names memory that was given for another");
+    refuse_kind(source, message.number, found->as, ExposedAs(message.requester));
   }
   if (message.bytes != not_timed) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;

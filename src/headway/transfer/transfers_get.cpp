@@ -21,6 +21,12 @@ bool stays_in_caches(std::uint64_t bytes) {
   return share == 0 || bytes <= share;
 }
 
+[[noreturn]] void refuse_piece(PeId source, std::uint64_t number, std::uint64_t offset, std::uint64_t bytes,
+                               std::uint64_t expected) {
+  throw FormatError(fmt::format("PE {} sends {} at offset {} for get number {}, which expects {} from it", source.value,
+                                headway::counted(bytes, "byte"), offset, number, headway::counted(expected, "byte")));
+}
+
 }  // namespace
 
 Transfers::Copied Transfers::get_now(const rma::BufferKey& from, std::span<std::byte> to) {
@@ -120,7 +126,9 @@ void Transfers::handle_want(PeId source, const ControlMessage& message) {
   const std::span<const std::byte> memory = exposure.memory;
   if (message.bytes > sizes_.window_bytes || message.offset > memory.size() ||
       message.bytes > memory.size() - message.offset) {
-    throw FormatError("a get wants what lies beyond its Source");
+    throw FormatError(fmt::format("PE {} asks for {} at offset {} of a Source of {}; at most {} at a time",
+                                  source.value, headway::counted(message.bytes, "byte"), message.offset,
+                                  headway::counted(memory.size(), "byte"), sizes_.window_bytes));
   }
   if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(message.bytes) : nullptr) {
     send_piece(source,
@@ -149,7 +157,8 @@ std::byte* Transfers::piece_destination(PeId source, const ControlMessage& messa
   Pull* const pull = pulls_.find(message.number);
   if (pull == nullptr || pull->by_network || pull->key.pe != source || message.offset > pull->requested ||
       bytes > pull->requested - message.offset || bytes > pull->requested - pull->received) {
-    throw FormatError("a piece comes that nobody wants");
+    refuse_piece(source, message.number, message.offset, bytes,
+                 pull == nullptr || pull->key.pe != source ? 0 : pull->requested - pull->received);
   }
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
   return pull->to + message.offset;
@@ -181,7 +190,11 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
   constexpr std::size_t before = sizeof(PipelinedContent);
   if (at % alignof(PipelinedContent) != 0 || pool.size() < before || at > pool.size() - before ||
       bytes > pool.size() - before - at) {
-    throw FormatError("content is said to come where it cannot be");
+    throw FormatError(
+        fmt::format("PE {} writes a piece of {} at offset {} of its pool of {}; a piece begins at a multiple "
+                    "of {} and ends in the pool",
+                    pull.key.pe, headway::counted(bytes, "byte"), at, headway::counted(pool.size(), "byte"),
+                    alignof(PipelinedContent)));
   }
   auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + at);
   const LargeCopy copy = stays_in_caches(pull.key.bytes) ? copy_bytes : copy_past_caches;
@@ -192,7 +205,7 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
 /// waited in vain, it looks again at each progress.
 void Transfers::continue_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
   Pull* const pull = pulls_.find(number);
-  if (pull == nullptr) throw FormatError("a piece comes that nobody wants");
+  if (pull == nullptr) refuse_piece(pe_->id(), number, 0, bytes, 0);
   if (pull->for_message && pull->owner.expired()) refuse_late_content(*pull);
   am::Engine& engine = pe_->engine();
   constexpr unsigned looks_max = 1000;

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <headway/base/bytes.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/transfer/control_messages.hpp>
 #include <utility>
@@ -16,7 +19,10 @@ bool Transfers::uses_network(std::size_t other, std::uint64_t bytes) const {
 
 void Transfers::handle_open(PeId source, const ControlMessage& message) {
   Exposure& exposure = find_exposure(source, message, ExposedAs::source);
-  if (message.bytes != exposure.memory.size()) throw FormatError("a get opens what is no Source");
+  if (message.bytes != exposure.memory.size()) {
+    throw FormatError(fmt::format("PE {} opens a Source of {} as one of {}", source.value,
+                                  headway::counted(exposure.memory.size(), "byte"), message.bytes));
+  }
   NetworkMemory* const network = pe_->engine().endpoint().network_memory();  // nullptr: a damaged message asks for it
   if (exposure.exposed == nullptr && network != nullptr) {
     exposure.exposed = network->expose(exposure.memory, exposure.network_key);
@@ -28,7 +34,8 @@ void Transfers::handle_open(PeId source, const ControlMessage& message) {
 void Transfers::handle_opened(PeId source, const ControlMessage& message, std::span<const std::byte> key) {
   Pull* const pull = pulls_.find(message.number);
   if (pull == nullptr || !pull->by_network || pull->key.pe != source || pull->received != 0) {
-    throw FormatError("a key comes that nobody wants");
+    throw FormatError(fmt::format("PE {} sends a key of the network for get number {}, which does not wait for one",
+                                  source.value, message.number));
   }
   const std::uint64_t number = message.number, bytes = window_bytes(pull->key);
   const bool reads = read_over_network(source, key, {pull->to, pull->key.bytes}, [this, source, number, bytes] {
@@ -51,7 +58,7 @@ void Transfers::handle_opened(PeId source, const ControlMessage& message, std::s
 
 void Transfers::handle_take(PeId source, const ControlMessage& message, std::span<const std::byte> key) {
   const std::span<const std::byte> memory = find_exposure(source, message, ExposedAs::destination).memory;
-  if (message.bytes > memory.size()) throw FormatError("a put goes beyond its Destination");
+  if (message.bytes > memory.size()) refuse_put(source, 0, message.bytes, memory.size());
   const ControlMessage in_place{Opcode::in_place, message.requester, 0, message.bytes, 0},
       refused{Opcode::in_place, message.requester, 1, 0, 0};
   const std::span<std::byte> to(const_cast<std::byte*>(memory.data()), message.bytes);

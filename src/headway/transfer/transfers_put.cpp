@@ -11,6 +11,19 @@
 #include <vector>
 
 namespace headway::transfer {
+namespace {
+
+[[noreturn]] void refuse_confirmation(PeId source, std::uint64_t number, std::uint64_t bytes, std::uint64_t expected) {
+  throw FormatError(fmt::format("PE {} confirms {} of put number {}, of which it has {} to confirm", source.value,
+                                headway::counted(bytes, "byte"), number, expected));
+}
+
+}  // namespace
+
+void refuse_put(PeId source, std::uint64_t offset, std::uint64_t bytes, std::size_t size) {
+  throw FormatError(fmt::format("PE {} puts {} at offset {} of a Destination of {}", source.value,
+                                headway::counted(bytes, "byte"), offset, headway::counted(size, "byte")));
+}
 
 void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, am::WhenDone done) {
   rma::Reach& reach = this->reach();
@@ -71,7 +84,7 @@ void Transfers::send_more_puts() {
 void Transfers::handle_put(PeId source, const ControlMessage& message, std::span<const std::byte> content) {
   const std::span<const std::byte> memory = find_exposure(source, message, ExposedAs::destination).memory;
   if (message.offset > memory.size() || content.size() > memory.size() - message.offset) {
-    throw FormatError("a put goes beyond its Destination");
+    refuse_put(source, message.offset, content.size(), memory.size());
   }
   copy_bytes(const_cast<std::byte*>(memory.data()) + message.offset, content.data(), content.size());
   send_piece(source, {Opcode::in_place, message.requester, 0, content.size(), 0});
@@ -79,7 +92,7 @@ void Transfers::handle_put(PeId source, const ControlMessage& message, std::span
 
 void Transfers::handle_small_put(PeId source, const ControlMessage& message, std::span<const std::byte> content) {
   const std::span<const std::byte> memory = find_exposure(source, message, ExposedAs::destination).memory;
-  if (content.size() > memory.size()) throw FormatError("a put goes beyond its Destination");
+  if (content.size() > memory.size()) refuse_put(source, 0, content.size(), memory.size());
   copy_bytes(const_cast<std::byte*>(memory.data()), content.data(), content.size());
   handle_used(source, {Opcode::used, message.number, 0, 0, std::uint64_t(ExposedAs::destination)});
 }
@@ -87,11 +100,12 @@ void Transfers::handle_small_put(PeId source, const ControlMessage& message, std
 void Transfers::handle_in_place(PeId source, const ControlMessage& message) {
   Push* const push = pushes_.find(message.number);
   if (push == nullptr || push->key.pe != source || message.bytes > push->sent - push->in_place) {
-    throw FormatError("a piece is in place that was not put");
+    refuse_confirmation(source, message.number, message.bytes, push == nullptr ? 0 : push->sent - push->in_place);
   }
   const bool by_network = push->exposed != nullptr;
-  if (by_network && message.offset == 0 && message.bytes != push->key.bytes)
-    throw FormatError("a part of a put is in place");
+  if (by_network && message.offset == 0 && message.bytes != push->key.bytes) {
+    refuse_confirmation(source, message.number, message.bytes, push->key.bytes);
+  }
   pushes_to_send_.end(source, by_network ? window_bytes(push->key) : message.bytes);
   if (by_network && message.offset != 0) {  // in pieces then
     close(push->exposed);
