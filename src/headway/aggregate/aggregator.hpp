@@ -10,8 +10,8 @@
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/format.hpp>
 #include <headway/aggregate/invoke.hpp>
-#include <headway/aggregate/receiver.hpp>
 #include <headway/aggregate/send_buffer.hpp>
+#include <headway/aggregate/sender.hpp>
 #include <headway/aggregate/wrong_call.hpp>
 #include <headway/base/copy.hpp>
 #include <headway/base/error.hpp>
@@ -41,19 +41,19 @@ namespace headway {
 /// The runtime handles every message exactly once, unchanged, at any size. The destructor never blocks. Call quiesce()
 /// before it: a message that arrives for a destroyed aggregator ends the run with an error.
 template <class... Args>
-class Aggregator final : private aggregate::Receiver<Args...> {
+class Aggregator final : private aggregate::Sender<Args...> {
   using Receiver = aggregate::Receiver<Args...>;
+  using Sender = aggregate::Sender<Args...>;
   using Core = aggregate::Core;
   using Receiver::good_arguments, Receiver::key_header_bytes, Receiver::copies_content;
   using typename Receiver::Format, typename Receiver::Wait;
   using Into = aggregate::Into;
   using Takes = aggregate::SendTakes<Args...>;
-  static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
 
  public:
   /// SettingError for invalid options.
   explicit Aggregator(Pe& pe, const AggregatorOptions& given = {})
-      : Receiver(
+      : Sender(
             pe, given,
             {Format::fixed ? Format::fixed_bytes : 0, Format::alignment, false, aggregate::raw_type_name<Args...>()}) {}
 
@@ -196,15 +196,11 @@ class Aggregator final : private aggregate::Receiver<Args...> {
  private:
   friend class CallAggregator;
 
-  using Core::alone_from_, Core::slot_entry, Core::is_open, Core::sends_alone, Core::starts_alone, Core::begin_row;
-  using Core::by_value_bytes_max, Core::post_by_value, Core::post_key_by_value, Core::in_place_bytes_max;
-  using Core::claim_large, Core::message_of, Core::write_past_caches;
-  using Core::engine, Core::route, Core::slots_, Core::one_hop_size_, Core::buffered_size_, Core::by_value_size_;
-  using Core::fills, Core::write_length, Core::room_everywhere;
-  using Core::is_ordered, Core::check_send, Core::open_slot, Core::flush_slot, Core::after_post, Core::put,
-      Core::push_entry;
-  using Core::post_alone, Core::send_in_parts, Core::send_in_order, Receiver::keeps_order_by_route;
-  using Core::try_begin_in_place, Core::post_in_place, Core::alone_bytes_max, Core::part_bytes_max, Core::claim_alone;
+  using Core::alone_bytes_max, Core::alone_from_, Core::begin_row, Core::by_value_bytes_max, Core::check_send;
+  using Core::claim_alone, Core::engine, Core::fills, Core::is_ordered, Core::message_of, Core::one_hop_size_;
+  using Core::part_bytes_max, Core::post_alone, Core::post_key_by_value, Core::room_everywhere, Core::slots_;
+  using Core::write_length, Sender::may_be_small, Sender::send_general, Sender::send_not_one_hop;
+  using Sender::send_to_full, Sender::send_unpacked;
 
   /// Writes elements to the open buffer for `destination` until it is full. Returns how many; 0 without a buffer.
   template <class Iterator>
@@ -393,184 +389,6 @@ class Aggregator final : private aggregate::Receiver<Args...> {
     }
     pack_header(message_of(frame));
     post_alone(destination, frame, bytes, aggregate::frame_of_key);
-  }
-
-  // --- sending, off the fast path
-
-  /// Small arguments are passed by value: a reference would force the caller's variable into memory. Rare cases are
-  /// functions of their own, so that this one need not save registers for them.
-  __attribute__((noinline)) void send_not_one_hop(std::size_t destination,
-                                                  aggregate::ByValueIfSmall<Args>... args) requires Format::fixed {
-    if (destination < buffered_size_) [[likely]] {
-      const aggregate::Route::Hop& hop = route().first(destination);
-      aggregate::Slot& slot = slots_[hop.slot];
-      if (slot.cursor != slot.limit) [[likely]]
-        return put_fixed(slot, hop, engine().id(), args...);
-    } else if constexpr (may_be_small) {
-      if (destination < by_value_size_) return send_directly(destination, args...);
-    }
-    send_general_apart(destination, args...);
-  }
-
-  __attribute__((noinline)) void send_directly(std::size_t destination,
-                                               aggregate::ByValueIfSmall<Args>... args) requires may_be_small {
-    send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
-  }
-
-  __attribute__((noinline)) void send_general_apart(std::size_t destination, aggregate::ByValueIfSmall<Args>... args) {
-    send_general(destination, Wait::yes, args...);
-  }
-
-  /// The slot has room.
-  void put_fixed(aggregate::Slot& slot, const aggregate::Route::Hop& hop, std::uint64_t source, const Args&... args) {
-    std::byte* const at = slot.cursor;
-    slot.cursor = at + Format::fixed_bytes;
-    Format::pack(at, args...);
-    // A branch on the last hop, which has no entry, would be mispredicted: push_entry() always writes.
-    const aggregate::SlotEntry& form = slot_entry(hop.slot);
-    push_entry(slot, form, form.encode(0, hop.key, source));
-  }
-
-  /// Derives the destination from the slot, so that the caller need not keep it in a register.
-  __attribute__((noinline)) void send_to_full(aggregate::Slot& slot, aggregate::ByValueIfSmall<Args>... args) {
-    const auto destination = std::size_t(&slot - slots_);
-    if constexpr (may_be_small) {
-      if (Format::fixed_bytes <= by_value_bytes_max() && starts_alone(slot)) {
-        send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
-        return;
-      }
-    }
-    send_alone_or_buffered(destination, args...);
-  }
-
-  /// The same for a message of variable size.
-  __attribute__((noinline)) void send_unpacked(std::size_t destination, std::size_t bytes,
-                                               aggregate::ByValueIfSmall<Args>... args) {
-    if constexpr (may_be_small) {
-      if (destination < one_hop_size_ && bytes < alone_from_ && bytes <= by_value_bytes_max() &&
-          starts_alone(slots_[destination])) {
-        send_by_value(destination, bytes, Wait::yes, args...);
-        return;
-      }
-    }
-    send_general_apart(destination, args...);
-  }
-
-  /// A function of its own, so that its callers need not save registers for it.
-  __attribute__((noinline, cold)) void send_alone_or_buffered(std::size_t destination,
-                                                              aggregate::ByValueIfSmall<Args>... args) {
-    if (sends_alone(std::uint32_t(destination), Format::fixed_bytes))
-      send_alone(destination, Format::fixed_bytes, Wait::yes, args...);
-    else
-      send_buffered(destination, Format::fixed_bytes, Wait::yes, args...);
-  }
-
-  bool send_general(std::size_t destination, Wait wait, const Args&... args) {
-    check_send(destination);
-    const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
-    if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
-    if (sends_alone(route().first(destination).slot, bytes)) return send_alone(destination, bytes, wait, args...);
-    return send_buffered(destination, bytes, wait, args...);
-  }
-
-  /// Puts the message into a buffer, and opens one if necessary.
-  bool send_buffered(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
-    const aggregate::Route::Hop& hop = route().first(destination);
-    if constexpr (Format::fixed) {
-      for (;;) {
-        aggregate::Slot& slot = slots_[hop.slot];
-        if (slot.cursor != slot.limit) {
-          put_fixed(slot, hop, engine().id(), args...);
-          return true;
-        }
-        if (is_open(hop.slot)) {
-          flush_slot(hop.slot, am::FlushReason::full);
-          after_post();
-          if (sends_alone(hop.slot, Format::fixed_bytes))
-            return send_alone(destination, Format::fixed_bytes, wait, args...);
-        } else if (!open_slot(hop.slot, Format::fixed_bytes, wait)) {
-          return false;
-        }
-      }
-    } else {
-      const std::uint64_t value = slot_entry(hop.slot).encode(bytes, hop.key, engine().id());
-      return put(
-          hop.slot, bytes, value, [&](std::byte* at) { Format::template pack<Into::frame>(at, args...); }, wait);
-    }
-  }
-
-  bool send_by_value(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) requires may_be_small {
-    alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
-    Format::pack(small.message, args...);
-    return post_by_value(destination, small, bytes, wait);
-  }
-
-  bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
-    if (!keeps_order_by_route()) {
-      if (bytes <= part_bytes_max()) return send_alone(destination, bytes, wait, args...);
-      if (bytes <= alone_bytes_max(destination)) {
-        const auto writing = is_of_views ? am::Writing::at_once : am::Writing::in_pieces;
-        if (const am::OpenFrame frame = claim_large(destination, bytes, wait, writing)) {
-          if constexpr (is_of_views) {
-            if (frame.past_caches) return send_past_caches(destination, frame, bytes, args...);
-          }
-          return send_in_frame(destination, frame, bytes, args...);
-        }
-      }
-    }
-    const auto send = [&](aggregate::Pieces pieces) {
-      return keeps_order_by_route() ? send_in_order(destination, pieces, bytes, wait)
-                                    : send_in_parts(destination, pieces, bytes, wait);
-    };
-    return Format::with_pieces(send, args...);
-  }
-
-  /// The message is mainly views, so its large content exists in memory already.
-  static constexpr bool is_of_views = Format::views != 0 && !Format::owning && Format::prefix_bytes <= 1024;
-
-  /// Packing runs no code of the program, which could take long, throw or send.
-  static constexpr bool goes_in_place = !Format::owning && (aggregate::has_ready_parts<Args>() && ...) &&
-                                        Format::prefix_bytes <= in_place_bytes_most && Format::alignment <= 32;
-
-  /// The same as send_in_frame(), by non-temporal stores.
-  bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
-    try {
-      Format::with_pieces([&](aggregate::Pieces pieces) { write_past_caches(frame, pieces, bytes); }, args...);
-    } catch (...) {
-      engine().store().drop(destination, frame);
-      throw;
-    }
-    post_alone(destination, frame, bytes);
-    return true;
-  }
-
-  /// Sends the message in a frame of its own, straight to its PE.
-  bool send_alone(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
-    if constexpr (may_be_small) {
-      if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);
-    }
-    if constexpr (goes_in_place) {
-      if (bytes <= in_place_bytes_max()) {
-        if (std::byte* const at = try_begin_in_place(destination)) {
-          Format::template pack<Into::frame>(at, args...);
-          post_in_place(destination, bytes);
-          return true;
-        }
-      }
-    }
-    const am::OpenFrame frame = claim_alone(destination, bytes, wait, am::Writing::in_pieces);
-    return frame && send_in_frame(destination, frame, bytes, args...);
-  }
-
-  bool send_in_frame(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
-    try {
-      Format::template pack<Into::frame>(message_of(frame), args...);
-    } catch (...) {
-      engine().store().drop(destination, frame);
-      throw;
-    }
-    post_alone(destination, frame, bytes);
-    return true;
   }
 };
 

@@ -1,5 +1,5 @@
-/// How messages are handled and passed on, at their PE or on the way there: one instance per handler type, with the
-/// user's code inlined in its loops.
+/// The receiving half of an aggregator: delivers and forwards messages. Its loops are instantiated for each handler
+/// type, with the user's code inlined.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/format.hpp>
+#include <headway/aggregate/frame_reader.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/keyed_delivery.hpp>
 #include <headway/aggregate/posted.hpp>
@@ -18,27 +19,32 @@
 
 namespace headway::aggregate {
 
-/// The receiving half of an aggregator.
+/// Delivers messages for this PE to the handler, and forwards others.
 template <class... Args>
-class Receiver : public Core {
+class Receiver : public FrameReader<Args...> {
+  using Reader = FrameReader<Args...>;
+  using Result = Core::Result;
   template <class, class, class, class...>
   friend struct KeyedDelivery;
 
  protected:
-  static constexpr bool good_arguments = (require_argument<Args>() && ...);
-  using Format = std::conditional_t<good_arguments, MessageFormat<Args...>, MessageFormat<>>;
+  using Core::add_part, Core::check_single, Core::count_delivered, Core::count_handled, Core::engine, Core::entry;
+  using Core::further_copies, Core::mark_ready, Core::padding, Core::push_entry, Core::read_entry, Core::read_length;
+  using Core::refuse_frame, Core::refuse_whole, Core::release_whole, Core::route;
+  using Reader::good_arguments, Reader::keeps_order_by_route;
+  using Reader::length_of, Reader::message_bytes, Reader::repack, Reader::select, Reader::source_in;
+  using Reader::Reader;
+  using typename Reader::Format;
 
-  using Core::Core;
-
-  /// Sets the handler, called as handler(args...), handler(PeId source, args...), handler(Pe&, args...) or
-  /// handler(Pe&, PeId source, args...), on the PE's own thread, one at a time. It may send, also with this aggregator,
-  /// and must not wait. What it throws ends the run. Spans and const references are valid until it returns.
+  /// Sets the handler: handler(args...), handler(PeId source, args...), handler(Pe&, args...) or handler(Pe&, PeId
+  /// source, args...). The runtime calls it on the PE's thread, one message at a time. It may send, also with this
+  /// aggregator, and must not wait. An exception ends the run. Spans and const references are valid until the handler
+  /// returns.
   ///
-  /// `ahead`, if given, is called like the handler for each message of a frame 32 messages before it is handled (for
-  /// messages that are read into objects, for up to 64 before the first of them is): to prefetch what the handler
-  /// will touch, where that is larger than the cache. It is not called for messages by themselves, nor where messages
-  /// carry their source or may have more than one hop to go; where they may have one, for those of fixed size up to
-  /// 64 bytes.
+  /// The runtime calls `ahead` like the handler, 32 messages earlier, so that the program can prefetch data larger than
+  /// the cache. (For messages that are read into objects, it calls `ahead` for a block of up to 64 messages before it
+  /// handles the first.) It does not call `ahead` for messages that are sent alone, that carry their source, or that
+  /// may have several hops left. For messages that may have one hop left it does so for a fixed size of up to 64 bytes.
   ///
   ///     updates.on([&](std::uint64_t a) { table[slot(a)] ^= a; },
   ///                [&](std::uint64_t a) { __builtin_prefetch(&table[slot(a)]); });
@@ -54,10 +60,10 @@ class Receiver : public Core {
     }
   }
 
-  /// The same for messages of which one argument is a std::span, whose content the program takes where it wants it:
-  /// `post`, called like the handler but with the number of elements in the place of the span, returns a
-  /// std::span<Element> of at least as many (UsageError else), to which the content is copied, at once or while it
-  /// comes; then the handler is called, with a span of those. Other messages may be handled in between.
+  /// The same for messages with one std::span, whose content goes to memory of the program. The runtime calls `post`
+  /// like the handler, with the number of elements in the place of the span. `post` returns a std::span<Element> of at
+  /// least as many elements (UsageError otherwise). The runtime copies the content to it, at once or as it arrives, and
+  /// then calls the handler with a span of it. Other messages may be handled in between.
   ///
   ///     blocks.on_posted([&](std::uint64_t i, std::size_t n) { return std::span(field).subspan(i * n, n); },
   ///                      [&](std::uint64_t i, std::span<const double> block) { ++arrived; });
@@ -72,12 +78,10 @@ class Receiver : public Core {
     }
   }
 
-  /// Of what a KeyHeader takes, so that the message behind it is aligned.
+  /// Bytes of a KeyHeader, padded so that the message behind it is aligned.
   static constexpr std::size_t key_header_bytes = align_up(sizeof(KeyHeader), Format::alignment);
-  /// Whether a message's content is copied when it is here.
+  /// Whether this PE copies content to memory that its program posts.
   bool copies_content() const { return posts_; }
-
-  bool keeps_order_by_route() const { return !Format::fixed && is_ordered() && !is_direct(); }
 
  private:
   Result handle(const Arrival& arrival, std::uint32_t& next) override { return deliver_(*this, arrival, next); }
@@ -94,7 +98,7 @@ class Receiver : public Core {
     return with(self, static_cast<Handlers*>(self.handler_.get())->handler, deliver);
   }
 
-  /// Calls deliver(invoke, ahead): the second like the first, where on() was given something to look ahead with.
+  /// Calls deliver(invoke, ahead). `ahead` is a function only if on() got one.
   template <class Handlers, class Deliver>
   static inline __attribute__((always_inline)) void with_handlers(Receiver& self, Deliver deliver) {
     with_handler<Handlers>(self, [&](const auto& invoke) {
@@ -108,7 +112,7 @@ class Receiver : public Core {
 
   template <class Callable, class Deliver>
   static inline __attribute__((always_inline)) auto with(Receiver& self, Callable& stored, Deliver deliver) {
-    // A copy of a handler that only reads its captures may stay in registers; one that changes them must be the one.
+    // Captures of a copy may stay in registers. A handler that changes its captures must not be copied.
     using HandlerCall = Call<Callable, Args...>;
     typename HandlerCall::Local handler(stored);
     typename Format::Scratch scratch;
@@ -116,7 +120,7 @@ class Receiver : public Core {
     return deliver(invoke);
   }
 
-  /// Apart from the next one, whose many cases would have it save all registers.
+  /// A function of its own: the many cases of deliver_buffer() would make this one save all registers.
   template <class Handlers>
   __attribute__((noinline)) static Result deliver_single(Receiver& self, const Arrival& arrival) {
     if constexpr ((is_view<Args> || ...)) {
@@ -172,8 +176,8 @@ class Receiver : public Core {
     return Result::done;
   }
 
-  /// Fixed-size messages without entries. Nothing that a handler changes lies among them: `__restrict`, which the
-  /// compiler heeds only for parameters, lets what handlers add up stay in registers.
+  /// Fixed-size messages without entries. Handlers do not change them: `__restrict`, which the compiler uses only for
+  /// parameters, lets sums of handlers stay in registers.
   template <class Handlers>
   __attribute__((noinline)) static void deliver_row(Receiver& self, const std::byte* __restrict at, std::size_t count,
                                                     PeId source) {
@@ -191,7 +195,7 @@ class Receiver : public Core {
         }
         for (; at != end; at += Format::fixed_bytes) invoke(at, Format::fixed_bytes, source);
       } else {
-        if constexpr (Format::fixed_bytes == 16) {  // GCC unrolls this size badly: 1.2 times in stream
+        if constexpr (Format::fixed_bytes == 16) {  // GCC unrolls this size badly: 1.2 times as fast by hand
           for (; end - at >= 64; at += 64) {
             invoke(at, 16, source);
             invoke(at + 16, 16, source);
@@ -217,14 +221,14 @@ class Receiver : public Core {
                                   [&](const auto& invoke) { return self.deliver_with_sources(invoke, arrival, form); });
   }
 
-  /// Where entries are lengths alone. Nothing that a handler changes lies among the messages: see deliver_row().
+  /// For entries of lengths alone. `__restrict` as in deliver_row().
   template <class Handlers>
   __attribute__((noinline)) static void deliver_row_of_lengths(Receiver& self, const std::byte* __restrict begin,
                                                                const Arrival& arrival) {
     const PeId source = arrival.header.source;
     const std::size_t count = arrival.header.count;
-    // Buffers are far below 2^31 bytes. So one test finds a message that is longer than what is left, one whose
-    // length would leave the next one unaligned, and a frame that no buffer ever was.
+    // Buffers are far below 2^31 bytes. So one test finds a message that is longer than the rest of the frame, a length
+    // after which the next message would be unaligned, and a frame that is too long.
     constexpr std::int64_t no_rest = ~std::int64_t(0x7fffffff) | std::int64_t(Format::alignment - 1);
     struct Place {
       const std::byte* at;
@@ -297,45 +301,7 @@ class Receiver : public Core {
     return Result::done;
   }
 
-  /// What all loops rely on: payload and tail are as long as `count` messages have it, as far as the header can say.
-  void check_lengths(const Arrival& arrival, const Entry& form) const {
-    const FrameHeader& header = arrival.header;
-    const std::size_t count = header.count;
-    if (header.payload_bytes < padding())
-      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", padding());
-    if (count * form.bytes() != header.tail_bytes) {
-      refuse_frame(arrival, "its tail", header.tail_bytes, "equal to", count * form.bytes());
-    }
-    const std::size_t bytes = header.payload_bytes - padding();
-    if (Format::fixed ? bytes != count * Format::fixed_bytes : bytes % Format::alignment != 0) {
-      refuse_frame(arrival, "its payload without padding", bytes, Format::fixed ? "equal to" : "a multiple of",
-                   Format::fixed ? count * Format::fixed_bytes : Format::alignment);
-    }
-  }
-
-  PeId source_in(const Arrival& arrival, const Entry& form, std::uint64_t value) const {
-    if (form.source_bytes == 0) return arrival.header.source;
-    const std::uint64_t source = form.source(value);
-    if (source >= engine().size()) [[unlikely]]
-      refuse_frame(arrival, "the source of a message", source, "below", engine().size());
-    return source;
-  }
-
-  /// The length of the message at `at`, which a part states itself. Checked against the frame.
-  std::size_t length_of(const Arrival& arrival, const std::byte* at, const std::byte* end, std::uint64_t length) const {
-    const auto left = std::size_t(end - at);
-    if (keeps_order_by_route() && length == part_mark) {
-      PartHeader part;
-      if (left < sizeof part) refuse_frame(arrival, "the rest of the frame for a part", left, "at least", sizeof part);
-      std::memcpy(&part, at, sizeof part);
-      length = part.bytes <= left ? sizeof part + part.bytes : ~std::uint64_t(0);
-    }
-    if (length > left) [[unlikely]]
-      refuse_frame(arrival, "the length of a message", length, "at most", left);
-    return length;
-  }
-
-  /// Delivers a message, or takes in a part. Returns how many messages were handled.
+  /// Delivers a message, or adds a part to its message. Returns the number of handled messages.
   template <class Invoke>
   std::uint64_t deliver_one(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source,
                             std::uint64_t length) {
@@ -382,7 +348,7 @@ class Receiver : public Core {
     return Result::done;
   }
 
-  /// Messages for this PE are delivered, others repacked towards their next hop; pauses where there is no room.
+  /// Delivers messages for this PE, and repacks others for their next hop. Pauses without memory.
   template <class Invoke>
   Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, unsigned level, std::uint32_t& next) {
     const Entry form = entry(level);
@@ -390,7 +356,7 @@ class Receiver : public Core {
     const std::byte* at = arrival.payload + padding();
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
-    for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // where it was paused
+    for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // messages before the pause
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
       at += align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
     }
@@ -423,9 +389,9 @@ class Receiver : public Core {
     return result;
   }
 
-  /// The same for messages of fixed size whose entries are keys: those that have one more hop to go, or none, since at
-  /// the last hop there are no entries; and `further` ones. Which of them stay nobody can predict, so small ones are
-  /// not told apart by a branch: those that stay are gathered like those for another PE, and delivered as a row.
+  /// The same for messages of fixed size with keys alone. They have one hop left or none; with `further`, they may have
+  /// more. A branch on the messages that stay would be mispredicted. So small messages that stay are gathered without a
+  /// branch, like those for another PE, and delivered as a row.
   template <class Handlers, bool further>
   __attribute__((noinline)) static Result deliver_or_forward_once(Receiver& self, const Arrival& arrival,
                                                                   unsigned level, std::uint32_t& next) {
@@ -483,60 +449,6 @@ class Receiver : public Core {
     const std::uint64_t forwarded = i - first - handled;
     self.count_delivered(handled, forwarded, forwarded * Format::fixed_bytes);
     return i == count ? Result::done : Result::paused;
-  }
-
-  /// first_one ? first : second, which compilers make a branch of where what follows differs.
-  template <class T>
-  static T* select(bool first_one, T* first, T* second) {
-    const auto mask = 0 - std::uintptr_t(first_one);
-    return reinterpret_cast<T*>((reinterpret_cast<std::uintptr_t>(first) & mask) |
-                                (reinterpret_cast<std::uintptr_t>(second) & ~mask));
-  }
-
-  /// Apart, so that the loop above need not save registers for it.
-  __attribute__((noinline)) bool repack_to_full(const Arrival& arrival, const Route::Hop& hop, const std::byte* at) {
-    return repack(arrival, hop, at, Format::fixed_bytes, 0, arrival.header.source);
-  }
-
-  std::size_t message_bytes(const Arrival& arrival, const std::byte* at, const std::byte* end, const Entry& form,
-                            std::uint64_t value) const {
-    if constexpr (Format::fixed) {
-      return Format::fixed_bytes;  // check_lengths() has seen to it
-    } else {
-      return length_of(arrival, at, end, form.length(value));
-    }
-  }
-
-  /// Appends a message to the buffer of its next hop. False where there is no room.
-  bool repack(const Arrival& arrival, const Route::Hop& hop, const std::byte* at, std::size_t bytes,
-              std::uint64_t length, std::uint64_t source) {
-    const SlotEntry& form = slot_entry(hop.slot);
-    const std::size_t padded = align_up(bytes, Format::alignment);
-    Slot& slot = slots_[hop.slot];
-    for (;;) {
-      const bool fits = Format::fixed ? slot.cursor != slot.limit
-                                      : is_open(hop.slot) && padded + form.bytes + entry_slack <= room(slot);
-      if (fits) break;
-      if (is_open(hop.slot)) {
-        if (is_empty(hop.slot))
-          refuse_frame(arrival, "the length of a message to forward", bytes, "at most", room(slot));
-        flush_slot(hop.slot, am::FlushReason::full);
-      }
-      if (!try_open_slot(hop.slot, padded)) return false;
-    }
-    if constexpr (Format::fixed) {
-      copy_fixed<Format::fixed_bytes>(slot.cursor, at);
-      slot.cursor += padded;
-      push_entry(slot, form, form.encode(0, hop.key, source));
-    } else {
-      const bool beyond_threshold = fills(slot, slot.cursor + padded);
-      copy_short<true>(slot.cursor, at, bytes, true);
-      slot.cursor += padded;
-      write_entry(slot.limit, form, form.encode(length, hop.key, source));
-      slot.limit -= form.bytes;
-      if (beyond_threshold) flush_slot(hop.slot, am::FlushReason::full);
-    }
-    return true;
   }
 
   std::shared_ptr<void> handler_;
