@@ -1,4 +1,4 @@
-// Messages by themselves: by value, in a frame, or in parts.
+// Messages sent alone: by value, in a frame, or in parts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ am::OpenFrame Core::claim_alone(std::size_t destination, std::size_t bytes, Wait
                               : store.claim_or_spill(destination, frame_bytes, 0, writing);
 }
 
-/// Who waits for so much memory has as good as no chance where handlers go on claiming what comes back: once they have
-/// claimed as much as that, small frames must do.
+/// A large block rarely gets free while handlers claim returned memory. Once they have claimed as much as the frame,
+/// the wait ends and the message goes in parts.
 am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing) {
   am::FrameStore& store = engine_->store();
   const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
@@ -50,7 +50,7 @@ am::OpenFrame Core::claim_large(std::size_t destination, std::size_t bytes, Wait
   return has_room ? store.try_claim(destination, frame_bytes, 0, writing) : am::OpenFrame();
 }
 
-/// After a message by itself: as often as with direct().
+/// After a message sent alone: as often as with direct().
 void Core::poll_every_few_posts() {
   if (++posts_ % posts_per_poll_alone == 0) [[unlikely]]
     poll_some();
@@ -78,7 +78,7 @@ bool Core::post_key_by_value(std::size_t destination, SmallFrame& message, std::
   return post_small(key_header_, destination, message, bytes, Wait::yes);
 }
 
-/// In words, as it is read again at once: what is put together from pieces in memory would stall that.
+/// Written as words: the header is read again at once, and loads after narrower stores would stall.
 inline __attribute__((always_inline)) void Core::complete(HeaderWords& header, const HeaderWords& form,
                                                           std::size_t bytes) const {
   header[0] = form[0] | bytes;
@@ -152,11 +152,12 @@ bool Core::room_for(std::size_t target, std::uint8_t hops_left, std::size_t fram
   return claimed.size() == frames;
 }
 
-/// Which way is faster depends on whether both processors share a cache, which a virtual machine may change while the
-/// program runs. Both PEs' time counts: this one's, and what its receiver has left of it by then at the same rate.
+/// The faster path depends on whether both processors share a cache, which a virtual machine may change while the
+/// program runs. The measured time covers both PEs: this one's, extended by the bytes that the receiver has not read
+/// yet.
 bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait) {
   const std::size_t part_max = part_bytes_max();
-  // This processor reads what it sends to itself, or down a wire.
+  // This processor reads the parts itself: they are for this PE or for the wire.
   const bool read_here = destination == engine_->id() || leaves_host(destination);
   if (wait == Wait::no) {
     if (!room_for(destination, 0, part_frame_bytes_, (bytes + part_max - 1) / part_max)) return false;
@@ -180,7 +181,7 @@ bool Core::send_in_parts(std::size_t destination, Pieces pieces, std::size_t byt
   const std::int64_t ns = engine_->now() - begin;
   store.reclaim();
   const std::uint64_t now = store.outstanding_bytes(destination), left = now > before ? now - before : 0;
-  // Of one that has hardly begun nothing is known.
+  // A receiver that has hardly begun gives no measurement.
   if (claimed && left < bytes - bytes / 8) {
     part_paths_->learn(path, bytes, std::int64_t(double(ns) * double(bytes) / double(bytes - left)));
   }
@@ -226,7 +227,7 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   const std::uint64_t value = slot_entries_[hop.slot].encode(part_mark, hop.key, engine_->id());
   for (std::size_t offset = 0; offset < bytes;) {
     const std::size_t n = std::min(part_max, bytes - offset);
-    // Frames count their entries; of the parts of one message only one may count, the one that completes it.
+    // Each entry of a frame counts as a message: of the parts of one message only the last one may count.
     if (offset + n < bytes) {
       engine_->count_created(~std::uint64_t(0));
       --created_;
@@ -245,8 +246,8 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   return true;
 }
 
-/// Addresses for all of it, whatever a first part promises, or for a few times what has come where that is very much:
-/// memory comes with what is written there.
+/// Reserves addresses for the whole message, or for a few times the arrived bytes if its stated length is very large.
+/// The system provides memory as it is written.
 void Core::make_room(Partial& partial, std::uint64_t bytes) {
   if (bytes <= partial.memory.bytes()) return;
   const SizeConstants& sizes = engine_->sizes();

@@ -1,4 +1,4 @@
-/// How an argument of a message travels: as which parts, and what may not be one.
+/// The parts as which an argument of a message travels, and the types that may not be arguments.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace headway::aggregate {
 
-/// The three ways in which a part of a message travels. Most arguments are one part.
+/// The three forms of a part. Most arguments are one part.
 enum class ArgumentKind {
   fixed,   // its bytes, aligned, read in place
   view,    // span<const T>, string_view: their content, aligned, read in place
@@ -50,12 +50,12 @@ constexpr ArgumentKind kind_of() {
     return FixedSize<Arg> ? ArgumentKind::fixed : ArgumentKind::owning;
 }
 
-/// What a vector's content may be copied as.
+/// Element types of a vector whose content may be copied as bytes.
 template <class T>
 inline constexpr bool is_content_element =
     detail::Raw<T> && !std::is_empty_v<T> && std::is_default_constructible_v<T> && std::is_copy_constructible_v<T> &&
     std::is_copy_assignable_v<T> && alignof(T) <= 64;
-/// A vector or string of such: it is sent as a view of its content, and copied into an object of the receiver's.
+/// A vector or string of these: sent as a view of its content, and copied into an object of the receiver.
 template <class Arg>
 inline constexpr bool has_content = false;
 template <class T, class Allocator>
@@ -73,7 +73,7 @@ template <class... A, class... B>
 constexpr PartList<A..., B...> operator+(PartList<A...>, PartList<B...>) {
   return {};
 }
-/// Of what cannot be sent in parts.
+/// The result for a type that cannot be sent in parts.
 struct NoParts {};
 template <class Any>
 constexpr NoParts operator+(NoParts, Any) {
@@ -84,8 +84,8 @@ constexpr NoParts operator+(PartList<T...>, NoParts) {
   return {};
 }
 
-/// The parts of a field of an aggregate: its bytes, its content, or what its own fields have. What must be looked at
-/// when it is read (bool, optional, variant) is serialized, and so is what it is a field of.
+/// The parts of a field of an aggregate: its bytes, its content, or the parts of its own fields. A type whose bytes
+/// must be checked on arrival (bool, optional, variant) is serialized, and so is an aggregate with a field of it.
 template <class Field>
 constexpr auto parts_of_field();
 
@@ -96,14 +96,14 @@ struct PartsOfFields {
   }
 };
 
-/// A class that says itself what its parts are:
+/// A class that defines its own parts:
 ///
 ///     using MessageParts = PartList<Header, std::span<const std::byte>>;
 ///     f(part...)                 with_message_parts(f) const
-///     void view_message(part...)  it stands for what lies there, until the handler returns; a copy of it is its own
+///     void view_message(part...)  it views the parts until the handler returns; a copy of it owns its content
 ///
-/// One whose parts lie ready says so: `static constexpr bool has_parts_ready = true`. Its messages may be written where
-/// they arrive, while their receiver waits: with_message_parts() must not throw, nor call what might wait.
+/// `static constexpr bool has_parts_ready = true` states that its parts exist already. Its messages may be written into
+/// the receiver's inbox, where the receiver waits for them: with_message_parts() must not throw and must not wait.
 template <class Field>
 concept NamesParts = requires {
   typename Field::MessageParts;
@@ -130,7 +130,7 @@ struct ReadyFields {
   constexpr auto operator()(const Fields&...) const;
 };
 
-/// Whether nothing of the program runs where its parts are asked for.
+/// Whether with_message_parts() runs no code of the program.
 template <class Field>
 constexpr bool has_ready_parts() {
   if constexpr (NamesParts<Field>) return requires {
@@ -149,7 +149,8 @@ constexpr auto ReadyFields::operator()(const Fields&...) const {
   return std::bool_constant<(has_ready_parts<Fields>() && ...)>{};
 }
 
-/// An aggregate of plain fields and vectors or strings of such, or what names its parts: it is sent as those.
+/// A type that is sent as its parts: an aggregate of plain fields and vectors or strings of them, or a class that
+/// defines its parts.
 template <class Arg>
 inline constexpr bool is_sent_in_parts = [] {
   if constexpr (has_content<Arg> || is_view<Arg> || FixedSize<Arg>)
@@ -167,14 +168,14 @@ constexpr auto parts_of() {
   else
     return PartList<Arg>{};
 }
-/// How many parts an argument has.
+/// The number of parts of an argument.
 template <class Arg>
 inline constexpr std::size_t part_count = decltype(parts_of<Arg>())::size;
-/// What is read into an object of the receiver's, part by part.
+/// Read into an object of the receiver, part by part.
 template <class Arg>
 inline constexpr bool is_assembled = has_content<Arg> || is_sent_in_parts<Arg>;
 
-/// The part of an argument that has one.
+/// The part of an argument that is one part.
 template <class Arg>
 inline __attribute__((always_inline)) decltype(auto) only_part(const Arg& arg) {
   if constexpr (has_content<Arg>)
@@ -209,8 +210,8 @@ inline __attribute__((always_inline)) decltype(auto) with_parts(F&& f, const Fir
   }
 }
 
-/// Sets `object` from its parts, of which number `first` is the first. Objects are reused: most vectors have the length
-/// that they had before.
+/// Sets `object` from its parts, the first of which has number `first`. Objects are reused, so most vectors keep their
+/// length and memory.
 template <std::size_t first, class Object, class Parts>
 inline __attribute__((always_inline)) void assemble(Object& object, const Parts& parts);
 
@@ -243,7 +244,7 @@ inline __attribute__((always_inline)) void assemble(Object& object, const Parts&
   }
 }
 
-/// Refuses what may not be an argument, with one line of compile error. Returns whether it may.
+/// A compile error in one line for a type that may not be an argument. Returns whether it may.
 template <class Arg>
 constexpr bool require_argument() {
   if constexpr (!std::is_same_v<Arg, std::remove_cvref_t<Arg>>) {
@@ -273,7 +274,7 @@ constexpr bool require_argument() {
   }
 }
 
-/// How an argument is passed on to a function that is not inlined: small ones by value.
+/// The parameter type of an argument in functions that are not inlined: small ones by value.
 template <class Arg>
 using ByValueIfSmall =
     std::conditional_t<(is_view<Arg> || (std::is_trivially_copyable_v<Arg> && sizeof(Arg) <= 16)), Arg, const Arg&>;

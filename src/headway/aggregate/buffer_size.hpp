@@ -1,4 +1,4 @@
-/// How large a slot's next buffer is.
+/// The size of a slot's next buffer.
 #pragma once
 
 #include <algorithm>
@@ -8,20 +8,19 @@
 
 namespace headway::aggregate {
 
-/// Bytes of a buffer, frame_overhead included; least <= first <= most. All the same: sizes do not adapt.
+/// Bytes of a buffer with frame_overhead; least <= first <= most. Equal values: sizes do not adapt.
 struct SizeLimits {
   std::size_t least = 0, first = 0, most = 0;
 };
 
-/// Learned from what the buffers of one slot held: the next is twice as large after one that was full, and half as
-/// large after some in a row that were posted with less than a quarter used, for whatever reason. What fitted those
-/// fits that, so it costs no frames. Asked where a buffer is opened and told where one is posted: never on the fast
-/// path.
+/// Adapts to the use of a slot's buffers: it doubles after a full one, and halves after several in a row of which less
+/// than a quarter was used. Their content fits the smaller size too, so no frames are added. Called when a buffer is
+/// opened or posted, never on the fast path.
 class BufferSize {
  public:
   std::size_t next(const SizeLimits& limits) const { return bytes_ == 0 ? limits.first : bytes_; }
 
-  /// A message is to come that needs a buffer of so many bytes.
+  /// The next message needs a buffer of so many bytes.
   void hold(const SizeLimits& limits, std::size_t bytes) {
     if (next(limits) < bytes) set(std::min(std::max(2 * next(limits), bytes), limits.most));
   }
@@ -29,7 +28,7 @@ class BufferSize {
   /// `used`: its header, payload and tail.
   void posted(const SizeLimits& limits, am::FlushReason reason, std::size_t used) {
     const std::size_t bytes = next(limits);
-    // where a PE is short of memory buffers are posted as full that are not
+    // a PE without memory posts buffers as full that are not
     if (reason == am::FlushReason::full && used > bytes / 2) {
       set(std::min(2 * bytes, limits.most));
     } else if (used >= bytes / 4) {
@@ -47,7 +46,7 @@ class BufferSize {
     sparse_in_a_row_ = 0;
   }
 
-  std::uint32_t bytes_ = 0;  // 0: as at first
+  std::uint32_t bytes_ = 0;  // 0: the first size
   std::uint32_t sparse_in_a_row_ = 0;
 };
 

@@ -1,4 +1,4 @@
-/// How a function that was called from elsewhere is called: which of its forms it has, and what a coroutine may take.
+/// Calls of functions with a message's arguments: the form of a function, and the parameters of coroutines.
 #pragma once
 
 #include <headway/aggregate/argument.hpp>
@@ -24,11 +24,11 @@ inline __attribute__((always_inline)) decltype(auto) call_function(Pe& pe, PeId 
     return function(pe, source, std::forward<A>(args)...);
 }
 
-/// What it returns.
+/// The result of that call.
 template <class F, class... A>
 using CallResult = decltype(call_function(std::declval<Pe&>(), PeId(), std::declval<F&>(), std::declval<A>()...));
 
-/// One line of compile error where it cannot be called. Returns whether it can.
+/// A compile error in one line if it cannot be called. Returns whether it can.
 template <class F, class... A>
 constexpr bool require_callable() {
   static_assert(is_callable<F, A...>,
@@ -39,8 +39,8 @@ constexpr bool require_callable() {
 
 // --- coroutines
 
-/// What a coroutine may take as a parameter: values, and what lives longer than a message. Only Pe& and the T& of a
-/// DistObject can be references to what is not const.
+/// Valid parameters of a coroutine: values, and references to objects that outlive the message. A non-const reference
+/// is Pe& or the T& of a DistObject.
 template <class Parameter>
 inline constexpr bool is_kept =
     std::is_lvalue_reference_v<Parameter> ? !std::is_const_v<std::remove_reference_t<Parameter>>
@@ -69,12 +69,16 @@ constexpr bool keeps(Result (Class::*)(Parameters...) const noexcept) {
 
 template <class F>
 consteval bool keeps_arguments() {
-  if constexpr (std::is_pointer_v<F> || std::is_member_function_pointer_v<F>) return keeps(F());
-  else if constexpr (requires { &F::operator(); }) return keeps(decltype (&F::operator())());
-  else return false;  // what is made of `auto` is not known
+  if constexpr (std::is_pointer_v<F> || std::is_member_function_pointer_v<F>)
+    return keeps(F());
+  else if constexpr (requires { &F::operator(); })
+    return keeps(decltype (&F::operator())());
+  else
+    return false;  // parameters of type `auto` are not known
 }
 
-/// One line of compile error for a coroutine whose parameters may refer to a message, which is gone when it goes on.
+/// A compile error in one line for a coroutine with parameters that may refer to a message: the message is gone when
+/// the coroutine resumes.
 template <class F>
 constexpr bool require_kept_arguments() {
   constexpr bool kept = keeps_arguments<F>();

@@ -1,4 +1,4 @@
-/// How often, and how much, the library copies messages that are packed already.
+/// Counts of copies of packed messages, and of their bytes.
 #pragma once
 
 #include <cstddef>

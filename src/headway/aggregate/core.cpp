@@ -13,11 +13,11 @@
 namespace headway::aggregate {
 namespace {
 
-// Those whose size adapts start with this, and are at least that large, if one may be.
+// First and smallest size of buffers that adapt.
 constexpr std::size_t first_buffer_bytes = 4_KiB, least_buffer_bytes = 1_KiB;
-// The largest frames of messages by themselves, and of parts, are shares of the budget, up to SizeConstants.
+// The largest frames of messages sent alone, and of parts, are shares of the budget, up to SizeConstants.
 constexpr std::size_t alone_share = 4, alone_share_between_hosts = 16, part_share = 16;
-// Of what messages in parts are put together in, kept for the next one, in budgets.
+// Largest memory kept for the reassembly of messages, in budgets.
 constexpr std::size_t kept_budgets = 8;
 
 std::uint16_t hash16(const std::string& text) {
@@ -48,7 +48,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       direct_(options_.topology.dimensions == 0),
       idle_flush_(options_.flush_when_idle),
       adapts_sizes_(options.buffer_bytes == derived_bytes && !engine_->aggregation_settings().buffer_bytes),
-      // one alone gains nothing from a buffer
+      // a single message gains nothing from a buffer
       capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
       timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
       part_memory_(std::min(kept_budgets * engine_->store().budget_bytes(), engine_->sizes().kept_bytes_max),
@@ -61,7 +61,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
 
 Core::~Core() {
   if (engine_->has_failed()) return;
-  flush_now();  // never blocks; what finds no room waits with the PE
+  flush_now();  // never blocks; frames without memory wait in the engine
   forget_part_memory();
   engine_->remove_handler(id_);
 }
@@ -87,7 +87,7 @@ void Core::lay_out(bool ready) {
   const std::size_t content = frame_bytes_ - frame_overhead - padding_;
   const auto cutoff_bytes = std::size_t(options_.cutoff * double(frame_bytes_));
   const unsigned length_bytes = variable ? sizeof(Length) : 0;
-  // Parts that keep their order are put together by source.
+  // The receiver reassembles ordered parts by source.
   const bool needs_source = shape_.wants_source || (options_.ordered && variable);
   const unsigned source_bytes = needs_source && levels > 1 ? bytes_for_values(engine_->size()) : 0;
   entries_.clear();
@@ -119,11 +119,11 @@ void Core::lay_out(bool ready) {
     slot_entries_.push_back({e.bytes(), std::uint8_t(e.shift()), std::uint8_t(8 * e.length_bytes),
                              std::uint8_t(8 * (e.length_bytes + e.key_bytes)), e.source_bytes != 0});
   }
-  // Until on() has been called, and where messages travel by themselves, everything leaves the fast path.
+  // Sizes of 0 lead send() off the fast path: before on(), and if all messages are sent alone.
   buffered_size_ = ready && alone_from_ != 0 ? engine_->size() : 0;
   one_hop_size_ = levels == 1 ? buffered_size_ : 0;
   by_value_size_ = ready && direct_ && !variable && shape_.fixed_bytes <= by_value_bytes_max_ ? engine_->size() : 0;
-  // Sizes too: what one PE buffers, another must be able to forward.
+  // With sizes: a PE must be able to forward the messages that another buffers.
   signature_ = hash16(fmt::format("{} {} {} {} {} {} {} {} {}", shape_.type, to_string(options_.topology),
                                   shape_.fixed_bytes, source_bytes, options_.ordered, name_, options_.buffer_bytes,
                                   alone_from_, filled(frame_bytes_)));
@@ -135,12 +135,12 @@ std::size_t Core::capacity(unsigned level, std::size_t frame_bytes) const {
   const std::size_t outside = frame_overhead + padding_ + (entry_bytes != 0 ? entry_slack : 0);
   const std::size_t usable = std::max(filled(frame_bytes), outside) - outside;
   const std::size_t most = std::max(frame_bytes, outside) - outside;
-  // the threshold may leave no room for even one message: then each is sent as it comes
+  // a threshold below one message: each message is posted at once
   const std::size_t per_message = shape_.fixed_bytes + entry_bytes;
   return std::max(usable / per_message, std::min<std::size_t>(most / per_message, 1));
 }
 
-/// A given size is the size of every buffer.
+/// A given size does not adapt.
 SizeLimits Core::limits_of(std::size_t frame_bytes, std::size_t per_message_most) const {
   if (!adapts_sizes_) return {frame_bytes, frame_bytes, frame_bytes};
   constexpr std::size_t messages_least = 4;
@@ -275,7 +275,7 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
     s.limit = frame.end();
     s.kept_free = bytes - std::min(filled(bytes), bytes) + slot_entries_[slot].bytes + entry_slack - 1;
   } else {
-    // Where there are no entries they are written all the same, to where nobody reads them.
+    // Without entries push_entry() still writes, to memory that is never read.
     s.tail = slot_entries_[slot].bytes != 0 ? frame.end() : unread_entry_ + sizeof unread_entry_;
     s.limit = s.begin + capacity(cold.level, bytes) * shape_.fixed_bytes;
   }
@@ -286,7 +286,7 @@ void Core::start_frame(std::uint32_t slot, const am::OpenFrame& frame) {
   update_peaks(cold.target);
 }
 
-/// What this PE has open has grown by a buffer for that target.
+/// Called when this PE has opened a buffer for `target`.
 void Core::update_peaks(std::size_t target) {
   const std::uint64_t together = merger_ == nullptr ? 0 : merger_->open_bytes();
   open_bytes_peak_ = std::max(open_bytes_peak_, open_bytes_ + together);
@@ -327,7 +327,7 @@ void Core::post_slot(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   open_bytes_ -= cold.frame.bytes;
   engine_->count_open_buffers(-1);
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
-  // Only towards the last hop, so that order is kept: what went before is with the same target, or on its way to it.
+  // Only for the last hop, which keeps the order: earlier messages are at the same target, or on their way to it.
   if (idle_flush_ && is_last_hop(cold)) set.gatherings[slot].posted(reason, count);
   const std::size_t used = frame_overhead + payload_bytes + tail;
   cold.size.posted(sizes_[cold.level], reason, used);
@@ -376,8 +376,8 @@ bool Core::flush_open(am::FlushReason reason) {
   return any;
 }
 
-/// In turn: each message that comes in between, to be passed on, finds its buffer still open; and who passes these on
-/// is sent less at once. First hops go first, for what goes on from there may gather once more on its way.
+/// Posts one buffer in each call: messages that arrive in between still find open buffers, and PEs that forward get
+/// fewer frames at once. First hops go first, because their messages may gather once more on the route.
 bool Core::flush_idle(am::IdleFlush how) {
   if (!idle_flush_) return false;
   if (how == am::IdleFlush::all || route_.levels() == 1 || merger_ != nullptr) return flush_open(am::FlushReason::idle);
@@ -389,7 +389,7 @@ bool Core::flush_idle(am::IdleFlush how) {
     for (std::uint32_t slot = set->first_open, next; slot != none; slot = next) {
       const ColdSlot& cold = set->cold[slot];
       next = cold.next;
-      if (!leaves_host(cold.target)) {  // a frame costs less there than it takes to look
+      if (!leaves_host(cold.target)) {  // within the host a frame costs less than the search
         post_slot(*set, slot, am::FlushReason::idle);
         any = true;
         continue;
@@ -444,7 +444,7 @@ std::uint64_t Core::waiting_messages(am::ScopeId scope) const {
 
 AggregatorStatistics Core::statistics() const {
   AggregatorStatistics result;
-  // What lies in open buffers counts as sent.
+  // Messages in open buffers count as sent.
   std::uint64_t open = 0, open_bytes = 0;
   for (const auto& set : sets_) {
     for (std::uint32_t slot = set->first_open; slot != none; slot = set->cold[slot].next) {
@@ -452,7 +452,7 @@ AggregatorStatistics Core::statistics() const {
       open_bytes += std::size_t(set->slots[slot].cursor - set->slots[slot].begin);
     }
   }
-  // One by value is a message, a frame, and full.
+  // A message by value counts as a message, a frame, and a full flush.
   result.messages = created_ + by_value_ + open;
   result.handled = handled_;
   result.forwarded = forwarded_;

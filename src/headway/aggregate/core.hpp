@@ -25,17 +25,17 @@
 
 namespace headway::aggregate {
 
-/// What the message type fixes.
+/// Properties of the message type.
 struct MessageShape {
-  std::size_t fixed_bytes = 0;  // of every message, padding included; 0: they differ
+  std::size_t fixed_bytes = 0;  // of every message with padding; 0: variable size
   std::size_t alignment = 1;
-  bool wants_source = false;  // the handler takes it; on routes of several hops each message then carries it
-  std::string type;           // as the compiler writes it
+  bool wants_source = false;  // the handler takes it: on several hops each message carries it
+  std::string type;           // the compiler's name of it
 };
 
-/// Each message that needs them has an entry in the tail: | length | key | source |, low byte first, a length as a
-/// Length, the others in the fewest bytes that hold them; at most 8 in all, so that it is written and read as one word
-/// (which may touch up to 7 bytes below).
+/// The form of a message's entry in the tail: | length | key | source |, little-endian. A length is a Length; key and
+/// source take the fewest bytes. An entry has at most 8 bytes, and is written and read as one word, which may touch up
+/// to 7 bytes below it.
 struct Entry {
   unsigned length_bytes = 0, key_bytes = 0, source_bytes = 0;
 
@@ -49,7 +49,7 @@ struct Entry {
   static constexpr std::uint64_t mask(unsigned bytes) { return bytes == 0 ? 0 : ~std::uint64_t(0) >> (64 - 8 * bytes); }
 };
 
-/// The same worked out for one slot: an entry is (length | key << key_shift | source << source_shift) << shift.
+/// The same for one slot, as shifts: an entry is (length | key << key_shift | source << source_shift) << shift.
 struct SlotEntry {
   std::uint32_t bytes = 0;
   std::uint8_t shift = 0, key_shift = 0, source_shift = 0;
@@ -60,17 +60,17 @@ struct SlotEntry {
   }
 };
 
-/// Of every length: aligned where it is alone in its entry, so that none lies across two lines (1.1 times the messages
-/// of 32 bytes). What is longer travels by itself.
+/// The length in an entry. An entry of a length alone is aligned, so that it never crosses a cache line (1.1 times as
+/// fast for messages of 32 bytes). Longer messages are sent alone.
 using Length = std::uint16_t;
-/// Stands for a part in an entry.
+/// The length in the entry of a part.
 inline constexpr std::uint64_t part_mark = Length(-1);
 inline constexpr std::uint64_t length_max = part_mark - 1;
 
 /// Bytes below the lowest entry that writing it may touch.
 inline constexpr std::size_t entry_slack = 8;
 
-/// Before a part of a message that is too large for one frame, or for its ordered route. 32 bytes keep the part
+/// Before each part of a message that is too large for one frame, or for its ordered route. Its 32 bytes keep the part
 /// aligned.
 struct PartHeader {
   std::uint64_t message;  // numbered by the source
@@ -90,12 +90,12 @@ class Core : public am::FrameHandler {
  public:
   using Result = am::FrameHandler::Result;
 
-  /// Collective. Throws SettingError for options that cannot be.
+  /// Collective. SettingError for invalid options.
   Core(Pe& pe, const AggregatorOptions& options, MessageShape shape);
   ~Core() override;
 
   bool flush_open(am::FlushReason reason) override;
-  /// The same, and what this PE has in buffers of its process does not wait for others.
+  /// The same. Messages of this PE in buffers of its process do not wait for other PEs.
   void flush_now();
   bool flush_idle(am::IdleFlush how) override;
   std::int64_t due() const override;
@@ -108,21 +108,21 @@ class Core : public am::FrameHandler {
   std::uint64_t waiting_messages(am::ScopeId scope) const override;
   void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const override;
 
-  /// As they are in effect.
+  /// The options in effect.
   const AggregatorOptions& options() const { return options_; }
   AggregatorStatistics statistics() const;
 
  protected:
-  /// What send and deliver touch per message. one_hop_size_ is the number of PEs on a route of one hop, else 0, so that
-  /// the range test of `send` also leads every other kind of route off the fast path. The slots are those of the
-  /// current scope.
+  /// Read for every message by send and deliver. one_hop_size_ is the number of PEs on a route of one hop, else 0: the
+  /// range test of `send` then also excludes all other routes from the fast path. The slots belong to the current
+  /// scope.
   std::size_t one_hop_size_ = 0;
   Slot* slots_ = nullptr;
   Gathering* gatherings_ = nullptr;  // likewise
   std::size_t buffered_size_ = 0;    // the number of PEs if messages are buffered on a route, else 0
-  std::size_t by_value_size_ = 0;    // the number of PEs if each message goes by itself and by value, else 0
+  std::size_t by_value_size_ = 0;    // the number of PEs if each message is sent alone and by value, else 0
   bool in_batch_ = false;            // a Batch writes
-  std::size_t alone_from_ = 0;       // messages of this length and more travel by themselves
+  std::size_t alone_from_ = 0;       // messages of at least this length are sent alone
 
   am::Engine& engine() const { return *engine_; }
   const Route& route() const { return route_; }
@@ -137,19 +137,19 @@ class Core : public am::FrameHandler {
   void check_send(std::size_t destination) const;
 
   enum class Wait { yes, no };
-  /// Gives a closed slot a frame with room for a message of `padded` bytes, if any buffer has. The main program waits
-  /// for one if it must (handlers run; the slot may then be open, or closed again), a handler spills. False if it did
-  /// not wait and there was none.
+  /// Gives a closed slot a frame with room for a message of `padded` bytes. The main program may wait for memory and
+  /// runs handlers meanwhile, after which the slot may be open or closed; a handler spills. False only for Wait::no,
+  /// if there was no memory.
   bool open_slot(std::uint32_t slot, std::size_t padded, Wait wait);
-  /// For forwarding: a frame within the budget or nothing.
+  /// For forwarding: false if there is no frame within the budget.
   bool try_open_slot(std::uint32_t slot, std::size_t padded);
   void flush_slot(std::uint32_t slot, am::FlushReason reason) { post_slot(*current_, slot, reason); }
   bool is_open(std::uint32_t slot) const { return slots_[slot].begin != nullptr; }
-  /// An open one without messages; some may have no bytes.
+  /// An open slot without messages. Messages of 0 bytes count.
   bool is_empty(std::uint32_t slot) const { return messages_in(*current_, slot) == 0; }
-  /// Of an open slot of messages of fixed size without entries.
+  /// For an open slot with messages of fixed size without entries.
   Row begin_row(std::uint32_t slot) { return Row(slots_[slot], current_->cold[slot]); }
-  /// While a Batch is written nothing else is sent, and nothing posted.
+  /// While it lives, a Batch is written, and the program may neither send nor wait.
   class BatchUnderWay {
    public:
     explicit BatchUnderWay(Core& core)
@@ -169,30 +169,29 @@ class Core : public am::FrameHandler {
     Core& core_;
     const std::size_t one_hop_size_, buffered_size_;
   };
-  /// How many messages of so many bytes find room, whichever slots they go to. 0 where no Batch can be
-  /// written.
+  /// The number of messages of `bytes` that fit each slot. 0 if no Batch can be written.
   std::size_t room_everywhere(std::size_t bytes) const;
   bool has_open() const { return open_bytes_ != 0 || merger_ != nullptr; }
-  /// After posting a buffer from the main program: let handlers run.
+  /// After the main program has posted a buffer: runs handlers.
   void after_post() { poll_some(); }
-  /// Whether a message of `bytes` that finds this slot closed goes by itself instead of opening it. Asked once a
+  /// Whether a message of `bytes` that finds this slot closed is sent alone. Changes the state: call it once for each
   /// message.
   bool sends_alone(std::uint32_t slot, std::size_t bytes) {
     if (is_open(slot) || bytes > part_bytes_max()) return false;
     return gatherings_[slot].sends_alone(engine_->times_idle());
   }
-  /// The same for one that goes by value, as far as it can be said at once; where not, false, and sends_alone() is
-  /// asked. The receiver of the message waits for this: it has as few instructions as can be.
+  /// A shorter test for a message that fits by value. If it returns false, the caller calls sends_alone(). It is on the
+  /// latency path of single messages.
   bool starts_alone(const Slot& slot) {
     return slot.begin == nullptr && gatherings_[std::size_t(&slot - slots_)].sends_alone(engine_->times_idle());
   }
 
   /// Variable-size messages: bytes between cursor and tail.
   static std::size_t room(const Slot& slot) { return std::size_t(slot.limit - slot.cursor); }
-  /// Whether a message that ends there fills the buffer, or more than that.
+  /// Whether a message that ends at `end` reaches the threshold or exceeds the buffer.
   static bool fills(const Slot& slot, const std::byte* end) { return end + slot.kept_free >= slot.limit; }
 
-  /// Where an entry is a length alone.
+  /// For entries of a length alone.
   static void write_length(std::byte* tail, std::size_t length) {
     const auto value = Length(length);
     std::memcpy(tail - sizeof value, &value, sizeof value);
@@ -217,9 +216,8 @@ class Core : public am::FrameHandler {
     return word >> entry.shift();
   }
 
-  /// Appends a message of `bytes` (without padding) to a slot of variable-size messages: fill(at) writes it. Sends the
-  /// buffer when it is filled beyond the threshold. False only for Wait::no, when there was no room; nothing was
-  /// written.
+  /// Appends a message of `bytes` (without padding) to a slot of variable-size messages: fill(at) writes it. Posts the
+  /// buffer beyond the threshold. False, without a change, only for Wait::no, if there was no memory.
   template <class Fill>
   bool put(std::uint32_t slot, std::size_t bytes, std::uint64_t entry_value, Fill fill, Wait wait) {
     const SlotEntry& entry = slot_entries_[slot];
@@ -247,32 +245,31 @@ class Core : public am::FrameHandler {
     }
   }
 
-  /// A message by itself in one frame: claims the frame, whose message goes to message_of() and which post_alone()
-  /// sends. For messages up to part_bytes_max(). Empty only for Wait::no.
+  /// Claims the frame of a message of up to part_bytes_max() that is sent alone. The caller writes the message to
+  /// message_of() and calls post_alone(). Empty only for Wait::no.
   am::OpenFrame claim_alone(std::size_t destination, std::size_t bytes, Wait wait,
                             am::Writing writing = am::Writing::any);
   std::byte* message_of(const am::OpenFrame& frame) const { return frame.frame->payload() + padding_; }
   void post_alone(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes,
                   std::uint8_t flags = frame_of_one);
-  /// The same for those up to alone_bytes_max(). Empty too where the message had better go in parts: from a handler
-  /// that finds no room, or where free frame memory lies in smaller pieces.
+  /// The same for messages of up to alone_bytes_max(). Also empty if parts are better: in a handler without memory, or
+  /// if the free memory is fragmented.
   am::OpenFrame claim_large(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing);
-  /// Without its PartHeader.
+  /// Without the PartHeader.
   std::size_t part_bytes_max() const { return part_frame_bytes_ - frame_overhead - padding_ - sizeof(PartHeader); }
   std::size_t alone_bytes_max(std::size_t destination) const {
     const std::size_t frame = leaves_host(destination) ? alone_frame_bytes_between_hosts_ : alone_frame_bytes_;
     return frame - frame_overhead - padding_;
   }
 
-  /// The same for one of up to by_value_bytes_max() bytes, which needs no frame memory: `message` holds it. False only
-  /// for Wait::no.
+  /// Posts a message of up to by_value_bytes_max() bytes in `message`, without frame memory. False only for Wait::no.
   std::size_t by_value_bytes_max() const { return by_value_bytes_max_; }
   bool post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
   /// The same for a frame_of_key.
   bool post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes);
 
-  /// The same for one of up to in_place_bytes_max() bytes that nothing can keep from being written at once: it goes
-  /// where this says, and no further call comes before post_in_place(). nullptr where it must go otherwise.
+  /// The address for a message of up to in_place_bytes_max() bytes in the receiver's inbox. The caller writes it at
+  /// once, without another call before post_in_place(). nullptr if the message must be sent in another way.
   std::size_t in_place_bytes_max() const { return in_place_bytes_max_; }
   [[nodiscard]] std::byte* try_begin_in_place(std::size_t destination) {
     am::FrameStore& store = engine_->store();
@@ -280,24 +277,23 @@ class Core : public am::FrameHandler {
   }
   void post_in_place(std::size_t destination, std::size_t bytes);
 
-  /// The message of a frame that is written past the caches.
+  /// Writes the message of a frame for a remote core, by non-temporal stores.
   void write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes);
-  /// A larger one in parts, straight to its destination. `pieces` together are the message, and have its length
-  /// (UsageError else). False only for Wait::no.
-  /// For another PE of the host parts are written as usual and short, or past the caches and long: what has been
-  /// faster.
+  /// Sends a message in parts, straight to its destination. `pieces` have `bytes` together; UsageError otherwise. False
+  /// only for Wait::no. For another PE of the host parts are short and written by ordinary stores, or long and written
+  /// past the caches, whichever has been faster.
   bool send_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
-  /// One above the cutoff that must keep its order: in parts along the route, behind what was sent before.
+  /// Sends an ordered message above the cutoff, in parts along the route, behind earlier messages.
   bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
 
-  /// Takes in a part, with no more memory than a few times what has come of its message; returns the whole message once
-  /// the last one is there, until release_whole(); else empty data.
+  /// Copies a part to its message. Memory is at most a few times the bytes that have arrived. Returns the whole message
+  /// after its last part, valid until release_whole(); before that an empty span.
   std::span<const std::byte> add_part(std::size_t source, const std::byte* part, std::size_t bytes);
   void release_whole();
 
   std::size_t padding() const { return padding_; }
 
-  /// Messages of a scope that now wait for what does not exist here yet, or (negative) no longer.
+  /// Adds to the messages of a scope that wait for an object to be made; negative: they no longer wait.
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
   [[noreturn]] void refuse_to_post_row() const;
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const Arrival& arrival, const char* what) const;
@@ -316,12 +312,12 @@ class Core : public am::FrameHandler {
   /// FormatError: a message in parts has not the length of its type.
   [[noreturn, gnu::cold, gnu::noinline]] static void refuse_whole(std::size_t bytes, std::size_t expected);
 
-  /// Of messages that are packed or repacked already.
+  /// Counts copies beyond packing and repacking.
   void count_copies(std::uint64_t messages, std::size_t bytes) { further_copies_.add(messages, bytes); }
   CopyCounts& further_copies() { return further_copies_; }
-  /// Memory for the content of one message, which is kept for the next one.
+  /// Memory for the content of one message. give_content_memory() keeps it for the next one.
   Mapping take_content_memory(std::size_t bytes);
-  /// Of a frame_of_key. FormatError for one that cannot be.
+  /// The message of a frame_of_key. FormatError for an invalid frame.
   KeyedMessage keyed_message(const Arrival& arrival, std::size_t header_bytes) const;
   void give_content_memory(Mapping memory);
 
@@ -329,7 +325,7 @@ class Core : public am::FrameHandler {
     engine_->count_handled(messages);
     handled_ += messages;
   }
-  /// Of one frame.
+  /// Counts the messages of one frame.
   void count_delivered(std::uint64_t handled, std::uint64_t forwarded, std::uint64_t forwarded_bytes) {
     count_handled(handled);
     engine_->count_created(0 - forwarded);  // they count as created when their new frame is posted
@@ -347,8 +343,8 @@ class Core : public am::FrameHandler {
 
   void make_room(Partial& partial, std::uint64_t bytes);
   void forget_part_memory();
-  /// change() takes part memory, or gives it back. While some is kept it counts as an open buffer, for the engine to
-  /// ask when it is due.
+  /// change() takes or returns part memory. Kept memory counts as an open buffer, so that the engine asks for its due()
+  /// time.
   template <class Change>
   void change_part_memory(Change change) {
     const bool kept_before = part_memory_.keeps_any();
@@ -408,44 +404,44 @@ class Core : public am::FrameHandler {
   bool direct_;
   bool idle_flush_;
   bool adapts_sizes_;
-  std::size_t capacity_wanted_;  // of a buffer, so that messages of fixed size gather at all
+  std::size_t capacity_wanted_;  // messages of fixed size that a buffer must hold, else they are sent alone
   std::int64_t timeout_ns_;
   PartMemory part_memory_;
-  std::unique_ptr<rma::FastestPath<2>> part_paths_;  // to write parts for other PEs of the host; once there are any
+  std::unique_ptr<rma::FastestPath<2>> part_paths_;  // for other PEs of the host; made at the first use
   bool ready_ = false;
   std::uint32_t id_ = 0;
   std::uint16_t signature_ = 0;
-  std::size_t frame_bytes_ = 0;    // of the largest buffer at any level that messages are put into first
+  std::size_t frame_bytes_ = 0;    // of the largest buffer at any level that this PE fills alone
   std::vector<SizeLimits> sizes_;  // by level
   std::size_t padding_ = 0;        // before the first message, for its alignment
   std::size_t by_value_bytes_max_ = 0, in_place_bytes_max_ = 0;
-  std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message by itself
+  std::size_t alone_frame_bytes_ = 0;  // the largest frame of a message sent alone
   std::size_t alone_frame_bytes_between_hosts_ = 0, part_frame_bytes_ = 0;
   std::vector<Entry> entries_;  // by level
   std::vector<SlotEntry> slot_entries_;
   std::byte unread_entry_[8];
   SlotSets sets_;
   SlotSet* current_ = nullptr;      // of the current scope
-  std::unique_ptr<Merger> merger_;  // where the PEs of a process have buffers together
+  std::unique_ptr<Merger> merger_;  // with pp: buffers that the PEs of a process fill together
   std::uint64_t open_bytes_ = 0, open_bytes_peak_ = 0;
   std::uint32_t posts_ = 0;
   std::map<am::ScopeId, std::uint64_t> waiting_messages_;
   std::uint64_t next_message_ = 0;
   std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
   Partial whole_;
-  using HeaderWords = std::uint64_t[3];  // of a message by itself, without its length and scope
+  using HeaderWords = std::uint64_t[3];  // of a message sent alone, without length and scope
   void complete(HeaderWords& header, const HeaderWords& form, std::size_t bytes) const;
   bool post_small(const HeaderWords& form, std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
   void count_by_value(std::size_t destination, std::size_t bytes);
   HeaderWords alone_header_ = {}, key_header_ = {};
 
   // statistics
-  std::uint64_t by_value_ = 0, by_value_bytes_ = 0;  // not in those below
+  std::uint64_t by_value_ = 0, by_value_bytes_ = 0;  // not counted below
   std::uint64_t frames_between_processes_ = 0, frames_between_hosts_ = 0;
   std::uint64_t created_ = 0, payload_bytes_ = 0, frames_ = 0, wire_bytes_ = 0, alone_ = 0;
   std::uint64_t flushes_[am::flush_reasons] = {};
   std::uint64_t buffered_frames_ = 0, peak_target_bytes_ = 0;
-  double fills_ = 0;  // of buffered frames, added up
+  double fills_ = 0;  // sum of the fill fractions of buffered frames
   std::uint64_t handled_ = 0, forwarded_ = 0, forwarded_bytes_ = 0;
   CopyCounts further_copies_;
 };

@@ -1,11 +1,11 @@
-// The part of Core that has to do with buffers that the PEs of a process fill together.
+// The part of Core for buffers that the PEs of a process fill together.
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/defaults.hpp>
 
 namespace headway::aggregate {
 
-/// Of the buffers that messages are put into first: a PE's own where it fills others together with its process, and
-/// those for PEs of its host where there are larger ones for other hosts.
+/// The size of the buffers that a PE fills alone: its own buffers with pp, and those for PEs of its host on a route
+/// over hosts.
 std::size_t Core::own_buffer_bytes() const {
   const HostFirsts hosts = engine_->endpoint().host_map().host_firsts;
   return part_bytes(options_.buffer_bytes,

@@ -12,20 +12,20 @@
 namespace headway::aggregate {
 namespace {
 
-// Larger buffers have fewer frames, and what is read has left the cache next to its writer's core; but all open ones of
-// a PE should stay in its cache. Measured: docs/performance.md.
+// Larger buffers mean fewer frames, and their lines have left the writer's own cache when they are read. But all open
+// buffers of a PE should stay in its cache. Measured: docs/performance.md.
 struct BufferBytes {
-  std::size_t most, open;  // of one, and of all that may be open
+  std::size_t most, open;  // bytes of one buffer, and of all open ones
 };
 constexpr BufferBytes cached_buffers = {256_KiB, 512_KiB}, cached_buffers_of_small = {64_KiB, 256_KiB};
-// What a network copies has left that cache anyway, and each frame more costs its library and the system.
+// A network copies the bytes anyway, and each frame costs time in its library and in the system.
 constexpr BufferBytes copied_buffers = {256_KiB, 1_MiB};
 constexpr std::size_t small_message_bytes = 8, default_buffer_bytes_min = 4_KiB;
 
-// What an aggregator itself takes, sending and delivering together: docs/performance.md, messages of 8 and 1000 bytes.
+// Cost of the aggregator, sending and delivering together: docs/performance.md, messages of 8 and 1000 bytes.
 constexpr double message_ns = 1, copy_ns_per_byte = 0.025;
-// What a byte takes in addition where open buffers do not stay in the cache: copies run at 163 GB/s in a core's cache,
-// at 60 out of the next one, at 22 out of memory.
+// Added cost of a byte if open buffers do not stay in the cache: copies run at 163 GB/s in a core's own cache, at 60
+// from the next one, at 22 from memory.
 constexpr double cache_miss_ns_per_byte = 0.02;
 constexpr std::chrono::nanoseconds default_timeout = std::chrono::milliseconds(1);
 constexpr double default_threshold = 0.9, default_cutoff = 0.1, default_fixed_cutoff = 0.5;
@@ -64,7 +64,7 @@ Peers peers_of(const Surroundings& s, Topology topology) {
 
 std::size_t peers(const Surroundings& s, Topology topology) { return peers_of(s, topology).in_all(); }
 
-/// What each of them may take: together half the budget.
+/// The largest size of each: together they take half the budget.
 std::size_t share(const Surroundings& s, Topology topology) {
   const Peers peers = peers_of(s, topology);
   const std::size_t all = s.budget_bytes / 2;
@@ -74,40 +74,39 @@ std::size_t share(const Surroundings& s, Topology topology) {
   return bytes;
 }
 
-/// The nearest power of two, at least the smallest default. (No logarithm: all PEs must come to the same.)
+/// The nearest power of two, at least the smallest default. Without a logarithm: all PEs must get the same value.
 std::size_t rounded(double bytes) {
   return std::clamp(std::bit_floor(std::size_t(std::min(bytes, double(buffer_bytes_max)) * std::numbers::sqrt2)),
                     default_buffer_bytes_min, buffer_bytes_max);
 }
 
-/// What a byte of messages takes on a hop, without what frames take: by the wire or by the aggregator, whichever is
-/// more.
+/// Cost of a byte on a hop without the cost of frames: of the wire or of the aggregator, the larger one.
 double byte_ns(const Surroundings& s) {
   const double software = copy_ns_per_byte + (s.message_bytes == 0 ? 0 : message_ns / double(s.message_bytes));
   return std::max(s.costs.gap_per_byte_ns, software);
 }
 
-/// A buffer in which frames take a ninth of what bytes take: b90 of "Aggregation (variable-size TRAM, 2020)".
+/// The size at which frames cost a ninth of their bytes: b90 of "Aggregation (variable-size TRAM, 2020)".
 double bytes_of_90_percent(double overhead_ns, double byte_ns) { return 9 * overhead_ns / byte_ns; }
 
-/// As large as buffers should be even if all that may be open do not stay in the cache: with larger ones frames take
-/// less than cache misses do, or less than a ninth of what bytes take.
+/// The size that pays even if open buffers do not stay in the cache: with larger ones, frames cost less than the cache
+/// misses, or less than a ninth of their bytes.
 std::size_t wanted_bytes(const Surroundings& s) {
   return rounded(
       std::min(s.costs.overhead_ns / cache_miss_ns_per_byte, bytes_of_90_percent(s.costs.overhead_ns, byte_ns(s))));
 }
 
-/// With smaller buffers frames take longer than bytes: only then can one more hop, for which bytes are moved once more,
-/// take less than the frames that its larger buffers save.
+/// With smaller buffers a frame costs more than its bytes. Only then can one more hop, which moves the bytes once more,
+/// cost less than the frames that its larger buffers save.
 std::size_t least_bytes_of_hop(const Surroundings& s) { return rounded(s.costs.overhead_ns / byte_ns(s)); }
 
-/// Of a larger message of fixed size its own frame takes less than a tenth: it gains nothing by being packed.
+/// A frame costs less than a tenth of a larger message of fixed size, which gains nothing from a buffer.
 double packed_bytes_max(const Surroundings& s) {
   const double byte_ns_of_large = std::max(s.costs.gap_per_byte_ns, copy_ns_per_byte);
   return double(rounded(bytes_of_90_percent(s.costs.overhead_ns, byte_ns_of_large)));
 }
 
-/// The fewest hops with which buffers may be large enough.
+/// The fewest hops with large enough buffers.
 Topology derived_grid(const Surroundings& s) {
   const std::size_t least = least_bytes_of_hop(s);
   unsigned dimensions = 1;
@@ -120,7 +119,7 @@ Topology derived_grid(const Surroundings& s) {
 
 std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& s, Topology topology);
 
-/// What a byte of messages for other hosts takes on all its hops, in full buffers of the size that they would have.
+/// Cost of a byte for another host on all its hops, in full buffers of their size.
 double byte_ns_of_route(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
   const std::size_t buffer_bytes = buffer_bytes_of(given, s, topology);
   const double between = topology.dimensions * (s.costs.overhead_ns / double(buffer_bytes) + byte_ns(s));
@@ -130,12 +129,12 @@ double byte_ns_of_route(const AggregatorOptions& given, const Surroundings& s, T
   here.costs = s.costs_within_host;
   const double within = here.costs.overhead_ns / double(part_bytes(buffer_bytes, host.most)) + byte_ns(here);
   if (topology.scheme == Scheme::whs) return between + within;
-  // With fewer other hosts than PEs here some of these send for all, and the others wait.
+  // With fewer other hosts than PEs of this host, some PEs send for all, and the others wait.
   const double at_once = double(std::min(host.most, s.hosts.size() - 1));
   return (between + within) * double(host.most) / at_once + within;
 }
 
-/// Over hosts where the larger buffers for other hosts save more frames than the hops within them take.
+/// A scheme of hosts, if its larger buffers save more than the hops within hosts cost.
 Topology derived(const AggregatorOptions& given, const Surroundings& s) {
   Topology best = derived_grid(s);
   if (!is_over_hosts(s.pes, grid(1, Scheme::whs), s.hosts)) return best;
@@ -177,7 +176,7 @@ std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& 
   return std::max(std::min(bytes, share(s, topology)), buffer_bytes_min);
 }
 
-/// Sets threshold and cutoff. What settings say yields to what is given where both together cannot be.
+/// Sets threshold and cutoff. A setting yields to a given value that it contradicts.
 void set_fractions(AggregatorOptions& options, const AggregatorOptions& given, const Surroundings& s) {
   auto check = [](double fraction, const char* name) {
     require(fraction == derived_fraction || (fraction >= 0 && fraction <= 1), name, fraction, "0 to 1");

@@ -1,4 +1,4 @@
-/// What an aggregator's options are where the program does not give them.
+/// The options of an aggregator that the program does not give.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace headway::aggregate {
 
-/// What the defaults depend on; the same on all PEs.
+/// The inputs of the derived defaults; the same on all PEs.
 struct Surroundings {
   std::size_t pes = 1;
   std::size_t pes_per_process = 1;
@@ -21,12 +21,12 @@ struct Surroundings {
   AggregationSettings settings = {};
 };
 
-/// The options in effect: what is given, else what the settings say, else what is derived. Throws SettingError for what
-/// cannot be.
+/// The options in effect: the given value, else that of the settings, else the derived one. SettingError for invalid
+/// values.
 AggregatorOptions resolve(const AggregatorOptions& given, const Surroundings& surroundings);
 
-/// Of a buffer of which `pes` PEs have one each in place of a common one, or as small: their share, but not too small
-/// for messages, and so that at least two fill the common one.
+/// The size of a PE's own buffer where `pes` PEs fill a common one of `buffer_bytes`: its share, at least 2 KiB and at
+/// most half of it.
 std::size_t part_bytes(std::size_t buffer_bytes, std::size_t pes);
 
 }  // namespace headway::aggregate

@@ -1,4 +1,4 @@
-/// The optimal number of messages in a frame where their delay has a price.
+/// The optimal number of messages in a frame if delay has a cost.
 #pragma once
 
 #include <cmath>
@@ -12,11 +12,11 @@ struct DelayCost {
   double frame_ns = 0;  // alpha
   double kappa = 0;     // above 0
 
-  /// Messages in a frame, Q tau, of those that come `interval_ns` apart, 1 / Q. From 2 on gathering pays: alpha (Q t -
-  /// 1) > Q t c(t / 2) holds for some t just where this is above 2.
+  /// Messages in a frame, Q tau, for arrivals every `interval_ns`, 1 / Q. Gathering pays from 2 on: alpha (Q t - 1) > Q
+  /// t c(t / 2) holds for some t exactly if the result is above 2.
   double messages(double interval_ns) const { return std::sqrt(2 * frame_ns / (kappa * interval_ns)); }
 
-  /// However many messages come, gathering for longer does not pay.
+  /// The longest delay that pays at any message rate.
   double delay_ns_max() const { return 2 * frame_ns / kappa; }
 };
 

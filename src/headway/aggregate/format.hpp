@@ -1,4 +1,4 @@
-/// How the arguments of one message lie in its bytes.
+/// The layout of the arguments of one message.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ PartsFormat<Part...> format_of(PartList<Part...>);
 template <class... Args>
 using FormatOfParts = decltype(format_of((PartList<>{} + ... + parts_of<Args>())));
 
-/// A message of these arguments lies there as its parts, in their order.
+/// The message consists of the parts of its arguments, in their order.
 template <class... Args>
 struct MessageFormat : FormatOfParts<Args...> {
   using Parts = FormatOfParts<Args...>;
@@ -55,9 +55,9 @@ struct MessageFormat : FormatOfParts<Args...> {
   };
   static constexpr bool has_objects = Parts::owning || assembles;
 
-  /// Calls f(argument...) with the message at `at`, of `bytes` bytes: fixed ones as const references into it, views as
-  /// views of it, owning ones as references to `scratch`, which they are read into, or (not `read`) have been. Throws
-  /// FormatError where the bytes cannot be such a message.
+  /// Calls f(argument...) with the message of `bytes` at `at`: fixed arguments as const references into it, views as
+  /// views of it, owning arguments as references to `scratch`. `read`: first reads them into `scratch`. FormatError for
+  /// an invalid message.
   template <bool read = true, class F>
   static inline __attribute__((always_inline)) void apply(const std::byte* at, std::size_t bytes, Scratch& scratch,
                                                           F&& f) {

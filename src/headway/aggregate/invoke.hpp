@@ -1,4 +1,4 @@
-/// How a handler is called: which of its forms it has, and what may be done with it.
+/// Calls of handlers: the form of a handler, and messages as its arguments.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +33,13 @@ std::string raw_type_name() {
   if (begin > text.size() || end == text.npos || end < begin) return std::string(text);
   return std::string(text.substr(begin, end - begin));
 }
-/// The same for people.
+/// The same, shortened for errors and reports.
 template <class... T>
 std::string type_name() {
   return short_type_names(raw_type_name<T...>());
 }
 
-/// What a handler returns, as a std::type_identity; nothing for what is none.
+/// The result of a handler as a std::type_identity; void if it cannot be called.
 template <class Handler, class... Parameters>
 constexpr auto result_of_handler() {
   if constexpr (std::is_invocable_v<Handler&, Parameters...>)
@@ -67,20 +67,21 @@ struct Call {
       !plain && !with_source && !with_pe && std::is_invocable_v<Handler&, Pe&, PeId, Parameter<Args>...>;
   static constexpr bool wants_source = with_source || with_both;
 
-  /// May be called through a const reference, so that a copy does the same.
+  /// Callable through a const reference, so that a copy behaves the same.
   static constexpr bool is_const = std::is_invocable_v<const Handler&, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, PeId, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, Pe&, Parameter<Args>...> ||
                                    std::is_invocable_v<const Handler&, Pe&, PeId, Parameter<Args>...>;
   using Result = typename decltype(result_of_handler<Handler, Parameter<Args>...>())::type;
-  /// A coroutine is spawned, and uses the captures of its handler for as long as it lives.
+  /// A coroutine is spawned, and uses its handler's captures while it lives.
   static constexpr bool is_coroutine = am::is_task<std::remove_cvref_t<Result>>;
-  /// For a closure a copy per frame, whose captures may live in registers; other handlers may have mutable members.
+  /// A closure is copied for each frame, so that its captures may stay in registers. Other handlers may have mutable
+  /// members.
   using Local = std::conditional_t<is_const && !is_coroutine && std::is_trivially_copyable_v<Handler> &&
                                        detail::is_closure<Handler>(),
                                    const Handler, Handler&>;
 
-  /// One line of compile error for what is no handler.
+  /// A compile error in one line for an invalid handler.
   static constexpr bool check() {
     constexpr bool callable = !std::is_member_pointer_v<Handler> && (plain || with_source || with_pe || with_both);
     static_assert(callable,
@@ -118,18 +119,18 @@ struct Call {
   }
 };
 
-/// Stands for no second argument of on().
+/// on() without `ahead`.
 struct NothingAhead {};
 
-/// How far ahead of the message that is handled another is looked at: enough cache misses at a time, and not so many that
-/// what was asked for is pushed out again (16 and 64 are within the noise of it). One ahead for each handled, rather than
-/// a block ahead and then the block: misses go on while handlers run, 1.24 times at 4 MiB a PE.
+/// How far ahead of the message that is handled another is looked at: enough cache misses at a time, and not so many
+/// that what was asked for is pushed out again (16 and 64 are within the noise of it). One ahead for each handled,
+/// rather than a block ahead and then the block: misses go on while handlers run, 1.24 times at 4 MiB a PE.
 inline constexpr std::size_t messages_ahead = 32;
 /// The same of messages that are read into objects, of which there must be as many, on the stack.
 template <class Objects>
 inline constexpr std::size_t objects_ahead = std::clamp<std::size_t>((std::size_t(32) << 10) / sizeof(Objects), 1, 64);
 
-/// What on() was given.
+/// The functions given to on().
 template <class HandlerType, class AheadType>
 struct Handlers {
   using Handler = HandlerType;
@@ -157,7 +158,7 @@ constexpr bool wants_source() {
     return Call<Ahead, Args...>::wants_source;
 }
 
-/// Calls a handler with the message that lies somewhere.
+/// Calls a handler with a message in memory.
 template <class Call, class Format>
 struct Invoker {
   std::add_lvalue_reference_t<std::remove_reference_t<typename Call::Local>> handler;
@@ -167,7 +168,7 @@ struct Invoker {
   inline __attribute__((always_inline)) void operator()(const std::byte* at, std::size_t bytes, PeId source) const {
     with_objects<true>(scratch, at, bytes, source);
   }
-  /// With objects of the caller's, which are read, or have been.
+  /// The same with the caller's objects. `read`: first reads the message into them.
   template <bool read>
   inline __attribute__((always_inline)) void with_objects(typename Format::Scratch& objects, const std::byte* at,
                                                           std::size_t bytes, PeId source) const {

@@ -1,4 +1,4 @@
-/// How messages are handled whose content their sender has kept.
+/// Delivery of messages with zero-copy content.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@
 
 namespace headway::aggregate {
 
-/// Of a Receiver of Args, whose handlers are Handlers. Apart from its loops, which know of it as a call.
+/// A part of Receiver<Args...> with handlers of type Handlers, outside its loops.
 template <class Receiver, class Handlers, class Format, class... Args>
 struct KeyedDelivery {
-  /// A message whose content its sender has kept: read in place where it is mapped, else copied, now or later.
+  /// Delivers one message. Its content is read in place if this PE has it mapped, else copied, now or later.
   static Core::Result deliver(Receiver& self, const Arrival& arrival) {
     const PeId source = arrival.header.source;
     KeyedMessage message = self.keyed_message(arrival, Receiver::key_header_bytes);
@@ -52,10 +52,10 @@ struct KeyedDelivery {
     self.count_copies(1, key.bytes);
     if (const auto ns = mover.fetch_now(key, message.content, posts)) {
       take(self, message, source);
-      mover.tell_used(key, *ns);  // after the handler, which may have an answer to send
+      mover.tell_used(key, *ns);  // after the handler: it may have an answer to send
       return Core::Result::done;
     }
-    // Many may wait, so the memory comes when their turn does.
+    // Many messages may wait: each takes its memory when its transfer starts.
     self.give_content_memory(std::move(message.memory));
     message.keep();
     const auto kept = std::make_shared<KeyedMessage>(std::move(message));
@@ -88,7 +88,7 @@ struct KeyedDelivery {
     self.count_handled(1);
   }
 
-  /// Calls f(args...) with the message and, as the argument that its key stands for, so many elements at `content`.
+  /// Calls f(args...) with the message, and with `content` as the argument that its key names.
   template <class F>
   static void with_content(KeyedMessage& message, const std::byte* content, F f) {
     typename Format::Scratch scratch;

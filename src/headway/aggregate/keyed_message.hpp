@@ -1,4 +1,4 @@
-/// A message whose content stays with its sender until it is wanted.
+/// A message with zero-copy content.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace headway::aggregate {
 
-/// Before such a message in its frame, padded to the message's alignment.
+/// Before the message in its frame, padded to the message's alignment.
 struct KeyHeader {
   rma::BufferKey key;
-  std::uint64_t argument;  // which of the message's arguments it is the content of; that is an empty view
-  std::uint64_t checksum;  // of the content; 0: nobody checks
+  std::uint64_t argument;  // index of the argument that gets the content; an empty view in the message
+  std::uint64_t checksum;  // of the content; 0: not checked
 };
 static_assert(sizeof(KeyHeader) == 80);
 
-/// One that has arrived.
+/// The message after its arrival.
 struct KeyedMessage {
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -28,10 +28,10 @@ struct KeyedMessage {
   std::size_t bytes;
   std::size_t elements = 0;  // of the content
   std::byte* content = nullptr;
-  Mapping memory;  // that the content is copied to, where the program gives none
+  Mapping memory;  // for a copy of the content, if the program posts no memory
   std::vector<Line> kept;
 
-  /// The message, which outlives its frame then.
+  /// Copies the message, so that it outlives its frame.
   void keep();
 };
 

@@ -6,7 +6,7 @@
 namespace headway::aggregate {
 namespace {
 
-// What an idle PE has merged waits so long for the other PEs of its process: about as long as a wake of one takes.
+// An idle PE waits so long for the other PEs of its process to join a buffer: about the time to wake one.
 constexpr std::int64_t linger_ns = 20'000;
 
 }  // namespace
@@ -61,7 +61,7 @@ bool Merger::merge(const OwnBuffer& own, am::FlushReason reason) {
 /// Opens a buffer of the process with the content of the PE's own buffer. It lies in this PE's memory and counts
 /// towards its budget.
 bool Merger::open(const OwnBuffer& own, am::FlushReason reason) {
-  if (reason == am::FlushReason::timeout) return false;  // it waits for nobody
+  if (reason == am::FlushReason::timeout) return false;  // overdue messages do not wait for other PEs
   const std::size_t target = route_->target(own.slot);
   const auto hops_left = std::uint8_t(route_->levels() - 1 - route_->level(own.slot));
   am::FrameStore& store = engine_->store();
@@ -98,8 +98,8 @@ void Merger::record(const OwnBuffer& own, std::uint8_t generation, am::FlushReas
     engine_->count_open_buffers(1);
     known = pending_.insert(pending_.end(), {own.slot, generation, own.scope, reason, 0, am::never});
   } else if (known->generation != generation || known->scope != own.scope) {
-    // What was in that one has gone. Generations come round: one of another scope is another buffer, and only then does
-    // it matter which it was, for what is due earlier than need be is merely posted earlier.
+    // That buffer was posted. Generations wrap around, so the scope is compared too. An equal number of a later buffer
+    // is harmless: it is posted earlier than necessary.
     *known = {own.slot, generation, own.scope, reason, 0, am::never};
   }
   known->messages += own.count;
@@ -141,7 +141,7 @@ bool Merger::close_those(Which which) {
 }
 
 bool Merger::flush(am::FlushReason reason) {
-  if (reason == am::FlushReason::full) return flush_now(reason);  // what is in it is needed, or its memory
+  if (reason == am::FlushReason::full) return flush_now(reason);  // its messages or its memory are needed
   const std::int64_t until = pending_.empty() ? 0 : engine_->now() + linger_ns;
   for (Pending& pending : pending_) linger(pending, reason, until);
   return false;

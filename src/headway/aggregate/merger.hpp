@@ -1,4 +1,4 @@
-/// What a PE has to send to other processes, merged with what the other PEs of its process have.
+/// With pp: merges a PE's messages for other processes with those of the other PEs of its process.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct MergedFrame {
   SharedBuffer::Content content;
 };
 
-/// One of an aggregator that several PEs of the process have: for each slot that leads to other processes a buffer.
+/// The shared buffers of an aggregator of one process: one for each slot that leads to other processes.
 class ProcessBuffers {
  public:
   struct alignas(64) Place {
@@ -31,7 +31,8 @@ class ProcessBuffers {
 
     std::atomic<std::uint64_t> word{0};
     SharedBuffer buffer;
-    am::OpenFrame frame;  // as buffer says: of who opens it, then of writers, then of who posts it
+    am::OpenFrame
+        frame;  // owned, in this order, by the PE that opens the buffer, its writers, and the PE that posts it
     std::size_t owner = 0;
   };
 
@@ -53,10 +54,10 @@ class ProcessBuffers {
   std::vector<std::atomic<std::uint32_t>> open_frames_;  // by PE of the process
 };
 
-/// A PE's own buffers are its stages: small, and filled without a thought of others. When one would be posted, its
-/// content is appended to the process's buffer for that hop instead, where there is one that takes it at once. Whoever
-/// finds the process's buffer full posts it; what is not full is posted, a little later than a buffer of the PE's own
-/// would be, by any of the PEs that have something in it. For the PE's thread alone, as is the engine.
+/// A PE fills its own small buffers without synchronization. Instead of posting one, it appends the content to the
+/// process's buffer for that hop, if that has room at once. The PE that finds the process's buffer full posts it. A
+/// buffer that is not full is posted by any PE with messages in it, a little later than a PE's own buffer would be.
+/// Used on the PE's thread only.
 class Merger {
  public:
   struct OwnBuffer {
@@ -81,7 +82,7 @@ class Merger {
   /// there.
   bool merge(const OwnBuffer& own, am::FlushReason reason);
 
-  /// Posts what holds messages of this PE: at once for `full`, and else when others have had the time to join.
+  /// Posts buffers with messages of this PE: at once for `full`, else after a time in which other PEs may join.
   bool flush(am::FlushReason reason);
   bool flush_now(am::FlushReason reason);
   void flush_scope_soon(am::ScopeId scope, am::FlushReason reason);
@@ -94,7 +95,7 @@ class Merger {
   std::int64_t due() const { return due_; }
   bool flush_due(std::int64_t now);
 
-  /// Adds this PE's messages in buffers of the process to the counts of the PEs that these go to.
+  /// Adds this PE's messages in buffers of the process to the counts of their target PEs.
   void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const;
 
  private:

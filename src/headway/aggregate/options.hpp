@@ -86,7 +86,7 @@ struct AggregatorOptions {
 /// Counts of this PE since it made the aggregator.
 struct AggregatorStatistics {
   std::uint64_t messages = 0;       // sent by this PE, also to itself
-  std::uint64_t handled = 0;        // whose handler ran on this PE
+  std::uint64_t handled = 0;        // by handlers on this PE
   std::uint64_t forwarded = 0;      // repacked on this PE
   std::uint64_t payload_bytes = 0;  // of the messages sent, with their alignment in frames
   std::uint64_t frames = 0;         // posted by this PE, also to forward messages

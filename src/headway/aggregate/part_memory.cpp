@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::int64_t kept_ns = 100'000'000;
 
-/// Moves one area of memory to `to` and makes it larger. It replaces the area there, and keeps its pages and its advice. The
-/// kernel is called directly: UCX puts a function in the place of mremap() that ignores the new address.
+/// Moves an area of memory to `to` and grows it. It replaces the area at `to`, and keeps its pages and its advice. A
+/// direct system call, because UCX replaces mremap() by a function that ignores the new address.
 void move_area(std::byte* from, std::size_t bytes, std::byte* to, std::size_t larger) {
   if (syscall(SYS_mremap, from, bytes, larger, MREMAP_MAYMOVE | MREMAP_FIXED, to) == -1) {
     throw_errno("mremap of memory for a message in parts");
@@ -25,17 +25,17 @@ void move_area(std::byte* from, std::size_t bytes, std::byte* to, std::size_t la
 Mapping::Mapping(std::size_t bytes, const SizeConstants& sizes)
     : bytes_(align_up(std::max<std::size_t>(bytes, 1), sizes.mapping_granule_bytes)), sizes_(&sizes) {
   const std::size_t small = sizes.mapping_huge_page_bytes, slack = bytes_ > small ? small : 0;
-  void* const got = mmap(nullptr, bytes_ + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                         -1, 0);
+  void* const got =
+      mmap(nullptr, bytes_ + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (got == MAP_FAILED) throw_errno("mmap of memory for a message in parts");
   at_ = static_cast<std::byte*>(got);
   if (slack == 0) return;
-  const std::size_t before = align_up(reinterpret_cast<std::uintptr_t>(got), small) -
-                             reinterpret_cast<std::uintptr_t>(got);
+  const std::size_t before =
+      align_up(reinterpret_cast<std::uintptr_t>(got), small) - reinterpret_cast<std::uintptr_t>(got);
   if (before != 0) munmap(at_, before);
   if (before != slack) munmap(at_ + before + bytes_, slack - before);
   at_ += before;
-  // The first page stays small, so that with each that is touched no more comes than has come before.
+  // Small pages at the beginning: a first touch then never adds more memory than is in use already.
   madvise(at_ + small, bytes_ - small, MADV_HUGEPAGE);
 }
 
@@ -45,7 +45,7 @@ Mapping::~Mapping() {
 
 void Mapping::grow(std::size_t bytes) {
   if (bytes <= bytes_) return;
-  // Its place: what moves there grows on its way, so that small and huge pages stay one area each.
+  // New addresses: the areas grow as they move, so that small and huge pages stay one area each.
   Mapping larger(bytes, *sizes_);
   const std::size_t small = sizes_->mapping_huge_page_bytes;
   move_area(at_, std::min(bytes_, small), larger.at_, std::min(larger.bytes_, small));

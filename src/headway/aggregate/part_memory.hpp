@@ -1,4 +1,4 @@
-/// Memory that messages in parts are put together in.
+/// Memory for the reassembly of messages in parts.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace headway::aggregate {
 
-/// Addresses, whose pages come as they are written. To the system they are two areas at most, each of which can be moved
-/// by one call:
+/// Reserved addresses; the system provides pages as they are written. They are at most two areas of the system, each of
+/// which one call can move:
 ///
 ///     | small pages, up to mapping_huge_page_bytes | huge ones where they may be ... |
 class Mapping {
  public:
   Mapping() = default;
-  /// Of at least `bytes`. Throws SystemError where the system has no more. `sizes` outlives it.
+  /// At least `bytes`. SystemError if the system has no addresses left. `sizes` outlives it.
   explicit Mapping(std::size_t bytes, const SizeConstants& sizes = normal_sizes);
   Mapping(Mapping&& other) noexcept
       : at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), sizes_(other.sizes_) {}
@@ -29,8 +29,8 @@ class Mapping {
   }
   ~Mapping();
 
-  /// To at least `bytes`: what lies there goes along to other addresses, without a copy. Throws SystemError where the
-  /// system has no more; it is only to be destroyed then.
+  /// Grows to at least `bytes`. The content moves to other addresses without a copy. After a SystemError it may only be
+  /// destroyed.
   void grow(std::size_t bytes);
 
   std::byte* at() const { return at_; }
@@ -42,11 +42,11 @@ class Mapping {
   const SizeConstants* sizes_ = &normal_sizes;
 };
 
-/// Gives such memory out, and keeps some of what comes back for the next messages, because pages that come anew cost
-/// several times what it costs to write to them: for a tenth of a second after the last one came back. For one PE.
+/// The mappings of one PE. It keeps returned ones for 0.1 s, because a new page costs several times as much as writing
+/// to it.
 class PartMemory {
  public:
-  /// `sizes` outlives it, and what it gives out.
+  /// `sizes` outlives it and its mappings.
   explicit PartMemory(std::size_t kept_bytes_max, const SizeConstants& sizes = normal_sizes)
       : sizes_(&sizes), kept_bytes_max_(kept_bytes_max) {}
 
@@ -55,14 +55,14 @@ class PartMemory {
 
   bool keeps_any() const { return !kept_.empty(); }
   std::size_t kept_bytes() const { return kept_bytes_; }
-  /// When what is kept should go, else am::never.
+  /// When kept mappings are released; am::never if there are none.
   std::int64_t due() const { return keeps_any() ? due_ : am::never; }
   void forget();
 
  private:
   const SizeConstants* sizes_;
   std::size_t kept_bytes_max_;
-  std::vector<Mapping> kept_;  // the one that came back last is the last
+  std::vector<Mapping> kept_;  // the most recently returned one is last
   std::size_t kept_bytes_ = 0;
   std::int64_t due_ = am::never;
 };

@@ -1,4 +1,4 @@
-/// How the parts of one message lie in its bytes.
+/// The layout of the parts of one message.
 #pragma once
 
 #include <array>
@@ -28,23 +28,23 @@ namespace headway::aggregate {
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_long_message(std::size_t bytes, std::size_t used);
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_view_count(std::uint64_t count, std::size_t most);
 
-/// What a message is packed into.
+/// The memory into which a message is packed.
 enum class Into {
-  memory,  // that ends behind it
-  frame,   // later messages go behind it: their lines are asked for
+  memory,  // of this message only
+  frame,   // more messages follow: the next cache lines are prefetched
 };
 
-/// Numbers, all of whose bytes are their value, whatever it is.
+/// Numbers for which all bit patterns are valid.
 template <class T>
 inline constexpr bool is_plain_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
 template <class T>
-inline constexpr bool is_word_array = false;  // a short one of words
+inline constexpr bool is_word_array = false;  // a short array of words
 template <class T, std::size_t n>
 inline constexpr bool is_word_array<std::array<T, n>> = is_plain_number<T> && sizeof(T) == 8 && n <= 16;
 
-/// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack: a
-/// struct written in small pieces and read in large ones stalls the processor. Scalars are stored as what they are, so
-/// that the compiler knows that the aggregator's own pointers are not changed by it.
+/// Stores a value field by field, so that the compiler builds it in the frame instead of copying it from the stack:
+/// wide loads after narrow stores stall. Scalars are stored with their own type, so that the compiler knows that the
+/// store does not change the aggregator's pointers.
 template <class T>
 inline __attribute__((always_inline)) void store(std::byte* at, const T& value) {
   if constexpr (std::is_empty_v<T>) {
@@ -63,7 +63,7 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
   if constexpr (std::is_class_v<T> && Addressable<T>) {
     if constexpr (1 < field_count<T>) {
       for_each_field(value, [&]<class Field>(const Field& field) {
-        // an empty one may share its place with another
+        // an empty field may share its address with another
         if constexpr (!std::is_empty_v<Field>) {
           store(at + (reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&value)), field);
         }
@@ -142,7 +142,7 @@ struct PartsFormat {
  public:
   /// Bytes before the first view; all of them for a message of fixed size.
   static constexpr std::size_t prefix_bytes = offsets.end;
-  /// Of one message of fixed size, padding included; at least 1, so that messages can be counted.
+  /// Bytes of a message of fixed size with padding; at least 1, so that messages can be counted.
   static constexpr std::size_t fixed_bytes = align_up(prefix_bytes == 0 ? 1 : prefix_bytes, alignment);
 
   /// Every length is a multiple of the alignment: no padding between messages.
@@ -200,11 +200,11 @@ struct PartsFormat {
     }
   }
 
-  /// Up to so many bytes of fixed parts are copied into one piece. If their addresses were kept, the compiler would
-  /// have to assume on the path of every message that a write to a frame changes the arguments.
+  /// Fixed parts of up to so many bytes are copied into one piece. If their addresses escaped, the compiler would have
+  /// to assume for every message that a store to a frame changes the arguments.
   static constexpr std::size_t copied_prefix_max = 1024;
-  /// Calls f(Pieces) with the message in pieces, which are fixed_bytes or bytes(parts...) together. Views stay where
-  /// they are, and so do longer fixed parts.
+  /// Calls f(Pieces) with the message in pieces, which have fixed_bytes or bytes(parts...) together. Views and longer
+  /// fixed parts are not copied.
   template <class F>
   static decltype(auto) with_pieces(F&& f, const Parts&... parts) {
     static constexpr std::byte zeros[64]{};
@@ -225,7 +225,7 @@ struct PartsFormat {
     }
     std::vector<std::uint64_t> view_sizes;
     [[maybe_unused]] auto add_fixed = [&]<class A>(const A& part) {
-      // an empty one travels as store() writes it
+      // an empty type travels as store() writes it
       if constexpr (kind_of<A>() == ArgumentKind::fixed) {
         add(offsets.of[i], std::is_empty_v<A> ? std::span(zeros, 1) : std::as_bytes(std::span(&part, 1)));
       }
@@ -284,9 +284,9 @@ struct PartsFormat {
   /// Objects that owning parts are read into, reused from message to message.
   using Scratch = std::tuple<OwnedValue<Parts>...>;
 
-  /// Calls f(part...) with the message at `at`, of `bytes` bytes: fixed ones as const references into it, views as
-  /// views of it, owning ones as references to `scratch`, which they are read into, or (not `read`) have been. Throws
-  /// FormatError where the bytes cannot be such a message.
+  /// Calls f(part...) with the message of `bytes` at `at`: fixed parts as const references into it, views as views of
+  /// it, owning parts as references to `scratch`. `read`: first reads them into `scratch`. FormatError for an invalid
+  /// message.
   template <bool read = true, class F>
   static inline __attribute__((always_inline)) void apply(const std::byte* at, std::size_t bytes, Scratch& scratch,
                                                           F&& f) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <headway/aggregate/piece_reader.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 
 namespace headway::aggregate {
@@ -9,14 +10,16 @@ namespace headway::aggregate {
 PieceReader::PieceReader(Pieces pieces, std::size_t message_bytes) : pieces_(pieces) {
   for (const std::span<const std::byte> piece : pieces) left_ += piece.size();
   if (left_ == message_bytes) return;
-  throw UsageError(fmt::format("a message of {} byte{} has {} byte{} when it is sent: its arguments may not change until "
-                               "send() returns, and serialize() must write the same each time",
-                               message_bytes, message_bytes == 1 ? "" : "s", left_, left_ == 1 ? "" : "s"));
+  throw UsageError(
+      fmt::format("a message of {} has {} when it is sent: its arguments may not change until send() returns, "
+                  "and serialize() must write the same each time",
+                  counted(message_bytes, "byte"), counted(left_, "byte")));
 }
 
 void PieceReader::read(std::byte* to, std::size_t bytes, LargeCopy copy) {
   if (bytes > left_) {
-    throw UsageError(fmt::format("{} byte{} are read of a message that has {} left", bytes, bytes == 1 ? "" : "s", left_));
+    throw UsageError(fmt::format("a read of {} from a message of which {} {} left", counted(bytes, "byte"), left_,
+                                 by_number(left_, "is", "are")));
   }
   left_ -= bytes;
   while (bytes > 0) {

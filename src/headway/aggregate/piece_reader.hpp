@@ -1,4 +1,4 @@
-/// A message that is too large to be packed in one place.
+/// A message that is too large to be packed in one piece of memory.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace headway::aggregate {
 
-/// What they hold, one after the other, is the message.
+/// The bytes of the pieces, one after the other, are the message.
 using Pieces = std::span<const std::span<const std::byte>>;
 
 /// Reads the bytes of several pieces one after the other.
 class PieceReader {
  public:
-  /// UsageError unless they are a message of so many bytes.
+  /// UsageError unless the pieces have `message_bytes` together.
   PieceReader(Pieces pieces, std::size_t message_bytes);
 
-  /// The next ones. UsageError beyond the last.
+  /// Copies the next `bytes`. UsageError beyond the end.
   void read(std::byte* to, std::size_t bytes, LargeCopy copy);
 
  private:

@@ -1,4 +1,4 @@
-/// Handlers whose messages' content the program takes where it wants it.
+/// Handlers of on_posted(): content goes to memory that the program posts.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,10 @@ struct PostedElement {
   using Type = void;
 };
 template <class First, class... Rest>
-  requires(!is_view<First>)
-struct PostedElement<First, Rest...> : PostedElement<Rest...> {};
+requires(!is_view<First>) struct PostedElement<First, Rest...> : PostedElement<Rest...> {
+};
 template <class T, class... Rest>
-  requires(!(is_view<Rest> || ...))
-struct PostedElement<std::span<const T>, Rest...> {
+requires(!(is_view<Rest> || ...)) struct PostedElement<std::span<const T>, Rest...> {
   using Type = T;
 };
 
@@ -42,7 +41,7 @@ decltype(auto) call_in_its_form(F& f, Pe& pe, PeId source, const A&... args) {
     return f(pe, source, args...);
 }
 
-/// What on_posted() was given, as a handler.
+/// The functions given to on_posted(), as one handler.
 template <class Post, class Handler, class... Args>
 class Posted {
   using Element = typename PostedElement<Args...>::Type;
@@ -56,17 +55,18 @@ class Posted {
   Posted(Post post, Handler handler, CopyCounts& copies)
       : post_(std::move(post)), handler_(std::move(handler)), copies_(&copies) {}
 
-  /// One line of compile error for what cannot be.
+  /// A compile error in one line for invalid functions.
   static constexpr bool check() {
     constexpr bool has_one_span = !std::is_void_v<Element>;
     static_assert(has_one_span, "headway: on_posted() is for messages of which one argument is a std::span");
-    constexpr bool callable =
-        std::is_invocable_v<Post&, const Counted<Args>&...> || std::is_invocable_v<Post&, PeId, const Counted<Args>&...> ||
-        std::is_invocable_v<Post&, Pe&, const Counted<Args>&...> ||
-        std::is_invocable_v<Post&, Pe&, PeId, const Counted<Args>&...>;
-    static_assert(callable,
-                  "headway: what posts memory is called like the handler, with the number of elements in the place of the "
-                  "span");
+    constexpr bool callable = std::is_invocable_v<Post&, const Counted<Args>&...> ||
+                              std::is_invocable_v<Post&, PeId, const Counted<Args>&...> ||
+                              std::is_invocable_v<Post&, Pe&, const Counted<Args>&...> ||
+                              std::is_invocable_v<Post&, Pe&, PeId, const Counted<Args>&...>;
+    static_assert(
+        callable,
+        "headway: what posts memory is called like the handler, with the number of elements in the place of the "
+        "span");
     if constexpr (has_one_span && callable) {
       using Result = decltype(call_in_its_form(std::declval<Post&>(), std::declval<Pe&>(), PeId(),
                                                std::declval<const Counted<Args>&>()...));
@@ -77,7 +77,7 @@ class Posted {
     return false;
   }
 
-  /// Where `count` elements go. UsageError where they do not fit.
+  /// The memory for `count` elements. UsageError if they do not fit.
   std::span<Element> destination(Pe& pe, PeId source, std::size_t count, const Args&... args) {
     const auto counted = [count]<class Arg>(const Arg& arg) -> decltype(auto) {
       if constexpr (is_view<Arg>)
@@ -90,7 +90,7 @@ class Posted {
     return to.first(count);
   }
 
-  /// The content is there; the span among `args` says where.
+  /// The content has arrived in the span among `args`.
   void arrived(Pe& pe, PeId source, const Args&... args) { Call<Handler, Args...>::run(handler_, pe, source, args...); }
 
   /// A message with its content.
@@ -119,7 +119,7 @@ class Posted {
   CopyCounts* copies_;
 };
 
-/// Whether a handler is one of those.
+/// Whether a handler is a Posted.
 template <class Handler>
 struct PostsTo {
   static constexpr bool yes = false;

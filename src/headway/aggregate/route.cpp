@@ -40,7 +40,7 @@ std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions) {
   std::vector<std::size_t> extents(std::max(dimensions, 1u));
   std::size_t rest = pes;
   for (std::size_t level = extents.size(); level-- > 1;) {
-    // the smallest extent whose power covers what is left
+    // the smallest extent for which a power covers the remaining units
     auto covers = [&](std::size_t extent) {
       std::size_t product = 1;
       for (std::size_t i = 0; i <= level && product < rest; ++i) product *= extent;
@@ -114,7 +114,7 @@ struct Blocks {
   bool are_together(std::size_t a, std::size_t b) const { return number[a] == number[b]; }
 };
 
-/// Blocks of so many units, the last one perhaps smaller: of hosts, or without any of PEs.
+/// Blocks of so many units, the last one perhaps smaller: units are hosts, or PEs if there are no hosts.
 Blocks blocks_of(std::size_t units_in_one, std::size_t pes, HostFirsts hosts) {
   std::vector<std::size_t> firsts;
   const std::size_t units = hosts.empty() ? pes : hosts.size();
@@ -125,7 +125,7 @@ Blocks blocks_of(std::size_t units_in_one, std::size_t pes, HostFirsts hosts) {
 
 }  // namespace
 
-/// The blocks into which each level divides those of the level before, and where this PE is.
+/// The blocks into which each level divides those of the level before, and this PE's block.
 struct Route::Map {
   std::size_t me, pes, pes_per_process;
   Topology topology;
@@ -155,13 +155,13 @@ void Route::Map::divide(const std::vector<std::size_t>& extents, unsigned gather
   if (!hosts.empty()) levels.push_back(blocks_of(1, pes, {}));
 }
 
-/// The PE of a block of the level to which this one sends.
+/// The PE of a block to which this PE sends at that level.
 std::size_t Route::Map::target(unsigned level, std::size_t block) const {
   const Blocks& blocks = levels[level];
   const bool is_last = level + 1 == levels.size();
   if (over == Over::hosts && !is_last) {
-    // The host that lies there as this one does in its own block, wrapped around in a smaller one; and of its PEs too,
-    // but for hh, where they are to receive from different hosts, and rather not those that send to others.
+    // The host with this one's index in its own block, modulo a smaller block; and its PE with this one's index. With
+    // hh the receiving PEs differ by sending host, and are rather not those that send to other hosts.
     const std::size_t mine = hosts().number[me], mine_at = hosts().number[blocks.firsts[blocks.number[me]]];
     const std::size_t there = hosts().number[blocks.firsts[block]];
     const std::size_t count = hosts().number[blocks.firsts[block + 1] - 1] + 1 - there;
@@ -171,13 +171,13 @@ std::size_t Route::Map::target(unsigned level, std::size_t block) const {
   }
   std::size_t offset = blocks.offset(me);
   if (over == Over::processes && topology.scheme == Scheme::pp && !is_last) {
-    // where PEs of a process send together, they do so to the same PE
+    // with pp the PEs of a process send to the same PE
     offset += me / pes_per_process % pes_per_process - me % pes_per_process;
   }
   return blocks.firsts[block] + offset % blocks.size(block);
 }
 
-/// The PE of this host that sends there for all: other blocks of all levels are dealt to them in turn.
+/// The PE of this host that sends to that block for all: the other blocks of all levels are assigned round robin.
 std::size_t Route::Map::sender(unsigned level, std::size_t block) const {
   std::size_t turn = 0;
   for (unsigned l = 1; l < level; ++l) turn += levels[l].number[end(l) - 1] - levels[l].number[first(l)];
@@ -218,13 +218,13 @@ void Route::add_slot(std::size_t target, unsigned level) {
   slot_levels_.push_back(std::uint8_t(level));
 }
 
-/// By the destination's index in this PE's block of the level before.
+/// The hops by the destination's index in this PE's block of the level before.
 std::vector<Route::Hop> Route::hops_of(const Map& map, unsigned level) const {
   const std::size_t first = map.first(level), end = map.end(level), me = map.me;
   std::vector<Hop> hops(end - first);
   for (std::size_t destination = first; destination < end; ++destination) {
     unsigned l = level;
-    // levels at which the destination lies in this PE's own block need no hop; at the last one oneself is a hop
+    // no hop is needed at levels where the destination is in this PE's own block; at the last level this PE is a hop
     while (l + 1 < levels() && map.levels[l].are_together(destination, me)) ++l;
     const Blocks& blocks = map.levels[l];
     const std::size_t block = blocks.number[destination];
@@ -236,7 +236,7 @@ std::vector<Route::Hop> Route::hops_of(const Map& map, unsigned level) const {
     if (sender == me) continue;
     hop = {first_slots_[level] + std::uint32_t(map.hosts().offset(sender)), std::uint32_t(destination)};
   }
-  // a message that arrived for this PE is delivered, not sent to itself
+  // an arrived message for this PE is delivered, not sent again
   if (level > 0) hops[me - first].slot = deliver_here;
   return hops;
 }

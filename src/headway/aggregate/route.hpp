@@ -1,4 +1,4 @@
-/// Where a message hops next, and the key it carries.
+/// The next hop of a message, and its key.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace headway::aggregate {
 /// The first PE of each host, ascending from 0; one of them or none: all PEs are on one host.
 using HostFirsts = std::span<const std::size_t>;
 
-/// The most and the fewest PEs that a host has.
+/// The largest and the smallest number of PEs of a host.
 struct HostSizes {
   std::size_t most, least;
 };
@@ -21,23 +21,24 @@ HostSizes host_sizes(std::size_t pes, HostFirsts hosts);
 /// The routes of one PE over an n-dimensional grid of `pes` PEs, for any number.
 ///
 /// Level 0 divides the PEs into blocks of equal size, the last one perhaps smaller; level 1 divides each block again;
-/// at the last level a block is one PE. A message first hops to the block of its destination, to the PE that lies where
-/// its sender lies in its own block (wrapped around in a smaller one), and then on within that block. So it takes at
-/// most n hops, each in a level above the last, and needs no PE that does not exist.
+/// at the last level a block is one PE. A message first hops to the block of its destination, to the PE with the index
+/// that its sender has in its own block (modulo a smaller block), and then within that block. So it takes at most n
+/// hops of rising levels, and needs no PE that does not exist.
 ///
 ///   2D, 7 PEs, rows of 3:     0 1 2        2 -> 4: to row 1, where 2 would be 5: 2 -> 5 -> 4
 ///                             3 4 5        1 -> 6: to row 2, which is short: column 1 wraps to 0: 1 -> 6
 ///                             6
 ///
-/// A frame of level l carries for each message its destination's index within the receiver's block of level l + 1: the
-/// key, in as few bytes as hold it. At the last level there is none.
+/// A frame of level l has a key for each message: the destination's index within the receiver's block of level l + 1,
+/// in the fewest bytes. The last level has no keys.
 ///
-/// Where the topology knows of processes, the blocks of the last level but one are processes (of consecutive PEs, the
-/// last one perhaps smaller), and the levels above it a grid of these. Where it knows of hosts, these are hosts, of any
-/// sizes; and with `hh` a hop within the host comes first, at a level of its own that divides nothing: to the PE of the
-/// host that sends to where the message goes next, unless that is its sender.
+/// With a scheme of processes, the blocks before the last level are processes (of consecutive PEs, the last one perhaps
+/// smaller), and the levels above are a grid of processes. With a scheme of hosts they are hosts, of any sizes. `hh`
+/// adds a first level for a hop within the host: to the PE that sends to the next host of the message, unless that is
+/// the sender itself.
 ///
-///   hh, hosts of 3, 1, 2 PEs:  0 1 2 | 3 | 4 5    0 -> 4: PE 1 sends to the third host, and 5 receives: 0 -> 1 -> 5 -> 4
+///   hh, hosts of 3, 1, 2 PEs:  0 1 2 | 3 | 4 5    0 -> 4: PE 1 sends to the third host, and 5 receives: 0 -> 1 -> 5 ->
+///   4
 class Route {
  public:
   struct Hop {
@@ -49,7 +50,7 @@ class Route {
   Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes_per_process = 1, HostFirsts hosts = {});
 
   unsigned levels() const { return unsigned(levels_.size()); }
-  /// Whether the last level is one within processes.
+  /// Whether hops of the last level stay within processes.
   bool is_over_processes() const { return over_ == Over::processes; }
   bool is_over_hosts() const { return over_ == Over::hosts; }
   /// Whether hops of a level may lead to other hosts, on a route over hosts.
@@ -62,9 +63,9 @@ class Route {
   /// The first hop to a destination in [0, pes).
   const Hop& first(std::size_t destination) const { return levels_[0].hops[destination]; }
 
-  /// What to do with a message of a frame of `level` that carries `key`.
+  /// The next hop of a message with `key` in a frame of `level`.
   const Hop& next(unsigned level, std::uint32_t key) const { return levels_[level + 1].hops[key]; }
-  /// The same by key, of which there are as many.
+  /// The next hops by key; the size is the number of valid keys.
   std::span<const Hop> all_next(unsigned level) const { return levels_[level + 1].hops; }
 
  private:
@@ -78,7 +79,7 @@ class Route {
   void add_slot(std::size_t target, unsigned level);
 
   Over over_ = Over::pes;
-  unsigned gathering_levels_ = 0;  // those before the grid's: with hh one
+  unsigned gathering_levels_ = 0;  // levels before the grid: 1 with hh
   std::vector<Level> levels_;
   std::vector<std::uint32_t> targets_;
   std::vector<std::uint8_t> slot_levels_;
@@ -88,15 +89,15 @@ class Route {
 /// The extents of the grid, level 0 first; their product is at least `pes`.
 std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions);
 
-/// Those of a route: at most so many PEs can be next at each level. Where there is one process, or each has one PE,
-/// processes make no difference; nor do hosts.
+/// The extents of a route: the most next PEs at each level. Schemes of processes or hosts have no effect if there is
+/// one, or if each has one PE.
 std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::size_t pes_per_process,
                                        HostFirsts hosts = {});
 
-/// Whether a route of that topology is one over hosts: there are several, and one of them has several PEs.
+/// Whether a route of that topology is over hosts: there are several, and one of them has several PEs.
 bool is_over_hosts(std::size_t pes, Topology topology, HostFirsts hosts);
 
-/// Whether a topology can be: its dimensions are not too many.
+/// Whether a topology is valid: it has not too many dimensions.
 bool is_allowed(Topology topology);
 
 }  // namespace headway::aggregate

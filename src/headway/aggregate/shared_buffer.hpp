@@ -1,5 +1,5 @@
-/// A buffer that the PEs of one process fill together: who may write where, and who posts it. No lock, and nobody
-/// waits.
+/// A buffer that the PEs of one process fill together: it decides which PE writes where, and which PE posts it. Without
+/// a lock; no PE waits.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace headway::aggregate {
 
-/// One word says all that decides, so that each step is one exchange that holds whatever happened in between:
+/// The whole state is one word, so that each step is one atomic exchange:
 ///
 ///     bit   0         22      42        50    58      60           64
 ///           | payload | count | writers | tag | state | generation |
@@ -18,10 +18,10 @@ namespace headway::aggregate {
 ///                                             |  ^
 ///                           try_reserve: one writer more, finish: one less
 ///
-/// A closed buffer without writers belongs to whoever made it so, until take(). What the buffer lies in (its frame) is
-/// written by the one who opens it and may be read by writers and by that last one.
+/// A closed buffer without writers belongs to the PE of the last step, until take(). The PE that opens the buffer
+/// writes its frame pointer; writers and the posting PE read it.
 ///
-/// A template over the word, so that tests explore this very code with one of their own.
+/// A template over the word, so that tests can explore this code with a word of their own.
 template <class Word>
 class BasicSharedBuffer {
  public:
@@ -29,7 +29,7 @@ class BasicSharedBuffer {
   static constexpr std::size_t count_max = (std::size_t(1) << 20) - 1;
   static constexpr std::size_t writers_max = (std::size_t(1) << 8) - 1;
 
-  /// What lies in it.
+  /// The content of the buffer.
   struct Content {
     std::uint32_t payload_bytes = 0;
     std::uint32_t count = 0;
@@ -38,14 +38,14 @@ class BasicSharedBuffer {
   };
 
   enum class Outcome {
-    reserved,  // the caller writes behind what was there, and then calls finish()
+    reserved,  // the caller writes behind the content before, and then calls finish()
     full,      // too little room; it may be closed
     empty,     // it may be opened
-    busy,      // another tag, or somebody is just opening or posting it
+    busy,      // another tag, or another PE is opening or posting it
   };
   struct Reservation {
     Outcome outcome;
-    Content before;  // what lies in front, where it is reserved; its generation, where it is full
+    Content before;  // if reserved, the content before; if full, the generation
   };
 
   /// For payload and entries together; at most payload_bytes_max.
@@ -76,15 +76,15 @@ class BasicSharedBuffer {
     }
   }
 
-  /// What was reserved is written. The content, if the caller must post it.
+  /// Ends a write. Returns the content if the caller must post the buffer.
   std::optional<Content> finish() {
-    // release: what was written; acquire, for the last one: what the others wrote
+    // release: the written bytes; acquire, for the last writer: the bytes of the others
     const std::uint64_t word = word_->fetch_sub(one_writer, std::memory_order_acq_rel) - one_writer;
     return to_post(word);
   }
 
-  /// Closes it unless its generation is another. The content, if the caller must post it; else writers will, or it is
-  /// closed already.
+  /// Closes the buffer of that generation. Returns the content if the caller must post it; otherwise a writer does, or
+  /// it is closed already.
   std::optional<Content> try_close(std::uint8_t generation) {
     std::uint64_t word = word_->load(std::memory_order_relaxed);
     while (state_of(word) == filling && content_of(word).generation == generation) {
@@ -103,7 +103,7 @@ class BasicSharedBuffer {
     return state_of(word) == filling && content_of(word).generation == generation;
   }
 
-  /// An empty one is the caller's to open. False if it is not empty.
+  /// Gives an empty buffer to the caller to open. False if it is not empty.
   bool try_begin() {
     std::uint64_t word = word_->load(std::memory_order_relaxed);
     while (state_of(word) == empty) {
@@ -125,7 +125,7 @@ class BasicSharedBuffer {
     return std::uint8_t(generation);
   }
 
-  /// Whoever must post it has read what it lies in: it is empty again.
+  /// The posting PE has read the frame pointer: the buffer is empty again.
   void take() {
     const std::uint64_t generation = (word_->load(std::memory_order_relaxed) >> generation_at) + 1;
     word_->store(generation << generation_at, std::memory_order_release);

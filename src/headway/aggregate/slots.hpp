@@ -1,4 +1,4 @@
-/// Open frames: one for each next hop, and a set of them for each scope in which something is being sent.
+/// Open frames: one for each next hop, in a set for each scope that sends.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@ namespace headway::aggregate {
 
 inline constexpr std::uint32_t none = 0xffffffff;
 
-/// Where the next message for one hop goes. The two fields that `send` tests and changes come first.
+/// The place of the next message for one hop. The two fields that `send` tests and changes come first.
 ///
 ///     frame: | header | payload ... cursor -> ...   <- tail ... entries | end
 ///
-/// Fixed-size messages: there is room while cursor != limit. Others: while cursor + bytes + kept_free < limit, which is
-/// the tail then. A closed slot has only null pointers: there is no room for anything.
+/// A slot of fixed-size messages has room while cursor != limit. A slot of variable-size messages has room while cursor
+/// + bytes + kept_free < limit, where limit is the tail. A closed slot has null pointers, and so no room.
 struct Slot {
   std::byte* cursor = nullptr;
   std::byte* limit = nullptr;  // of variable size: begin of the lowest entry
   union {
     std::byte* tail = nullptr;  // of fixed size: begin of the lowest entry
-    std::size_t kept_free;      // of variable size: room for a message's entry, and what the threshold spares
+    std::size_t kept_free;      // of variable size: bytes for an entry, and beyond the threshold
   };
   std::byte* begin = nullptr;  // of the first message
 };
 static_assert(sizeof(Slot) == 32);
 
-/// What is needed of it once a frame.
+/// The state of a slot that is used once for each frame.
 struct ColdSlot {
   am::OpenFrame frame;
   std::uint32_t target = 0;
@@ -42,8 +42,8 @@ struct ColdSlot {
   bool in_row = false;  // a Row writes into its frame
 };
 
-/// Keeps a slot's cursor while messages are written behind one another. Others find the slot full meanwhile, and
-/// whoever would post its frame is refused.
+/// Holds a slot's cursor while messages are written one after the other. The slot is full for other code meanwhile, and
+/// posting its frame is an error.
 class Row {
  public:
   Row(Slot& slot, ColdSlot& cold) : at(slot.cursor), slot_(slot), cold_(cold) {
@@ -64,8 +64,8 @@ class Row {
   ColdSlot& cold_;
 };
 
-/// Keeps the cursors of all slots of a route of one hop, few ones, while messages of fixed size are written to whichever,
-/// without a look at its end: there is room for all.
+/// Holds the cursors of all slots of a route of one hop to few PEs, while messages of fixed size are written to any of
+/// them without a test for room: each slot has room for all messages.
 class Batch {
  public:
   static constexpr std::size_t slots_max = 64;
@@ -86,12 +86,12 @@ class Batch {
   Slot* slots_;
 };
 
-/// All slots of a route, for the messages of one scope.
+/// The slots of a route for the messages of one scope.
 struct SlotSet {
   am::ScopeId scope = am::root_scope;
   std::vector<Slot> slots;
   std::vector<ColdSlot> cold;
-  std::vector<Gathering> gatherings;  // by slot; asked for every message where none gather
+  std::vector<Gathering> gatherings;  // by slot; read for every message that is sent alone
   std::uint32_t first_open = none, last_open = none;
 
   explicit SlotSet(const Route& route);
@@ -100,12 +100,12 @@ struct SlotSet {
   void unlink(std::uint32_t slot);
 };
 
-/// As many sets as scopes had open frames at the same time, and one more. An empty one serves any scope next.
+/// One set for each scope with open frames, and one more. An empty set is reused for the next scope.
 class SlotSets {
  public:
-  /// The scope's set. It stays where it is.
+  /// The scope's set. It does not move.
   SlotSet& of(am::ScopeId scope, const Route& route);
-  /// nullptr if it has none, and so no open frames.
+  /// nullptr if the scope has no set, and so no open frames.
   SlotSet* find(am::ScopeId scope);
 
   auto begin() const { return sets_.begin(); }

@@ -1,4 +1,4 @@
-/// One line of compile error for a call whose arguments do not fit, where the compiler would list all candidates.
+/// Compile errors in one line for wrong arguments of a call, in place of the compiler's list of candidates.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@
 
 namespace headway::aggregate {
 
-/// What send() of an Aggregator<Takes...> is given. The compiler's output names the types in full.
+/// Checks the arguments of send() of an Aggregator<Takes...>. The compiler's output has the full types.
 template <class... Takes>
 struct SendTakes {
   static constexpr std::size_t arguments = 1 + sizeof...(Takes);

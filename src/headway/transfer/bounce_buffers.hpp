@@ -1,4 +1,4 @@
-/// Room that other processes of the host have mapped, for short content that lies elsewhere.
+/// Memory that other processes of the host have mapped, for copies of short content.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,18 @@
 
 namespace headway::transfer {
 
-/// Of one PE. To read a little of another process's heap costs a call of the system; to copy it to the pool first may
-/// cost less. Buffers are used in turn: lines that have left the writer's own cache are written again, and read,
-/// sooner. Between them is room that nobody uses: what a processor reads ahead of need would be the next one's lines.
-/// Up to 4 MiB, or 5 in pages larger than 4 KiB, and what is used of them is there; taken from the PE's Pool with the
-/// first use.
+/// The bounce buffers of one PE. A read of another process's heap costs a system call; a copy to the pool may cost
+/// less. Buffers are used in turn, because a line that has left the writer's own cache is written and read sooner.
+/// Unused memory separates them, so that hardware prefetch does not fetch lines of the next buffer. They take up to 5
+/// MiB of the PE's Pool, from the first use on.
 class BounceBuffers {
  public:
   explicit BounceBuffers(Pe& pe);
 
-  /// Not where nobody could read it there, or where all buffers are taken.
+  /// False if all are in use, or no other process has mapped the pool.
   bool has_free();
-  /// Where a copy of `content`, of at most SizeConstants::bounce_buffer_bytes, lies until free(). Nothing where there
-  /// is no room.
+  /// Copies `content`, at most SizeConstants::bounce_buffer_bytes, to a free buffer and returns the copy, which lives
+  /// until free(). Empty if none is free.
   std::span<const std::byte> put(std::span<const std::byte> content, LargeCopy copy);
   void free(const std::byte* buffer) {
     free_.push_back(std::uint32_t(std::size_t(buffer - memory_) / sizes_->bounce_buffer_stride));
@@ -36,7 +35,7 @@ class BounceBuffers {
   const SizeConstants* sizes_;
   bool begun_ = false;
   std::byte* memory_ = nullptr;
-  std::deque<std::uint32_t> free_;  // the one that was used last is the last
+  std::deque<std::uint32_t> free_;  // the most recently used one is last
 };
 
 }  // namespace headway::transfer

@@ -1,4 +1,4 @@
-/// What the files of Transfers share: the notes that they send, and the ways between which they choose.
+/// Shared by the files of Transfers: control messages, and the paths between which the runtime chooses.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 namespace headway::transfer {
 
 enum ContentPath : std::size_t { in_message, by_key };                                // content of messages
-enum GetPath : std::size_t { get_cached, get_non_temporal, get_attach, get_pieces };  // what others have given
-/// What places content, by Placement.
+enum GetPath : std::size_t { get_cached, get_non_temporal, get_attach, get_pieces };  // content of other PEs
+/// The copy function of a Placement.
 inline constexpr LargeCopy placement_copies[] = {copy_bytes, copy_past_caches};
 inline constexpr unsigned either_copy = 1u << copied_cached | 1u << copied_non_temporal;
 
@@ -25,7 +25,7 @@ enum class Opcode : std::uint64_t {
   opened,    // number: of the pull; content: the network's key, empty if there is none
   put_all,   // number: a Destination; content: all of a put
   take,      // number: a Destination; bytes; requester: number of the push; content: the network's key
-  used,  // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; requester: as what it was given
+  used,  // number; bytes: nanoseconds that it took; offset: 1 if attaching is refused; requester: the kind (ExposedAs)
   pipelined,  // number: of the pull; offset, bytes: of the content; requester: where it is being written, in its
               // owner's pool
 };
@@ -38,7 +38,7 @@ struct Transfers::ControlMessage {
 struct Transfers::ControlAggregators {
   using Messages = Aggregator<ControlMessage, std::span<const std::byte>>;
   Messages messages;
-  Messages pieces;  // within the host, and what asks for them: each leaves at once
+  Messages pieces;  // within the host, and requests for them: each is posted at once
 };
 
 /// FormatError: `source` writes beyond a Destination of `size` bytes.

@@ -1,4 +1,4 @@
-/// Things that others know by a number.
+/// Objects that other PEs know by a number.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace headway::transfer {
 
-/// A number says where a thing stands, and how often that place was used before: that of a thing that is gone names
-/// nothing. Things stay where they are.
+/// A number has the place of an object and the earlier uses of that place, so the number of a removed object stays
+/// invalid. Objects do not move.
 template <class T>
 class NumberedTable {
  public:
@@ -20,7 +20,7 @@ class NumberedTable {
     T& object;
   };
   std::uint64_t add(T object) { return emplace(std::move(object)).number; }
-  /// T(args...), where it stays.
+  /// Adds T(args...).
   template <class... Args>
   Added emplace(Args&&... args) {
     if (free_.empty()) {
@@ -34,19 +34,19 @@ class NumberedTable {
     return {std::uint64_t(place.uses) << 32 | at, object};
   }
 
-  /// nullptr for what is gone, or never was.
+  /// nullptr if the object was removed or never added.
   T* find(std::uint64_t number) {
     const std::uint64_t at = number & 0xffffffff;
     if (at >= places_.size() || places_[at].uses != number >> 32 || !places_[at].object) return nullptr;
     return &*places_[at].object;
   }
-  /// Whether it names what is gone.
+  /// Whether the object was removed.
   bool is_gone(std::uint64_t number) const {
     const std::uint64_t at = number & 0xffffffff;
     return at < places_.size() && number >> 32 < places_[at].uses;
   }
 
-  /// Of one that is there.
+  /// Removes and returns an object that is in the table.
   T take(std::uint64_t number) {
     T object = std::move(*places_[std::uint32_t(number)].object);
     remove(number);

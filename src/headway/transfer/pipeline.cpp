@@ -34,7 +34,7 @@ PipelinedContent* PipelineRing::begin(std::size_t bytes) {
   }
 
   const std::size_t needed = align_up(sizeof(PipelinedContent) + bytes, alignof(PipelinedContent));
-  // Free is what lies behind the newest chunk up to the ring's end, and before the oldest.
+  // Free memory is after the newest chunk, up to the ring's end, and before the oldest.
   const std::size_t oldest = chunks_.empty() ? memory_.size() : chunks_.front().at;
   const bool wrapped = !chunks_.empty() && next_ <= oldest;
   Chunk chunk{next_, needed};

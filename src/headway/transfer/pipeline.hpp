@@ -1,4 +1,4 @@
-/// Content on its way through memory that two processes of a host have mapped, read while it is being written.
+/// Transfers through memory that two processes of a host have mapped: one writes while the other reads.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace headway::transfer {
 
-/// Lies in the owner's pool. Each line is written by one of the two processes alone.
+/// The header of one content in the owner's pool. Only one of the two processes writes each cache line.
 ///
 ///     | written: bytes that may be read |    | consumed: 1 when the reader has copied all |    | content ...
 ///       by the owner                           by the reader
@@ -25,19 +25,18 @@ struct PipelinedContent {
 };
 static_assert(sizeof(PipelinedContent) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// The owner's side: content one after the other in a ring of memory. The memory of the oldest is free again when its
-/// reader has consumed it.
+/// The owner's side: a ring of content. The memory of the oldest one is free again when its reader has consumed it.
 ///
 ///     begin() -- write() ----------> written = all --> consumed = 1
 ///                reader: read() ... as far as is written
 class PipelineRing {
  public:
-  /// `memory` begins a cache line, and outlives the ring and its readers.
+  /// `memory` is aligned to a cache line, and outlives the ring and its readers.
   explicit PipelineRing(std::span<std::byte> memory) : memory_(memory) {}
 
-  /// Memory for so many bytes, of which none is written. nullptr, and no change, while the ring is too full.
+  /// Memory for `bytes`, none of them written. nullptr, without a change, if the ring has too little free memory.
   PipelinedContent* begin(std::size_t bytes);
-  /// Writes all of `from`, by `copy`, in steps as `sizes` has them. Never waits.
+  /// Writes all of `from` by `copy`, in steps of the lengths in `sizes`. Never waits.
   static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
                     const SizeConstants& sizes);
 
@@ -52,18 +51,18 @@ class PipelineRing {
 
   std::span<std::byte> memory_;
   std::size_t next_ = 0;
-  std::deque<Chunk> chunks_;  // not consumed yet, in the order of the ring
+  std::deque<Chunk> chunks_;  // not consumed, in the order of the ring
 };
 
-/// The ring of one PE, in its pool, twice as large as a core's own cache so that lines have left it before they are
-/// written again (docs/decisions/0023): 1 to 4 MiB, allocated at the first use.
+/// The ring of one PE, in its pool, allocated at the first use: 1 to 4 MiB. It is twice as large as a core's own cache,
+/// so that lines have left the cache before they are written again (docs/decisions/0023).
 class Pipeline {
  public:
   explicit Pipeline(Pe& pe) : pe_(&pe) {}
 
-  /// nullptr also where no other process has the pool mapped.
+  /// Also nullptr if no other process has mapped the pool.
   PipelinedContent* begin(std::size_t bytes);
-  /// The place of `content` in the pool.
+  /// The offset of `content` in the pool.
   std::uint64_t offset(const PipelinedContent& content) const;
 
  private:
@@ -80,8 +79,8 @@ class PipelinedRead {
   PipelinedRead(PipelinedContent& content, std::size_t bytes, std::byte* to, LargeCopy copy)
       : content_(&content), bytes_(bytes), to_(to), copy_(copy) {}
 
-  /// Copies as much as is written; looks again up to `looks` times before it gives up. True when all has been copied:
-  /// the memory is the owner's again. FormatError where more is said to be written than was asked for.
+  /// Copies the written bytes, and polls up to `looks` times for more. True when all is copied: the memory then belongs
+  /// to the owner again. FormatError if the owner states more bytes than were requested.
   bool read(unsigned looks);
 
  private:

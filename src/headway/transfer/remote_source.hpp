@@ -1,4 +1,4 @@
-/// What a Source is known by.
+/// The name of a Source.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,18 @@
 namespace headway {
 namespace transfer {
 
-/// A PE and bytes, which are all that a Source holds, or its key. They are its own, or lie in a message.
+/// A PE and bytes: the content of a short Source, or a key. It owns the bytes, or views them in a message.
 class SourceContent {
  public:
-  static constexpr std::size_t inside_bytes_max = 192;  // what goes by value with a little beside it
+  static constexpr std::size_t inside_bytes_max = 192;  // still fits a frame by value, with a few bytes more
 
-  /// One word, for it is copied as one: two halves that have just been stored are not read as a whole before both have
-  /// left the store buffer.
+  /// One word: a load of 8 bytes after two stores of 4 would wait until both have left the store buffer.
   struct Header {
     std::uint64_t word;
 
     static Header of(std::uint32_t pe, std::uint32_t bytes) { return {std::uint64_t(bytes) << 32 | pe}; }
     std::uint32_t pe() const { return std::uint32_t(word); }
-    std::uint32_t bytes() const { return std::uint32_t(word >> 32); }  // of what it holds, or is_key
+    std::uint32_t bytes() const { return std::uint32_t(word >> 32); }  // of the content, or is_key
   };
   using MessageParts = aggregate::PartList<Header, std::span<const std::byte>>;
   static constexpr bool has_parts_ready = true;
@@ -127,12 +126,12 @@ class SourceContent {
 
 }  // namespace transfer
 
-/// Names a Source to others: an argument of messages and calls, which may be kept and passed on. What is short lies in
-/// it.
+/// The name of a Source: an argument of messages and calls, which a program may keep and pass on. It holds the content
+/// of a short Source.
 template <class T>
 class RemoteSource : public transfer::SourceContent {
  public:
-  RemoteSource() {}  // NOLINT: with `= default` all of it would be set to 0, each time, where it is made with {}
+  RemoteSource() {}  // NOLINT: with `= default`, {} would set all bytes to 0
   std::size_t size() const { return (is_short() ? content().size() : key().bytes) / sizeof(T); }
 };
 

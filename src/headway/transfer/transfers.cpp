@@ -21,7 +21,7 @@ const std::size_t extension = [] {
   return am::register_extension(&Transfers::make);
 }();
 
-/// A key, its entry here, and the answer, in the time of both PEs.
+/// Cost of a key, its table entry and its answer, on both PEs.
 constexpr std::int64_t key_ns = 150;
 std::uint64_t checksum(std::span<const std::byte> content) {
   std::uint64_t hash = content.size();
@@ -84,7 +84,7 @@ void Transfers::send_control(std::size_t to, const ControlMessage& message, std:
   control_->messages.send(to, message, content);
 }
 
-/// What others wait for within a host does not gather. Between hosts a frame costs more than the wait.
+/// Within a host a PE waits for the piece, so it is posted at once. Between hosts a frame costs more than the wait.
 void Transfers::send_piece(std::size_t to, const ControlMessage& message, std::span<const std::byte> content) {
   (is_on_host(to) ? control_->pieces : control_->messages).send(to, message, content);
 }
@@ -108,7 +108,7 @@ void Transfers::handle_control(PeId source, const ControlMessage& message, std::
 
 // --- of this PE's own memory
 
-/// What all have mapped is read where it lies, but for little; what several get is copied once for all.
+/// Memory that all PEs have mapped is read in place, except for a few bytes. For several gets one key serves all.
 bool Transfers::holds_copy(std::span<const std::byte> memory, std::uint64_t times) const {
   constexpr std::size_t mapped_bytes_max = 512;
   if (memory.size() > in_message_bytes_max || checks_ || times != 1) return false;
@@ -127,8 +127,8 @@ rma::BufferKey Transfers::expose(ExposedAs as, std::span<const std::byte> memory
   return key_of(added, !is_mapped && copy_to_bounce_buffer(added));
 }
 
-/// Copies short content to memory that other processes have mapped, unless attaching has been faster. Returns whether
-/// the getter is to measure the time.
+/// Copies short content to a bounce buffer, unless attaching has been faster. Returns whether the getter measures its
+/// time.
 bool Transfers::copy_to_bounce_buffer(const NumberedTable<Exposure>::Added& added) {
   Exposure& exposure = added.object;
   const std::span<const std::byte> memory = exposure.memory;
@@ -160,7 +160,7 @@ rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bo
   return reach().key(added.object.memory, added.number, added.object.bounce_buffer, timed);
 }
 
-/// Nobody uses it any more.
+/// No other PE uses the memory any more.
 void Transfers::remove(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
   if (exposure.bounce_buffer.data() != nullptr) bounce_buffers_.free(exposure.bounce_buffer.data());
@@ -214,7 +214,7 @@ void Transfers::handle_used(PeId source, const ControlMessage& message) {
   done();
 }
 
-/// Of where content was placed only who has to come for it, and can, knows the price.
+/// Only a get from another process of this host measures the cost of a placement.
 void Transfers::learn(const Exposure& exposure, PeId source, std::int64_t ns) {
   const std::size_t bytes = exposure.memory.size();
   if (exposure.measured == Measured::mapped_sends) return mapped_sends_.learn(by_key, bytes, ns);
@@ -231,9 +231,8 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
   return reach().is_mapped_by(destination, content.data(), content.size());
 }
 
-/// Content that its receiver would have to attach for is copied into its frame in less time, at any size. One that
-/// copies it out of the frame again waits for lines that lie in the sender's cache, which is never as fast as out of a
-/// stage, or in pieces.
+/// A copy into the frame takes less time than attaching, at any size. A receiver that posts memory would copy again,
+/// out of lines in the sender's cache; a bounce buffer or pieces are faster.
 Transfers::SendPath Transfers::send_path(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   if (!is_mapped_by(destination, content)) {
@@ -272,7 +271,8 @@ const std::byte* Transfers::mapped(const rma::BufferKey& key) {
   return reach().mapped(key);
 }
 
-/// Now, or not at all: where it cannot be, or (with `may_pull`) where pieces have been faster. `timed`: then they are.
+/// Copies content at once, or not at all: if it cannot, or (with `may_pull`) if pieces have been faster. `timed`: the
+/// caller measures the pieces.
 Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull) {
   rma::Reach& reach = this->reach();
   reach.check(key);

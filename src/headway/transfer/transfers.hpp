@@ -1,5 +1,5 @@
-/// Moves the content of buffers between PEs, by memory that both reach or in pieces by frames. For the layer itself;
-/// programs use send_buffer(), Source, Destination, get() and put().
+/// Moves content between PEs: through memory that both reach, or in pieces. Internal; programs use send_buffer(),
+/// Source, Destination, get() and put().
 #pragma once
 
 #include <algorithm>
@@ -34,24 +34,23 @@ enum class ExposedAs : std::uint8_t { message_content, source, destination };
 /// by ordinary or by non-temporal stores; or where it is.
 enum Placement : std::size_t { copied_cached, copied_non_temporal, not_copied };
 
-/// Of one PE. What it sends are messages of an aggregator, in the scope of who asked: quiescence and epochs wait for
-/// them.
+/// The transfers of one PE. Its control messages are messages of an aggregator, in the scope of the caller: quiescence
+/// and epochs wait for them.
 ///
-///     small Source     owner: a copy in the pool, that others have mapped, or none, whichever is faster; then as below
-///     get in pieces    getter: "want n bytes from here on" -> owner: "there", and writes them (Pipeline) as the
-///                      getter reads; ... "used"
-///                      else, and between hosts: -> owner: pieces by frames -> getter: ... "used"
-///     small put        putter: its content, in one note -> owner
-///     put by frames    putter: pieces -> owner: "this one is in place" -> putter: ... "used"
-///     get by network   getter: "open it" -> owner: its key -> getter reads it; "used"
-///     put by network   putter: "take it", with its key -> owner reads it; "it is in place" -> putter: "used"
-///     otherwise        a copy by who gets or puts; then "used"
+///     small Source     owner: copies it to a bounce buffer, if that has been faster; then as below
+///     get in pieces    getter: "want" -> owner: "pipelined", and writes a ring (Pipeline) that the getter reads;
+///     "used"
+///                      between hosts, or without shared memory: owner: "piece", with content -> getter; "used"
+///     small put        putter: "put_all", with all content -> owner
+///     put by frames    putter: "put", with content -> owner: "in_place" -> putter; "used"
+///     get by network   getter: "open" -> owner: "opened", with the network's key -> getter reads; "used"
+///     put by network   putter: "take", with the network's key -> owner reads: "in_place" -> putter; "used"
+///     otherwise        the PE that gets or puts copies the content; "used"
 ///
-/// Of all that a PE asks for in pieces at most 1 MiB is on its way, and half of that of one PE; as much of all that it
-/// puts: one after the other, so no PE spills more than that half for each that it serves. What goes by network counts
-/// as 256 KiB.
+/// At most 1 MiB of the content that a PE gets in pieces is in flight, and half of that from one PE; the same for puts.
+/// So the owner spills at most that half for each PE that it serves. A transfer by the network counts as 256 KiB.
 ///
-/// Programs that use no transfers do not contain it, and have two aggregators less.
+/// A program without transfers does not link this class, and has two aggregators less.
 class Transfers final : public aggregate::ContentMover {
  public:
   static Transfers& of(Pe& pe);
@@ -64,17 +63,16 @@ class Transfers final : public aggregate::ContentMover {
 
   // --- of this PE's own memory
 
-  /// Whether a Source of more than SourceContent::inside_bytes_max is copied into what it is known by, as those are:
-  /// one for which a key that travels, and what that names after it, would cost more; unless misuse is to be found, or
-  /// HEADWAY_TRANSFER names a way that has keys.
+  /// Whether the name of a Source of more than SourceContent::inside_bytes_max holds a copy of it, because a key and
+  /// its answer would cost more. No with HEADWAY_CHECK=on, or if HEADWAY_TRANSFER fixes a path with keys.
   bool holds_copy(std::span<const std::byte> memory, std::uint64_t times) const;
-  /// What such copies that are not inside take, until they are given back: at most SizeConstants::held_bytes_max.
+  /// Counts the bytes of these copies: at most SizeConstants::held_bytes_max.
   void hold(std::size_t bytes) { held_bytes_ += bytes; }
   void release_held(std::size_t bytes) { held_bytes_ -= bytes; }
 
-  /// `done` is told when others have been done with it `times` times.
+  /// Enters memory in the table. The runtime calls `done` after `times` uses by other PEs.
   rma::BufferKey expose(ExposedAs as, std::span<const std::byte> memory, std::uint64_t times, am::WhenDone done);
-  /// From now on it is an error if somebody wants it.
+  /// Removes memory from the table. A later use by another PE is an error.
   void withdraw(std::uint64_t number);
 
   // --- content of messages
@@ -97,11 +95,11 @@ class Transfers final : public aggregate::ContentMover {
 
   struct Copied {
     bool done = false;
-    bool timed = false;  // whether it was, or what follows is to be
+    bool timed = false;  // the copy, or the later get in pieces, is measured
     std::int64_t ns = not_timed;
   };
-  /// Copies it there, after which its owner is to be told by tell_get_done(), if that can be now, and pieces have not
-  /// been faster; else get_later() does. UsageError where it does not fit, FormatError for a key that is none.
+  /// Copies the content at once if that is possible and pieces have not been faster: the caller then calls
+  /// tell_get_done(), else get_later(). UsageError if the content does not fit, FormatError for an invalid key.
   Copied get_now(const rma::BufferKey& from, std::span<std::byte> to);
   void tell_get_done(const rma::BufferKey& from, const Copied& copied) {
     send_used(from, ExposedAs::source, copied.ns);
@@ -123,19 +121,19 @@ class Transfers final : public aggregate::ContentMover {
     std::uint64_t checksum;
     am::WhenDone done;
     std::size_t placement = not_copied;
-    Measured measured = Measured::nothing;  // how long others have taken, and this PE before them
+    Measured measured = Measured::nothing;  // the path that this use measures
     std::int64_t own_ns = 0;
-    std::span<const std::byte> bounce_buffer;  // a copy of it for those who have that mapped
-    ExposedMemory* exposed = nullptr;          // to the network, from when somebody asked for it
+    std::span<const std::byte> bounce_buffer;  // a copy for processes that have the pool mapped
+    ExposedMemory* exposed = nullptr;          // to the network, since the first request
     std::vector<std::byte> network_key{};
   };
   struct Pull {
     rma::BufferKey key;
     am::ScopeId scope;
-    bool for_message;  // whose content it is
+    bool for_message;  // the content of a message, not a get
     std::weak_ptr<void> owner;
     std::byte* to = nullptr;
-    std::function<std::byte*()> begin;  // empty, or says where to when the first is asked for
+    std::function<std::byte*()> begin;  // empty, or returns `to`, before the first request
     am::WhenDone finished;
     std::uint64_t requested = 0, received = 0;
     std::int64_t begin_ns = 0;
@@ -147,7 +145,7 @@ class Transfers final : public aggregate::ContentMover {
     const std::byte* from;
     std::uint64_t sent = 0, in_place = 0;
     am::WhenDone done;
-    ExposedMemory* exposed = nullptr;  // to the network, which then moves it
+    ExposedMemory* exposed = nullptr;  // to the network, if that moves it
   };
   struct ControlMessage;
   struct ControlAggregators;
@@ -190,7 +188,7 @@ class Transfers final : public aggregate::ContentMover {
   void end_pull(std::uint64_t number);
   void run_done(am::WhenDone done);
   void close(ExposedMemory*& exposed);
-  /// As what it counts while the network moves it.
+  /// Bytes of the window that a transfer by the network occupies.
   std::uint64_t window_bytes(const rma::BufferKey& key) const {
     return std::min<std::uint64_t>(sizes_.request_bytes(), key.bytes);
   }
@@ -206,7 +204,7 @@ class Transfers final : public aggregate::ContentMover {
 
   Pe* pe_;
   const SizeConstants& sizes_;
-  mutable rma::Reach* reach_ = nullptr;  // once it has been asked for: they are made in any order
+  mutable rma::Reach* reach_ = nullptr;  // set at the first use: extensions are made in any order
   PeRange host_;                         // the PEs of this host
   TransferPath path_;
   bool checks_;
@@ -216,15 +214,15 @@ class Transfers final : public aggregate::ContentMover {
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
   NumberedTable<Push> pushes_;
-  /// Those of which not all has been asked for, or sent; the first is under way. Each holds its scope open.
+  /// Transfers that are not completely requested or sent. Each keeps its scope open.
   Turns pulls_to_request_{sizes_.window_bytes}, pushes_to_send_{sizes_.window_bytes};
-  bool requests_later_ = false, pushes_later_ = false;  // in the scope of the first, where that is another
-  rma::FastestPath<2> mapped_sends_;                     // with the message, by key
+  bool requests_later_ = false, pushes_later_ = false;  // a call in the scope of the first transfer is registered
+  rma::FastestPath<2> mapped_sends_;                    // with the message, by key
   rma::FastestPath<4> gets_;
-  rma::FastestPath<3> bounce_paths_;  // of what is short and others copy, by Placement
-  rma::FastestPath<2> ring_writes_;   // of what is longer
+  rma::FastestPath<3> bounce_paths_;  // of short content, by Placement
+  rma::FastestPath<2> ring_writes_;   // of longer content
   bool network_refuses_ = false;
-  std::unique_ptr<ControlAggregators> control_;  // last: its handler uses the others
+  std::unique_ptr<ControlAggregators> control_;  // last member: its handler uses the others
 };
 
 }  // namespace headway::transfer

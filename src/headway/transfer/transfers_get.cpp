@@ -15,7 +15,7 @@
 namespace headway::transfer {
 namespace {
 
-/// Whether who uses content of so many bytes after it has come may find any of it in a core's caches.
+/// Whether content of so many bytes stays in a core's caches until its user reads it.
 bool stays_in_caches(std::uint64_t bytes) {
   static const std::size_t share = cache_sizes().share;
   return share == 0 || bytes <= share;
@@ -60,8 +60,7 @@ void Transfers::fetch_later(const rma::BufferKey& key, std::weak_ptr<void> owner
 void Transfers::hold_scope_open(am::ScopeId scope) { ++pe_->engine().scopes()[scope].continuations; }
 void Transfers::release_scope(am::ScopeId scope) { --pe_->engine().scopes()[scope].continuations; }
 
-/// Else `more` runs in that scope, at the next progress: what a transfer sends belongs to the scope of who asked for
-/// it.
+/// Otherwise `more` runs in that scope at the next progress: messages of a transfer belong to the caller's scope.
 bool Transfers::is_in_scope(am::ScopeId scope, bool& comes_later, void (Transfers::*more)()) {
   am::Engine& engine = pe_->engine();
   if (scope == engine.scope()) return true;
@@ -95,7 +94,8 @@ void Transfers::begin_pull(Pull& pull) {
   if (pull.timed) pull.begin_ns = now();
 }
 
-/// A quarter of the window at a time. Sending may run handlers, and so this again: what is asked for is counted before.
+/// Requests a quarter of the window at a time. A send may run handlers, which call this function again: requests are
+/// counted before they are sent.
 void Transfers::request_more() {
   const auto next_bytes = [this](std::uint64_t number) {
     const Pull& pull = *pulls_.find(number);
@@ -152,7 +152,7 @@ void Transfers::handle_want(PeId source, const ControlMessage& message) {
   }
 }
 
-/// Where so many bytes of a pull, that come from there, belong.
+/// The address for `bytes` that `source` sends. FormatError if the pull does not expect them.
 std::byte* Transfers::piece_destination(PeId source, const ControlMessage& message, std::uint64_t bytes) {
   Pull* const pull = pulls_.find(message.number);
   if (pull == nullptr || pull->by_network || pull->key.pe != source || message.offset > pull->requested ||
@@ -184,7 +184,7 @@ void Transfers::handle_pipelined(PeId source, const ControlMessage& message) {
                    pipelined_read(pull, message.requester, message.offset, message.bytes));
 }
 
-/// Of the bytes of a pull that are written there in the pool of its owner.
+/// The reader of bytes that the owner writes at offset `at` of its pool.
 PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std::uint64_t offset, std::uint64_t bytes) {
   const std::span<std::byte> pool = pe_->engine().endpoint().shared_memory().pool(pull.key.pe);
   constexpr std::size_t before = sizeof(PipelinedContent);
@@ -201,8 +201,8 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
   return {content, bytes, pull.to + offset, copy};
 }
 
-/// A getter that has a core of its own waits a little for each step of the owner's, in this handler. Else, or if it has
-/// waited in vain, it looks again at each progress.
+/// A getter with a core of its own polls for a while in this handler. Otherwise, or without success, it polls again at
+/// each progress.
 void Transfers::continue_reading(std::uint64_t number, std::uint64_t bytes, PipelinedRead read) {
   Pull* const pull = pulls_.find(number);
   if (pull == nullptr) refuse_piece(pe_->id(), number, 0, bytes, 0);
@@ -225,7 +225,7 @@ void Transfers::end_pull(std::uint64_t number) {
   send_used(ended.key, ended.for_message ? ExposedAs::message_content : ExposedAs::source, ns, refused);
 }
 
-/// At once in a handler, as most transfers end; else as one, at the next progress.
+/// Calls done() at once in a handler, where most transfers end; else as a handler at the next progress.
 void Transfers::run_done(am::WhenDone done) {
   am::Engine& engine = pe_->engine();
   if (engine.in_handler()) return done();

@@ -8,8 +8,8 @@
 #include <vector>
 
 namespace headway::transfer {
-/// Only where the user says so: UCX 1.13 ends an owner's process when one that gets from it dies (docs/decisions/0027).
-/// Of what is very long pieces can be seen to move.
+/// Only with HEADWAY_TRANSFER=network: UCX 1.13 ends the owner's process when a getter dies (docs/decisions/0027). Very
+/// long content goes in pieces, which the stall report can see moving.
 bool Transfers::uses_network(std::size_t other, std::uint64_t bytes) const {
   am::Engine& engine = pe_->engine();
   const NetworkMemory* const network = engine.endpoint().network_memory();
@@ -67,7 +67,7 @@ void Transfers::handle_take(PeId source, const ControlMessage& message, std::spa
   }
 }
 
-/// `then` runs in the scope in which this is called, which stays open for it. False where the network refuses the key.
+/// `then` runs in the current scope, which stays open until then. False if the network refuses the key.
 bool Transfers::read_over_network(PeId source, std::span<const std::byte> key, std::span<std::byte> to,
                                   std::function<void()> then) {
   am::Engine& engine = pe_->engine();

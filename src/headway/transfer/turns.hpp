@@ -1,4 +1,4 @@
-/// Whose turn it is to put something on its way.
+/// The order of transfers that wait for the window.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace headway::transfer {
 
-/// Transfers by their numbers, first come first served. On their way are at most `bytes_max` of all, and half of that
-/// of one PE, so that one which is silent holds up its own alone; but one of any length where nothing is on its way.
+/// Transfers by number, first come first served. At most `bytes_max` are in flight, and half of that for one PE, so
+/// that a slow PE delays only its own transfers. A transfer of any length may start when nothing is in flight.
 ///
 ///     add ──> ready ──begin──> on its way ──end──> gone
 ///               │  ∧
@@ -22,7 +22,7 @@ class Turns {
 
   void add(std::uint64_t number, std::size_t pe) { ready_.push_back({number, pe}); }
 
-  /// The one that may go on now, by bytes(number) that it would put on its way; it is first until begin() or end().
+  /// The transfer that may continue with bytes(number) more in flight. It stays first until begin() or end().
   template <class Bytes>
   std::optional<std::uint64_t> first(Bytes bytes) {
     while (!ready_.empty()) {
@@ -39,14 +39,14 @@ class Turns {
     return {};
   }
 
-  /// It puts these on their way; with `last` it has no more.
+  /// The first transfer puts `bytes` in flight. `last`: it has no more.
   void begin(std::uint64_t bytes, bool last) {
     peers_[ready_.front().pe].on_way += bytes;
     on_way_ += bytes;
     if (last) ready_.pop_front();
   }
 
-  /// These of a PE's have come; nothing happens where none are on their way.
+  /// `bytes` of a PE have arrived. No effect if that PE has none in flight.
   void end(std::size_t pe, std::uint64_t bytes) {
     const auto found = peers_.find(pe);
     if (found == peers_.end()) return;
