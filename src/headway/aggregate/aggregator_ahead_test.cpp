@@ -17,7 +17,7 @@ namespace {
 using testing::expect_run;
 using testing::topologies;
 
-TEST(Aggregator, what_looks_ahead_gets_the_source_on_every_route_or_is_not_called) {
+TEST(Aggregator, the_ahead_function_gets_the_source_on_every_route_or_is_not_called) {
   for (const Topology topology : topologies) {
     expect_run({5, 1}, [topology](Pe& pe) {
       Aggregator<std::uint64_t> words(pe, {.topology = topology});
@@ -32,7 +32,7 @@ TEST(Aggregator, what_looks_ahead_gets_the_source_on_every_route_or_is_not_calle
   }
 }
 
-TEST(Aggregator, what_looks_ahead_sees_the_objects_that_the_handler_gets) {
+TEST(Aggregator, the_ahead_function_gets_the_objects_of_the_handler) {
   using Numbers = std::vector<std::uint32_t>;
   using Names = std::map<std::uint64_t, std::string>;
   const auto numbers_of = [](std::uint64_t i) { return Numbers(i % 50, std::uint32_t(i)); };
@@ -67,7 +67,7 @@ TEST(Aggregator, what_looks_ahead_sees_the_objects_that_the_handler_gets) {
   });
 }
 
-TEST(Aggregator, what_looks_ahead_sees_messages_of_a_frame_in_order_before_they_are_handled) {
+TEST(Aggregator, the_ahead_function_gets_messages_of_a_frame_in_order_before_the_handler) {
   expect_run({3, 1}, [](Pe& pe) {
     constexpr std::uint64_t messages = 5000;  // several blocks in a frame
     Aggregator<std::uint64_t> words(pe, {.buffer_bytes = 16_KiB});

@@ -51,7 +51,7 @@ TEST(Misuse, a_destination_out_of_range_is_refused_with_the_range_and_nothing_is
   });
 }
 
-TEST(Misuse, of_errors_in_handlers_that_a_program_swallows_the_first_is_told) {
+TEST(Misuse, the_first_handler_error_that_a_program_swallows_is_reported) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     Aggregator<int> words(pe);
     words.on([](int i) { throw std::runtime_error("thrown for " + std::to_string(i)); });
@@ -154,7 +154,7 @@ TEST(Misuse, aggregators_made_in_different_order_end_the_run_with_both_descripti
   expect_says(outcome, 121, {"different order", "'words' <", "'texts' <float", "on PE 0", "on PE 1"});
 }
 
-TEST(Misuse, aggregators_of_one_type_that_differ_in_what_all_must_agree_on_end_the_run) {
+TEST(Misuse, aggregators_of_one_type_with_different_collective_options_end_the_run) {
   const auto run_with = [](AggregatorOptions odd, AggregatorOptions even) {
     return catch_run({2, 1}, [&](Pe& pe) {
       Aggregator<std::string_view> texts(pe, pe.id() % 2 == 1 ? odd : even);
@@ -198,7 +198,7 @@ TEST(Misuse, a_message_for_a_destroyed_aggregator_ends_the_run_and_names_it) {
   expect_says(outcome, 123, {"PE 1", "from PE 0", "'short-lived'", "destroyed", "quiesce() before"});
 }
 
-TEST(Misuse, what_is_in_open_buffers_of_a_destroyed_aggregator_still_goes) {
+TEST(Misuse, open_buffers_of_a_destroyed_aggregator_are_still_sent) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     {
       Aggregator<std::uint64_t> words(pe, {.name = "short-lived"});

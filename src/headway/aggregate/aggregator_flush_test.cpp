@@ -125,7 +125,7 @@ TEST(Wire, messages_of_variable_size_with_8_bytes_cost_less_than_30_percent_more
   EXPECT_LT(double(sum.wire_bytes), 1.3 * 8 * double(sum.messages));
 }
 
-TEST(Wire, a_frame_is_as_long_as_what_is_in_it) {
+TEST(Wire, a_frame_is_as_long_as_its_content) {
   expect_run({1, 1}, [](Pe& pe) {
     Aggregator<std::string_view> texts(pe, patient(64_KiB));
     texts.on([](std::string_view) {});
@@ -144,7 +144,7 @@ TEST(Wire, a_frame_is_as_long_as_what_is_in_it) {
 
 // --- what sends a buffer
 
-TEST(Flush, nothing_goes_before_the_buffer_is_full_if_so_wanted) {
+TEST(Flush, no_buffer_is_posted_before_it_is_full_without_timeout_and_idle_flush) {
   expect_run({2, 1}, [](Pe& pe) {
     Aggregator<std::uint64_t> words(pe, patient(4_KiB));
     words.on([](std::uint64_t) {});
@@ -374,7 +374,7 @@ TEST(Flush, a_timeout_of_centuries_never_comes) {
   });
 }
 
-TEST(Flush, an_idle_pe_sends_what_it_has) {
+TEST(Flush, an_idle_pe_posts_its_open_buffers) {
   expect_run({1, 1}, [](Pe& pe) {
     AggregatorOptions options = patient(4_KiB);
     options.flush_when_idle = true;
@@ -437,7 +437,7 @@ TEST(Statistics, every_message_byte_and_frame_is_counted_once) {
   }
 }
 
-TEST(Statistics, payload_is_exactly_what_was_sent_where_nothing_is_aligned) {
+TEST(Statistics, payload_bytes_are_those_sent_without_alignment) {
   expect_run({5, 1}, [](Pe& pe) {
     for (const Topology topology : {direct(), grid(1), grid(2), grid(3)}) {
       for (const bool ordered : {false, true}) {
@@ -456,7 +456,7 @@ TEST(Statistics, payload_is_exactly_what_was_sent_where_nothing_is_aligned) {
   });
 }
 
-TEST(Options, what_is_not_given_is_derived_and_can_be_asked_for) {
+TEST(Options, options_not_given_are_derived_and_can_be_read) {
   expect_run({4, 1}, [](Pe& pe) {
     Aggregator<std::uint64_t> fixed(pe);
     EXPECT_EQ(fixed.options().threshold, 1);
@@ -506,7 +506,7 @@ void expect_refused(Pe& pe, const AggregatorOptions& options, const std::string&
   }
 }
 
-TEST(Options, what_cannot_be_is_refused_by_name) {
+TEST(Options, invalid_options_are_refused_by_name) {
   expect_run({2, 1}, [](Pe& pe) {
     using std::numeric_limits;
     for (const std::size_t bytes : {std::size_t(0), std::size_t(1), std::size_t(255), buffer_bytes_max + 1}) {

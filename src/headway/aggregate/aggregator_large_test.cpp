@@ -47,7 +47,7 @@ bool is_content(Bytes bytes, std::uint64_t number) {
   return std::memcmp(bytes.data(), content(bytes.size(), number).data(), bytes.size()) == 0;
 }
 
-TEST(LargeMessage, is_copied_once_where_it_fits_a_quarter_of_the_budget_and_else_put_together) {
+TEST(LargeMessage, is_copied_once_up_to_a_quarter_of_the_budget_and_else_reassembled) {
   for (const Topology topology : topologies) {
     expect_run(
         {1, 1},
@@ -212,7 +212,7 @@ TEST(LargeMessage, goes_in_parts_where_free_memory_lies_in_pieces) {
       small_budget);
 }
 
-TEST(LargeMessage, in_parts_arrives_unchanged_in_each_way_that_they_are_written) {
+TEST(LargeMessage, in_parts_arrives_unchanged_on_each_write_path) {
   for (const Shape shape : {Shape{2, 1}, Shape{2, 2}}) {
     expect_run(
         shape,
@@ -239,7 +239,7 @@ std::uint64_t page_faults() {
   return std::uint64_t(usage.ru_minflt);
 }
 
-TEST(LargeMessage, of_some_budgets_is_put_together_in_pages_that_are_there) {
+TEST(LargeMessage, of_some_budgets_is_reassembled_in_mapped_pages) {
   expect_run(
       {2, 1},
       [](Pe& pe) {
@@ -266,7 +266,7 @@ TEST(LargeMessage, of_some_budgets_is_put_together_in_pages_that_are_there) {
 
 const Settings small_constants{{"HEADWAY_TEST_SIZES", "small"}};
 
-TEST(LargeMessage, that_outgrows_what_it_is_promised_arrives_unchanged) {
+TEST(LargeMessage, that_outgrows_its_reserved_addresses_arrives_unchanged) {
   for (const Shape shape : {Shape{2, 1}, Shape{3, 3}, Shape{4, 4, "delay=30us,refuse=0.1,inbox=16,per-host=2"}}) {
 #if !defined(HEADWAY_SIM) || defined(__SANITIZE_THREAD__)
     if (shape.simulated != nullptr) continue;
@@ -309,7 +309,7 @@ std::size_t resident_bytes() {
   return resident * std::size_t(sysconf(_SC_PAGESIZE));
 }
 
-TEST(PartMemory, costs_what_is_written_whatever_is_promised) {
+TEST(PartMemory, takes_only_the_memory_that_is_written) {
   const std::size_t before = resident_bytes();
   const aggregate::Mapping memory(1_GiB);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.at()) % 64, 0u);
@@ -319,7 +319,7 @@ TEST(PartMemory, costs_what_is_written_whatever_is_promised) {
   EXPECT_LT(resident_bytes(), before + 6_MiB);
 }
 
-TEST(PartMemory, grows_with_what_lies_in_it) {
+TEST(PartMemory, grows_with_its_content) {
   aggregate::Mapping memory(100);
   EXPECT_GE(memory.bytes(), 100u);
   std::memset(memory.at(), 7, memory.bytes());
@@ -382,7 +382,7 @@ TEST(PartMemory, stays_as_it_is_where_it_is_large_enough_already) {
   EXPECT_EQ(memory.bytes(), normal_sizes.mapping_granule_bytes);
 }
 
-TEST(PartMemory, keeps_what_came_back_last_within_bounds_until_it_is_due) {
+TEST(PartMemory, keeps_the_last_returned_mappings_within_bounds_until_they_are_due) {
   aggregate::PartMemory memory(4_MiB);
   EXPECT_EQ(memory.due(), am::never);
   memory.give(memory.take(5_MiB), 0);

@@ -208,7 +208,7 @@ TEST(BuffersOfAProcess, small_messages_gather_also_where_many_pes_share_one) {
   EXPECT_LE(between_processes, 64 * messages_per_pair * 200 / 4_KiB);
 }
 
-TEST(BuffersOfAProcess, count_towards_what_the_pe_that_opened_them_has_open) {
+TEST(BuffersOfAProcess, count_as_open_buffers_of_the_pe_that_opened_them) {
   launch::SimulateOptions simulated{.pes = 8, .budget_bytes = 16_MiB};
   simulated.conditions.pes_per_process = 4;
   const launch::SimulateResult result = launch::simulate(simulated, [&](Pe& pe) {
@@ -249,12 +249,12 @@ std::uint64_t frames_where_idle_pes_pass_on(std::vector<std::size_t> pes_per_hos
   return frames;
 }
 
-TEST(IdlePes, pass_on_fewer_frames_to_other_hosts_for_they_look_between_any_two) {
+TEST(IdlePes, forward_fewer_frames_to_other_hosts_because_they_poll_between_any_two) {
   const std::uint64_t at_once = frames_where_idle_pes_pass_on({}), in_turn = frames_where_idle_pes_pass_on({1});
   EXPECT_LE(double(in_turn), 0.85 * double(at_once)) << in_turn << " and " << at_once;
 }
 
-TEST(IdlePes, send_one_frame_a_look_and_what_is_left_when_they_wait_no_longer) {
+TEST(IdlePes, send_one_frame_between_two_polls_and_the_rest_when_they_stop_waiting) {
   std::size_t handled = 0;
   launch::SimulateOptions simulated{.pes = 4};
   simulated.conditions.pes_per_host = {1};

@@ -96,7 +96,7 @@ TEST(Ordered, messages_of_any_size_keep_their_order_on_every_route) {
   }
 }
 
-TEST(Ordered, what_handlers_send_on_keeps_its_order_too) {
+TEST(Ordered, messages_that_handlers_send_keep_their_order_too) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       for (const Topology topology : topologies) {

@@ -32,7 +32,7 @@ bool await(const std::atomic<std::uint32_t>& flag) {
 }
 
 /// Messages that are written where they arrive, and cannot be handled there yet, hold their sender back as frames do.
-TEST(Pressure, what_comes_before_its_receiver_is_made_is_kept_up_to_a_part_of_the_budget) {
+TEST(Pressure, messages_for_a_missing_aggregator_are_held_up_to_a_part_of_the_budget) {
   expect_run(
       {2, 1},
       [](Pe& pe) {
@@ -329,7 +329,7 @@ class FanOut {
   std::uint64_t handled_ = 0;
 };
 
-TEST(Spill, what_handlers_send_beyond_the_budget_is_reported_and_delivered) {
+TEST(Spill, frames_of_handlers_beyond_the_budget_are_reported_and_delivered) {
   for (const Topology topology : topologies) {
     Shared<std::atomic<std::uint32_t>> sent;
     expect_run(

@@ -116,7 +116,7 @@ TEST(Ranges, may_be_sent_by_handlers) {
   });
 }
 
-TEST(Ranges, that_throw_have_sent_what_came_before) {
+TEST(Ranges, that_throw_have_sent_the_messages_before) {
   expect_run({2, 1}, [](Pe& pe) {
     for (const std::uint64_t end : {std::uint64_t(0), std::uint64_t(5), many}) {
       AggregatorOptions options = small_buffers(grid(1));
@@ -224,7 +224,7 @@ TEST(Batches, go_to_one_to_more_pes_than_are_kept_at_once_and_have_several_argum
   });
 }
 
-TEST(Batches, that_throw_have_sent_what_came_before) {
+TEST(Batches, that_throw_have_sent_the_messages_before) {
   expect_run({2, 1}, [](Pe& pe) {
     for (const std::uint64_t end : {std::uint64_t(0), std::uint64_t(5), std::uint64_t(190), 2 * many}) {
       Aggregator<std::uint64_t> words(pe, small_buffers(grid(1)));

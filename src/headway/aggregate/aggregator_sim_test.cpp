@@ -43,7 +43,7 @@ void expect_aligned(const Topology& topology, std::size_t by_value_bytes_max) {
   EXPECT_EQ(wrong, 0u) << alignment << ", " << bytes << " bytes";
 }
 
-TEST(Sending, messages_that_may_go_by_value_are_aligned_as_their_type_needs) {
+TEST(Sending, messages_sent_by_value_are_aligned_for_their_type) {
   for (const std::size_t by_value : {by_value_bytes_most, std::size_t(100), std::size_t(0)}) {
     for (const Topology& topology : {direct(), grid(1)}) {
       expect_aligned<1, 1>(topology, by_value);
@@ -128,7 +128,7 @@ void expect_all_of(const Topology& topology, double past_caches, std::size_t mes
   EXPECT_TRUE(frames_past_caches > 0 || by_value || past_caches != 1) << words;
 }
 
-TEST(Sending, frames_that_are_written_past_the_caches_carry_what_others_do) {
+TEST(Sending, frames_written_past_the_caches_have_the_same_content_as_others) {
   using Span = std::span<const std::uint64_t>;
   for (const double past_caches : {0.5, 1.0}) {
     for (const Topology& topology : {grid(1), grid(2)}) {

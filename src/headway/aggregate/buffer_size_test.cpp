@@ -40,7 +40,7 @@ TEST(BufferSize, buffers_of_which_less_than_a_quarter_is_used_halve_the_next_one
   }
 }
 
-TEST(BufferSize, one_that_is_used_well_starts_the_row_again) {
+TEST(BufferSize, a_well_used_buffer_restarts_the_count) {
   BufferSize size;
   for (unsigned i = 0; i < 100; ++i) {
     after(size, FlushReason::idle, 100, sparse - 1);
@@ -48,7 +48,7 @@ TEST(BufferSize, one_that_is_used_well_starts_the_row_again) {
   }
 }
 
-TEST(BufferSize, what_is_posted_for_want_of_memory_does_not_let_it_grow) {
+TEST(BufferSize, a_buffer_posted_for_lack_of_memory_does_not_grow_the_next) {
   BufferSize size;
   EXPECT_LE(after(size, FlushReason::full, 100, 100), 4_KiB);
 }
@@ -103,7 +103,7 @@ TEST(AdaptedSizes, a_stream_takes_few_frames_more_than_with_the_largest_buffers)
   });
 }
 
-TEST(AdaptedSizes, memory_follows_what_is_sent_to_each) {
+TEST(AdaptedSizes, memory_follows_the_traffic_to_each_destination) {
   expect_simulated(8, [](Pe& pe) {
     Aggregator<std::uint64_t> words(pe);
     words.on([](std::uint64_t) {});
@@ -176,7 +176,7 @@ TEST(AdaptedSizes, messages_of_fixed_size_have_buffers_for_several_at_least) {
   });
 }
 
-TEST(AdaptedSizes, the_largest_is_derived_from_what_the_transport_says_that_frames_cost) {
+TEST(AdaptedSizes, the_largest_size_is_derived_from_the_frame_cost_of_the_transport) {
   launch::SimulateOptions options{.pes = 64, .budget_bytes = 16_MiB};
   for (const auto& [overhead_ns, bytes] : {std::pair(0, 8_KiB), {1'500, 64_KiB}}) {
     options.conditions.overhead_ns = overhead_ns;
@@ -235,7 +235,7 @@ TEST(Cutoff, above_it_frames_bytes_and_copies_are_those_of_direct) {
   }
 }
 
-TEST(Cutoff, fixed_messages_of_which_a_buffer_holds_fewer_than_two_go_by_themselves) {
+TEST(Cutoff, fixed_messages_of_which_a_buffer_holds_fewer_than_two_are_sent_alone) {
   expect_simulated(2, [](Pe& pe) {
     EXPECT_EQ(statistics_of(pe, {.buffer_bytes = 16_KiB}, Block<8176>{}).alone, 0u);
     EXPECT_EQ(statistics_of(pe, {.buffer_bytes = 16_KiB}, Block<8184>{}).alone, 50u);

@@ -90,13 +90,13 @@ TEST(Copies, each_pe_that_passes_a_message_on_copies_it_once_more) {
   }
 }
 
-TEST(Copies, what_is_merged_with_that_of_other_pes_is_copied_for_that) {
+TEST(Copies, messages_merged_with_those_of_other_pes_are_copied_once_more) {
   const Counts words = counts_of(grid(1, Scheme::pp), std::uint64_t(7), out);
   EXPECT_EQ(words.copies, words.messages + words.forwarded + out_messages);
   EXPECT_EQ(words.copied_bytes, 8 * words.copies);
 }
 
-TEST(Copies, a_message_in_parts_is_put_together_once) {
+TEST(Copies, a_message_in_parts_is_reassembled_once) {
   for (const Topology topology : {direct(), grid(1), grid(2)}) {
     const std::string text(1'000'000, 'x');
     const Counts texts = counts_of(topology, std::string_view(text), {.per_pair = 2, .budget_bytes = 1_MiB});

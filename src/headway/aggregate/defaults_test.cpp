@@ -42,7 +42,7 @@ TEST(Defaults, more_dimensions_where_the_budget_would_leave_too_little_to_each_b
   EXPECT_EQ(resolve({}, here(4097, 1_MiB)).topology, grid(3));
 }
 
-TEST(Defaults, buffers_share_half_the_budget_and_what_stays_in_cache) {
+TEST(Defaults, buffers_share_half_the_budget_and_a_size_that_stays_in_cache) {
   auto bytes = [](std::size_t pes, std::size_t budget, std::size_t message_bytes) {
     return resolve({}, here(pes, budget, message_bytes)).buffer_bytes;
   };
@@ -83,7 +83,7 @@ TEST(Defaults, buffers_are_large_however_small_the_messages_where_frames_are_cop
   EXPECT_EQ(resolve({}, surroundings).buffer_bytes, 128_KiB);
 }
 
-TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_go_by_themselves) {
+TEST(Defaults, messages_of_fixed_size_above_32_KiB_or_half_a_buffer_are_sent_alone) {
   auto cutoff_bytes = [](std::size_t pes, std::size_t message_bytes) {
     const AggregatorOptions options = resolve({}, here(pes, 16_MiB, message_bytes));
     return std::size_t(options.cutoff * double(options.buffer_bytes));
@@ -161,7 +161,7 @@ TEST(Defaults, buffers_are_larger_where_frames_cost_more_than_caches_save) {
   EXPECT_EQ(derived_for(with_overhead(0.01), 1000, 16_MiB).buffer_bytes, 4_KiB);
 }
 
-TEST(Defaults, buffers_need_not_be_larger_than_what_makes_nine_tenths_of_the_wires_rate) {
+TEST(Defaults, buffers_are_no_larger_than_nine_tenths_of_the_wires_rate_need) {
   EXPECT_EQ(derived_for(tcp, 64, 256_MiB).buffer_bytes, 64_KiB);  // 9 * 3000 / 0.4
   EXPECT_EQ(derived_for(fast_network, 64, 256_MiB).buffer_bytes, 32_KiB);
   EXPECT_EQ(derived_for({.overhead_ns = 3'000, .gap_per_byte_ns = 4, .latency_ns = 0}, 64, 256_MiB).buffer_bytes,
@@ -195,7 +195,7 @@ TEST(Defaults, one_hop_more_where_frames_would_take_longer_than_bytes) {
   EXPECT_EQ(derived_for(fast_network, 1025, 16_MiB, 8).topology, grid(1));  // messages take longer than their bytes
 }
 
-TEST(Defaults, messages_of_fixed_size_go_by_themselves_from_where_frames_take_a_tenth) {
+TEST(Defaults, messages_of_fixed_size_are_sent_alone_when_the_frame_costs_a_tenth) {
   auto cutoff_bytes = [](const TransportCosts& costs) {
     const AggregatorOptions options = derived_for(costs, 2, 16_MiB, 1000);
     return std::size_t(options.cutoff * double(options.buffer_bytes));
@@ -205,7 +205,7 @@ TEST(Defaults, messages_of_fixed_size_go_by_themselves_from_where_frames_take_a_
   EXPECT_EQ(cutoff_bytes(fast_network), 128_KiB);
 }
 
-TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
+TEST(Defaults, settings_replace_derived_but_not_given_values) {
   const AggregationSettings settings{
       .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us};
   for (const std::size_t message_bytes : {0, 8}) {
@@ -228,7 +228,7 @@ TEST(Defaults, settings_replace_what_is_derived_but_not_what_is_given) {
   }
 }
 
-TEST(Defaults, settings_yield_where_they_cannot_be_together_with_what_is_given) {
+TEST(Defaults, settings_yield_to_given_values_that_they_contradict) {
   Surroundings s = here(2, 1_MiB);
   s.settings = {.threshold = 0.9, .cutoff = 0.5};
   EXPECT_LE(resolve({}, s).threshold + resolve({}, s).cutoff, 1);
@@ -263,7 +263,7 @@ TEST(Defaults, an_aggregator_takes_the_settings_of_the_environment) {
              {{"HEADWAY_BUFFER_BYTES", "2K"}, {"HEADWAY_TOPOLOGY", "2d"}, {"HEADWAY_TIMEOUT", "none"}});
 }
 
-TEST(Defaults, settings_that_cannot_be_are_refused_by_name) {
+TEST(Defaults, invalid_settings_are_refused_by_name) {
   for (const auto& [name, value] : {std::pair("HEADWAY_BUFFER_BYTES", "255"),
                                     {"HEADWAY_BUFFER_BYTES", "1T"},
                                     {"HEADWAY_TOPOLOGY", "9d"},

@@ -227,7 +227,7 @@ TEST(EpochOverlap, an_epoch_of_the_main_program_is_not_ended_by_a_coroutine_that
   });
 }
 
-TEST(EpochOverlap, what_a_continuation_throws_ends_the_run) {
+TEST(EpochOverlap, an_exception_of_a_continuation_ends_the_run) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     Epoch epoch(pe);
     epoch.then([](std::uint64_t) { throw std::runtime_error("no further"); });

@@ -264,7 +264,7 @@ TEST(EpochSeeds, random_programs_end_right) {
   }
 }
 
-TEST(EpochSeeds, nobody_sleeps_while_others_wait_for_it) {
+TEST(EpochSeeds, no_pe_sleeps_while_others_wait_for_it) {
   constexpr std::int64_t sleep_ns = 100'000'000;  // until a PE looks by itself
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const launch::SimulateResult result = run_seed(seed, true);

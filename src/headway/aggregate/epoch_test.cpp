@@ -491,7 +491,7 @@ TEST(Epoch, one_may_be_destroyed_before_those_within_it) {
   });
 }
 
-TEST(Epoch, one_that_nobody_waits_for_is_done_by_the_end_of_the_run) {
+TEST(Epoch, an_epoch_without_a_wait_is_done_by_the_end_of_the_run) {
   Shared<std::atomic<std::uint64_t>> handled;
   expect_run({5, 2}, [&](Pe& pe) {
     for (int i = 0; i < 70; ++i) {

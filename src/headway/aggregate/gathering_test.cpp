@@ -24,7 +24,7 @@ Gathering learned() {
   return gathering;
 }
 
-TEST(Gathering, messages_go_by_themselves_after_some_buffers_in_a_row_that_held_one) {
+TEST(Gathering, messages_are_sent_alone_after_some_buffers_in_a_row_with_one) {
   for (const FlushReason reason : {FlushReason::idle, FlushReason::timeout}) {
     Gathering gathering;
     for (unsigned i = 0; i < singles; ++i) {
@@ -35,7 +35,7 @@ TEST(Gathering, messages_go_by_themselves_after_some_buffers_in_a_row_that_held_
   }
 }
 
-TEST(Gathering, a_buffer_that_held_two_or_was_full_starts_the_row_again) {
+TEST(Gathering, a_buffer_with_two_or_a_full_one_restarts_the_count) {
   for (const auto& [reason, messages] : {std::pair(FlushReason::idle, 2u), {FlushReason::full, 1u}}) {
     Gathering gathering;
     for (unsigned i = 0; i < 100; ++i) {
@@ -45,7 +45,7 @@ TEST(Gathering, a_buffer_that_held_two_or_was_full_starts_the_row_again) {
   }
 }
 
-TEST(Gathering, what_is_flushed_by_request_says_nothing) {
+TEST(Gathering, a_requested_flush_does_not_count) {
   Gathering gathering;
   for (unsigned i = 0; i < 100; ++i) gathering.posted(FlushReason::requested, 1);
   EXPECT_FALSE(gathering.sends_alone(1));
@@ -61,7 +61,7 @@ TEST(Gathering, a_second_message_before_the_pe_is_idle_again_gathers) {
   EXPECT_FALSE(gathering.sends_alone(8));
 }
 
-TEST(Gathering, a_buffer_behind_a_message_by_itself_counts_that_one_too) {
+TEST(Gathering, a_buffer_after_a_message_sent_alone_counts_that_one_too) {
   Gathering gathering = learned();
   EXPECT_TRUE(gathering.sends_alone(7));
   EXPECT_FALSE(gathering.sends_alone(7));
@@ -143,7 +143,7 @@ TEST(OneByOne, messages_that_come_together_gather_again) {
   });
 }
 
-TEST(OneByOne, nothing_goes_by_itself_where_idle_buffers_stay) {
+TEST(OneByOne, no_message_is_sent_alone_if_idle_buffers_stay) {
   expect_simulated([](Pe& pe) {
     using namespace std::chrono_literals;
     Aggregator<std::uint64_t> words(pe, {.timeout = 1us, .flush_when_idle = false});
@@ -159,7 +159,7 @@ TEST(OneByOne, nothing_goes_by_itself_where_idle_buffers_stay) {
   });
 }
 
-TEST(OneByOne, on_a_grid_only_what_is_one_hop_away_goes_by_itself) {
+TEST(OneByOne, on_a_grid_only_messages_for_pes_one_hop_away_are_sent_alone) {
   expect_simulated(
       [](Pe& pe) {
         for (std::size_t distance = 0; distance < 4; ++distance) {

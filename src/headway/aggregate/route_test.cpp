@@ -303,7 +303,7 @@ TEST(Route, a_key_takes_the_fewest_bytes_and_the_last_level_has_none) {
   }
 }
 
-TEST(Route, a_full_grid_spreads_what_it_forwards_evenly) {
+TEST(Route, a_full_grid_spreads_forwarded_messages_evenly) {
   constexpr std::size_t pes = 64;
   for (const unsigned dimensions : {2u, 3u, 6u}) {
     const std::vector<Route> all = routes(pes, grid(dimensions));

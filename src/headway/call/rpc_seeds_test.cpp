@@ -231,7 +231,7 @@ TEST(TenThousandCoroutines, that_are_destroyed_while_they_wait_leave_nothing) {
   EXPECT_LT(done, 3u * each);
 }
 
-TEST(TenThousandCoroutines, that_wait_for_what_never_comes_are_destroyed_when_the_run_ends) {
+TEST(TenThousandCoroutines, that_wait_in_vain_are_destroyed_when_the_run_ends) {
   constexpr int each = 10'000;
   std::int64_t alive = 0;
   // One PE: the stacks of others would be abandoned by a run that fails.

@@ -51,7 +51,7 @@ Task<> ask_all(Pe& pe, int& done) {
   ++done;
 }
 
-TEST(Rpc, gives_a_coroutine_what_functions_on_other_pes_return) {
+TEST(Rpc, gives_a_coroutine_the_results_of_functions_on_other_pes) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       int done = 0;
@@ -62,7 +62,7 @@ TEST(Rpc, gives_a_coroutine_what_functions_on_other_pes_return) {
   }
 }
 
-TEST(Rpc, gives_the_main_program_what_it_waits_for) {
+TEST(Rpc, gives_the_main_program_its_result) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       for (std::size_t target = 0; target < pe.size(); ++target) {
@@ -73,7 +73,7 @@ TEST(Rpc, gives_the_main_program_what_it_waits_for) {
   }
 }
 
-TEST(Rpc, gives_a_callback_what_comes) {
+TEST(Rpc, gives_a_callback_its_result) {
   expect_run({5, 2}, [](Pe& pe) {
     int sum = 0;
     for (int i = 0; i < 100; ++i) rpc(pe, std::size_t(i) % pe.size(), twice, i).then([&](int n) { sum += n; });
@@ -171,7 +171,7 @@ std::string remote_error_of(F f, PeId expected) {
   return "nothing was thrown";
 }
 
-TEST(Rpc, brings_back_what_is_thrown) {
+TEST(Rpc, brings_back_exceptions) {
   for (const Shape shape : {Shape{1, 1}, Shape{3, 1}, Shape{4, 4}}) {
     expect_run(shape, [](Pe& pe) {
       const std::size_t next = next_of(pe);
@@ -199,7 +199,7 @@ TEST(Rpc, brings_back_what_is_thrown) {
   }
 }
 
-TEST(Rpc, what_is_thrown_passes_on_through_the_pes_that_wait_for_it) {
+TEST(Rpc, an_exception_passes_through_the_pes_that_wait_for_it) {
   expect_run({3, 1}, [](Pe& pe) {
     struct Chain {
       static Task<int> ask(Pe& here, int left) {
@@ -483,7 +483,7 @@ TEST(Rpc, quiesce_counts_calls_whose_future_was_dropped) {
   }
 }
 
-TEST(Rpc, an_epoch_counts_its_calls_their_answers_and_what_coroutines_do_then) {
+TEST(Rpc, an_epoch_counts_its_calls_their_answers_and_later_calls_of_coroutines) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       int done = 0;
@@ -496,7 +496,7 @@ TEST(Rpc, an_epoch_counts_its_calls_their_answers_and_what_coroutines_do_then) {
   }
 }
 
-TEST(Rpc, what_waits_in_an_epoch_for_what_the_main_program_sets_keeps_that_open) {
+TEST(Rpc, a_wait_in_an_epoch_for_a_promise_of_the_main_program_keeps_the_epoch_open) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       Promise<> go(pe);

@@ -13,7 +13,7 @@ namespace {
 
 using Table = NumberedTable<std::unique_ptr<int>>;
 
-TEST(NumberedTable, finds_what_is_there_and_nothing_else) {
+TEST(NumberedTable, finds_only_objects_in_the_table) {
   Table table;
   EXPECT_EQ(table.find(0), nullptr);
   EXPECT_FALSE(table.is_gone(0)) << "it never was";
@@ -28,7 +28,7 @@ TEST(NumberedTable, finds_what_is_there_and_nothing_else) {
   EXPECT_FALSE(table.is_gone(~std::uint64_t(0)));
 }
 
-TEST(NumberedTable, the_number_of_what_is_gone_names_nothing_for_ever) {
+TEST(NumberedTable, the_number_of_a_removed_object_stays_invalid) {
   Table table;
   std::set<std::uint64_t> gone;
   for (int i = 0; i < 1000; ++i) {
@@ -46,7 +46,7 @@ TEST(NumberedTable, the_number_of_what_is_gone_names_nothing_for_ever) {
   EXPECT_LT(std::uint32_t(last), 1u) << "one place has served them all";
 }
 
-TEST(NumberedTable, things_stay_where_they_are) {
+TEST(NumberedTable, objects_do_not_move) {
   NumberedTable<int> table;
   const std::uint64_t first = table.add(7);
   const int* const at = table.find(first);

@@ -35,7 +35,7 @@ std::vector<std::byte> content_of(std::uint64_t number, std::size_t bytes) {
   return content;
 }
 
-TEST(Pipeline, what_is_oldest_makes_room_when_it_has_been_consumed) {
+TEST(Pipeline, the_oldest_content_frees_its_memory_when_consumed) {
   Memory memory(1024);
   PipelineRing ring(memory.all());
   constexpr std::size_t bytes = 128;  // 256 with what lies before it
@@ -52,7 +52,7 @@ TEST(Pipeline, what_is_oldest_makes_room_when_it_has_been_consumed) {
   EXPECT_EQ(ring.begin(bytes), nullptr);
 }
 
-TEST(Pipeline, what_does_not_fit_before_the_end_begins_anew) {
+TEST(Pipeline, content_that_does_not_fit_before_the_end_wraps_around) {
   Memory memory(1024);
   PipelineRing ring(memory.all());
   PipelinedContent* const first = ring.begin(512);

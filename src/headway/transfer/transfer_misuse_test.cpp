@@ -70,7 +70,7 @@ Outcome source_of_pe_0(const Settings& settings, Meanwhile meanwhile, Then then,
       settings);
 }
 
-TEST(TransferMisuse, a_source_that_is_gone) {
+TEST(TransferMisuse, a_destroyed_source) {
   for (const char* way : {"auto", "mapped", "cma", "frames"}) {
     const Outcome outcome = source_of_pe_0(
         {{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); },
@@ -83,7 +83,7 @@ TEST(TransferMisuse, a_source_that_is_gone) {
 }
 
 /// What is small has been copied to the pool: it is found where the getter says that it has it.
-TEST(TransferMisuse, a_small_source_that_is_gone_or_is_changed_too_early) {
+TEST(TransferMisuse, a_small_source_that_is_destroyed_or_changed_too_early) {
   const auto get_it = [](Pe& pe, const RemoteSource<std::uint64_t>& remote) {
     std::vector<std::uint64_t> to(remote.size());
     get(pe, remote, to).get();
@@ -165,7 +165,7 @@ TEST(TransferMisuse, a_buffer_that_is_changed_too_early_is_found_where_that_is_c
   }
 }
 
-TEST(TransferMisuse, a_destination_that_is_gone) {
+TEST(TransferMisuse, a_destroyed_destination) {
   const std::pair<const char*, int> cases[] = {{"cma", 100'000}, {"frames", 100'000}, {"auto", 100}, {"cma", 100}};
   for (const auto& [way, size] : cases) {
     const Outcome outcome = catch_run(
@@ -211,7 +211,7 @@ TEST(TransferMisuse, memory_that_is_too_small) {
   expect_failure(outcome, "room for 10 elements was posted for 11 that PE 0 sends");
 }
 
-TEST(TransferMisuse, a_key_that_nobody_made) {
+TEST(TransferMisuse, an_invalid_key) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     std::vector<std::uint64_t> to(100);
     RemoteSource<std::uint64_t> source{};
@@ -333,7 +333,7 @@ TEST(TransferMisuse, where_attaching_is_refused_posted_content_of_two_epochs_is_
   });
 }
 
-TEST(TransferMisuse, who_posts_memory_and_is_destroyed_before_the_content_has_come) {
+TEST(TransferMisuse, an_aggregator_destroyed_before_its_posted_content_has_arrived) {
   void* const shared =
       mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);

@@ -103,7 +103,7 @@ TEST(TransferByNetwork, moves_content_in_no_frame) {
   }
 }
 
-TEST(TransferByNetwork, is_only_for_who_asks_for_it) {
+TEST(TransferByNetwork, is_used_only_with_its_setting) {
   expect_run({2, 1}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 12).reads, 0u); }, over_ucx("auto"));
 }
 
@@ -167,7 +167,7 @@ Outcome get_from_pe_0(const std::string& way, Meanwhile meanwhile) {
       over_ucx(way, "tcp,self"));
 }
 
-TEST(TransferByNetwork, from_a_source_that_is_gone_is_an_error_that_says_so) {
+TEST(TransferByNetwork, from_a_destroyed_source_is_an_error_that_says_so) {
   const Outcome outcome = get_from_pe_0("network", [](Pe&, auto& source, auto&) { source.reset(); });
   EXPECT_EQ(outcome.status, exit_status::failed) << outcome.text;
   EXPECT_NE(outcome.text.find("PE 1 gets from a Source of PE 0 that is gone"), std::string::npos) << outcome.text;

@@ -31,7 +31,7 @@ using testing::words_of;
 
 constexpr std::size_t sizes[] = {0, 1, 12, 13, 100, 512, 513, 1024, 1025, 8191, 8192, 8193, 300'000};
 
-TEST(Transfer, gets_are_there_and_their_source_knows) {
+TEST(Transfer, gets_arrive_and_their_source_is_told) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
     std::size_t got = 0;
@@ -58,7 +58,7 @@ TEST(Transfer, gets_are_there_and_their_source_knows) {
   });
 }
 
-TEST(Transfer, puts_are_there_when_their_destination_says_so) {
+TEST(Transfer, puts_have_arrived_when_their_destination_says_so) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteDestination<std::uint64_t>> offers(pe);
     std::size_t put_by_this = 0;
@@ -110,7 +110,7 @@ TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   });
 }
 
-TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped) {
+TEST(Transfer, small_content_is_copied_to_a_bounce_buffer_of_a_mapped_pool) {
   const auto offset_of = [](Pe& pe, std::size_t bytes) {
     const std::vector<std::byte> memory(bytes);
     return Source<std::byte>(pe, memory, [] {}).remote().key().offset & ~rma::BufferKey::timed;
@@ -121,10 +121,12 @@ TEST(Transfer, what_is_small_is_copied_to_the_pool_where_others_have_that_mapped
         shape,
         [&](Pe& pe) {
           const SizeConstants& constants = pe.engine().sizes();
-          const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride, count = constants.bounce_buffers;
+          const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride;
+          const std::size_t count = constants.bounce_buffers;
           const std::uint64_t first = offset_of(pe, 5000);
           EXPECT_EQ(first != none, staged);
-          EXPECT_EQ(offset_of(pe, transfer::Transfers::in_message_bytes_max + 1), staged ? first + stride : none);  // in turn
+          constexpr std::size_t longer = transfer::Transfers::in_message_bytes_max + 1;
+          EXPECT_EQ(offset_of(pe, longer), staged ? first + stride : none);  // in turn
           EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * stride : none);
           EXPECT_EQ(offset_of(pe, room + 1), none);
           for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
@@ -222,7 +224,7 @@ TEST(Transfer, of_a_large_source_whose_owner_does_something_else) {
   }
 }
 
-TEST(Transfer, who_learns_may_be_what_cannot_be_copied) {
+TEST(Transfer, done_may_be_a_callable_that_cannot_be_copied) {
   by_every_way([](Pe& pe) {
     Aggregator<RemoteSource<std::uint64_t>, RemoteDestination<std::uint64_t>> offers(pe);
     std::size_t told = 0;
@@ -245,7 +247,7 @@ TEST(Transfer, who_learns_may_be_what_cannot_be_copied) {
 }
 
 /// Inside, and, where pieces would have to be asked for, in memory of its own.
-TEST(Transfer, a_short_source_has_its_content_whatever_becomes_of_it) {
+TEST(Transfer, a_short_source_keeps_its_content_after_its_end) {
   const auto expect_of = [](std::size_t size, const testing::Settings& settings) {
     expect_run({2, 1}, [size](Pe& pe) {
       using Words = std::vector<std::uint64_t>;
@@ -307,7 +309,7 @@ TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
 }
 
 /// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.
-TEST(Transfer, of_what_was_kept_and_passed_on) {
+TEST(Transfer, of_names_that_were_kept_and_passed_on) {
   by_every_way([](Pe& pe) {
     using Remote = RemoteSource<std::uint64_t>;
     Aggregator<Remote> blocks(pe);
@@ -337,7 +339,7 @@ TEST(Transfer, of_what_was_kept_and_passed_on) {
   });
 }
 
-TEST(Transfer, a_remote_source_that_is_not_as_long_as_it_says) {
+TEST(Transfer, a_remote_source_of_another_length_than_stated) {
   transfer::SourceContent content;
   const std::vector<std::byte> bytes(64);
   EXPECT_NO_THROW(content.view_message(transfer::SourceContent::Header::of(0, 64), bytes));

@@ -20,7 +20,7 @@ using Number = std::optional<std::uint64_t>;
 
 std::uint64_t ten(std::uint64_t /*number*/) { return 10; }
 
-TEST(Turns, half_of_all_is_one_pes_and_the_others_go_on) {
+TEST(Turns, one_pe_gets_half_of_the_window_and_the_others_continue) {
   Turns turns(100);
   for (std::uint64_t number = 0; number < 20; ++number) turns.add(number, number < 10 ? 0 : 1);
   for (std::uint64_t number : {0, 1, 2, 3, 4, 10, 11, 12, 13, 14}) {
@@ -44,7 +44,7 @@ TEST(Turns, half_of_all_is_one_pes_and_the_others_go_on) {
   }
 }
 
-TEST(Turns, one_that_is_longer_than_may_be_goes_alone) {
+TEST(Turns, a_transfer_longer_than_the_window_starts_alone) {
   Turns turns(100);
   const auto bytes = [](std::uint64_t number) { return number; };
   turns.add(500, 3);
@@ -59,7 +59,7 @@ TEST(Turns, one_that_is_longer_than_may_be_goes_alone) {
   EXPECT_EQ(turns.first(bytes), Number(1));
 }
 
-TEST(Turns, what_has_more_stays_first_until_its_pe_has_its_share) {
+TEST(Turns, a_transfer_stays_first_until_its_pe_has_its_share) {
   Turns turns(100);
   turns.add(7, 0);
   turns.add(8, 1);
