@@ -1,4 +1,4 @@
-// expect: headway: what posts memory returns a std::span of elements that are not const
+// expect: headway: the function that posts memory returns a std::span of elements that are not const
 #include <headway/aggregate/aggregator.hpp>
 #include <span>
 #include <vector>

@@ -198,7 +198,7 @@ void Core::refuse_whole(std::size_t bytes, std::size_t expected) {
 }
 
 void Core::refuse_to_post_row() const {
-  throw UsageError(fmt::format("what makes the messages of a {} sends or waits, during it, for {}",
+  throw UsageError(fmt::format("the program sends or waits while {} reads its messages, which is not allowed: {}",
                                in_batch_ ? "send_n()" : "send_range()", description()));
 }
 

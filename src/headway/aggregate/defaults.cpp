@@ -55,9 +55,9 @@ Peers peers_of(const Surroundings& s, Topology topology) {
   if (!is_over_hosts(s.pes, topology, s.hosts)) return {all};
   const HostSizes host = host_sizes(s.pes, s.hosts);
   const bool together = topology.scheme == Scheme::hh;
-  // Without this PE's own host at each level, to which nothing goes that way.
+  // Without this PE's own host at each level: no hop leads to it.
   const std::size_t within = (together ? 2 : 1) * host.most, between = all - within - topology.dimensions;
-  // Of those for other hosts, with hh, a PE has its share; but any where messages are on their way to a further host.
+  // With hh and one dimension a PE has its share of the buffers for other hosts; with more dimensions it may need any.
   const bool has_share = together && topology.dimensions == 1;
   return {has_share ? (between + host.least - 1) / host.least : between, within, host.most};
 }

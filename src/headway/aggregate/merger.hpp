@@ -17,7 +17,7 @@ namespace headway::aggregate {
 /// A frame that PEs of one process have filled together, without its header.
 struct MergedFrame {
   am::OpenFrame frame;
-  std::size_t owner = 0;  // the PE in whose memory it lies
+  std::size_t owner = 0;  // the PE whose memory holds it
   SharedBuffer::Content content;
 };
 
@@ -36,16 +36,16 @@ class ProcessBuffers {
     std::size_t owner = 0;
   };
 
-  /// Slots of all levels but the last, whose entries take entry_bytes[level]. Frames of at most `frame_bytes_most`, of
-  /// which `outside` are no content.
+  /// For slots of all levels but the last; an entry of a level has entry_bytes[level]. Frames have at most
+  /// `frame_bytes_most`, of which `outside` are not content.
   ProcessBuffers(const Route& route, std::size_t pes, std::size_t frame_bytes_most, std::size_t outside,
                  const std::vector<std::size_t>& entry_bytes);
 
   Place& operator[](std::uint32_t slot) { return *places_[slot]; }
   std::size_t size() const { return places_.size(); }
-  /// Of every frame, whichever PE claims it.
+  /// The size of every frame.
   std::size_t frame_bytes() const { return frame_bytes_; }
-  /// Of the open ones, those that lie in a PE's memory. Only a count: it orders nothing.
+  /// The number of open frames in a PE's memory. Relaxed: only a count.
   std::atomic<std::uint32_t>& open_frames(std::size_t pe) { return open_frames_[pe % open_frames_.size()]; }
 
  private:

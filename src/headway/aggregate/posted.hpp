@@ -63,15 +63,16 @@ class Posted {
                               std::is_invocable_v<Post&, PeId, const Counted<Args>&...> ||
                               std::is_invocable_v<Post&, Pe&, const Counted<Args>&...> ||
                               std::is_invocable_v<Post&, Pe&, PeId, const Counted<Args>&...>;
-    static_assert(
-        callable,
-        "headway: what posts memory is called like the handler, with the number of elements in the place of the "
-        "span");
+    static_assert(callable,
+                  "headway: the function that posts memory is called like the handler, with the number of elements in "
+                  "the place of the "
+                  "span");
     if constexpr (has_one_span && callable) {
       using Result = decltype(call_in_its_form(std::declval<Post&>(), std::declval<Pe&>(), PeId(),
                                                std::declval<const Counted<Args>&>()...));
       constexpr bool gives_span = std::is_convertible_v<Result, std::span<Element>>;
-      static_assert(gives_span, "headway: what posts memory returns a std::span of elements that are not const");
+      static_assert(gives_span,
+                    "headway: the function that posts memory returns a std::span of elements that are not const");
       return gives_span;
     }
     return false;
