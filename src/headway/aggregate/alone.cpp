@@ -246,22 +246,6 @@ bool Core::send_in_order(std::size_t destination, Pieces pieces, std::size_t byt
   return true;
 }
 
-/// Reserves addresses for the whole message, or for a few times the arrived bytes if its stated length is very large.
-/// The system provides memory as it is written.
-void Core::make_room(Partial& partial, std::uint64_t bytes) {
-  if (bytes <= partial.memory.bytes()) return;
-  const SizeConstants& sizes = engine_->sizes();
-  const std::uint64_t wanted =
-      std::min(partial.total, std::max(bytes * sizes.promised_growth, std::uint64_t(sizes.promised_bytes_max)));
-  if (partial.received != 0) return partial.memory.grow(wanted);
-  change_part_memory([&](PartMemory& memory) { partial.memory = memory.take(wanted); });
-}
-
-void Core::release_whole() {
-  change_part_memory([&](PartMemory& memory) { memory.give(std::move(whole_.memory), engine_->now()); });
-  whole_ = {};
-}
-
 KeyedMessage Core::keyed_message(const Arrival& arrival, std::size_t header_bytes) const {
   const FrameHeader& header = arrival.header;
   check_single(arrival);
@@ -293,57 +277,6 @@ void KeyedMessage::keep() {
 void refuse_destination(PeId source, std::size_t wanted, std::size_t given) {
   throw UsageError(fmt::format("room for {} was posted for {} that PE {} sends: they do not fit",
                                counted(given, "element"), wanted, source.value));
-}
-
-Mapping Core::take_content_memory(std::size_t bytes) {
-  Mapping memory;
-  change_part_memory([&](PartMemory& kept) { memory = kept.take(bytes); });
-  return memory;
-}
-
-void Core::give_content_memory(Mapping memory) {
-  if (memory.bytes() == 0) return;
-  change_part_memory([&](PartMemory& kept) { kept.give(std::move(memory), engine_->now()); });
-}
-
-void Core::forget_part_memory() {
-  change_part_memory([](PartMemory& memory) { memory.forget(); });
-}
-
-std::span<const std::byte> Core::add_part(std::size_t source, const std::byte* part, std::size_t bytes) {
-  PartHeader header;
-  if (bytes < sizeof header) {
-    throw FormatError(
-        fmt::format("a part of a message has {}; its header alone has {}", counted(bytes, "byte"), sizeof header));
-  }
-  std::memcpy(&header, part, sizeof header);
-  if (header.bytes != bytes - sizeof header || header.bytes == 0) {
-    throw FormatError(fmt::format("a part of a message has {} after its header, which states {}; expected at least 1",
-                                  counted(bytes - sizeof header, "byte"), header.bytes));
-  }
-  const auto key = std::pair(source, header.message);
-  const auto found = partial_.find(key);
-  const std::uint64_t received = found == partial_.end() ? 0 : found->second.received;
-  if (header.total > ~std::uint64_t(0) / 2) {
-    throw FormatError(fmt::format("a part of a message states {} bytes for all of it; at most 2^63 - 1", header.total));
-  }
-  if (header.offset != received || header.bytes > header.total - received ||
-      (received != 0 && header.total != found->second.total)) {
-    throw FormatError(fmt::format("a part of a message has {} at offset {} of {}; expected offset {} of {}",
-                                  counted(header.bytes, "byte"), header.offset, header.total, received,
-                                  received == 0 ? header.total : found->second.total));
-  }
-  Partial& partial = found == partial_.end() ? partial_[key] : found->second;
-  partial.total = header.total;
-  make_room(partial, received + header.bytes);
-  copy_bytes(partial.memory.at() + header.offset, part + sizeof header, header.bytes);
-  partial.received += header.bytes;
-  const bool whole = partial.received == partial.total;
-  count_copies(whole ? 1 : 0, header.bytes);
-  if (!whole) return {};
-  whole_ = std::move(partial);
-  partial_.erase(key);
-  return {whole_.memory.at(), whole_.total};
 }
 
 }  // namespace headway::aggregate

@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t first_buffer_bytes = 4_KiB, least_buffer_bytes = 1_KiB;
 // The largest frames of messages sent alone, and of parts, are shares of the budget, up to SizeConstants.
 constexpr std::size_t alone_share = 4, alone_share_between_hosts = 16, part_share = 16;
-// Largest memory kept for the reassembly of messages, in budgets.
-constexpr std::size_t kept_budgets = 8;
 
 std::uint16_t hash16(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
@@ -51,8 +49,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       // a single message gains nothing from a buffer
       capacity_wanted_(options.cutoff == derived_fraction && !engine_->aggregation_settings().cutoff ? 2 : 1),
       timeout_ns_(options_.timeout.count() > am::never / 2 ? am::never : options_.timeout.count()),  // centuries
-      part_memory_(std::min(kept_budgets * engine_->store().budget_bytes(), engine_->sizes().kept_bytes_max),
-                   engine_->sizes()) {
+      reassembly_(*engine_, further_copies_) {
   options_.name = name_;
   enter_scope(engine_->scope());
   lay_out(false);
@@ -62,7 +59,7 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
 Core::~Core() {
   if (engine_->has_failed()) return;
   flush_now();  // never blocks; frames without memory wait in the engine
-  forget_part_memory();
+  reassembly_.forget();
   engine_->remove_handler(id_);
 }
 
@@ -418,7 +415,7 @@ std::int64_t Core::due() const {
   for (const auto& set : sets_) {
     if (!set->empty()) due = std::min(due, set->cold[set->first_open].due);
   }
-  due = std::min(due, part_memory_.due());
+  due = std::min(due, reassembly_.due());
   return merger_ == nullptr ? due : std::min(due, merger_->due());
 }
 
@@ -430,7 +427,7 @@ bool Core::flush_due(std::int64_t now) {
     }
   }
   if (merger_ != nullptr) any |= merger_->flush_due(now);
-  if (part_memory_.due() <= now) forget_part_memory();
+  if (reassembly_.due() <= now) reassembly_.forget();
   return any;
 }
 

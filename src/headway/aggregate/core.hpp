@@ -9,8 +9,8 @@
 #include <headway/aggregate/keyed_message.hpp>
 #include <headway/aggregate/merger.hpp>
 #include <headway/aggregate/options.hpp>
-#include <headway/aggregate/part_memory.hpp>
 #include <headway/aggregate/piece_reader.hpp>
+#include <headway/aggregate/reassembly.hpp>
 #include <headway/aggregate/route.hpp>
 #include <headway/aggregate/slots.hpp>
 #include <headway/am/engine.hpp>
@@ -69,16 +69,6 @@ inline constexpr std::uint64_t length_max = part_mark - 1;
 
 /// Bytes below the lowest entry that writing it may touch.
 inline constexpr std::size_t entry_slack = 8;
-
-/// Before each part of a message that is too large for one frame, or for its ordered route. Its 32 bytes keep the part
-/// aligned.
-struct PartHeader {
-  std::uint64_t message;  // numbered by the source
-  std::uint64_t total;    // bytes of the whole message
-  std::uint64_t offset;   // of this part
-  std::uint64_t bytes;    // in this part
-};
-static_assert(sizeof(PartHeader) == 32);
 
 enum FrameFlags : std::uint8_t {
   frame_of_one = 1,   // a single message that fills the frame; its length is the payload's
@@ -286,10 +276,7 @@ class Core : public am::FrameHandler {
   /// Sends an ordered message above the cutoff, in parts along the route, behind earlier messages.
   bool send_in_order(std::size_t destination, Pieces pieces, std::size_t bytes, Wait wait);
 
-  /// Copies a part to its message. Memory is at most a few times the bytes that have arrived. Returns the whole message
-  /// after its last part, valid until release_whole(); before that an empty span.
-  std::span<const std::byte> add_part(std::size_t source, const std::byte* part, std::size_t bytes);
-  void release_whole();
+  Reassembly& reassembly() { return reassembly_; }
 
   std::size_t padding() const { return padding_; }
 
@@ -315,11 +302,8 @@ class Core : public am::FrameHandler {
   /// Counts copies beyond packing and repacking.
   void count_copies(std::uint64_t messages, std::size_t bytes) { further_copies_.add(messages, bytes); }
   CopyCounts& further_copies() { return further_copies_; }
-  /// Memory for the content of one message. give_content_memory() keeps it for the next one.
-  Mapping take_content_memory(std::size_t bytes);
   /// The message of a frame_of_key. FormatError for an invalid frame.
   KeyedMessage keyed_message(const Arrival& arrival, std::size_t header_bytes) const;
-  void give_content_memory(Mapping memory);
 
   void count_handled(std::uint64_t messages) {
     engine_->count_handled(messages);
@@ -336,21 +320,6 @@ class Core : public am::FrameHandler {
   }
 
  private:
-  struct Partial {
-    Mapping memory;  // received <= its bytes
-    std::uint64_t total = 0, received = 0;
-  };
-
-  void make_room(Partial& partial, std::uint64_t bytes);
-  void forget_part_memory();
-  /// change() takes or returns part memory. Kept memory counts as an open buffer, so that the engine asks for its due()
-  /// time.
-  template <class Change>
-  void change_part_memory(Change change) {
-    const bool kept_before = part_memory_.keeps_any();
-    change(part_memory_);
-    engine_->count_open_buffers(int(part_memory_.keeps_any()) - int(kept_before));
-  }
   enum PartPath : std::size_t { past_caches, in_caches };
   bool put_in_parts(std::size_t destination, Pieces pieces, std::size_t bytes, std::size_t part_max, PartPath path);
   void lay_out(bool ready);
@@ -406,7 +375,8 @@ class Core : public am::FrameHandler {
   bool adapts_sizes_;
   std::size_t capacity_wanted_;  // messages of fixed size that a buffer must hold, else they are sent alone
   std::int64_t timeout_ns_;
-  PartMemory part_memory_;
+  CopyCounts further_copies_;
+  Reassembly reassembly_;
   std::unique_ptr<rma::FastestPath<2>> part_paths_;  // for other PEs of the host; made at the first use
   bool ready_ = false;
   std::uint32_t id_ = 0;
@@ -427,8 +397,6 @@ class Core : public am::FrameHandler {
   std::uint32_t posts_ = 0;
   std::map<am::ScopeId, std::uint64_t> waiting_messages_;
   std::uint64_t next_message_ = 0;
-  std::map<std::pair<std::size_t, std::uint64_t>, Partial> partial_;
-  Partial whole_;
   using HeaderWords = std::uint64_t[3];  // of a message sent alone, without length and scope
   void complete(HeaderWords& header, const HeaderWords& form, std::size_t bytes) const;
   bool post_small(const HeaderWords& form, std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
@@ -443,7 +411,6 @@ class Core : public am::FrameHandler {
   std::uint64_t buffered_frames_ = 0, peak_target_bytes_ = 0;
   double fills_ = 0;  // sum of the fill fractions of buffered frames
   std::uint64_t handled_ = 0, forwarded_ = 0, forwarded_bytes_ = 0;
-  CopyCounts further_copies_;
 };
 
 }  // namespace headway::aggregate

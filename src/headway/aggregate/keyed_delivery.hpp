@@ -46,7 +46,7 @@ struct KeyedDelivery {
         mover.tell_used(key, ContentMover::read_in_place);
         return Core::Result::done;
       }
-      message.memory = self.take_content_memory(key.bytes);
+      message.memory = self.reassembly().take(key.bytes);
       message.content = message.memory.at();
     }
     self.count_copies(1, key.bytes);
@@ -56,12 +56,12 @@ struct KeyedDelivery {
       return Core::Result::done;
     }
     // Many messages may wait: each takes its memory when its transfer starts.
-    self.give_content_memory(std::move(message.memory));
+    self.reassembly().give(std::move(message.memory));
     message.keep();
     const auto kept = std::make_shared<KeyedMessage>(std::move(message));
     const auto begin = [&self, kept] {
       if constexpr (!posts) {
-        kept->memory = self.take_content_memory(kept->header.key.bytes);
+        kept->memory = self.reassembly().take(kept->header.key.bytes);
         kept->content = kept->memory.at();
       }
       return kept->content;
@@ -84,7 +84,7 @@ struct KeyedDelivery {
       else
         Call<typename Handlers::Handler, Args...>::run(handler, self.engine().pe(), source, args...);
     });
-    self.give_content_memory(std::move(message.memory));
+    self.reassembly().give(std::move(message.memory));
     self.count_handled(1);
   }
 

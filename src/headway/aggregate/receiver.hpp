@@ -28,9 +28,9 @@ class Receiver : public FrameReader<Args...> {
   friend struct KeyedDelivery;
 
  protected:
-  using Core::add_part, Core::check_single, Core::count_delivered, Core::count_handled, Core::engine, Core::entry;
+  using Core::check_single, Core::count_delivered, Core::count_handled, Core::engine, Core::entry;
   using Core::further_copies, Core::mark_ready, Core::padding, Core::push_entry, Core::read_entry, Core::read_length;
-  using Core::refuse_frame, Core::refuse_whole, Core::release_whole, Core::route;
+  using Core::refuse_frame, Core::refuse_whole, Core::reassembly, Core::route;
   using Reader::good_arguments, Reader::keeps_order_by_route;
   using Reader::length_of, Reader::message_bytes, Reader::repack, Reader::select, Reader::source_in;
   using Reader::Reader;
@@ -314,13 +314,13 @@ class Receiver : public FrameReader<Args...> {
 
   template <class Invoke>
   std::uint64_t deliver_part(const Invoke& invoke, const std::byte* at, std::size_t bytes, PeId source) {
-    const std::span<const std::byte> whole = add_part(source, at, bytes);
+    const std::span<const std::byte> whole = reassembly().add(source, at, bytes);
     if (whole.data() == nullptr) return 0;
     if (Format::fixed && whole.size() != Format::fixed_bytes) {
       refuse_whole(whole.size(), Format::fixed_bytes);
     }
     invoke(whole.data(), whole.size(), source);
-    release_whole();
+    reassembly().release_whole();
     return 1;
   }
 
