@@ -23,8 +23,8 @@ using Bytes = std::vector<std::byte>;
 
 // Each reads the boards of all others.
 constexpr std::size_t meeting_pes_max = 32;
-// Until it asks for word: what comes soon is seen by looking, and word costs who comes last some 100 ns. Before a PE
-// that spins would sleep.
+// Polls before a member asks to be woken. A poll notices a soon arrival cheaply; a wake message costs the last member
+// about 100 ns. Below the number of polls after which a spinning PE sleeps.
 constexpr unsigned looks_when_spinning = 100;
 
 [[noreturn]] void fail_sizes(std::size_t own, std::size_t pe, std::size_t others, std::size_t other) {
@@ -45,9 +45,9 @@ struct Boards {
   std::vector<report::MeetingPlace*> places;  // by PE
 };
 
-/// Where all PEs share memory, their boards. Elsewhere a PE's place in the binomial tree over all PEs: the subtree of a
-/// PE holds consecutive PEs, its own first, so that reducing the children in ascending order combines all values in the
-/// order of the PEs.
+/// Where all PEs share memory, their boards. Elsewhere the place of a PE in the binomial tree over all PEs: the
+/// subtree of a PE holds consecutive PEs, its own first. So reducing the children in ascending order combines all
+/// values in the order of the PEs.
 class ReductionState final : public am::Extension {
  public:
   explicit ReductionState(Pe& pe) : meeting(boards, pe.id()) {
@@ -66,13 +66,17 @@ class ReductionState final : public am::Extension {
     from_child.resize(children.size());
     contribution = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
       const auto child = std::size_t(std::ranges::find(children, source) - children.begin());
-      if (child == children.size()) throw FormatError("a contribution comes from a child in the tree");
-      if (from_child[child]) throw FormatError("a child has contributed already");
+      if (child == children.size())
+        throw FormatError(
+            fmt::format("a contribution of PE {} arrived, which is no child of this PE in the tree", source));
+      if (from_child[child])
+        throw FormatError(fmt::format("a second contribution of PE {} arrived, expected 1", source));
       from_child[child].emplace(bytes.begin(), bytes.end());
     });
     outcome = engine.add_control([this, id](std::size_t source, std::span<const std::byte> bytes) {
-      if (id == 0 || source != parent) throw FormatError("an outcome comes from the parent in the tree alone");
-      if (result) throw FormatError("an outcome has arrived already");
+      if (id == 0 || source != parent)
+        throw FormatError(fmt::format("an outcome of PE {} arrived, expected one of PE {}", source, parent));
+      if (result) throw FormatError(fmt::format("a second outcome of PE {} arrived, expected 1", source));
       result.emplace(bytes.begin(), bytes.end());
     });
   }
@@ -98,7 +102,7 @@ class ReductionState final : public am::Extension {
     return true;
   }
 
-  /// To the next round.
+  /// Starts the next round.
   void arrive(std::size_t pe, std::span<const std::byte> value) {
     ++round;
     report::MeetingPlace::Slot& own = boards.slot(pe, round);
@@ -110,28 +114,28 @@ class ReductionState final : public am::Extension {
   Boards boards;  // empty: they do not meet
   BasicMeeting<Boards> meeting;
   std::uint64_t round = 0;
-  bool meets = false;  // in the call that is waiting
+  bool meets = false;  // in the call in progress
   std::uint16_t wake = 0;
 
   std::size_t parent = 0;
   std::vector<std::size_t> children;
-  // A child contributes to the next reduction only after its parent has sent it the outcome of this one, and so has
-  // taken this contribution: one place for each is enough.
+  // A child contributes to the next reduction only after its parent has sent the outcome of this one, and so has
+  // consumed this contribution. One place per child is enough.
   std::vector<std::optional<Bytes>> from_child;
   std::optional<Bytes> result;
   bool inside = false;  // a call is waiting
-  bool given = false;   // to the parent, whose result is to come
+  bool given = false;   // this PE has contributed and waits for the result of its parent
   std::uint16_t contribution = 0, outcome = 0;
 };
 
 const std::size_t extension = am::register_extension(
     [](Pe& pe) -> std::unique_ptr<am::Extension> { return std::make_unique<ReductionState>(pe); });
 
-/// In the boards: each brings its value, and when all have come each reads the values of all.
+/// By boards: each PE writes its value, and reads the values of all when all have arrived.
 void meet(am::Engine& engine, ReductionState& state, std::span<std::byte> value, const Combine& combine) {
   BasicMeeting<Boards>& meeting = state.meeting;
   const std::uint64_t round = state.round;
-  engine.progress();  // who always comes last would handle nothing
+  engine.progress();  // a PE that always arrives last would handle no messages otherwise
   if (meeting.all_have_arrived(round)) {
     meeting.tell_who_asks([&](std::size_t pe) { engine.send_control(pe, state.wake, {}); });
   } else {
@@ -192,7 +196,8 @@ void allreduce(Pe& pe, std::span<std::byte> value, const Combine& combine) {
   const bool may_meet = state.boards.size() != 0;
   state.meets = may_meet && value.size() <= report::MeetingPlace::Slot::bytes_max;
   state.inside = true;
-  if (may_meet) state.arrive(engine.id(), value);  // also what goes by the tree: another's may not
+  if (may_meet)
+    state.arrive(engine.id(), value);  // also a value that goes by the tree, because those of other PEs may not
   if (state.meets)
     meet(engine, state, value, combine);
   else

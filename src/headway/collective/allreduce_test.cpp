@@ -155,7 +155,7 @@ TEST(Allreduce, who_sleeps_is_told_that_all_have_come) {
         if (pe.id() == std::size_t(round) % pe.size()) std::this_thread::sleep_for(milliseconds(2));
         barrier(pe);
       }
-      // Nobody sleeps for longer than 100 ms at a time: who is not told goes on then.
+      // A PE sleeps at most 100 ms at a time, so a PE that is not woken continues then.
       EXPECT_LT(steady_clock::now() - begin, rounds * milliseconds(100) / 2);
     });
   }

@@ -68,7 +68,7 @@ void Collectives::make_room() {
   am::Engine& engine = pe_->engine();
   const auto has_room = [&] {
     am::FrameStore& store = engine.store();
-    if (store.spilling() && !store.queued()) engine.flush_all(am::FlushReason::full);  // spilled buffers that are open
+    if (store.spilling() && !store.queued()) engine.flush_all(am::FlushReason::full);  // open buffers in spilled memory
     return !store.spilling();
   };
   if (!engine.may_block()) return;
@@ -82,8 +82,8 @@ void Collectives::make_room() {
 Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                             std::size_t root, bool same_count) {
   if (root >= team.size()) {
-    throw UsageError(
-        fmt::format("the root of a collective is a rank of its team: {} of 0 to {}", root, team.size() - 1));
+    throw UsageError(fmt::format("root {} of a collective of a team of {}, allowed are ranks 0 to {}", root,
+                                 counted(team.size(), "PE"), team.size() - 1));
   }
   TeamState& state = *team.state();
   state.last = {what, count, std::uint32_t(root)};
@@ -96,14 +96,14 @@ void Collectives::begin_call(const Call& call, Start start) {
   const std::uint32_t what = call.what, root = call.root;  // the call may be gone when it throws
   const std::uint64_t count = call.count;
   try {
-    const DeferHandlers no_handlers(*pe_);  // sends do not wait, so nothing comes in between
+    const DeferHandlers no_handlers(*pe_);  // sends do not wait, so no handler runs in between
     start();
   } catch (const am::RunFailed&) {
     throw;
-  } catch (const InvalidFrame& error) {  // of another host, in what it has given
-    engine.fail(report::FailureKind::failed, error.what());
-  } catch (const std::exception& error) {  // not for the caller to catch: others wait for what is lost
-    engine.fail(report::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
+  } catch (const InvalidFrame& error) {  // in the contribution of another host
+    engine.fail(am::FailureKind::failed, error.what());
+  } catch (const std::exception& error) {  // the caller must not catch it, because other members wait for lost messages
+    engine.fail(am::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
                                                      pe_->id().value, error.what()));
   }
   if (!engine.in_handler()) post_if_due();
@@ -150,7 +150,7 @@ bool Collectives::give_in_cell(const Call& call, std::size_t element_bytes, Redu
   return true;
 }
 
-/// One that goes no way of cells finds those that have come to one instead.
+/// A call that uses no cell finds members that have arrived at a cell instead.
 void Collectives::look_for_others(const Call& call) {
   if (!reductions_ || call.team != world_) return;
   if (const auto other = reductions_->pass(call)) differ(call, other->rank, *other);
@@ -211,7 +211,7 @@ void Collectives::post(std::int64_t now) {
 
 void Collectives::post_if_due() {
   if (!carried_) return;
-  if (!mail_->contributions.has_open()) {  // it has left by itself
+  if (!mail_->contributions.has_open()) {  // it was full and has been posted
     carried_ = false;
   } else if (const std::int64_t now = pe_->engine().now(); now - sent_ns_ >= together_ns) {
     post(now);
@@ -246,7 +246,7 @@ void Collectives::take(std::size_t source, const ContributionHeader& header, Byt
   if (const auto found = descriptors_.find(key); found != descriptors_.end()) {
     Descriptor& descriptor = *found->second;
     give(descriptor, source, header, content);
-    post_if_due();  // before who waits goes on, and computes
+    post_if_due();  // before the waiting code resumes and computes
     return end_if_done(descriptor);
   }
   if (const auto team = team_of(header.team); team && std::int32_t(header.call - team->calls) < 0) {
@@ -274,7 +274,7 @@ void Collectives::end_if_done(Descriptor& descriptor) {
   auto node = descriptors_.extract({descriptor.call().team->number, descriptor.call().number});
   std::unique_ptr<Descriptor> ended = std::move(node.mapped());
   if (spare_.size() < spare_max) spare_.push_back(std::move(node));
-  descriptor.complete();  // who waits may go on in here, and call others
+  descriptor.complete();  // resumes the waiting code, which may call other collectives
   if (descriptor.is_small()) last_ended_ = std::move(ended);
 }
 
@@ -288,21 +288,22 @@ void Collectives::fail_mismatch(std::uint32_t number, const std::string& team, s
                   Operation::describe(header.what, header.count, header.root)));
 }
 
-/// Where one of them is a later call, the other PE has called something as the earlier number that did not come here.
+/// If one of them is a later call, the other PE has called a collective with the earlier number that did not arrive
+/// here.
 void Collectives::differ(const Call& here, std::size_t pe, const ContributionHeader& there) {
   const std::string mine =
       here.number == there.call ? Operation::describe(here.what, here.count, here.root) : "another one";
   fail_mismatch(std::min(here.number, there.call), here.team->name(), pe, there, mine);
 }
 
-/// nullptr where this PE has none of that number.
+/// nullptr if this PE has no team of that number.
 std::shared_ptr<const TeamState> Collectives::team_of(const TeamNumber& number) const {
   if (number == world_->number) return world_;
   const auto found = teams_->find(number);
   return found == teams_->end() ? nullptr : found->second.lock();
 }
 
-/// This PE is through with the call that it is for, which must have been another one.
+/// This PE has finished a call of that number, which must have been another one.
 void Collectives::fail_late(const TeamState& team, std::size_t source, const ContributionHeader& header) {
   const TeamState::Last& last = team.last;
   fail_mismatch(header.call, team.name(), source, header,
@@ -317,7 +318,7 @@ std::size_t Collectives::early() const {
   return messages;
 }
 
-/// While it waits for a future, whichever: those that hold up what is under way.
+/// The PEs that hold up the calls in flight, while this PE waits for any future.
 void Collectives::add_waits_for(std::vector<std::uint32_t>& pes) const {
   for (const auto& [key, descriptor] : descriptors_) {
     std::vector<std::uint32_t> missing;
@@ -373,14 +374,17 @@ std::shared_ptr<TeamState> Collectives::make_team(const std::vector<std::size_t>
   const std::shared_ptr<TeamState> state(new TeamState{pe_, {}, nobody, std::uint32_t(pes.size()), {}}, remove);
   std::vector<bool> is_there(world);
   for (const std::size_t pe : pes) {
-    if (pe >= world) throw UsageError(fmt::format("a team's members are PEs: {} of 0 to {}", pe, world - 1));
+    if (pe >= world)
+      throw UsageError(fmt::format("the list of a team of PE {} has PE {}, allowed are PEs 0 to {}", pe_->id().value,
+                                   pe, world - 1));
     if (is_there[pe]) throw UsageError(fmt::format("PE {} is twice in the list of a team", pe));
     is_there[pe] = true;
     if (pe == pe_->id()) state->rank = std::uint32_t(state->pes.size());
     state->pes.push_back(std::uint32_t(pe));
   }
   if (state->rank == nobody) {
-    throw UsageError(fmt::format("PE {} makes a team of which it is no member", pe_->id().value));
+    throw UsageError(fmt::format("PE {} makes a team of {} without itself: only members make a team", pe_->id().value,
+                                 counted(state->pes.size(), "PE")));
   }
   state->number = number_of(state->pes);
   state->number.made_before = lists_[state->pes]++;
@@ -407,7 +411,8 @@ Team::Team(Pe& pe, const std::vector<std::size_t>& pes) : state_(collective::Col
 
 PeId Team::pe(std::size_t rank) const {
   if (rank >= size()) {
-    throw UsageError(fmt::format("a rank of a team is less than its size: {} of {}", rank, counted(size(), "PE")));
+    throw UsageError(
+        fmt::format("rank {} of a team of {}, allowed are ranks 0 to {}", rank, counted(size(), "PE"), size() - 1));
   }
   return state_->pe_of(rank);
 }

@@ -1,4 +1,4 @@
-/// The collectives that are under way on one PE, and how contributions to them arrive.
+/// The collectives in flight on one PE, and the arrival of contributions.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace headway::collective {
 
-/// Of one PE. Contributions are messages of an aggregator of its own: those of many collectives share frames,
-/// quiescence and epochs count them, and what comes for a call that this PE has not made waits in a queue, towards
-/// HEADWAY_SPILL.
+/// Belongs to one PE. Contributions are messages of its own aggregator: contributions of many collectives share
+/// frames, and quiescence and epochs count them. A contribution to a call that this PE has not made waits in a queue,
+/// which counts towards HEADWAY_SPILL.
 ///
-/// Programs that call none of it do not link it, and have one aggregator less.
+/// Programs that call no asynchronous collective do not link it, and have one aggregator less.
 class Collectives final : public am::Extension, private Carrier {
  public:
   static Collectives& of(Pe& pe);
@@ -38,36 +38,35 @@ class Collectives final : public am::Extension, private Carrier {
   const std::shared_ptr<TeamState>& world() const { return world_; }
   std::shared_ptr<TeamState> make_team(const std::vector<std::size_t>& pes);
 
-  /// In the main program: waits until what handlers have sent beyond the budget is on its way, so that calls in a row
-  /// fill no memory. Handlers run meanwhile. Where many of its calls wait for their cells it gives others a moment.
+  /// In the main program: waits until the messages that handlers have sent beyond the budget have left, so that calls
+  /// in a row fill no memory. Runs handlers meanwhile. If many calls of this PE wait for their cells, it gives other
+  /// PEs time to run.
   void make_room();
-  /// The next call of a team, with what it has to agree on.
+  /// Numbers the next call of a team. UsageError for a root out of range.
   Call next_call(const TeamRef& team, std::uint32_t what, std::uint64_t count, std::size_t per_segment,
                  std::size_t root, bool same_count = true);
-  /// What goes up a tree, or down it, or both, or meets in a cell. `element_bytes`, `by_type`: as
-  /// SharedReductions::takes() wants to know them.
+  /// The descriptor of a call along a tree or in a cell. `element_bytes`, `by_type`: as for SharedReductions::takes().
   std::unique_ptr<Descriptor> make(Call call, Kind kind, std::unique_ptr<Values> values, bool ordered,
                                    std::size_t element_bytes, bool by_type);
-  /// It takes what has come for it, and goes on by itself from now on. Runs no handlers. What it sends from the main
-  /// program leaves at once, but for that of calls that follow one another within 10 us: it gathers, and leaves with a
-  /// later call or at the next progress.
+  /// Consumes early contributions and starts the call, which then continues in handlers. Runs no handlers itself. In
+  /// the main program its messages leave at once. Messages of calls that follow one another within 10 us are
+  /// collected, and leave with a later call or at the next progress.
   void start(std::unique_ptr<Descriptor> descriptor);
 
-  /// The parent of a PE that sends one message to a reduction, and is through with it: it has no children, and there is
-  /// one segment. Else nobody.
+  /// The parent of a PE whose only part in a reduction is one message: it has no children, and the vector is one
+  /// segment. Else `nobody`.
   std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes, bool by_type) const;
-  /// start() of such a call, which needs no descriptor.
+  /// start() of that call, without a descriptor.
   void give(const Call& call, std::uint32_t rank, Bytes bytes);
-  /// start() of a reduction that meets in a cell, on one host, for a member that is not the root: it comes to the cell
-  /// and is through with the call, and needs no descriptor. False, and nothing has been done, where it is no such call
-  /// or must wait for the cell.
+  /// start() of a reduction in a cell on one host, for a member that is not the root: it contributes and has finished,
+  /// without a descriptor. Returns false, and changes nothing, if the call uses no cell or must wait for it.
   bool give_in_cell(const Call& call, std::size_t element_bytes, ReduceBytes reduce, Bytes bytes);
 
-  /// How many are under way here.
+  /// Calls in flight on this PE.
   std::size_t size() const { return descriptors_.size(); }
-  /// Whether calls of all PEs may meet in cells.
+  /// Whether calls of all PEs may use cells.
   bool shares() const { return reductions_ != nullptr; }
-  /// How many messages wait for calls that this PE has not made.
+  /// Messages that wait for calls that this PE has not made.
   std::size_t early() const;
 
  private:
@@ -86,7 +85,7 @@ class Collectives final : public am::Extension, private Carrier {
     std::size_t source;
     ContributionHeader header;
     std::size_t bytes;
-    std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts this record, too
+    std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which also counts this record
   };
   using Descriptors = std::unordered_map<Key, std::unique_ptr<Descriptor>, Hash>;
   struct Mail;
@@ -94,18 +93,18 @@ class Collectives final : public am::Extension, private Carrier {
   static constexpr std::int64_t together_ns = 10'000;
   static constexpr std::size_t spare_max = 64;
 
-  /// Runs start(), which may not fail: others wait for what it sends.
+  /// Runs start(). An exception ends the run, because other members wait for its messages.
   template <class Start>
   void begin_call(const Call& call, Start start);
   void enter(std::unique_ptr<Descriptor> descriptor);
   void look_for_others(const Call& call);
-  /// nullptr where there is one of that key.
+  /// nullptr if there is a descriptor with that key.
   Descriptor* add(const Key& key, std::unique_ptr<Descriptor> descriptor);
   void resume(std::uint32_t number);
   void carry(std::size_t pe, const ContributionHeader& header, Bytes bytes) override;
   void post() override;
   void post(std::int64_t now);
-  /// The same, but for what follows other messages within together_ns.
+  /// The same, unless other messages were posted within together_ns.
   void post_if_due();
   [[noreturn]] void differ(const Call& here, std::size_t pe, const ContributionHeader& there) override;
   void take(std::size_t source, const ContributionHeader& header, Bytes content);
@@ -118,14 +117,15 @@ class Collectives final : public am::Extension, private Carrier {
 
   Pe* pe_;
   std::shared_ptr<TeamState> world_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> lists_;  // how many teams were made of each list
+  std::map<std::vector<std::uint32_t>, std::uint32_t> lists_;  // teams made of each list
   using Teams = std::map<TeamNumber, std::weak_ptr<TeamState>>;
-  std::shared_ptr<Teams> teams_ = std::make_shared<Teams>();  // those that are there; each removes itself
-  std::int64_t sent_ns_ = 0;                                  // when messages were posted last
-  bool carried_ = false;                                      // since then there are others
+  std::shared_ptr<Teams> teams_ = std::make_shared<Teams>();  // existing teams; each removes itself
+  std::int64_t sent_ns_ = 0;                                  // time of the last post
+  bool carried_ = false;                                      // messages were sent since then
   Descriptors descriptors_;
-  std::vector<Descriptors::node_type> spare_;  // of calls that are over, for the next ones
-  std::unique_ptr<Descriptor> last_ended_;  // destroyed when the next one begins: somebody waits for what it has given
+  std::vector<Descriptors::node_type> spare_;  // nodes of finished calls, for reuse
+  std::unique_ptr<Descriptor>
+      last_ended_;  // destroyed when the next call starts, because the waiting code must not wait for that
   std::unordered_map<Key, std::vector<Early>, Hash> early_;
   std::unique_ptr<SharedReductions> reductions_;  // nullptr: there are no cells
   std::unique_ptr<Mail> mail_;                    // last: its handler uses the others

@@ -7,6 +7,10 @@
 
 namespace headway::collective {
 
+void fail_contribution_length(std::size_t bytes, std::size_t expected) {
+  throw FormatError(fmt::format("a contribution of {} arrived, expected {}", counted(bytes, "byte"), expected));
+}
+
 void Descriptor::send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes,
                       std::uint64_t count) const {
   ContributionHeader header = header_of(call_, opcode, segment);
@@ -43,7 +47,7 @@ void TreeDescriptor::know_segments() {
 }
 
 void TreeDescriptor::start(Carrier& carrier) {
-  if (up_from_.empty() && up_to_.empty() && down_from_.empty()) {  // the source of a broadcast, or all there is
+  if (up_from_.empty() && up_to_.empty() && down_from_.empty()) {  // the root of a broadcast, or the only member
     std::ranges::fill(state_, final);
     finals_ = segments_;
   }
@@ -62,14 +66,15 @@ void TreeDescriptor::take(Carrier& carrier, const ContributionHeader& header, By
       return pump_down(carrier, outlet);
     }
   }
-  throw FormatError("a message of a collective says what none says");
+  throw FormatError(
+      fmt::format("a message of a collective with opcode {}, allowed are 0 to 3", unsigned(header.opcode)));
 }
 
 void TreeDescriptor::take_up(Carrier& carrier, const ContributionHeader& header, Bytes content) {
   const auto child = std::uint32_t(&of_rank(up_from_, header.rank) - up_from_.data());
   require(
       header.segment < segments_ && state_[header.segment] < up_from_.size() && up_from_[child].consumed < segments_,
-      "a contribution to a reduction is one too many");
+      "a segment of a contribution to a reduction arrived that is out of range or a duplicate");
   if (ordered_ && state_[header.segment] != child) return hold(header.segment, child, content);
   reduce(carrier, header.segment, child, content);
   if (ordered_ && holds_ != 0) reduce_held(carrier, header.segment);
@@ -88,7 +93,7 @@ void TreeDescriptor::reduce(Carrier& carrier, std::uint32_t segment, std::uint32
 
 void TreeDescriptor::hold(std::uint32_t segment, std::uint32_t child, Bytes content) {
   require(child > state_[segment] && holds_ < up_from_.size() * window,
-          "a contribution to a reduction is one too many");
+          "a segment of a contribution to a reduction arrived that is out of range or a duplicate");
   auto place = std::ranges::find(held_, nobody, &Held::child);
   if (place == held_.end()) place = held_.emplace(place);
   place->segment = segment;
@@ -118,7 +123,7 @@ void TreeDescriptor::take_down(Carrier& carrier, const ContributionHeader& heade
   }
   require(header.segment < segments_ && state_[header.segment] != final &&
               (up_to_.empty() || header.segment < up_to_[0].sent),
-          "a result comes that cannot be");
+          "a segment of a result arrived that is out of range, a duplicate, or early");
   values_->replace(part(header.segment), content);
   state_[header.segment] = final;
   ++finals_;
@@ -199,7 +204,7 @@ void ScanDescriptor::take(Carrier& carrier, const ContributionHeader& header, By
     case Opcode::up: {
       Inlet& child = of_rank(up_from_, header.rank);
       require(header.segment < segments_ && state_[header.segment] < up_from_.size() && child.consumed < segments_,
-              "a contribution to a scan is one too many");
+              "a segment of a contribution to a scan arrived that is out of range or a duplicate");
       sums_[std::size_t(&child - up_from_.data()) + 1]->replace(part(header.segment), content);
       count_consumed(carrier, child, Opcode::up_consumed, segments_);
       if (++state_[header.segment] == up_from_.size()) end_up(header.segment);
@@ -208,19 +213,21 @@ void ScanDescriptor::take(Carrier& carrier, const ContributionHeader& header, By
     case Opcode::down: {
       Inlet& parent = of_rank(down_from_, header.rank);
       require(header.segment < up_to_[0].sent && state_[header.segment] != final,
-              "the prefix of a scan comes that cannot be");
+              "a segment of a prefix of a scan arrived that is out of range, a duplicate, or early");
       take_prefix(header.segment, content);
       count_consumed(carrier, parent, Opcode::down_consumed, segments_);
       break;
     }
     case Opcode::up_consumed: make_room(of_rank(up_to_, header.rank)); break;
     case Opcode::down_consumed: make_room(of_rank(down_to_, header.rank)); break;
-    default: throw FormatError("a message of a collective says what none says");
+    default:
+      throw FormatError(
+          fmt::format("a message of a collective with opcode {}, allowed are 0 to 3", unsigned(header.opcode)));
   }
   pump(carrier);
 }
 
-/// All children's are there.
+/// The contributions of all children have arrived.
 void ScanDescriptor::end_up(std::uint32_t segment) {
   for (std::size_t i = 1; i < sums_.size(); ++i) {
     sums_[i]->reduce_before(part(segment), sums_[i - 1]->encoded(part(segment)));
@@ -232,7 +239,7 @@ void ScanDescriptor::end_up(std::uint32_t segment) {
 
 void ScanDescriptor::take_prefix(std::uint32_t segment, Bytes prefix) {
   if (prefix_) prefix_->replace(part(segment), prefix);
-  // The last sum is what went up; where there are children nobody needs it any more.
+  // The last sum was sent to the parent; a member with children no longer needs it.
   for (std::size_t i = 0; i < std::max<std::size_t>(1, down_to_.size()); ++i) {
     sums_[i]->reduce_before(part(segment), prefix);
   }
@@ -317,7 +324,8 @@ void BlocksDescriptor::take(Carrier& carrier, const ContributionHeader& header, 
   require_expected(header);
   const std::uint32_t segments = segments_of(header.count, call_.per_segment);
   Inlet& source = inlet_from(header.rank);
-  require(header.segment < segments && source.consumed < segments, "a block is one too many");
+  require(header.segment < segments && source.consumed < segments,
+          "a segment of a block arrived that is out of range or a duplicate");
   blocks_->take(header.rank, header.count, part(header.segment, header.count, call_.per_segment), content);
   count_consumed(carrier, source, Opcode::up_consumed, segments);
   if (source.consumed == segments) --missing_;
@@ -337,14 +345,14 @@ Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {
   const TeamState& team = *call_.team;
   const std::size_t at = to_.size() == 1 ? 0 : (rank + team.size - team.rank - 1) % team.size;
   require(at < to_.size() && to_[at].rank == rank,
-          "a message of a collective comes from a member that has none to send");
+          "a message of a collective arrived from a member that sends this PE none");
   return to_[at];
 }
 
 Descriptor::Inlet& BlocksDescriptor::inlet_from(std::uint32_t rank) {
   const std::size_t at = from_.size() == 1 ? 0 : rank;
   require(at < from_.size() && from_[at].rank == rank && rank != call_.team->rank,
-          "a message of a collective comes from a member that has none to send");
+          "a message of a collective arrived from a member that sends this PE none");
   return from_[at];
 }
 

@@ -1,6 +1,6 @@
-/// One call of a collective on one PE: what it has, what is missing, and what goes where when something comes.
+/// One call of a collective on one PE: its contributions, the missing ones, and what it sends when one arrives.
 ///
-/// How contributions arrive is not its business: whoever has one for it calls take(). Nothing here waits.
+/// The receiver of a contribution calls take(); a descriptor does not know how contributions arrive. It never waits.
 #pragma once
 
 #include <cstddef>
@@ -17,37 +17,37 @@
 
 namespace headway::collective {
 
-/// What a segment is on its way.
+/// The purpose of a message: a segment up or down the tree, or an acknowledgement that segments were consumed.
 enum class Opcode : std::uint32_t { up, up_consumed, down, down_consumed };
 
-/// What travels with each segment; `taken` words have none.
+/// Travels with each segment; acknowledgements have no segment.
 struct ContributionHeader {
   TeamNumber team;
-  std::uint64_t count;  // of elements, of the whole vector or block
-  std::uint32_t call;   // how many the team's members had called before
+  std::uint64_t count;  // elements of the whole vector or block
+  std::uint32_t call;   // number of earlier calls of the team
   std::uint32_t what;   // Operation::number()
   std::uint32_t root;   // a rank
-  std::uint32_t rank;   // of who sends it
+  std::uint32_t rank;   // of the sender
   std::uint32_t segment;
   Opcode opcode;
 };
 static_assert(sizeof(ContributionHeader) == 48);
 
-/// Segments of elements that are serialized: a value is in one, however long it is.
+/// A serialized value is one segment, whatever its length.
 inline constexpr std::size_t unsegmented = ~std::size_t(0);
 
 /// A call on this PE.
 struct Call {
   std::shared_ptr<TeamState> team;
-  std::uint64_t count;      // of elements that this PE gives or takes
+  std::uint64_t count;      // elements of this PE
   std::size_t per_segment;  // likewise
-  std::uint32_t number;     // how many were called before on this team
+  std::uint32_t number;     // number of earlier calls of this team
   std::uint32_t what;       // Operation::number()
   std::uint32_t root;       // a rank
-  bool same_count;          // as with all that it meets
+  bool same_count;          // whether all members have the same count
 };
 
-/// In the order of ranks only a tree from rank 0 reduces; its result then goes on to the root.
+/// Only a tree from rank 0 reduces in the order of ranks. Its result then goes on to the root.
 inline std::uint32_t top_of_tree(const Call& call, bool ordered) { return ordered ? 0 : call.root; }
 
 inline ContributionHeader header_of(const Call& call, Opcode opcode, std::uint32_t segment) {
@@ -55,21 +55,21 @@ inline ContributionHeader header_of(const Call& call, Opcode opcode, std::uint32
   return {team.number, call.count, call.number, call.what, call.root, team.rank, segment, opcode};
 }
 
-/// Where a descriptor's segments go.
+/// Sends the segments of descriptors.
 class Carrier {
  public:
   virtual ~Carrier() = default;
-  /// Never waits, and runs no handler. `bytes` are copied, or sent, when it returns.
+  /// Never waits, and runs no handler. `bytes` have been copied or sent when it returns.
   virtual void carry(std::size_t pe, const ContributionHeader& header, Bytes bytes) = 0;
-  /// What has been carried is to leave now, whatever the caller of the collective does next.
+  /// Posts all carried messages now.
   virtual void post() = 0;
-  /// Ends the run: a PE has called something else.
+  /// Ends the run, because a PE has called another collective.
   [[noreturn]] virtual void differ(const Call& here, std::size_t pe, const ContributionHeader& there) = 0;
 };
 
 inline constexpr std::uint64_t no_reduction = ~std::uint64_t(0);
 
-/// Of a vector of several segments at most so many are on their way to one PE and not taken.
+/// Segments to one PE that are in flight and not consumed, at most.
 inline constexpr std::uint32_t window = 8;
 
 class Descriptor {
@@ -80,35 +80,35 @@ class Descriptor {
   virtual ~Descriptor() = default;
 
   const Call& call() const { return call_; }
-  /// Whether it holds little: at most a segment, or one of each member, of elements that are not serialized.
+  /// Whether it holds little memory: at most a segment, or one per member, of elements that are not serialized.
   bool is_small() const { return call_.count <= call_.per_segment && call_.per_segment != unsegmented; }
 
-  /// What this PE has given goes its way.
+  /// Sends the contribution of this PE, as far as its turn has come.
   virtual void start(Carrier& carrier) = 0;
-  /// What it waited for in this process is there.
+  /// Its cell is free, or its result is in the cell.
   virtual void resume(Carrier&) {}
-  /// FormatError for what no member sends.
+  /// FormatError for a message that no member sends.
   virtual void take(Carrier& carrier, const ContributionHeader& header, Bytes content) = 0;
-  /// Whether nothing is left to come or to be sent.
+  /// Whether there is nothing left to receive or to send.
   virtual bool is_done() const = 0;
-  /// Completes the future of one that is done.
+  /// Completes the future; is_done() holds.
   virtual void complete() = 0;
-  /// Adds the ranks whose contributions are missing.
+  /// Adds the ranks that have not contributed yet.
   virtual void add_missing(std::vector<std::uint32_t>& ranks) const = 0;
-  /// Whether its contributions meet in memory that all PEs share.
+  /// Whether the call uses a cell.
   virtual bool meets() const { return false; }
-  /// The number of what meets between hosts, if it was called in that epoch, or for the root whenever; else
+  /// The number of its reduction between hosts if it was called in that epoch, or for the root scope; else
   /// no_reduction.
   virtual std::uint64_t reduction_in(am::ScopeId) const { return no_reduction; }
-  /// Whether one that is not done, and was called in that epoch, goes on without a message of it.
+  /// Whether an unfinished call of that epoch continues without a message of the epoch.
   virtual bool holds_back(am::ScopeId) const { return false; }
 
  protected:
-  /// Segments on their way to one member.
+  /// Segments to one member.
   struct Outlet {
     std::uint32_t rank;
     std::uint32_t sent = 0;
-    std::uint32_t limit = window;  // sent <= limit, sent - consumed there <= window
+    std::uint32_t limit = window;  // sent <= limit; sent - consumed by the receiver <= window
   };
   /// Segments from one member.
   struct Inlet {
@@ -116,7 +116,7 @@ class Descriptor {
     std::uint32_t consumed = 0;
   };
 
-  // Of a small call on few members they take no memory of their own.
+  // Without an allocation for a small call of few members.
   using Outlets = ShortVector<Outlet, 3>;
   using Inlets = ShortVector<Inlet, 3>;
   using States = ShortVector<std::uint32_t, 1>;
@@ -154,8 +154,8 @@ class Descriptor {
       send(carrier, outlet.rank, opcode, segment, bytes(segment), count);
     }
   }
-  /// Of so many segments one more was taken: tells who sends them where that makes room, half a window at a time. Who
-  /// has sent the last one has been told all.
+  /// Counts a consumed segment, and acknowledges each half window if the sender has more to send than its window
+  /// allows.
   void count_consumed(Carrier& carrier, Inlet& inlet, Opcode opcode, std::uint32_t segments) const {
     constexpr std::uint32_t step = window / 2;
     if (++inlet.consumed % step == 0 && inlet.consumed - step + window < segments)
@@ -163,13 +163,13 @@ class Descriptor {
   }
   static void make_room(Outlet& outlet) { outlet.limit += window / 2; }
 
-  /// FormatError if there is none.
+  /// FormatError if `rank` is none of them.
   template <class Ends>
   static auto& of_rank(Ends& ends, std::uint32_t rank) {
     for (auto& end : ends) {
       if (end.rank == rank) return end;
     }
-    throw FormatError("a message of a collective comes from a member that has none to send");
+    throw FormatError("a message of a collective arrived from a member that sends this PE none");
   }
   static void require(bool holds, const char* what) {
     if (!holds) throw FormatError(what);
@@ -178,10 +178,10 @@ class Descriptor {
   Call call_;
 };
 
-/// Contributions that climb a tree and are reduced, a result that comes down one, or both.
+/// Contributions that are reduced up a tree, a result that goes down a tree, or both.
 ///
-///     up:    segment: own value -- reduction of each child's --> complete --> to the parent | final, at the root
-///     down:  segment: final, at the source or when it comes --> to those below
+///     up:    segment: own value -- reduced with each child's --> complete --> to the parent | final, at the root
+///     down:  segment: final, at the source or on arrival --> to the children
 class TreeDescriptor final : public Descriptor {
  public:
   /// `ordered`: children are reduced in their order.
@@ -194,7 +194,7 @@ class TreeDescriptor final : public Descriptor {
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
 
  private:
-  /// One that arrived before its turn.
+  /// A contribution that arrived before its turn.
   struct Held {
     std::uint32_t segment = 0, child = nobody;  // nobody: free
     std::vector<std::byte> bytes;
@@ -215,22 +215,22 @@ class TreeDescriptor final : public Descriptor {
   std::uint32_t segments_ = 0;
   Outlets up_to_, down_to_;     // up_to_: the parent, if any
   Inlets up_from_, down_from_;  // down_from_: one at most
-  States state_;                // of each segment: how many children are reduced, or `final`
+  States state_;                // by segment: number of reduced children, or `final`
   std::uint32_t finals_ = 0;
   std::vector<Held> held_;
-  std::size_t holds_ = 0;  // of them in use
+  std::size_t holds_ = 0;  // in use
 };
 
-/// Prefixes over the ranks, along one tree: up, each member keeps what lies before each child of what it and its
-/// children have; down, it learns what lies before itself, and so before each of them.
+/// A scan over the ranks along one tree. Up: each member keeps the sum of the ranks of its subtree that lie before
+/// each child. Down: it learns the prefix of the ranks before its own, and so that of each child.
 ///
 ///     sums_[0] = own, sums_[i] = op(sums_[i - 1], child i - 1)      up: the last of them to the parent
 ///     down: sums_[i] = op(prefix, sums_[i]), to child i; sums_[0] is the inclusive scan, `prefix` the exclusive one
 class ScanDescriptor final : public Descriptor {
  public:
-  /// How many sums a member has.
+  /// Number of sums of a member.
   static std::size_t sums(const TeamState& team);
-  /// `sums` all of the call's count, the first with this PE's elements. `prefix`: its first value for an exclusive
+  /// All `sums` have the call's count; the first has this PE's elements. `prefix`: the initial value of an exclusive
   /// scan, or nullptr.
   ScanDescriptor(Call call, std::vector<std::unique_ptr<Values>> sums, std::unique_ptr<Values> prefix);
 
@@ -256,7 +256,7 @@ class ScanDescriptor final : public Descriptor {
   std::uint32_t finals_ = 0;
 };
 
-/// Blocks of a call, by rank, whatever their type.
+/// The blocks of one call on one PE, by rank, for any type.
 class Blocks {
  public:
   Blocks() = default;
@@ -275,7 +275,7 @@ class Blocks {
   virtual void complete() = 0;
 };
 
-/// Blocks that go straight from member to member, unchanged.
+/// Blocks that travel straight from member to member, unchanged.
 class BlocksDescriptor final : public Descriptor {
  public:
   /// `call.count` is for the texts of errors, and of one block where all have one length.

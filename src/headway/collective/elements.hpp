@@ -1,4 +1,4 @@
-/// Elements as they lie in a message or in shared memory, and what combines them there.
+/// Elements in a message or in shared memory, and their reduction there.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace headway::collective {
 
-/// Stands for the operator of what combines nothing.
+/// The operator of collectives that combine nothing.
 struct NoOperator {};
 
 template <class T>
@@ -25,7 +25,7 @@ T load(const std::byte* from) {
   }
 }
 
-/// running = op(running, other), element by element, of as many bytes.
+/// running = op(running, other), element by element; both have `bytes` bytes.
 template <class T, class Op>
 void reduce_elements(const Op& op, std::byte* running, const std::byte* other, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += sizeof(T)) {
@@ -35,7 +35,7 @@ void reduce_elements(const Op& op, std::byte* running, const std::byte* other, s
   }
 }
 
-/// The same with an operator that is nothing but its type, for who has none of it.
+/// The same for an operator without state, which any PE can make from its type.
 using ReduceBytes = void (*)(std::byte* running, const std::byte* other, std::size_t bytes);
 
 template <class T, class Op>

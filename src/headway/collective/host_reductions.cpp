@@ -11,7 +11,7 @@
 namespace headway::collective {
 namespace {
 
-// Of a part: what it says and a short content, and room for a longer one.
+// Of one part: its slot with a short content, and space for a longer content.
 constexpr std::size_t part_bytes = sizeof(CellSlot) + cell_bytes_max;
 
 unsigned children_max(std::size_t hosts) { return unsigned(std::bit_width(hosts - 1)); }
@@ -28,9 +28,9 @@ std::size_t Hosts::host_of(std::size_t pe) const {
 
 // --- memory
 
-/// Contents lie by themselves, so that short calls touch few pages:
+/// Contents lie apart from slots, so that short calls touch few pages:
 ///
-///     | slots: of each cell, its parts of even generation, of odd generation, result | contents: likewise |
+///     | slots: of each cell, its parts of even generations, of odd generations, result | contents: likewise |
 std::size_t HostReductions::area_bytes(std::size_t hosts) {
   return cells_count * (2 * (children_max(hosts) + 1) + 1) * part_bytes;
 }
@@ -108,13 +108,13 @@ void HostReductions::arrive(const Said& said, Bytes bytes) {
   if (now.complete()) go_on(said, below, below == 0 ? bytes : content(said.reduction, own_part, bytes.size()));
 }
 
-/// Of a host's own part and one that does not belong to it who comes later sees the other.
+/// If a part does not belong to the call of this host, the later of the two to arrive sees the other.
 void HostReductions::find_stray(std::uint64_t reduction, HostParts::Parts now) const {
   if (now.strays() == 0) return;
   differ(said_in(reduction, own_part), said_in(reduction, unsigned(std::countr_zero(now.strays()))));
 }
 
-/// All parts are there.
+/// All parts have arrived.
 void HostReductions::go_on(const Said& said, std::uint32_t below, Bytes own) {
   for (std::uint32_t left = below; left != 0; left &= left - 1) {
     const Said other = said_in(said.reduction, unsigned(std::countr_zero(left)));
@@ -143,7 +143,9 @@ void HostReductions::go_on(const Said& said, std::uint32_t below, Bytes own) {
 void HostReductions::take_up(std::size_t host, const Said& said, Bytes bytes) {
   const std::size_t place = from_root(host, said.root);
   if (place == 0 || host_at(place & (place - 1), said.root) != hosts_.own) {
-    throw InvalidFrame(fmt::format("a collective's contribution comes to host {} that is none of it", hosts_.own));
+    throw InvalidFrame(
+        fmt::format("a contribution of host {} arrived at host {}, which is not above it in the tree of root {}", host,
+                    hosts_.own, said.root));
   }
   const unsigned part = 1 + unsigned(std::countr_zero(place));
   HostParts here = parts(said.reduction);
@@ -158,7 +160,7 @@ void HostReductions::take_up(std::size_t host, const Said& said, Bytes bytes) {
 
 // --- down
 
-/// Others may come to the cell's next generation from then on, and those below as soon as they are told.
+/// From then on PEs may arrive in the next generation of the cell, and the hosts below as soon as they learn the end.
 void HostReductions::end(const Said& said, Bytes result) {
   const bool is_for_all = Operation::find(said.what)->kind() != Kind::reduce;
   if (is_for_all || hosts_.own == hosts_.host_of(said.root)) write(result_part, said, result);
@@ -179,7 +181,7 @@ void HostReductions::end(const Said& said, Bytes result) {
 
 // --- messages
 
-/// The processes of a host take them in turn.
+/// The processes of a host receive them in turn.
 void HostReductions::send(std::size_t host, const Said& said, Direction direction, Bytes bytes) {
   const std::size_t first = hosts_.firsts[host] / hosts_.pes_per_process;
   const std::size_t last = (hosts_.pes_end(host) - 1) / hosts_.pes_per_process;
@@ -193,7 +195,10 @@ void HostReductions::send(std::size_t host, const Said& said, Direction directio
 void HostReductions::take(std::size_t process, std::span<const std::byte> bytes) {
   Message message;
   const auto require = [&](bool holds) {
-    if (!holds) throw InvalidFrame(fmt::format("a message of a collective from process {} cannot be", process));
+    if (!holds)
+      throw InvalidFrame(fmt::format(
+          "a message of a collective from process {} with {} bytes is damaged: check that all hosts run the same build",
+          process, bytes.size()));
   };
   require(bytes.size() >= sizeof message);
   std::memcpy(&message, bytes.data(), sizeof message);
@@ -205,7 +210,7 @@ void HostReductions::take(std::size_t process, std::span<const std::byte> bytes)
   require(operation != nullptr && operation->reduce() != nullptr);
   const std::uint64_t generation = head(said.reduction).generation.load(std::memory_order_acquire);
   if (generation > generation_of(said.reduction)) differ_late(said);
-  // A host that this one is below in another call may know of its end before this one does.
+  // A host above this one in another call may learn of its end before this host.
   require(generation + std::uint64_t(message.direction == Direction::up) >= generation_of(said.reduction));
   if (message.direction == Direction::up) return take_up(message.host, said, content);
   require(message.direction == Direction::down && generation == generation_of(said.reduction) &&
@@ -213,7 +218,7 @@ void HostReductions::take(std::size_t process, std::span<const std::byte> bytes)
   end(said, content);
 }
 
-// --- who differs, and who is missing
+// --- mismatches, and missing members
 
 void HostReductions::differ(const Said& here, const Said& there) const {
   const std::uint32_t number = std::min(here.number, there.number);

@@ -1,5 +1,4 @@
-/// Calls of all PEs where these are on several hosts: what a host's members have given climbs a tree of hosts, and what
-/// it has become comes down.
+/// Calls of all PEs on several hosts: the contributions of a host go up a tree of hosts, and the result comes down.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace headway::collective {
 
-/// Where the hosts of a run are.
+/// The hosts of a run.
 struct Hosts {
   std::vector<std::size_t> firsts;  // the first PE of each, ascending from 0
   std::size_t pes, pes_per_process;
@@ -24,22 +23,22 @@ struct Hosts {
   std::size_t host_of(std::size_t pe) const;
 };
 
-/// Of a process. All it touches is memory that its host shares, and the messages that it sends; any thread may call it.
-/// So it goes on whatever the PEs are at, in whichever thread finds that a message has come.
+/// Belongs to a process. It uses only memory that its host shares, and the messages that it sends. Any thread may call
+/// it. So a call continues in any thread that receives a message, whatever the PEs do.
 ///
-///     up:    a host's own reduction -- those of the hosts below it --> all there --> to the host above, or at the top:
-///     over down:  over, with the result where all need it: shown in the cell, which is free then, and passed on
+///     up:    the host's own part -- those of the hosts below it --> complete --> to the host above, or at the top:
+///     over down:  over, with the result where all need it: written to the cell, which is free then, and sent on
 ///
-/// The tree is binomial, over hosts, from that of the root. A host sends for call f + cells_count only when f is over
-/// there; where it is not yet over above, all hosts have come to it, so f - cells_count is: what comes up finds the
-/// place of even or of odd generation free.
+/// The tree of hosts is binomial, from the host of the root. A host sends for call f + cells_count only when f is over
+/// there. If f is not over at the host above, all hosts have arrived at f, so call f - cells_count is over everywhere.
+/// So a part from below finds its place, of an even or an odd generation, free.
 class HostReductions {
  public:
-  /// What hosts need to agree on of a call, and who says it.
+  /// The properties of a call that hosts must agree on, and the PE that has called it.
   struct Said {
     std::uint64_t reduction, count;
     std::uint32_t number, what, root;  // of Call
-    std::uint32_t pe;                  // who has called it
+    std::uint32_t pe;                  // the caller
   };
 
   static std::size_t area_bytes(std::size_t hosts);
@@ -51,19 +50,19 @@ class HostReductions {
 
   const Hosts& hosts() const { return hosts_; }
 
-  /// All PEs of this host have given their part: this is their reduction.
+  /// Contributes for this host: `bytes` is the reduction of all its PEs.
   void arrive(const Said& said, Bytes bytes);
   bool is_over(std::uint64_t reduction) const {
     return head(reduction).generation.load(std::memory_order_acquire) > generation_of(reduction);
   }
-  /// Of one that is over; until the caller's host comes to the next one in its cell.
+  /// The result of a call that is over. Valid until a PE of the caller's host arrives at the next call in that cell.
   Bytes result(std::uint64_t reduction, std::size_t bytes) const { return content(reduction, result_part, bytes); }
-  /// Changes whenever one is over.
+  /// Changes whenever a call ends.
   std::uint64_t ends() const { return areas_[0]->begun.ends.load(std::memory_order_acquire); }
 
-  /// PEs of other hosts that a call waits for whose own part is there: the first of each host.
+  /// PEs of other hosts for which a call waits after this host has contributed: the first PE of each host.
   void add_missing(std::uint64_t reduction, std::uint32_t root, std::vector<std::uint32_t>& pes) const;
-  /// What a host has called instead, where that has come before any member here has called; at the end of a run.
+  /// At the end of a run: the call of another host whose part arrived before any member here has called.
   bool first_early(std::uint64_t reduction, Said& said) const;
 
  private:
@@ -71,7 +70,7 @@ class HostReductions {
   struct Message {
     Said said;
     Direction direction;
-    std::uint32_t host;  // whose it is
+    std::uint32_t host;  // of the sender
   };
   // Parts of a cell: the host's own, one for each child from 1 on, and the result.
   static constexpr unsigned own_part = 0, result_part = ~0u;

@@ -1,5 +1,4 @@
-/// SharedReductions that climb from host to host, in every order that messages may come in: no PEs, only what they
-/// would call.
+/// Reductions between hosts in every order of messages: without PEs, by services that this test implements.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +24,7 @@ struct Letter {
   std::vector<std::byte> bytes;
 };
 
-/// One process's end: what it sends lies with all that is on its way.
+/// The end of one process: its messages join all others in flight.
 class Post final : public Services {
  public:
   Post(std::mutex& mutex, std::vector<Letter>& letters, std::size_t process)
@@ -49,7 +48,7 @@ class Post final : public Services {
 using Sum = OperationOf<Kind::reduce, std::uint64_t, std::plus<>>;
 using SumForAll = OperationOf<Kind::allreduce, std::uint64_t, std::plus<>>;
 
-/// Hosts of one PE each, as one of whose threads the caller is.
+/// Hosts of one PE each; the caller is one thread of each.
 class Network {
  public:
   static constexpr std::uint64_t reductions = 4 * cells_count;
@@ -89,7 +88,7 @@ class Network {
     return true;
   }
 
-  /// The host's only PE: looks at what is over, and makes its next call if that has its cell. By one thread of each
+  /// The host's only PE: looks for finished calls, and makes its next call if the cell is free. By one thread of each
   /// host.
   bool call(std::size_t host) {
     HostReductions& end = *ends_[host];
@@ -124,7 +123,7 @@ class Network {
   struct Memory {
     CellArea area{};
   };
-  /// For the next network: what is made and freed anew each time costs a sanitizer more than all else.
+  /// For reuse by the next network: allocating anew each time dominates a sanitized run.
   static std::vector<std::vector<CellSlot>>& kept_parts() {
     static std::vector<std::vector<CellSlot>> kept;
     return kept;

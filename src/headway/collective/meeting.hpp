@@ -1,4 +1,4 @@
-/// How members of a blocking call learn that all have come, where they share memory: no lock, and who waits may sleep.
+/// How members of a blocking call in shared memory find that all have arrived. No lock; a waiting member may sleep.
 #pragma once
 
 #include <atomic>
@@ -7,16 +7,16 @@
 
 namespace headway::collective {
 
-/// Members meet in round after round, from 1 on. Each has two slots, used in turn, in which it leaves what it brings
-/// and then the number of the round; and a flag, with which it asks for word before it sleeps:
+/// Members meet in rounds, numbered from 1. Each member has two slots, used in turn: it writes its value there, and
+/// then the number of the round. It also has a flag, with which it asks to be woken before it sleeps:
 ///
-///     bring to slot(round) -> arrive() -> all_have_arrived()? -- yes: tell() all that asked; read all slots; go
-///                                           | no
-///                                       ask() -> all_have_arrived()? -- yes: go       (else who comes last sees the
-///                                       flag)
-///                                           | no: sleep until word comes, and look again
+///     value to slot(round) -> arrive() -> all_have_arrived()? -- yes: tell() all that asked; read all slots; continue
+///                                               | no
+///                                           ask() -> all_have_arrived()? -- yes: continue  (else the last sees the
+///                                           flag)
+///                                               | no: sleep until woken, and look again
 ///
-/// A member is in the next round but one only when all are in the next one, and so have read its slot of this one.
+/// A member is two rounds ahead only when all others are one round ahead, and so have read its slot of this round.
 ///
 /// `Places` has round(member, slot) and asks(member), atomics, and size(). A template over it, so that tests explore
 /// this very code.
@@ -27,8 +27,9 @@ class BasicMeeting {
 
   BasicMeeting(Places& places, std::size_t me) : places_(&places), me_(me) {}
 
-  /// What this member brings is in its slot. Sequentially consistent, as are the looks: of two that write and then look
-  /// at what the other has written, one at least sees it. So the last to come sees all, and who has asked.
+  /// The value is in this member's slot. Sequentially consistent, as are the loads of others: of two members that each
+  /// store and then load the other's, at least one sees the store. So the last to arrive sees all rounds and all
+  /// flags.
   void arrive(std::uint64_t round) { places_->round(me_, slot(round)).store(round, std::memory_order_seq_cst); }
 
   bool has_arrived(std::size_t member, std::uint64_t round) const {
@@ -41,7 +42,7 @@ class BasicMeeting {
     return true;
   }
 
-  /// Who finds all there as soon as it has come calls tell(member) for those that may be asleep.
+  /// For the member that finds on its arrival that all have arrived: calls tell(member) for those that may sleep.
   template <class Tell>
   void tell_who_asks(Tell tell) const {
     for (std::size_t member = 0; member < places_->size(); ++member) {
@@ -49,7 +50,7 @@ class BasicMeeting {
     }
   }
 
-  /// Before it sleeps; it looks once more then.
+  /// Before this member sleeps; it then looks once more.
   void ask() { places_->asks(me_).store(1, std::memory_order_seq_cst); }
   void stop_asking() { places_->asks(me_).store(0, std::memory_order_relaxed); }
 

@@ -1,4 +1,4 @@
-/// What the members of a team must agree on when they call a collective, as a number and as text.
+/// The properties on which all members of a call must agree, as a number and as text.
 #pragma once
 
 #include <cstddef>
@@ -27,29 +27,29 @@ enum class Kind : std::uint8_t {
 /// The name of its function.
 const char* name_of(Kind kind);
 
-/// A kind of collective for a type of elements and a type of operator. There is one for each that the program can call,
-/// from before it starts: what a PE names by number any other can describe.
+/// A kind of collective for one type of elements and one type of operator. Static initialisation makes one for each
+/// that the program can call. So every PE can describe a number that another PE sends.
 class Operation {
  public:
   Operation(Kind kind, std::uint32_t hash, std::string (*type)(), std::string (*op)(), ReduceBytes reduce_bytes);
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  /// What travels; bit 0 is for `ordered`. Each operation has its own: of those with the same hash the first to be
-  /// initialised keeps it, and others take the next that are free. All processes of a run execute the same program, and
-  /// initialise in the same order.
+  /// The number in messages; bit 0 is for `ordered`. Each operation has its own: of operations with the same hash the
+  /// first to be initialised keeps it, and others take the next free number. All processes of a run execute the same
+  /// program, and initialise in the same order.
   std::uint32_t number(bool ordered = false) const { return number_ | std::uint32_t(ordered); }
 
   Kind kind() const { return kind_; }
-  /// What combines contributions without anything of a call; nullptr where the operator is more than its type, or
-  /// elements do not travel as they lie.
+  /// Combines contributions without an operator of a call; nullptr if the operator has state, or elements are
+  /// serialized.
   ReduceBytes reduce() const { return reduction_; }
 
-  /// nullptr where this program has none of that number, `ordered` or not.
+  /// nullptr if this program has no operation of that number, `ordered` or not.
   static const Operation* find(std::uint32_t number);
 
-  /// "reduce of 5 double with std::plus<void>, ordered, root 2". Operators whose types have the same name, as two
-  /// closures of one function may, are numbered.
+  /// "reduce of 5 double with std::plus<void>, ordered, root 2". Operators whose types have the same name, for example
+  /// two closures of one function, are numbered.
   static std::string describe(std::uint32_t number, std::uint64_t count, std::uint32_t root);
 
  private:
@@ -66,8 +66,7 @@ class Operation {
   const Operation* next_;
 };
 
-/// Whether contributions can be combined without anything of a call: the operator is nothing but its type, and elements
-/// travel as they lie.
+/// Whether any PE can combine contributions: the operator has no state, and elements are not serialized.
 template <class T, class Op>
 constexpr bool reduces_by_type = FixedSize<T>&& std::is_empty_v<Op>&& std::is_trivially_copyable_v<Op>;
 
@@ -79,7 +78,7 @@ constexpr ReduceBytes reduce_of() {
     return nullptr;
 }
 
-/// Operators are told apart by their types: two functions of one type are not.
+/// Operators differ by their types; two functions of one type are the same operation.
 template <Kind kind, class T, class Op = NoOperator>
 struct OperationOf {
   static constexpr std::uint32_t hash_of_names = [] {

@@ -312,8 +312,8 @@ void broadcast_in_place(TeamRef team, std::span<T, extent> values, std::size_t r
 /// Ready when every member has called it. **A barrier drains no messages**: messages sent before it may arrive after
 /// it. `quiesce()` waits for messages.
 Future<> barrier_async(TeamRef team);
-/// Returns when every member has called it. allreduce.hpp has the overload for all PEs, and states what a barrier does
-/// not do.
+/// Returns when every member has called it. **A barrier drains no messages**; `quiesce()` does. allreduce.hpp has the
+/// overload for all PEs.
 void barrier(TeamRef team);
 
 }  // namespace headway

@@ -1,5 +1,5 @@
-/// Random sequences of collectives, by seed, many under way at once on overlapping teams of late and slow PEs, beside
-/// what a serial program makes of the same values. On the simulated transport.
+/// Random sequences of collectives by seed, many in flight at once on overlapping teams of late and slow PEs, compared
+/// with a serial program. On the simulated transport.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// Collectives that nobody waits in, over shapes of PEs, beside what a serial program makes of the same values.
+/// Asynchronous collectives over shapes of PEs, compared with a serial program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -171,7 +171,7 @@ TEST(Reduce, a_million_elements_and_none_go_in_little_memory) {
                  EXPECT_TRUE(scan(pe, nothing, std::plus<>()).empty());
                  EXPECT_TRUE(all_to_all(pe, nothing).empty());
                  EXPECT_EQ(gather(pe, nothing, 0).size(), id == 0 ? n : 0);
-                 // A late member: what the others have sent meanwhile is bounded.
+                 // A late member: the memory of the messages of the others is bounded.
                  if (id == n / 2) std::this_thread::sleep_for(std::chrono::milliseconds(20));
                  allreduce_in_place(pe, std::span(mine), std::plus<>());
                  const std::vector<double> sums = to_last.get();
@@ -278,7 +278,7 @@ TEST(Reduce, may_be_called_in_handlers_and_coroutines) {
       const std::size_t n = pe.size();
       Aggregator<std::uint32_t> words(pe);
       std::uint64_t from_handlers = 0;
-      // Whoever was told tells the next: a chain of handlers, each of which calls.
+      // A chain of handlers, each of which calls a collective and informs the next PE.
       words.on([&](std::uint32_t next) {
         allreduce_async(pe, std::uint64_t(pe.id()), std::plus<>()).then([&](std::uint64_t sum) {
           from_handlers = sum;
@@ -456,12 +456,18 @@ TEST(Team, may_be_gone_before_what_was_called_on_it_is_done) {
 TEST(Team, refuses_what_is_none) {
   expect_run({3, 1}, [](Pe& pe) {
     const std::size_t me = pe.id(), other = (me + 1) % 3;
-    testing::expect_usage_error([&] { Team(pe, {me, 3}); }, "a team's members are PEs: 3 of 0 to 2");
+    testing::expect_usage_error(
+        [&] {
+          Team(pe, {me, 3});
+        },
+        "of PE " + std::to_string(me) + " has PE 3, allowed are PEs 0 to 2");
     testing::expect_usage_error([&] { Team(pe, {me, other, me}); }, "twice in the list");
-    testing::expect_usage_error([&] { Team(pe, {other}); }, "of which it is no member");
+    testing::expect_usage_error([&] { Team(pe, {other}); }, "makes a team of 1 PE without itself");
     const Team alone(pe, {me});
-    testing::expect_usage_error([&] { static_cast<void>(alone.pe(1)); }, "1 of 1 PEs");
-    testing::expect_usage_error([&] { static_cast<void>(reduce_async(alone, 1, std::plus<>(), 1)); }, "1 of 0 to 0");
+    testing::expect_usage_error([&] { static_cast<void>(alone.pe(1)); },
+                                "rank 1 of a team of 1 PE, allowed are ranks 0 to 0");
+    testing::expect_usage_error([&] { static_cast<void>(reduce_async(alone, 1, std::plus<>(), 1)); },
+                                "root 1 of a collective of a team of 1 PE, allowed are ranks 0 to 0");
     EXPECT_EQ(allreduce_async(alone, 7, std::plus<>()).get(), 7);
     EXPECT_EQ(scan(alone, 7, std::plus<>()), 7);
     EXPECT_EQ(gather(alone, 7, 0), std::vector<int>{7});

@@ -10,7 +10,7 @@
 namespace headway::collective {
 namespace {
 
-// Of what PEs of a process have in common; those of aggregators have their handlers' numbers in the upper bits.
+// The key of objects that PEs of a process share; those of aggregators have the handler number in the upper bits.
 constexpr std::uint64_t shared_key = ~std::uint64_t(0);
 
 }  // namespace
@@ -34,15 +34,15 @@ std::unique_ptr<SharedReductions> SharedReductions::make_here(Pe& pe, Resume res
     for (std::size_t other = 0; other < pe.size(); ++other) {
       areas.push_back(reinterpret_cast<CellArea*>(endpoint.shared_memory().pool(other).data() + offset));
     }
-  } catch (const std::exception&) {  // as little may be mapped on all of them
+  } catch (const std::exception&) {  // no PE can map that much
     return nullptr;
   }
-  // What all PEs allocate they allocate whatever the settings say, which might differ.
-  if (pe.engine().collective_strategy() == CollectiveStrategy::messages) return nullptr;
+  // All PEs allocate, whatever their settings, which might differ.
+  if (pe.engine().collective_path() == CollectivePath::messages) return nullptr;
   return std::unique_ptr<SharedReductions>(new SharedReductions(pe, 0, std::move(areas), std::move(resume)));
 }
 
-/// What hosts differ in is known from their meeting, and settings are the same in all processes.
+/// The hosts have compared their properties when they met, and settings are the same in all processes.
 std::unique_ptr<SharedReductions> SharedReductions::make_between_hosts(Pe& pe, Resume resume) {
   Endpoint& endpoint = pe.engine().endpoint();
   if (pe.engine().collective_strategy() != CollectiveStrategy::shared || endpoint.services() == nullptr) return nullptr;
@@ -78,14 +78,15 @@ SharedReductions::~SharedReductions() { engine_->remove_handler(handler_); }
 
 bool SharedReductions::takes(Kind kind, const Call& call, std::size_t element_bytes, bool by_type) const {
   if (kind != Kind::reduce && kind != Kind::allreduce && kind != Kind::barrier) return false;
-  // Hosts reduce in whatever order, by who may have nothing of the call.
+  // Hosts reduce in any order, in threads without the operator of the call.
   if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
-  // Of two the root alone needs anything of the other: no tree holds anybody up, and one message is less than a cell.
-  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best) return false;
+  // With two PEs only the root needs the other contribution: no tree delays a member, and a message costs less than a
+  // cell.
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_path() == CollectivePath::best) return false;
   return element_bytes != 0 && call.count <= cell_bytes_max / element_bytes;
 }
 
-/// It counts as a message to this PE: two waves of counts that agree have no call between them.
+/// It counts as a message to this PE, so two waves with equal counts have no call between them.
 std::uint64_t SharedReductions::begin() {
   engine_->count_created(1);
   engine_->count_handled(1);
@@ -113,7 +114,7 @@ std::optional<ContributionHeader> SharedReductions::pass(const Call& call) {
   };
   const std::uint64_t own = mark(begun_, call.number);
   CellCrossing crossing(next.arrived_call, next.passed_call);
-  // Of two most calls send a message that finds the other, and a mark, written by each, would cost as much as that.
+  // With two PEs most calls send a message that finds the other, and a mark, which both write, would cost as much.
   if (areas_.size() == 2 ? !crossing.look(own) : !crossing.pass(own, tell)) return std::nullopt;
   return header_of(next.arrived_pe.load(relaxed) - first_pe_, begun_);
 }
@@ -198,7 +199,7 @@ std::optional<ContributionHeader> SharedReductions::first_not_called() const {
   return std::nullopt;
 }
 
-// --- what waits for its cell
+// --- calls that wait for their cell
 
 void SharedReductions::defer(std::uint64_t reduction, std::uint32_t number, std::size_t bytes) {
   begin_to_look();
@@ -215,8 +216,8 @@ bool SharedReductions::resume_free() {
   if (engine_->scopes().quiescence_may_end() || none_waits()) return false;
   bool any = !waiting_.empty() && resume_over();
   for (; !deferred_.empty() && has_place(deferred_.front().reduction); any = true) {
-    // It counts as a message to this PE, of the root, for who waits for all to be quiet; an epoch in which it was
-    // called is held back by its descriptor.
+    // It counts as a message of the root scope to this PE, so quiescence waits for it. The epoch of the call is held
+    // back by its descriptor.
     engine_->count_created(1, am::root_scope);
     engine_->run_later(am::root_scope, [this, number = deferred_.front().number] {
       --resumed_;
@@ -237,7 +238,7 @@ bool SharedReductions::flush_due(std::int64_t now) {
 }
 
 SharedReductions::Result SharedReductions::handle(const Arrival&, std::uint32_t&) {
-  throw FormatError("contributions in shared memory do not come in frames");
+  throw FormatError("a frame arrived for contributions in shared memory, expected none");
 }
 
 // --- between hosts
@@ -248,7 +249,7 @@ void SharedReductions::climb(std::uint64_t reduction, const Call& call, Bytes by
 
 void SharedReductions::wait(std::uint64_t reduction, std::uint32_t number, am::ScopeId epoch, std::uint8_t tag) {
   begin_to_look();
-  if (waiting_.empty()) ends_seen_ = hosts_->ends() - 1;  // it may be over by now
+  if (waiting_.empty()) ends_seen_ = hosts_->ends() - 1;  // the call may be over already
   waiting_.push_back({reduction, number, epoch, epoch_tag(tag)});
   waits_in_[reduction % cells_count] = true;
 }
@@ -258,8 +259,8 @@ Bytes SharedReductions::take_result(std::uint64_t reduction, std::size_t bytes) 
   return hosts_->result(reduction, bytes);
 }
 
-/// As a message of the epoch in which it was called, which cannot be done where all have called it there; where it is
-/// done, of the root.
+/// As a message of the epoch of the call, which cannot be done if all have called there. If the epoch is done: of the
+/// root scope.
 bool SharedReductions::resume_over() {
   const std::uint64_t ends = hosts_->ends();
   if (ends == ends_seen_) return false;
@@ -268,7 +269,7 @@ bool SharedReductions::resume_over() {
   const auto goes_on = [&](const Waiting& one) {
     if (!hosts_->is_over(one.reduction)) return false;
     const bool is_there = one.epoch != am::root_scope && epoch_tag(scopes.tag(one.epoch)) == one.tag;
-    if (is_there && scopes.awaits_verdict(one.epoch)) {  // others may have it, and the epoch be done
+    if (is_there && scopes.awaits_verdict(one.epoch)) {  // other PEs may have the verdict, and the epoch be done
       ends_seen_ = ends - 1;
       return false;
     }
@@ -330,7 +331,7 @@ void CellDescriptor::arrive(Carrier& carrier) {
   carrier.post();
 }
 
-/// Who is last goes on to the host above, or to the end; the others wait for that, if they need what becomes of it.
+/// The last member sends to the host above, or ends the call. The others wait if they need the result.
 void CellDescriptor::climb(Carrier& carrier, bool is_last) {
   if (is_last) {
     if (const auto other = reductions_->other_than(reduction_, call_)) carrier.differ(call_, other->rank, *other);
@@ -359,7 +360,7 @@ std::uint64_t CellDescriptor::reduction_in(am::ScopeId epoch) const {
 
 void CellDescriptor::take(Carrier&, const ContributionHeader& header, Bytes content) {
   require(header.opcode == Opcode::down && state_ == State::waiting && content.size() == bytes_,
-          "a message of a collective comes that cannot be");
+          "a message of a collective arrived that is not the awaited result, or has another length");
   if (bytes_ != 0) values_->replace(all(), content);
   state_ = State::done;
 }

@@ -1,4 +1,4 @@
-/// Calls of all PEs whose contributions meet in memory that these share.
+/// Calls of all PEs whose contributions meet in shared memory.
 #pragma once
 
 #include <array>
@@ -16,82 +16,83 @@
 
 namespace headway::collective {
 
-/// Of one PE. Call number f of these takes cell f mod cells_count, on every PE, since all make the same calls in the
-/// same order: nobody has to agree on anything. Where an earlier call is not over in its cell, a call, and all that its
-/// PE makes after it, waits in that PE's own memory (towards HEADWAY_SPILL) until the cell is free. The PE looks when
-/// it makes progress and has nothing else to do, now and then otherwise, and before its messages are counted.
+/// Belongs to one PE. Call number f uses cell f mod cells_count on every PE, because all PEs make the same calls in
+/// the same order; no agreement is needed. If an earlier call still uses the cell, the call and all later ones of its
+/// PE wait in that PE's memory (towards HEADWAY_SPILL) until the cell is free. The PE checks the cell when it makes
+/// progress and is idle, now and then otherwise, and before its messages are counted.
 class SharedReductions final : private am::FrameHandler {
  public:
-  /// What this PE has called by a number can come to its cell, or is over. Runs as a handler.
+  /// The call of that number can arrive at its cell, or is over. Runs as a handler.
   using Resume = std::function<void(std::uint32_t number)>;
-  /// Collective, before anything is sent. nullptr, on all PEs, where not all reach each other's pools
-  /// or the settings say so.
+  /// Collective, before the first message. nullptr, on all PEs, if some pools are not mapped or the settings exclude
+  /// it.
   static std::unique_ptr<SharedReductions> make(Pe& pe, Resume resume);
   ~SharedReductions() override;
 
-  /// Whether a call of all PEs goes this way; the same on all of them. `element_bytes`: 0 for what is serialized;
-  /// `by_type`: others may reduce it without anything of the call.
+  /// Whether a call of all PEs uses a cell; the same on all PEs. `element_bytes`: 0 for serialized elements;
+  /// `by_type`: any PE can reduce without the operator of the call.
   bool takes(Kind kind, const Call& call, std::size_t element_bytes, bool by_type) const;
 
   /// The number of a new call.
   std::uint64_t begin();
-  /// Whether it may come to its cell now.
+  /// Whether it may arrive at its cell now.
   bool may_arrive(std::uint64_t reduction) const { return deferred_.empty() && resumed_ == 0 && has_place(reduction); }
   bool next_may_arrive() const { return may_arrive(begun_); }
-  /// If not: it will be resumed. Counts `bytes` of memory.
+  /// If not: it will be resumed. `bytes` of memory count as spill.
   void defer(std::uint64_t reduction, std::uint32_t number, std::size_t bytes);
-  /// What this PE gives, before it comes.
+  /// Writes the contribution of this PE, before it arrives.
   void write(std::uint64_t reduction, const Call& call, Bytes bytes);
-  /// Whether it is the last.
+  /// Returns whether this PE is the last.
   bool arrive(std::uint64_t reduction) { return cell(reduction).arrive(generation_of(reduction)); }
 
-  // --- who differs
+  // --- mismatches
 
-  /// A call of all PEs on this one goes another way. What a PE has called instead that arrived to a cell, if there is
-  /// one.
+  /// This PE makes a call of all PEs by another path. Returns the call of a PE that has arrived at a cell instead, if
+  /// any.
   std::optional<ContributionHeader> pass(const Call& call);
-  /// Between write() and arrive(): what a PE has called instead that goes another way, if there is one.
+  /// Between write() and arrive(): returns the call of a PE that has used another path instead, if any.
   std::optional<ContributionHeader> passed(std::uint64_t reduction, const Call& call);
 
-  // --- for who is the last
+  // --- for the last member
 
-  /// What a PE has called that is another call; nullopt if all have called the same.
+  /// The call of a PE that differs; nullopt if all have made the same call.
   std::optional<ContributionHeader> other_than(std::uint64_t reduction, const Call& call) const;
   /// All contributions of `bytes`, combined in the order of PEs, with the brackets of the binomial tree. Valid until
   /// the next call.
   Bytes reduce(std::uint64_t reduction, std::size_t bytes, const Values& values);
   Bytes reduce(std::uint64_t reduction, std::size_t bytes, ReduceBytes op);
-  /// All has been read: the cell is free.
+  /// All contributions have been read: the cell is free.
   void end(std::uint64_t reduction) { cell(reduction).end(generation_of(reduction)); }
 
   // --- where there are several hosts
 
   bool has_hosts() const { return hosts_ != nullptr; }
-  /// By who is the last here, instead of end(): all contributions of this host have become these bytes.
+  /// Instead of end(), by the last member of this host: `bytes` is the reduction of all its contributions.
   void climb(std::uint64_t reduction, const Call& call, Bytes bytes);
-  /// A call is resumed when it is over, in `epoch` if that is not done. Counts nothing.
+  /// Resumes a call when it is over, in `epoch` if that is not done. Counts nothing.
   void wait(std::uint64_t reduction, std::uint32_t number, am::ScopeId epoch, std::uint8_t tag);
   bool is_over(std::uint64_t reduction) const { return hosts_->is_over(reduction); }
-  /// Of what is over. This PE may come to the next call in that cell from then on, which ends the bytes.
+  /// The result of a call that is over. From then on this PE may arrive at the next call in that cell, which
+  /// overwrites the result.
   Bytes take_result(std::uint64_t reduction, std::size_t bytes);
   void add_missing(std::uint64_t reduction, std::uint32_t root, std::vector<std::uint32_t>& pes) const;
-  /// How many calls that go by cells this PE has made, and that the most that any has made are so many.
+  /// The number of calls by cells of this PE, and the maximum over all PEs.
   std::uint64_t begun() const { return begun_; }
   void set_called_max(std::uint64_t reductions) { called_max_ = reductions; }
 
-  // --- for reports, and for who counts messages
+  // --- for reports, and for quiescence
 
-  /// Of a PE of this host, by its number there.
+  /// `pe` is the number of a PE within this host.
   bool has_called(std::size_t pe, std::uint64_t reduction) const {
     return areas_[pe]->begun.reductions.load(std::memory_order_acquire) > reduction;
   }
   bool all_have_called(std::uint64_t reduction) const;
-  /// How many contributions of others are for calls that this PE has not made, and one of them if it can be read; when
-  /// nobody calls any more.
+  /// After the last call of all PEs: the number of contributions to calls that this PE has not made, and the first of
+  /// them if it can be read.
   std::uint64_t not_called() const;
   std::optional<ContributionHeader> first_not_called() const;
 
-  /// Of this PE, that wait for their cells.
+  /// Calls of this PE that wait for their cells.
   std::size_t deferred() const { return deferred_.size() + resumed_; }
 
  private:
@@ -101,10 +102,10 @@ class SharedReductions final : private am::FrameHandler {
     std::shared_ptr<std::byte> memory;  // of FrameStore::hold(), which counts it
   };
   static constexpr std::int64_t look_again_ns = 200'000;
-  /// What tells epochs of one number apart; not the phase.
+  /// Distinguishes epochs of one number; without the phase.
   static constexpr std::uint8_t epoch_tag(std::uint8_t tag) { return tag & ~std::uint8_t(1); }
 
-  /// This PE waits for the end of a call.
+  /// A call whose end this PE awaits.
   struct Waiting {
     std::uint64_t reduction;
     std::uint32_t number;
@@ -130,7 +131,7 @@ class SharedReductions final : private am::FrameHandler {
     return {head(reduction).arrived, head(reduction).generation, areas_.size()};
   }
   bool is_free(std::uint64_t reduction) const { return cell(reduction).is_free(generation_of(reduction)); }
-  /// Free, and this PE has taken what became of the last call there.
+  /// Free, and this PE has consumed the result of the last call there.
   bool has_place(std::uint64_t reduction) const { return is_free(reduction) && !waits_in_[reduction % cells_count]; }
   std::byte* content(std::size_t pe, std::uint64_t reduction, std::size_t bytes) const {
     CellArea& area = *areas_[pe];
@@ -139,13 +140,13 @@ class SharedReductions final : private am::FrameHandler {
   }
   ContributionHeader header_of(std::size_t pe, std::uint64_t reduction) const;
 
-  /// Those whose cells are free, and those that are over, go on at the next progress. Whether there are any.
+  /// Resumes calls whose cells are free, and calls that are over, at the next progress. Returns whether there are any.
   bool resume_free();
   bool resume_over();
   bool none_waits() const { return deferred_.empty() && waiting_.empty(); }
   void begin_to_look();
 
-  // am::FrameHandler: what waits is an open buffer, which is looked at when these are flushed
+  // am::FrameHandler: a waiting call is an open buffer; flushing it checks the cell
   Result handle(const Arrival& arrival, std::uint32_t& next) override;
   bool flush_open(am::FlushReason) override { return resume_free(); }
   bool flush_idle(am::IdleFlush) override { return resume_free(); }
@@ -157,24 +158,24 @@ class SharedReductions final : private am::FrameHandler {
   bool ready() const override { return true; }
 
   am::Engine* engine_;
-  std::size_t first_pe_, own_;             // of this host, and this PE's number there
+  std::size_t first_pe_, own_;             // first PE of this host, and this PE's number within the host
   std::vector<CellArea*> areas_;           // by PE of this host
-  std::shared_ptr<HostReductions> hosts_;  // nullptr: there is one
+  std::shared_ptr<HostReductions> hosts_;  // nullptr: one host
   Resume resume_;
   std::uint32_t handler_;
   std::uint64_t begun_ = 0;
   std::deque<Deferred> deferred_;
-  std::size_t resumed_ = 0;  // taken from there, and not there yet
+  std::size_t resumed_ = 0;  // taken from deferred_, not resumed yet
   std::int64_t looked_ns_ = 0;
   std::vector<Waiting> waiting_;
-  std::array<bool, cells_count> waits_in_{};  // until it has taken the result
+  std::array<bool, cells_count> waits_in_{};  // until this PE has consumed the result
   std::uint64_t ends_seen_ = 0;
   std::uint64_t called_max_ = 0;
   std::vector<std::byte> scratch_;
 };
 
-/// A call that goes this way. The last member to arrive reduces, and sends the result to those that wait for one;
-/// others are done when they have come.
+/// A call that uses a cell. The last member to arrive reduces, and sends the result to members that wait for it; the
+/// others are done on arrival.
 class CellDescriptor final : public Descriptor {
  public:
   CellDescriptor(Call call, Kind kind, std::unique_ptr<Values> values, std::size_t bytes, am::ScopeId scope,
@@ -187,7 +188,7 @@ class CellDescriptor final : public Descriptor {
   bool is_done() const override { return state_ == State::done; }
   void complete() override { values_->complete(has_result_); }
   void add_missing(std::vector<std::uint32_t>& ranks) const override;
-  /// Once all have called it, it ends without any call of theirs.
+  /// Once all have called it, it ends without any further call.
   bool holds_back(am::ScopeId epoch) const override {
     return !reductions_->has_hosts() && epoch == scope_ && reductions_->all_have_called(reduction_);
   }

@@ -1,5 +1,5 @@
-/// Calls of all PEs that meet in shared memory: nobody waits for who computes, any number may be under way, and results
-/// are those of the way by messages.
+/// Calls of all PEs in shared memory: no member waits for one that computes, any number may be in flight, and results
+/// are right.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,8 @@ bool spin_until(Done done) {
 
 TEST(SharedReductions, a_pe_that_computes_delays_nobody_wherever_it_is) {
   for (const Shape shape : {Shape{4, 1}, Shape{8, 4}, Shape{8, 1}, Shape{8, 8}}) {
-    for (std::size_t busy = 1; busy < shape.pes; busy += busy == 1 ? 3 : 2) {  // in trees from 0 also who has children
+    for (std::size_t busy = 1; busy < shape.pes;
+         busy += busy == 1 ? 3 : 2) {  // in trees from 0 also members with children
       for (const bool comes_last : {false, true}) {
         Shared<std::atomic<std::size_t>> come, ready;
         expect_run(
@@ -64,7 +65,7 @@ TEST(SharedReductions, a_pe_that_computes_delays_nobody_wherever_it_is) {
               if (id == busy && comes_last) {
                 ASSERT_TRUE(spin_until([&] { return come->load() == n - 1; }));
               }
-              // In a row: what the later ones send is not to wait for what comes behind it.
+              // In a row: messages of later calls must not wait for what follows.
               Future<std::optional<int>> sum = reduce_async(pe, int(id), std::plus<>(), 0);
               Future<int> most = allreduce_async(pe, int(id), [](int a, int b) { return std::max(a, b); });
               Future<> all_came = barrier_async(pe);
@@ -322,7 +323,7 @@ void expect_named(const Outcome& outcome, std::initializer_list<std::string> par
     EXPECT_NE(outcome.text.find(part), std::string::npos) << part << " in " << outcome.text;
 }
 
-// No message of one meets the other: who calls by a cell, and who by a tree, waits.
+// No message of one meets the other: a caller by a cell and a caller by a tree both wait.
 TEST(SharedReductionsMismatch, of_ways_is_found_whoever_comes_first) {
   for (const bool is_late : {false, true}) {
     for (const std::size_t different : {0, 2}) {
@@ -397,7 +398,7 @@ TEST(SharedReductionsUnfinished, who_has_not_called_is_named_though_more_are_cal
         shared);
     EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
     const auto says = [&](const std::string& part) { return outcome.text.find(part) != std::string::npos; };
-    // Which PE is the first to say it is chance. PE 1 and 3 are done with what has found cells.
+    // Chance decides which PE reports first. PE 1 and 3 have finished the calls with a free cell.
     const bool on_0 = says(fmt::format("{} on PE 0 {} at the end of the run", counted(many, "collective"),
                                        by_number(many, "waits", "wait"))) &&
                       says("for PE 2");

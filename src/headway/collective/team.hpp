@@ -1,4 +1,4 @@
-/// Some of the PEs, in an order of their own, that call collectives together.
+/// A list of PEs that call collectives together.
 #pragma once
 
 #include <compare>
@@ -13,8 +13,8 @@ namespace headway {
 
 namespace collective {
 
-/// The same on all members of a team, and of no other team: a fingerprint of 96 bits of its list, and how many teams of an
-/// equal list its members made before. All 0: the team of all PEs.
+/// The same on all members of a team, and of no other team: a fingerprint of 96 bits of its list, and the number of
+/// teams of an equal list that its members made before. All 0: the team of all PEs.
 struct TeamNumber {
   std::uint64_t list_low = 0;
   std::uint32_t list_high = 0, made_before = 0;
@@ -22,37 +22,37 @@ struct TeamNumber {
   auto operator<=>(const TeamNumber&) const = default;
 };
 
-/// One PE's part of a team.
+/// The state of a team on one PE.
 struct TeamState {
   Pe* pe;
   TeamNumber number;
   std::uint32_t rank, size;
-  std::vector<std::uint32_t> pes;  // by rank; empty: each PE has its number as its rank
-  std::uint32_t calls = 0;         // how many collectives this PE has called on it
+  std::vector<std::uint32_t> pes;  // by rank; empty: the rank of each PE is its number
+  std::uint32_t calls = 0;         // number of calls of this PE
   struct Last {
     std::uint32_t what;
     std::uint64_t count;
     std::uint32_t root;
-  } last{};  // of them, for messages to people
+  } last{};  // of the calls, for texts of errors
 
-  /// For messages to people.
+  /// For texts of errors.
   std::string name() const;
   std::size_t pe_of(std::size_t rank_of_it) const { return pes.empty() ? rank_of_it : pes[rank_of_it]; }
 };
 
 }  // namespace collective
 
-/// Members of a team have ranks, from 0 on; a PE may be in many. Collectives of one team are matched by the order in
-/// which each member calls them, those of different teams are independent. It may be copied, and destroyed while
-/// collectives are under way. It belongs to the thread of its PE.
+/// Members of a team have ranks from 0 on; a PE may be in many teams. Collectives of one team match by the order in
+/// which each member calls them; those of different teams are independent. It may be copied, and destroyed while
+/// collectives are in flight. It belongs to the thread of its PE.
 class Team {
  public:
-  /// All PEs, each with its number as its rank.
+  /// All PEs; the rank of each is its number.
   explicit Team(Pe& pe);
-  /// `pes` has the PEs by rank. Every member, and nobody else, makes the team from the same list; teams of equal lists
-  /// are different ones, in the order in which they are made. Sends nothing. Each different list costs its length times
-  /// 4 bytes until the end of the run; teams that are destroyed cost nothing else. UsageError for a list that does not
-  /// hold this PE, or holds one twice, or one that is none.
+  /// `pes` lists the PEs by rank. Every member, and no other PE, makes the team from the same list. Teams of equal
+  /// lists are different teams, in the order in which they are made. Sends nothing. Each different list costs its
+  /// length times 4 bytes until the end of the run; destroyed teams cost nothing else. UsageError for a list without
+  /// this PE, with a PE twice, or with a number that is no PE.
   Team(Pe& pe, const std::vector<std::size_t>& pes);
 
   std::size_t rank() const { return state_->rank; }
@@ -65,7 +65,7 @@ class Team {
   std::shared_ptr<collective::TeamState> state_;
 };
 
-/// Whom a collective is for: a Team, or a Pe, which stands for all of them. An argument only, it keeps nothing alive.
+/// The argument of collectives: a Team, or a Pe&, which stands for all PEs. It keeps nothing alive.
 class TeamRef {
  public:
   TeamRef(Pe& pe);

@@ -1,4 +1,4 @@
-/// Trees that collectives go along.
+/// Trees of collectives.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace headway::collective {
 
 inline constexpr std::uint32_t nobody = ~std::uint32_t(0);
 
-/// One member's place in a binomial tree, by ranks: counted from the root, the parent of r is r without its lowest bit,
-/// and each subtree holds consecutive ranks, its own first. So what is reduced into a member's own value in the order
-/// of its children is in the order of ranks.
+/// One member's place in a binomial tree, by ranks. Counted from the root, the parent of r is r without its lowest
+/// bit, and each subtree holds consecutive ranks, its own first. So reducing the children in their order combines in
+/// the order of ranks.
 struct TreePlace {
   TreePlace(std::size_t rank, std::size_t size, std::size_t root) {
     const std::size_t from_root = rank >= root ? rank - root : rank + size - root;
@@ -27,7 +27,7 @@ struct TreePlace {
   ShortVector<std::uint32_t, 8> children;  // ascending, counted from the root
 };
 
-/// The parent of a rank that has no children there; nobody if it has some, or no parent.
+/// The parent of a rank without children; `nobody` if it has children or no parent.
 inline std::uint32_t parent_of_leaf(std::size_t rank, std::size_t size, std::size_t root) {
   const std::size_t from_root = rank >= root ? rank - root : rank + size - root;
   if (from_root == 0 || (from_root % 2 == 0 && from_root + 1 < size)) return nobody;
@@ -35,9 +35,9 @@ inline std::uint32_t parent_of_leaf(std::size_t rank, std::size_t size, std::siz
   return std::uint32_t(parent < size - root ? parent + root : parent + root - size);
 }
 
-/// What a rank and those below it in the tree from rank 0 have given, `bytes` each, at given(rank): reduced with the
-/// brackets of the tree by combine(running, other). Returns where it is: in `scratch`, which has room for as many as
-/// the tree has levels, or where it was given.
+/// The reduction of the contributions of a rank and its subtree, in the tree from rank 0. given(rank) returns `bytes`
+/// bytes; combine(running, other) is called with the brackets of the tree. Returns the address of the result: in
+/// `scratch`, which has space for one contribution per level of the tree, or where it was given.
 template <class Given, class Combine>
 const std::byte* reduce_subtree(std::size_t rank, std::size_t size, std::size_t bytes, const Given& given,
                                 const Combine& combine, std::byte* scratch) {

@@ -1,4 +1,4 @@
-/// The elements of one call on one PE: running result and operator, whatever their types.
+/// The elements of one call on one PE: running result and operator, for any type.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace headway::collective {
 
-/// So much of a large vector travels in one message.
+/// The part of a large vector that travels in one message.
 inline constexpr std::size_t segment_bytes = std::size_t(32) << 10;
 
 /// Consecutive elements.
@@ -30,7 +30,11 @@ struct Part {
 
 using Bytes = std::span<const std::byte>;
 
-/// What descriptors know of it. Bytes are those of a part's elements as they travel; FormatError where they cannot be.
+/// FormatError that states both lengths in bytes.
+[[noreturn]] void fail_contribution_length(std::size_t bytes, std::size_t expected);
+
+/// The interface for descriptors. Bytes are those of the elements of a part as they travel; FormatError if they are
+/// malformed.
 class Values {
  public:
   Values() = default;
@@ -42,15 +46,15 @@ class Values {
   virtual void reduce(Part part, Bytes other) = 0;
   /// running = op(other, running).
   virtual void reduce_before(Part part, Bytes other) = 0;
-  /// The same for elements that are not its own: running = op(running, other), where both lie as they travel. FixedSize
-  /// elements only.
+  /// The same for elements outside this object: running = op(running, other), both as they travel. FixedSize elements
+  /// only.
   virtual void reduce_bytes(std::span<std::byte> running, Bytes other) const = 0;
   virtual void replace(Part part, Bytes other) = 0;
   /// Valid until the next call.
   virtual Bytes encoded(Part part) = 0;
-  /// Where who receives does not know how many there are.
+  /// For a receiver that does not know the count in advance.
   virtual void resize(std::size_t count) = 0;
-  /// Completes the future. `has_result`: the running result is the outcome for this PE.
+  /// Completes the future. `has_result`: the running result is the value for this PE.
   virtual void complete(bool has_result) = 0;
 };
 
@@ -58,7 +62,7 @@ class Values {
 template <class T>
 class Codec {
  public:
-  /// Elements of a message of a large vector.
+  /// Elements in one segment.
   static constexpr std::size_t per_segment = sizeof(T) >= segment_bytes ? 1 : segment_bytes / sizeof(T);
 
   Bytes encode(std::span<const T> values) {
@@ -78,18 +82,18 @@ class Codec {
   template <class Take>
   static void decode(Bytes bytes, std::size_t count, Take take) {
     if constexpr (FixedSize<T>) {
-      if (bytes.size() != count * sizeof(T)) throw FormatError("a contribution has another length than its elements");
+      if (bytes.size() != count * sizeof(T)) fail_contribution_length(bytes.size(), sizeof(T) * count);
       for (std::size_t i = 0; i < count; ++i) take(i, load<T>(bytes.data() + i * sizeof(T)));
     } else {
       ByteReader reader(bytes);
       for (std::size_t i = 0; i < count; ++i) take(i, deserialize<T>(reader));
-      if (reader.remaining() != 0) throw FormatError("a contribution is longer than its elements");
+      if (reader.remaining() != 0) throw FormatError("a serialized contribution is longer than its elements");
     }
   }
 
   static void decode_into(std::span<T> values, Bytes bytes) {
     if constexpr (FixedSize<T>) {
-      if (bytes.size() != values.size_bytes()) throw FormatError("a contribution has another length than its elements");
+      if (bytes.size() != values.size_bytes()) fail_contribution_length(bytes.size(), sizeof(T) * values.size());
       if (!bytes.empty()) std::memcpy(static_cast<void*>(values.data()), bytes.data(), bytes.size());
     } else {
       decode(bytes, values.size(), [&](std::size_t i, T&& value) { values[i] = std::move(value); });
@@ -101,9 +105,9 @@ class Codec {
   [[no_unique_address]] std::conditional_t<FixedSize<T>, Nothing, std::vector<std::byte>> scratch_;
 };
 
-// --- where the elements lie, and who waits for them
+// --- places of the elements, with the promise
 
-/// A copy of the caller's; the future has the vector, empty where there is no result.
+/// A copy of the elements of the caller; the future has the vector, empty where there is no result.
 template <class T>
 struct OwnedVector {
   std::vector<T> values;
@@ -114,7 +118,8 @@ struct OwnedVector {
     if constexpr (std::is_default_constructible_v<T>) {
       values.resize(count);
     } else if (values.size() != count) {
-      throw FormatError("elements that cannot be made by default come where none were given");
+      throw FormatError(
+          "elements without a default constructor arrived where this PE gave none: give as many on every member");
     }
   }
   void complete(bool has_result) {
@@ -132,7 +137,7 @@ struct OwnedValue {
 
   std::span<T> span() { return {&value, 1}; }
   void resize(std::size_t count) {
-    if (count != 1) throw FormatError("several values come where one was given");
+    if (count != 1) throw FormatError("another number of values than 1 arrived for one value");
   }
   void complete(bool) { promise.set(std::move(value)); }
 };
@@ -149,7 +154,7 @@ struct RootValue {
   static void complete_without(Promise<std::optional<T>>& promise) { promise.set(std::nullopt); }
 };
 
-/// The caller's own memory, until the future is ready.
+/// Memory of the caller, until the future is ready.
 template <class T>
 struct Borrowed {
   std::span<T> values;
@@ -157,12 +162,12 @@ struct Borrowed {
 
   std::span<T> span() { return values; }
   void resize(std::size_t count) {
-    if (count != values.size()) throw FormatError("as many elements come as were not given");
+    if (count != values.size()) throw FormatError("another number of elements arrived than this PE has given");
   }
   void complete(bool) { promise.set(); }
 };
 
-/// What nobody waits for.
+/// An intermediate result, without a future.
 template <class T>
 struct Intermediate {
   std::vector<T> values;
