@@ -1,5 +1,5 @@
-/// all_gather, scatter, all_to_all and reduce_scatter, and both forms of each collective, beside what a serial program
-/// makes of the same values.
+/// all_gather, scatter, all_to_all and reduce_scatter, and both forms of each collective, compared with a serial
+/// program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,8 +76,8 @@ TEST(AllGather, gives_each_the_blocks_of_all) {
         }
         const std::vector<std::string> texts = all_gather(team, text_of(team.rank(), 1));
         for (std::size_t r = 0; r < team.size(); ++r) ASSERT_EQ(texts.at(r), text_of(r, 1));
-        Future<std::vector<int>> ranks = all_gather_async(team, int(team.rank()));
-        for (std::size_t r = 0; r < team.size(); ++r) ASSERT_EQ(ranks.get().at(r), int(r));
+        const std::vector<int> ranks = all_gather_async(team, int(team.rank())).get();
+        for (std::size_t r = 0; r < team.size(); ++r) ASSERT_EQ(ranks.at(r), int(r));
       });
     });
   }

@@ -101,9 +101,9 @@ void Collectives::begin_call(const Call& call, Start start) {
   } catch (const am::RunFailed&) {
     throw;
   } catch (const InvalidFrame& error) {  // in the contribution of another host
-    engine.fail(am::FailureKind::failed, error.what());
+    engine.fail(report::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // the caller must not catch it, because other members wait for lost messages
-    engine.fail(am::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
+    engine.fail(report::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
                                                      pe_->id().value, error.what()));
   }
   if (!engine.in_handler()) post_if_due();

@@ -38,7 +38,7 @@ std::unique_ptr<SharedReductions> SharedReductions::make_here(Pe& pe, Resume res
     return nullptr;
   }
   // All PEs allocate, whatever their settings, which might differ.
-  if (pe.engine().collective_path() == CollectivePath::messages) return nullptr;
+  if (pe.engine().collective_strategy() == CollectiveStrategy::messages) return nullptr;
   return std::unique_ptr<SharedReductions>(new SharedReductions(pe, 0, std::move(areas), std::move(resume)));
 }
 
@@ -82,7 +82,7 @@ bool SharedReductions::takes(Kind kind, const Call& call, std::size_t element_by
   if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
   // With two PEs only the root needs the other contribution: no tree delays a member, and a message costs less than a
   // cell.
-  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_path() == CollectivePath::best) return false;
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best) return false;
   return element_bytes != 0 && call.count <= cell_bytes_max / element_bytes;
 }
 
