@@ -11,20 +11,22 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace headway {
 
-/// n elements of T in blocks of `block`, dealt out to the PEs round robin; by default one block each. Each PE's part lies
-/// in its pool, and starts as T(). Made and destroyed collectively, in the same order on every PE; neither waits, so that
-/// a barrier belongs between making one and reaching into other PEs' parts, and quiesce() before destroying it.
+/// n elements of T in blocks of `block`, dealt out to the PEs round robin; by default one block per PE. Each PE's part
+/// lies in its pool, and starts as T(). All PEs make and destroy it, in the same order. Neither waits: call barrier()
+/// before a PE accesses other PEs' parts, and quiesce() before it is destroyed.
 template <class T>
 class DistArray {
  public:
-  /// UsageError for blocks of 0, and where memory is lacking.
+  /// UsageError for blocks of 0 elements, and where the pool is too small.
   DistArray(Pe& pe, std::size_t n, std::size_t block) : pe_(&pe), n_(n), layout_(n, pe.size(), checked(block)) {
     const std::size_t most = layout_.count(0);
     if (most > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) {
-      throw UsageError("a DistArray is larger than can be addressed");
+      throw UsageError("a DistArray has " + std::to_string(most) + " elements of " + std::to_string(sizeof(T)) +
+                       " bytes on a PE, more than can be addressed");
     }
     begin_ = rma::Pool::of(pe).allocate_everywhere(most * sizeof(T));
     std::byte* const at = rma::Pool::of(pe).memory().data() + begin_;
@@ -42,11 +44,13 @@ class DistArray {
 
   Places<T> places() const { return {layout_, begin_}; }
 
-  /// Where element i is; not looked at is whether there is one.
+  /// Of element i; does not check i.
   GlobalPtr<T> operator[](std::size_t i) const { return places()[i]; }
   /// The same, but UsageError for i beyond the end.
   GlobalPtr<T> at(std::size_t i) const {
-    if (i >= n_) throw UsageError("an index lies beyond the end of a DistArray");
+    if (i >= n_) {
+      throw UsageError("DistArray::at(" + std::to_string(i) + "): the array has " + std::to_string(n_) + " elements");
+    }
     return (*this)[i];
   }
 
@@ -55,7 +59,7 @@ class DistArray {
 
  private:
   static std::size_t checked(std::size_t block) {
-    if (block == 0) throw UsageError("a DistArray has blocks of at least one element");
+    if (block == 0) throw UsageError("a DistArray with blocks of 0 elements, allowed are blocks of 1 or more");
     return block;
   }
 

@@ -74,7 +74,8 @@ TEST(DistArray, places_are_read_as_pointers_to_them_are) {
       expect_run(shape, [&](Pe& pe) {
         GlobalMemory memory(pe, {.mapped = mapped});
         const auto read_all = [&]<class T>(DistArray<T>& array, auto value) {
-          for (std::size_t j = 0; j < array.local().size(); ++j) array.local()[j] = value(array.layout().global(pe.id(), j));
+          for (std::size_t j = 0; j < array.local().size(); ++j)
+            array.local()[j] = value(array.layout().global(pe.id(), j));
           barrier(pe);
           const Places<T> places = array.places();
           for (std::size_t i = 0; i < array.size(); ++i) {
@@ -100,12 +101,12 @@ TEST(DistArray, places_are_read_as_pointers_to_them_are) {
 
 TEST(DistArray, refuses_what_cannot_be) {
   expect_run({2, 1}, [](Pe& pe) {
-    expect_usage_error([&] { DistArray<int>(pe, 10, 0); }, "at least one element");
+    expect_usage_error([&] { DistArray<int>(pe, 10, 0); }, "allowed are blocks of 1 or more");
     DistArray<int> a(pe, 10);
-    expect_usage_error([&] { (void)a.at(10); }, "beyond the end");
+    expect_usage_error([&] { (void)a.at(10); }, "DistArray::at(10): the array has 10 elements");
     GlobalMemory memory(pe);
     expect_usage_error([&] { (void)memory.read(GlobalPtr<int>()); }, "null");
-    expect_usage_error([&] { (void)memory.read(GlobalPtr<int>(7, 0)); }, "PE 7 of 2");
+    expect_usage_error([&] { (void)memory.read(GlobalPtr<int>(7, 0)); }, "to PE 7, the run has PEs 0 to 1");
     pe.quiesce();
   });
 }

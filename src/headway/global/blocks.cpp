@@ -15,8 +15,8 @@
 namespace headway {
 namespace {
 
-/// copy(where block i of those that are meant begins, where it lies among them, its bytes), of each. Short ones have a
-/// number of bytes that the compiler knows.
+/// Calls copy(offset of the block in memory, offset in the contiguous copy, bytes) for each block. For frequent short
+/// lengths the compiler knows `bytes`.
 template <class Copy>
 void for_each_block(std::uint64_t count, std::uint64_t stride, std::uint64_t block,
                     std::span<const std::uint64_t> indices, Copy copy) {
@@ -47,7 +47,7 @@ void copy_block(std::byte* to, const std::byte* from, Bytes bytes) {
     std::memcpy(to, from, bytes);
 }
 
-/// The number of the first block that is not in a memory of `size` bytes.
+/// The number of the first block outside a memory of `size` bytes.
 template <class Blocks>
 std::optional<std::uint64_t> first_outside(const Blocks& blocks, std::span<const std::uint64_t> indices,
                                            std::uint64_t size) {
@@ -68,31 +68,35 @@ void GlobalMemory::check_strides(const global::Strides& strides, std::size_t val
                                  bool put) {
   const auto [block, stride, count] = strides;
   if (put && count > 1 && stride < block) {
-    throw UsageError(fmt::format("blocks of {} that are put every {} would overlap", counted(block, "element"), counted(stride, "element")));
+    throw UsageError(fmt::format(
+        "put of blocks of {} at a stride of {}: they would overlap; a stride of at least the block is allowed",
+        counted(block, "element"), counted(stride, "element")));
   }
   const bool fits = count == 0 || block == 0 ? values == 0 : values / block == count && values % block == 0;
-  if (!fits) throw UsageError(fmt::format("{} of {} {} not {}", counted(count, "block"), counted(block, "element"),
-                                           by_number(count, "is", "are"), counted(values, "element")));
+  if (!fits)
+    throw UsageError(fmt::format("{} of {} {} not {}", counted(count, "block"), counted(block, "element"),
+                                 by_number(count, "is", "are"), counted(values, "element")));
   if (count > 1 && stride > (std::uint64_t(1) << GlobalPtr<std::byte>::offset_bits) / element_bytes) {
-    throw UsageError(fmt::format("blocks every {} are further apart than any shared memory is long", counted(stride, "element")));
+    throw UsageError(fmt::format("a stride of {} is longer than any shared memory", counted(stride, "element")));
   }
 }
 
 void GlobalMemory::check_indices(std::size_t indices, std::size_t values) {
-  if (indices != values) throw UsageError(fmt::format("{} {} given for {}", counted(indices, "index", "indices"),
-                                                          by_number(indices, "is", "are"), counted(values, "element")));
+  if (indices != values)
+    throw UsageError(fmt::format("{} {} given for {}", counted(indices, "index", "indices"),
+                                 by_number(indices, "is", "are"), counted(values, "element")));
 }
 
-/// Where the PE's memory that they are in begins in this process; nullptr where it is reached by messages: then the
-/// owner looks whether they are, and here they only cannot be where no pointer leads.
+/// The address of the PE's memory in this process. nullptr where it is reached by messages: the owner then checks the
+/// blocks against its pool, and this PE only against the range of a GlobalPtr.
 std::byte* GlobalMemory::find_blocks(PeId pe, const Blocks& blocks, Offsets indices) const {
   std::byte* const begin = local(GlobalPtr<std::byte>(pe, 0), bases_);
-  const std::uint64_t size =
-      begin != nullptr ? own_.size() : std::uint64_t(1) << GlobalPtr<std::byte>::offset_bits;
+  const std::uint64_t size = begin != nullptr ? own_.size() : std::uint64_t(1) << GlobalPtr<std::byte>::offset_bits;
   if (const auto outside = first_outside(blocks, indices, size)) {
-    throw UsageError(fmt::format("{}, number {} of those every {} from {} on, {} not in the {} of PE {}'s shared memory",
-                                 counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"), blocks.offset,
-                                 by_number(blocks.block, "is", "are"), counted(size, "byte"), pe.value));
+    throw UsageError(
+        fmt::format("{}, number {} of those every {} from {} on, {} not in the {} of PE {}'s shared memory",
+                    counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"), blocks.offset,
+                    by_number(blocks.block, "is", "are"), counted(size, "byte"), pe.value));
   }
   return begin;
 }
@@ -100,10 +104,9 @@ std::byte* GlobalMemory::find_blocks(PeId pe, const Blocks& blocks, Offsets indi
 void GlobalMemory::get_blocks(PeId pe, const Blocks& blocks, Offsets indices, std::byte* to) {
   if (const std::byte* const begin = find_blocks(pe, blocks, indices)) {
     const std::byte* const from = begin + blocks.offset;
-    for_each_block(blocks.count, blocks.stride, blocks.block, indices,
-                   [&](std::uint64_t there, std::uint64_t here, auto bytes) {
-                     copy_block(to + here, from + there, bytes);
-                   });
+    for_each_block(
+        blocks.count, blocks.stride, blocks.block, indices,
+        [&](std::uint64_t there, std::uint64_t here, auto bytes) { copy_block(to + here, from + there, bytes); });
     return;
   }
   const auto [offset, stride, block, count] = blocks;
@@ -119,10 +122,10 @@ void GlobalMemory::get_blocks(PeId pe, const Blocks& blocks, Offsets indices, st
   ask_for_pieces();
 }
 
-/// For as many blocks of the first transfer as make a piece.
+/// Requests as many blocks of the first transfer as fit a piece.
 void GlobalMemory::ask_for_blocks(Transfer& transfer) {
   std::uint64_t count = std::min(transfer.left, piece_bytes) / transfer.block;
-  // A copy: others may ask for the rest, and end the transfer, while this waits for room.
+  // A copy, because a handler may request the rest and end the transfer while send() waits for memory.
   std::array<std::uint64_t, batch_max> indices;
   std::size_t listed = 0;
   const Blocks before{transfer.offset, transfer.stride, transfer.block, 0};
@@ -176,16 +179,19 @@ void GlobalMemory::put_blocks(PeId pe, const Blocks& blocks, Offsets indices, By
 
 // --- at the owner
 
-/// Where the first block is; FormatError unless all that are meant are in this PE's memory, and are one piece at most.
+/// The address of the first block. FormatError unless all blocks lie in this PE's memory and are one piece at most.
 std::byte* GlobalMemory::checked(const Blocks& blocks, Offsets indices) const {
   if (blocks.block == 0 || blocks.count == 0 || blocks.block > piece_bytes ||
       blocks.count > piece_bytes / blocks.block || (!indices.empty() && indices.size() != blocks.count)) {
-    throw FormatError("blocks of no number or size, or of more than a piece, cannot be");
+    throw FormatError(
+        fmt::format("{} of {} with {} arrived, allowed are 1 to {} bytes in all and no or as many indices",
+                    counted(blocks.count, "block"), counted(blocks.block, "byte"),
+                    counted(indices.size(), "index", "indices"), piece_bytes));
   }
   if (const auto outside = first_outside(blocks, indices, own_.size())) {
-    throw FormatError(fmt::format("{}, number {} of those every {} from {} on, of PE {}'s shared memory cannot be",
-                                  counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"), blocks.offset,
-                                  pe_->id().value));
+    throw FormatError(fmt::format("{}, number {} of those every {} from {} on, of PE {}'s shared memory, which has {}",
+                                  counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"),
+                                  blocks.offset, pe_->id().value, counted(own_.size(), "byte")));
   }
   return own_.data() + blocks.offset;
 }
@@ -203,7 +209,9 @@ void GlobalMemory::answer_blocks(PeId source, std::uint64_t slot, const Blocks& 
 void GlobalMemory::apply_blocks(PeId source, const Blocks& blocks, Offsets indices, Bytes values) {
   std::byte* const to = checked(blocks, indices);
   if (values.size() != blocks.count * blocks.block) {
-    throw FormatError("blocks come with more or fewer bytes than they have");
+    throw FormatError(fmt::format("{} of {} arrived with {}, expected {}", counted(blocks.count, "block"),
+                                  counted(blocks.block, "byte"), counted(values.size(), "byte"),
+                                  blocks.count * blocks.block));
   }
   for_each_block(blocks.count, blocks.stride, blocks.block, indices,
                  [&](std::uint64_t there, std::uint64_t here, auto bytes) {

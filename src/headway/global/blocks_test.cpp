@@ -34,7 +34,7 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 struct Large {
-  std::array<std::uint32_t, 5001> content;  // more than what goes in one piece
+  std::array<std::uint32_t, 5001> content;  // more than one piece
   bool operator==(const Large&) const = default;
 };
 
@@ -60,8 +60,8 @@ struct RandomStrides {
     begin = random.below(n / 2);
     const std::size_t room = n - begin;
     strides.block = random.one_in(3) ? 1 : random.size(1, std::max<std::size_t>(1, room / 3));
-    strides.stride = overlapping && random.one_in(4) ? random.below(strides.block + 1)
-                                                     : strides.block + random.size(0, room / 4);
+    strides.stride =
+        overlapping && random.one_in(4) ? random.below(strides.block + 1) : strides.block + random.size(0, room / 4);
     const std::size_t most = 1 + (room - strides.block) / std::max<std::size_t>(1, strides.stride);
     strides.count = random.size(0, std::min<std::size_t>(most, 4 * n / strides.block));
   }
@@ -89,7 +89,7 @@ void agree_with_arrays(Pe& pe, GlobalMemory& memory, std::uint64_t seed, std::si
   barrier(pe);
   Random random(seed * 1000 + pe.id());
   for (int round = 0; round < rounds; ++round) {
-    // Two gets and a put at once, of places that nobody writes meanwhile: the put comes to the second half.
+    // Two gets and a put at once, of places that no other PE writes meanwhile: the put writes the second half.
     const std::size_t half = n / 2;
     const RandomStrides strided(random, half, true);
     std::vector<T> got(strided.size());
@@ -260,26 +260,38 @@ TEST(Blocks, what_cannot_be_is_refused_with_its_numbers) {
       const std::span to(values);
       constexpr std::uint64_t huge = ~std::uint64_t(0);
       expect_usage_error([&] { memory.put_strided(other, {.block = 4, .stride = 3, .count = 3}, values); },
-                         "blocks of 4 elements that are put every 3 elements would overlap");
+                         "put of blocks of 4 elements at a stride of 3 elements: they would overlap");
       expect_usage_error([&] { memory.put_strided(other, {.block = 4, .stride = 5, .count = 2}, values); },
                          "2 blocks of 4 elements are not 12 elements");
       const global::Strides wraps{.block = huge / 2 + 1, .stride = 5, .count = 2};
       expect_usage_error([&] { memory.get_strided(other, wraps, to.first(0)); },
                          "2 blocks of 9223372036854775808 elements are not 0 elements");
       expect_usage_error([&] { memory.get_strided(other, {.block = 1, .stride = huge / 8 + 1, .count = 12}, to); },
-                         "further apart than any shared memory is long");
+                         "is longer than any shared memory");
       expect_usage_error([&] { memory.get_strided(other, {.stride = std::uint64_t(1) << 40, .count = 12}, to); },
                          "8 bytes, number ");
-      expect_usage_error([&] { memory.get_indexed(other, Indices{1, 2, 3}, to); },
-                         "3 indices are given for 12 elements");
-      expect_usage_error([&] { memory.put_indexed(other, Indices{1, 2, 3}, values); },
-                         "3 indices are given for 12 elements");
+      expect_usage_error(
+          [&] {
+            memory.get_indexed(other, Indices{1, 2, 3}, to);
+          },
+          "3 indices are given for 12 elements");
+      expect_usage_error(
+          [&] {
+            memory.put_indexed(other, Indices{1, 2, 3}, values);
+          },
+          "3 indices are given for 12 elements");
       for (const std::uint64_t index : {huge, huge / 8 + 1, std::uint64_t(1) << 42}) {
-        expect_usage_error([&] { memory.get_indexed(other, Indices{3, index}, to.first(2)); },
-                           "8 bytes, number " + std::to_string(index) + " of those every 8 bytes from " +
-                               std::to_string(other.offset()) + " on, are not in the ");
-        expect_usage_error([&] { memory.put_indexed(other, Indices{3, index}, to.first(2)); },
-                           "of PE " + std::to_string(other.pe().value) + "'s shared memory");
+        expect_usage_error(
+            [&] {
+              memory.get_indexed(other, Indices{3, index}, to.first(2));
+            },
+            "8 bytes, number " + std::to_string(index) + " of those every 8 bytes from " +
+                std::to_string(other.offset()) + " on, are not in the ");
+        expect_usage_error(
+            [&] {
+              memory.put_indexed(other, Indices{3, index}, to.first(2));
+            },
+            "of PE " + std::to_string(other.pe().value) + "'s shared memory");
       }
       expect_usage_error([&] { memory.get_indexed(GlobalPtr<std::uint64_t>(), Indices{3}, to.first(1)); }, "null");
       memory.sync();
@@ -303,7 +315,7 @@ TEST(Blocks, what_lies_outside_ends_the_run_with_its_place) {
       pe.quiesce();
     });
     EXPECT_NE(outcome.status, 0);
-    EXPECT_NE(outcome.text.find("of PE 1's shared memory cannot be"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find("of PE 1's shared memory, which has "), std::string::npos) << outcome.text;
   }
 }
 

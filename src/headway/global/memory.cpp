@@ -16,12 +16,12 @@ namespace {
 
 AggregatorOptions named(AggregatorOptions options, std::string name) {
   options.name = std::move(name);
-  // Else answers would lie in buffers of PEs that have nothing else to do.
+  // Else answers would stay in the buffers of idle PEs.
   options.flush_when_idle = true;
   return options;
 }
 
-/// f(word) where `at` is one of so many bytes.
+/// f(atomic_ref) of the word of `bytes` bytes at `at`.
 template <class F>
 std::uint64_t with_word(std::byte* at, std::size_t bytes, F f) {
   const auto of = [&]<class W>(std::type_identity<W>) {
@@ -59,7 +59,7 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
       blocks_put_(pe, named(options.aggregation, "blocks put")),
       syncs_wanted_(pe, named(options.aggregation, "sync wanted")),
       syncs_(pe, named(options.aggregation, "sync")) {
-  // Loads and stores are not checked; who handles a message looks where it leads.
+  // Loads and stores are not checked; the handlers of messages check offsets.
   const bool mapped = options.mapped && !pe.engine().transfer_settings().check;
   for (std::size_t p = 0; p < pe.size(); ++p) {
     if (p == pe.id() || mapped) get_bases_[p] = bases_[p] = pe.engine().endpoint().shared_memory().pool(p).data();
@@ -75,7 +75,9 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   });
   words_.on([this](const Word& answer) { give_word(answer); });
   batches_wanted_.on([this](PeId source, std::uint64_t slot_and_bytes, Offsets offsets) {
-    if (offsets.size() > batch_max) throw FormatError("more words are asked for than may be at once");
+    if (offsets.size() > batch_max)
+      throw FormatError(fmt::format("PE {} asks for {} in one message, allowed are at most {}", source.value,
+                                    counted(offsets.size(), "word"), batch_max));
     std::array<std::uint64_t, batch_max> words;
     bytes_.send(source, std::uint32_t(slot_and_bytes), gather(offsets, slot_and_bytes >> 32, words));
   });
@@ -96,14 +98,16 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   });
   changes_.on([this](PeId source, const WordChange& change) { apply_change(source, change); });
   syncs_wanted_.on([this](PeId source, const SyncWanted& wanted) {
-    PutsFrom& puts = puts_from_[source];
+    global::PutsFrom& puts = puts_from_[source];
     if (puts.applied >= wanted.puts)
       syncs_.send(source, {wanted.puts});
     else
       puts.awaited = wanted.puts;
   });
   syncs_.on([this](PeId source, const Synced& synced) {
-    if (synced.puts > puts_to_[source].sent) throw FormatError("puts are in place that were not sent");
+    if (synced.puts > puts_to_[source].sent)
+      throw FormatError(fmt::format("PE {} confirms {}, but PE {} has sent it {}", source.value,
+                                    counted(synced.puts, "put"), pe_->id().value, puts_to_[source].sent));
     puts_to_[source].synced = synced.puts;
   });
 }
@@ -112,13 +116,14 @@ GlobalMemory::~GlobalMemory() = default;
 
 void GlobalMemory::refuse_pointer(PeId pe) const {
   const bool null = pe.value == GlobalPtr<char>().pe().value;
-  throw UsageError(null ? std::string("a GlobalPtr that is null was followed")
-                        : fmt::format("a GlobalPtr leads to PE {} of {}", pe.value, bases_.size()));
+  throw UsageError(null ? fmt::format("PE {} followed a null GlobalPtr: check the pointer before", pe_->id().value)
+                        : fmt::format("PE {} followed a GlobalPtr to PE {}, the run has PEs 0 to {}", pe_->id().value,
+                                      pe.value, bases_.size() - 1));
 }
 
 void GlobalMemory::refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes) const {
-  throw UsageError(fmt::format("{} at {} of PE {}'s shared memory, which has {}, cannot be", counted(bytes, "byte"), offset,
-                               pe.value, own_.size()));
+  throw UsageError(fmt::format("{} at offset {} of PE {}'s shared memory, which has {}", counted(bytes, "byte"), offset,
+                               pe.value, counted(own_.size(), "byte")));
 }
 
 // --- at the owner
@@ -126,12 +131,13 @@ void GlobalMemory::refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes
 std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool word) const {
   const bool is_word = bytes != 0 && bytes <= 8 && (bytes & (bytes - 1)) == 0 && (offset & (bytes - 1)) == 0;
   if (offset > own_.size() || bytes > own_.size() - offset || (word && !is_word)) {
-    throw FormatError(fmt::format("{} at {} of PE {}'s shared memory cannot be", counted(bytes, "byte"), offset, pe_->id().value));
+    throw FormatError(fmt::format("{}{} at offset {} of PE {}'s shared memory, which has {}", word ? "a word of " : "",
+                                  counted(bytes, "byte"), offset, pe_->id().value, counted(own_.size(), "byte")));
   }
   return own_.data() + offset;
 }
 
-/// The words at `offsets`, one behind the other in `words`.
+/// The words at `offsets`, contiguous in `words`.
 GlobalMemory::Bytes GlobalMemory::gather(Offsets offsets, std::size_t bytes,
                                          std::span<std::uint64_t, batch_max> words) const {
   const auto copy = [&]<class W>(std::type_identity<W>) {
@@ -150,12 +156,13 @@ GlobalMemory::Bytes GlobalMemory::gather(Offsets offsets, std::size_t bytes,
     case 2: return copy(std::type_identity<std::uint16_t>());
     case 4: return copy(std::type_identity<std::uint32_t>());
     case 8: return copy(std::type_identity<std::uint64_t>());
-    default: throw FormatError("words are asked for that have no length of a word");
+    default:
+      throw FormatError(fmt::format("words of {} are asked for, allowed are 1, 2, 4 and 8", counted(bytes, "byte")));
   }
 }
 
 void GlobalMemory::count_put(PeId source) {
-  PutsFrom& puts = puts_from_[source];
+  global::PutsFrom& puts = puts_from_[source];
   if (++puts.applied == puts.awaited) syncs_.send(source, {std::exchange(puts.awaited, ~std::uint64_t(0))});
 }
 
@@ -184,7 +191,7 @@ void GlobalMemory::apply_change(PeId source, const WordChange& change) {
         return expected;
       }
     }
-    throw FormatError("a word is to be changed in no known way");
+    throw FormatError(fmt::format("operation {} on a word, allowed are 0 to 2", unsigned(change.operation)));
   });
   if (change.slot == none)
     count_put(source);
@@ -201,16 +208,22 @@ void GlobalMemory::grow_pending() {
 }
 
 const GlobalMemory::Pending& GlobalMemory::pending_at(std::uint64_t slot) const {
-  if (slot >= pending_.size() || pending_[slot].bytes == 0) throw FormatError("an answer comes that nobody asked for");
+  if (slot >= pending_.size() || pending_[slot].bytes == 0) {
+    throw FormatError(
+        fmt::format("an answer for request {} arrived at PE {}, which has no such request", slot, pe_->id().value));
+  }
   return pending_[slot];
 }
 
 void GlobalMemory::give_word(const Word& answer) {
   const Pending pending = pending_at(answer.slot);
   free_slot(answer.slot);
-  if (pending.bytes != for_waiting) throw FormatError("a word comes where others were asked for");
+  if (pending.bytes != for_waiting) {
+    throw FormatError(fmt::format("one word arrived at PE {} for request {}, which is for a batch or a piece",
+                                  pe_->id().value, answer.slot));
+  }
   auto* const waiting = static_cast<Waiting*>(pending.to);
-  if (waiting == nullptr) return;  // it was destroyed
+  if (waiting == nullptr) return;  // its coroutine was destroyed
   waiting->word = answer.word;
   waiting->done = true;
   if (waiting->coroutine) waiting->coroutine.resume();
@@ -221,7 +234,9 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
   if (pending.bytes == for_batch) {
     Batch& batch = *static_cast<Batch*>(pending.to);
     if (bytes.size() != std::size_t(batch.different) * batch.bytes) {
-      throw FormatError("more or fewer words come than were asked for");
+      throw FormatError(fmt::format("{} arrived at PE {} for a batch, expected {} words of {}",
+                                    counted(bytes.size(), "byte"), pe_->id().value, batch.different,
+                                    counted(batch.bytes, "byte")));
     }
     free_slot(std::uint32_t(slot));
     gets_in_flight_ -= batch.count;
@@ -229,7 +244,10 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
     spare_.push_back(&batch);
     return;
   }
-  if (pending.bytes != bytes.size()) throw FormatError("more or fewer bytes come than were asked for");
+  if (pending.bytes != bytes.size()) {
+    throw FormatError(fmt::format("{} arrived at PE {} for a piece, expected {}", counted(bytes.size(), "byte"),
+                                  pe_->id().value, pending.bytes));
+  }
   copy_bytes(static_cast<std::byte*>(pending.to), bytes.data(), bytes.size());
   free_slot(std::uint32_t(slot));
   --gets_in_flight_;
@@ -239,10 +257,10 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
 
 // --- asking
 
-/// Where the next word from `pe` is noted; what is full, or of other words, is sent.
+/// The open batch for words of `bytes` bytes of `pe`. Sends a batch that is full or has words of another length.
 GlobalMemory::Batch* GlobalMemory::next_batch(PeId pe, std::uint32_t bytes) {
   if (gets_in_flight_ >= gets_max) wait_for_some_gets();
-  for (;;) {  // sending may run handlers, which may come here
+  for (;;) {  // sending may run handlers, which may call this
     Batch*& batch = open_[pe];
     if (batch == nullptr) break;
     if (batch->count < batch_max && batch->bytes == bytes) return batch;
@@ -259,12 +277,13 @@ GlobalMemory::Batch* GlobalMemory::next_batch(PeId pe, std::uint32_t bytes) {
   return open_[pe];
 }
 
-/// A batch in 32 is looked at whether a word in eight or more is there twice; while so, all are.
+/// Requests each different word once. Looks for duplicates in one batch of 32, and in every batch while at least one
+/// word in eight is a duplicate.
 void GlobalMemory::combine(Batch& batch) {
   constexpr std::uint32_t batches_per_look = 32;
   batch.different = batch.count;
   if (!combines_ && batches_sent_++ % batches_per_look != 0) return;
-  std::array<std::uint16_t, 2 * batch_max> found{};  // by hash: 1 more than which
+  std::array<std::uint16_t, 2 * batch_max> found{};  // by hash: index + 1
   batch.different = 0;
   for (std::uint32_t i = 0; i < batch.count; ++i) {
     const std::uint64_t offset = batch.offsets[i];
@@ -325,7 +344,7 @@ void GlobalMemory::get_bytes(PeId pe, std::uint64_t offset, std::byte* to, std::
   ask_for_pieces();
 }
 
-/// As many as may be on their way, so that who answers need not keep more for a PE that does not look.
+/// At most pieces_bytes_max bytes are in flight. This bounds the memory of an owner if the requester makes no progress.
 void GlobalMemory::ask_for_pieces() {
   while (!transfers_.empty() && pieces_in_flight_bytes_ < pieces_bytes_max) {
     Transfer& transfer = transfers_.front();
@@ -342,7 +361,7 @@ void GlobalMemory::ask_for_pieces() {
     transfer.to += bytes;
     transfer.left -= bytes;
     if (transfer.left == 0) transfers_.pop_front();
-    wanted_.send(pe, wanted);  // may run handlers, which may come here
+    wanted_.send(pe, wanted);  // may run handlers, which may call this
   }
 }
 
@@ -426,9 +445,9 @@ void GlobalMemory::wait_for_stores(std::uint64_t bytes) {
 }
 
 std::array<AggregatorStatistics, 11> GlobalMemory::statistics() const {
-  return {wanted_.statistics(),    words_.statistics(),     batches_wanted_.statistics(),
-          words_put_.statistics(), bytes_.statistics(),     bytes_put_.statistics(),
-          changes_.statistics(),   blocks_wanted_.statistics(), blocks_put_.statistics(),
+  return {wanted_.statistics(),       words_.statistics(),         batches_wanted_.statistics(),
+          words_put_.statistics(),    bytes_.statistics(),         bytes_put_.statistics(),
+          changes_.statistics(),      blocks_wanted_.statistics(), blocks_put_.statistics(),
           syncs_wanted_.statistics(), syncs_.statistics()};
 }
 

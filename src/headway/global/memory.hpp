@@ -1,4 +1,4 @@
-/// Reading and writing the memory of any PE: Split-C's read, write, get, put, store and sync.
+/// Reads and writes memory of any PE with the operations of Split-C: read, write, get, put, store and sync.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,8 @@
 #include <headway/base/copy_large.hpp>
 #include <headway/global/places.hpp>
 #include <headway/global/pointer.hpp>
+#include <headway/global/requests.hpp>
+#include <headway/global/words.hpp>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,42 +23,38 @@
 namespace headway {
 
 struct GlobalOptions {
-  AggregatorOptions aggregation = {};  // of what goes by messages; idle PEs send what they have in any case
-  /// False: memory of other PEs is reached by messages alone, also where it could be mapped.
+  /// Of the messages. Idle PEs send open buffers in any case.
+  AggregatorOptions aggregation = {};
+  /// False: memory of other PEs is reached by messages only, even where it could be mapped.
   bool mapped = true;
 };
 
 namespace global {
 
-/// What fits a word travels as one: 1, 2, 4 or 8 bytes that do not straddle a word.
-template <class T>
-inline constexpr bool is_word = sizeof(T) <= 8 && std::has_single_bit(sizeof(T));
-
-/// Blocks of elements, each of which begins `stride` elements behind the one before.
+/// Blocks of elements. The distance between the first elements of two neighbouring blocks is `stride` elements.
 struct Strides {
   std::size_t block = 1, stride = 1, count = 0;
 };
 
-enum class Operation : std::uint8_t { add, exchange, compare_exchange };
-
 }  // namespace global
 
-/// A PE's access to memory of all PEs, by GlobalPtr. Memory of PEs on the same host is read and written where it lies;
-/// all else goes by messages, many to a frame, answers too. Words (1, 2, 4, 8 bytes) are read and written whole.
+/// A PE's access to memory of all PEs by GlobalPtr. Memory of PEs of the same host is loaded and stored directly.
+/// Requests for other memory, and their answers, are aggregated messages. Words (1, 2, 4, 8 bytes) are read and written
+/// whole.
 ///
 ///     headway::GlobalMemory memory(pe);
 ///     headway::DistArray<std::uint64_t> table(pe, n);
-///     headway::barrier(pe);                                // all have made theirs
+///     headway::barrier(pe);                                // all PEs have made their part
 ///     for (std::size_t i = 0; i < k; ++i) memory.get(table[index[i]], &value[i]);
-///     memory.sync();                                       // all values are there
+///     memory.sync();                                       // all values have arrived
 ///
-///     read, write     return when the value is there, or in place
-///     get, put        return at once; sync() says when
-///     store           returns at once; the owner knows how much came, quiesce() says when all has
-///     fetch           the same as read for coroutines: co_await memory.fetch(p)
+///     read, write     return when the value has arrived, or is in place
+///     get, put        return at once; sync() waits for them
+///     store           returns at once; the owner counts the bytes, and quiesce() waits for all stores
+///     fetch           read for coroutines: co_await memory.fetch(p)
 ///
-/// Made collectively, in the same order on every PE. None of the calls are ordered among each other before sync().
-/// Those that wait run handlers meanwhile and are a UsageError inside one. quiesce() before it is destroyed.
+/// Every PE makes it, in the same order. Before sync() the calls have no order among each other. Calls that wait run
+/// handlers meanwhile, and are a UsageError inside a handler. Call quiesce() before it is destroyed.
 class GlobalMemory {
  public:
   explicit GlobalMemory(Pe& pe, const GlobalOptions& options = {});
@@ -64,7 +62,7 @@ class GlobalMemory {
   GlobalMemory& operator=(const GlobalMemory&) = delete;
   ~GlobalMemory();
 
-  /// Where it lies in this process; nullptr where it is reached by messages.
+  /// The address in this process; nullptr where the memory is reached by messages.
   template <class T>
   T* local(GlobalPtr<T> p) const {
     return local(p, bases_);
@@ -74,7 +72,7 @@ class GlobalMemory {
 
   template <class T>
   [[nodiscard]] T read(GlobalPtr<T> p) {
-    if (const T* at = local_value(p, bases_)) return load(at);
+    if (const T* at = local_value(p, bases_)) return global::load(at);
     T value;
     if constexpr (global::is_word<T>) {
       const std::uint64_t word = wait_for_word(p.pe(), p.offset(), sizeof(T));
@@ -85,23 +83,23 @@ class GlobalMemory {
     }
     return value;
   }
-  /// read(places[i]), for loops: without a pointer between the index and the load of what is mapped.
+  /// read(places[i]) for loops: loads a mapped element without building a pointer first.
   template <class T>
   [[nodiscard]] T read(const Places<T>& places, std::size_t i) {
     const auto [pe, offset] = places.find(i);
     if constexpr (global::is_word<T>) {
       if (pe < bases_.size()) [[likely]] {
-        if (const T* at = bases_.find<T>(pe, offset)) return load(at);
+        if (const T* at = bases_.find<T>(pe, offset)) return global::load(at);
       }
     }
     return read(GlobalPtr<T>(pe, offset));
   }
 
-  /// *to holds the value after sync(), and must live until then.
+  /// *to has the value after sync(), and must live until then.
   template <class T>
   void get(GlobalPtr<T> p, T* to) {
     if (const T* at = local_value(p, get_bases_)) {
-      *to = load(at);
+      *to = global::load(at);
     } else if constexpr (global::is_word<T>) {
       get_word(p.pe(), p.offset(), to, sizeof(T));
     } else {
@@ -109,33 +107,33 @@ class GlobalMemory {
     }
   }
 
-  /// Returns when the value is in place. Waits for all puts before it as well.
+  /// Returns when the value, and all puts before it, are in place.
   template <class T>
   void write(GlobalPtr<T> p, const T& value) {
-    if (T* at = local_value(p, bases_)) return save(at, value);
+    if (T* at = local_value(p, bases_)) return global::save(at, value);
     put(p, value);
     sync();
   }
 
   template <class T>
   void put(GlobalPtr<T> p, const T& value) {
-    if (T* at = local_value(p, bases_)) return save(at, value);
+    if (T* at = local_value(p, bases_)) return global::save(at, value);
     if constexpr (global::is_word<T>)
-      put_word(p.pe(), p.offset(), word_of(value), sizeof(T), false);
+      put_word(p.pe(), p.offset(), global::word_of(value), sizeof(T), false);
     else
       put_bytes(p.pe(), p.offset(), std::as_bytes(std::span(&value, 1)), false);
   }
 
-  /// As put, but the owner counts what has come (stored_bytes()), and sync() does not wait for it.
+  /// As put(), but the owner counts the bytes (stored_bytes()), and sync() does not wait for it.
   template <class T>
   void store(GlobalPtr<T> p, const T& value) {
     if constexpr (global::is_word<T>)
-      put_word(p.pe(), p.offset(), word_of(value), sizeof(T), true);
+      put_word(p.pe(), p.offset(), global::word_of(value), sizeof(T), true);
     else
       put_bytes(p.pe(), p.offset(), std::as_bytes(std::span(&value, 1)), true);
   }
 
-  // --- many values, one behind the other
+  // --- contiguous values
 
   template <class T>
   void get(GlobalPtr<T> p, std::span<T> to) {
@@ -156,57 +154,57 @@ class GlobalMemory {
     put_bytes(p.pe(), p.offset(), std::as_bytes(values), true);
   }
 
-  // --- many values that do not lie in one piece on their PE, but do here, one behind the other
+  // --- values that are scattered on their PE and contiguous in the span
 
-  /// `count` blocks of `block` elements from p on, every `stride` elements. They may overlap.
+  /// `count` blocks of `block` elements, `stride` elements apart, from p on. They may overlap.
   ///
   ///     memory.get_strided(p, {.block = 2, .stride = n, .count = n}, std::span(two_columns));
   template <class T>
   void get_strided(GlobalPtr<T> p, const global::Strides& strides, std::span<T> to) {
     get_blocks(p.pe(), blocks_of(p, strides, to.size(), false), {}, std::as_writable_bytes(to).data());
   }
-  /// As get_strided, but they may not overlap.
+  /// As get_strided(); the blocks must not overlap.
   template <class T>
   void put_strided(GlobalPtr<T> p, const global::Strides& strides, std::span<const std::type_identity_t<T>> values) {
     put_blocks(p.pe(), blocks_of(p, strides, values.size(), true), {}, std::as_bytes(values));
   }
-  /// p[indices[i]] for each i. The indices are read by the time it returns.
+  /// p[indices[i]] for each i. The call has read the indices when it returns.
   template <class T>
   void get_indexed(GlobalPtr<T> p, std::span<const std::uint64_t> indices, std::span<T> to) {
     get_blocks(p.pe(), blocks_of(p, indices, to.size()), indices, std::as_writable_bytes(to).data());
   }
-  /// Where an index is there twice, either value stays.
+  /// If an index appears twice, either value remains.
   template <class T>
   void put_indexed(GlobalPtr<T> p, std::span<const std::uint64_t> indices,
                    std::span<const std::type_identity_t<T>> values) {
     put_blocks(p.pe(), blocks_of(p, indices, values.size()), indices, std::as_bytes(values));
   }
 
-  // --- atomically, integers of 4 or 8 bytes
+  // --- atomic operations on integers of 4 or 8 bytes
 
-  /// Adds; returns at once, sync() says when it is done.
+  /// Returns at once; sync() waits for it.
   template <class T>
   void add(GlobalPtr<T> p, T value) {
     check_atomic<T>();
     if (T* at = local(p))
       std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
     else
-      change_word(p.pe(), p.offset(), global::Operation::add, sizeof(T), word_of(value));
+      change_word(p.pe(), p.offset(), global::Operation::add, sizeof(T), global::word_of(value));
   }
-  /// Return what was there before, and wait for it.
+  /// These wait for, and return, the old value.
   template <class T>
   T fetch_add(GlobalPtr<T> p, T value) {
     check_atomic<T>();
     if (T* at = local(p)) return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
-    return T(change_and_wait(p.pe(), p.offset(), global::Operation::add, sizeof(T), word_of(value), 0));
+    return T(change_and_wait(p.pe(), p.offset(), global::Operation::add, sizeof(T), global::word_of(value), 0));
   }
   template <class T>
   T exchange(GlobalPtr<T> p, T value) {
     check_atomic<T>();
     if (T* at = local(p)) return std::atomic_ref(*at).exchange(value, std::memory_order_acq_rel);
-    return T(change_and_wait(p.pe(), p.offset(), global::Operation::exchange, sizeof(T), word_of(value), 0));
+    return T(change_and_wait(p.pe(), p.offset(), global::Operation::exchange, sizeof(T), global::word_of(value), 0));
   }
-  /// Puts `desired` there if it was `expected`.
+  /// Writes `desired` if the old value is `expected`.
   template <class T>
   T compare_exchange(GlobalPtr<T> p, T expected, T desired) {
     check_atomic<T>();
@@ -214,184 +212,62 @@ class GlobalMemory {
       std::atomic_ref(*at).compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
       return expected;
     }
-    return T(change_and_wait(p.pe(), p.offset(), global::Operation::compare_exchange, sizeof(T), word_of(desired),
-                             word_of(expected)));
+    return T(change_and_wait(p.pe(), p.offset(), global::Operation::compare_exchange, sizeof(T),
+                             global::word_of(desired), global::word_of(expected)));
   }
 
   // --- waiting
 
-  /// Returns when all that this PE got is there, and all that it put or added is in place. Not collective: a round trip
-  /// to each PE that it put to.
+  /// Returns when the values of all gets of this PE have arrived, and its puts and adds are in place. Not collective.
+  /// Takes a round trip to each PE that it put to.
   void sync();
 
-  /// Bytes that came to this PE's pool by store(), in all.
+  /// Bytes that store() of any PE has written to this PE's pool.
   std::uint64_t stored_bytes() const { return stored_bytes_; }
-  /// Waits until they are so many more than at the last such call, or the beginning.
+  /// Waits for `bytes` more than at the last call of wait_for_stores(), or at the beginning.
   void wait_for_stores(std::uint64_t bytes);
 
-  /// What co_await memory.fetch(p) waits for. The coroutine is resumed by the handler of the answer; one that is
-  /// destroyed meanwhile is not.
+  /// The awaitable of fetch(). The handler of the answer resumes the coroutine, unless it was destroyed.
   template <class T>
   class Fetch;
   template <class T>
   [[nodiscard]] Fetch<T> fetch(GlobalPtr<T> p) {
-    static_assert(global::is_word<T>, "headway: what is fetched has 1, 2, 4 or 8 bytes; get() others");
+    static_assert(global::is_word<T>, "headway: fetch() takes values of 1, 2, 4 or 8 bytes; use get() for others");
     return Fetch<T>(*this, p);
   }
 
-  /// Of each kind of its messages, questions and answers: what this PE has sent and handled.
+  /// For each kind of message, requests and answers: what this PE has sent and handled.
   std::array<AggregatorStatistics, 11> statistics() const;
-  /// What its messages are aggregated by.
+  /// The aggregation options in use.
   const AggregatorOptions& aggregation() const { return batches_wanted_.options(); }
 
  private:
-  /// Somebody who waits for a word.
-  struct Waiting {
-    std::uint64_t word = 0;
-    bool done = false;
-    std::coroutine_handle<> coroutine = {};
-  };
-
-  /// What an answer is for: memory to write to, somebody who waits, or a batch.
-  struct Pending {
-    void* to = nullptr;
-    std::uint32_t bytes = 0;  // 0: it is free; or what else `to` is
-    std::uint32_t next = 0;   // while it is free
-  };
-  static constexpr std::uint32_t none = ~std::uint32_t(0), for_waiting = none - 1, for_batch = none - 2;
-
-  struct Wanted {
-    std::uint64_t offset;
-    std::uint32_t slot;
-    std::uint32_t bytes;  // of a word, or with is_piece of anything
-  };
-  static constexpr std::uint32_t is_piece = std::uint32_t(1) << 31;
-  /// Words of one length that were got from one PE: asked for together, and answered together. What they are for stays
-  /// here meanwhile.
-  static constexpr std::uint32_t batch_max = 256;
-  struct Batch {
-    std::uint32_t count = 0, bytes = 0;
-    std::uint32_t different = 0;  // offsets, the first of them; count, where nobody has looked
-    std::array<std::uint64_t, batch_max> offsets;
-    std::array<void*, batch_max> to;
-    std::array<std::uint8_t, batch_max> which;  // of the different ones; where different < count
-  };
-  struct Word {
-    std::uint64_t word;
-    std::uint32_t slot;
-  };
-  struct WordPut {
-    std::uint64_t place;  // offset | log2 of bytes << 60 | is_store
-    std::uint64_t word;
-  };
-  struct WordChange {
-    std::uint64_t offset, operand, expected;
-    std::uint32_t slot;  // or none: it counts as a put
-    std::uint8_t bytes;
-    global::Operation operation;
-  };
-  struct SyncWanted {
-    std::uint64_t puts;  // that were sent to the PE, in all
-  };
-  struct Synced {
-    std::uint64_t puts;
-  };
-  static constexpr std::uint64_t is_store = std::uint64_t(1) << 63;
-  static constexpr unsigned bytes_shift = 60;
+  using Waiting = global::Waiting;
+  using Pending = global::Pending;
+  using Wanted = global::Wanted;
+  using Batch = global::Batch;
+  using Word = global::Word;
+  using WordPut = global::WordPut;
+  using WordChange = global::WordChange;
+  using SyncWanted = global::SyncWanted;
+  using Synced = global::Synced;
+  using Blocks = global::Blocks;
+  using Transfer = global::Transfer;
+  using Bases = global::Bases;
   using Bytes = std::span<const std::byte>;
   using Offsets = std::span<const std::uint64_t>;
 
-  /// Where bytes lie that are not in one piece: block k begins k * stride behind the first. Which blocks are meant, the
-  /// first `count` or those of a list of so many, is said beside it.
-  struct Blocks {
-    std::uint64_t offset, stride, block, count;  // bytes, but for the count
-  };
-
-  /// A bulk get, in pieces: of one piece of memory, or of blocks, none of which is larger than a piece.
-  struct Transfer {
-    PeId pe;
-    std::uint64_t offset;
-    std::byte* to;
-    std::size_t left;
-    std::uint64_t stride = 0, block = 0;  // of blocks
-    std::vector<std::uint64_t> indices = {};
-    std::size_t indices_asked = 0;
-  };
-
-  struct PutsTo {
-    std::uint64_t sent = 0, asked = 0, synced = 0;  // sent >= asked >= synced
-  };
-  struct PutsFrom {
-    std::uint64_t applied = 0, awaited = ~std::uint64_t(0);
-  };
-
+  static constexpr std::uint32_t none = Pending::none, for_waiting = Pending::for_waiting,
+                                 for_batch = Pending::for_batch, is_piece = Wanted::is_piece,
+                                 batch_max = Batch::words_max;
+  static constexpr std::uint64_t is_store = WordPut::is_store;
+  static constexpr unsigned bytes_shift = WordPut::bytes_shift;
   static constexpr std::size_t piece_bytes = 16_KiB, pieces_bytes_max = 1_MiB, gets_max = 1 << 15;
 
   template <class T>
   static constexpr void check_atomic() {
     static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
-                  "headway: what is changed atomically is an integer of 4 or 8 bytes");
-  }
-  /// Where the PEs' pools lie in this process; nullptr: by messages.
-  class Bases {
-   public:
-    explicit Bases(std::size_t pes) : bases_(pes, nullptr), begin_(bases_.data()), size_(pes) {}
-    Bases(const Bases&) = delete;
-    Bases& operator=(const Bases&) = delete;
-
-    std::size_t size() const { return size_; }
-    std::byte*& operator[](PeId pe) { return bases_[pe]; }
-    bool all_mapped() const { return std::ranges::find(bases_, nullptr) == bases_.end(); }
-
-    /// nullptr where it is reached by messages. `pe` is below size().
-    template <class T>
-    T* find(PeId pe, std::uint64_t offset) const {
-      std::byte* const base = begin_[pe];
-      if (base == nullptr) [[unlikely]]
-        return nullptr;
-      T* const at = reinterpret_cast<T*>(base + offset);
-      if (at == nullptr) __builtin_unreachable();
-      return at;
-    }
-
-   private:
-    std::vector<std::byte*> bases_;
-    std::byte* const* begin_;
-    std::size_t size_;  // a comparison, where a vector's size is three instructions more
-  };
-
-#if defined(__SANITIZE_THREAD__)
-  template <class T>
-  static constexpr bool is_plain = false;
-#else
-  /// Loaded and stored by one instruction where it is volatile, as a relaxed atomic is; but around those GCC forgets what
-  /// it knows of all memory.
-  template <class T>
-  static constexpr bool is_plain = std::is_arithmetic_v<T> && global::is_word<T> && alignof(T) == sizeof(T);
-#endif
-  template <class T>
-  static T load(const T* at) {
-    if constexpr (is_plain<T>)
-      return *static_cast<const volatile T*>(at);
-    else if constexpr (global::is_word<T> && alignof(T) == sizeof(T))
-      return std::atomic_ref(*const_cast<T*>(at)).load(std::memory_order_relaxed);
-    else
-      return *at;
-  }
-  template <class T>
-  static void save(T* at, const T& value) {
-    if constexpr (is_plain<T>)
-      *static_cast<volatile T*>(at) = value;
-    else if constexpr (global::is_word<T> && alignof(T) == sizeof(T))
-      std::atomic_ref(*at).store(value, std::memory_order_relaxed);
-    else
-      *at = value;
-  }
-  template <class T>
-  static std::uint64_t word_of(const T& value) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, &value, sizeof value);
-    return word;
+                  "headway: atomic operations take integers of 4 or 8 bytes");
   }
   template <class T>
   T* local(GlobalPtr<T> p, const Bases& bases) const {
@@ -400,8 +276,8 @@ class GlobalMemory {
       refuse_pointer(pe);
     return bases.find<T>(pe, p.offset());
   }
-  /// The same for so many bytes. UsageError where not all of them are in its pool, which is mapped; pools of one host are
-  /// equally long.
+  /// The same for `bytes` bytes. UsageError where the pool is mapped and they lie outside. All pools of one host have
+  /// one length.
   template <class T>
   T* local_bytes(GlobalPtr<T> p, const Bases& bases, std::size_t bytes) const {
     T* const at = local(p, bases);
@@ -409,7 +285,7 @@ class GlobalMemory {
       refuse_bytes(p.pe(), p.offset(), bytes);
     return at;
   }
-  /// The same for one value; a word's load or store is all that there is to it, and is not checked.
+  /// The same for one value. Words are not checked, because the check would cost more than the access.
   template <class T>
   T* local_value(GlobalPtr<T> p, const Bases& bases) const {
     if constexpr (global::is_word<T>)
@@ -420,7 +296,7 @@ class GlobalMemory {
   [[noreturn]] void refuse_pointer(PeId pe) const;
   [[noreturn]] void refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes) const;
 
-  /// UsageError for what no memory of `values` elements can be.
+  /// UsageError where the arguments do not describe `values` elements.
   template <class T>
   static Blocks blocks_of(GlobalPtr<T> p, const global::Strides& strides, std::size_t values, bool put) {
     check_strides(strides, values, sizeof(T), put);
@@ -434,8 +310,8 @@ class GlobalMemory {
   static void check_strides(const global::Strides& strides, std::size_t values, std::size_t element_bytes, bool put);
   static void check_indices(std::size_t indices, std::size_t values);
 
-  /// First free, first taken again: answers come about in the order of their questions, so that neighbours are used
-  /// one after the other. The last free one is never taken.
+  /// Takes the slot that has been free for the longest time. Answers arrive about in the order of their requests, so
+  /// neighbouring slots are used one after the other. The last free slot is never taken.
   std::uint32_t take_slot(void* to, std::uint32_t bytes) {
     if (first_free_ == last_free_) grow_pending();
     const std::uint32_t slot = first_free_;
@@ -458,7 +334,7 @@ class GlobalMemory {
     ++batch->count;
   }
   void note_put(PeId pe) {
-    PutsTo& puts = puts_to_[pe];
+    global::PutsTo& puts = puts_to_[pe];
     if (puts.sent == puts.asked) put_to_.push_back(pe);
     ++puts.sent;
   }
@@ -488,7 +364,8 @@ class GlobalMemory {
   void answer_blocks(PeId source, std::uint64_t slot, const Blocks& blocks, Offsets indices);
   void apply_blocks(PeId source, const Blocks& blocks, Offsets indices, Bytes values);
   void put_bytes(PeId pe, std::uint64_t offset, Bytes bytes, bool store);
-  void change_word(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes, std::uint64_t operand);
+  void change_word(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes,
+                   std::uint64_t operand);
   std::uint64_t change_and_wait(PeId pe, std::uint64_t offset, global::Operation operation, std::size_t bytes,
                                 std::uint64_t operand, std::uint64_t expected);
   std::uint64_t wait_for_word(PeId pe, std::uint64_t offset, std::uint32_t bytes);
@@ -503,8 +380,8 @@ class GlobalMemory {
 
   Pe* pe_;
   Bases bases_;
-  /// The same for get(). Where some of it goes by messages its own memory does, too, in batches: whose turn it is nobody
-  /// can predict (a get of 5 ns more at two PEs).
+  /// The same for get(). If some PEs are reached by messages, this PE's own memory is too, in batches: a branch on the
+  /// owner would be mispredicted, which costs 5 ns per get at two PEs.
   Bases get_bases_;
   std::vector<Batch*> open_;  // by PE; nullptr: none
   std::vector<std::unique_ptr<Batch>> batches_;
@@ -514,13 +391,13 @@ class GlobalMemory {
   std::uint32_t first_free_ = 0, last_free_ = 0;
   std::uint64_t gets_in_flight_ = 0;
   std::uint32_t batches_sent_ = 0;
-  bool combines_ = false;  // gets of one word in a batch ask for it once
+  bool combines_ = false;  // each different word of a batch is requested once
   std::deque<Transfer> transfers_;
   std::size_t pieces_in_flight_bytes_ = 0;
-  std::vector<std::byte> gathered_;  // blocks that others want
-  std::vector<PutsTo> puts_to_;      // by target
-  std::vector<PeId> put_to_;         // those with some that no sync() has asked for
-  std::vector<PutsFrom> puts_from_;  // by source
+  std::vector<std::byte> gathered_;          // blocks for the answer to another PE
+  std::vector<global::PutsTo> puts_to_;      // by target
+  std::vector<PeId> put_to_;                 // targets with puts after the last sync()
+  std::vector<global::PutsFrom> puts_from_;  // by source
   std::uint64_t stored_bytes_ = 0, stored_taken_ = 0;
 
   Aggregator<Wanted> wanted_;
@@ -547,7 +424,7 @@ class GlobalMemory::Fetch {
 
   bool await_ready() {
     const T* const at = memory_->local(p_);
-    if (at != nullptr) waiting_.word = word_of(load(at));
+    if (at != nullptr) waiting_.word = global::word_of(global::load(at));
     return at != nullptr;
   }
   void await_suspend(std::coroutine_handle<> coroutine) {

@@ -116,7 +116,7 @@ TEST(GlobalMemory, puts_are_in_place_after_sync) {
       memory.put(points[i], Point{double(i), 1, 2});
     }
     memory.sync();
-    for (std::size_t i = pe.id(); i < n; i += pe.size()) {  // by whoever has them
+    for (std::size_t i = pe.id(); i < n; i += pe.size()) {  // by each owner
       ASSERT_EQ(memory.read(a[i]), i + 9);
       ASSERT_EQ(memory.read(points[i]), (Point{double(i), 1, 2}));
     }
@@ -188,7 +188,8 @@ TEST(GlobalMemory, bulk_of_any_size_and_place) {
       std::fill(in.begin(), in.end(), std::uint8_t(0));
       memory.get(a[next * each + 1 + size % 7], std::span(in).first(size));
       memory.sync();
-      EXPECT_TRUE(std::equal(in.begin(), in.begin() + std::ptrdiff_t(size), out.begin() + std::ptrdiff_t(1 + size % 7)));
+      EXPECT_TRUE(
+          std::equal(in.begin(), in.begin() + std::ptrdiff_t(size), out.begin() + std::ptrdiff_t(1 + size % 7)));
       EXPECT_EQ(in[size], 0) << "nothing beyond";
     }
     barrier(pe);
@@ -309,29 +310,29 @@ TEST(GlobalMemory, what_lies_outside_ends_the_run_with_its_place) {
     pe.quiesce();
   });
   EXPECT_NE(outcome.status, 0);
-  EXPECT_NE(outcome.text.find("of PE 1's shared memory cannot be"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("of PE 1's shared memory, which has "), std::string::npos) << outcome.text;
 }
 
 TEST(GlobalMemory, words_outside_of_mapped_memory_end_a_run_that_checks) {
   const auto run = [](bool outside) {
-    return catch_run(
-        {2, 1},
-        [outside](Pe& pe) {
-          GlobalMemory memory(pe);
-          DistArray<std::uint64_t> words(pe, 2, 1);
-          barrier(pe);
-          const std::uint64_t size = rma::Pool::of(pe).memory().size();
-          memory.put(outside ? GlobalPtr<std::uint64_t>(1 - pe.id(), size) : words[1 - pe.id()], std::uint64_t(5));
-          memory.sync();
-          pe.quiesce();
-          EXPECT_EQ(words.local()[0], 5u);
-        },
-        {{"HEADWAY_CHECK", "on"}});
+    return catch_run({2, 1},
+                     [outside](Pe& pe) {
+                       GlobalMemory memory(pe);
+                       DistArray<std::uint64_t> words(pe, 2, 1);
+                       barrier(pe);
+                       const std::uint64_t size = rma::Pool::of(pe).memory().size();
+                       memory.put(outside ? GlobalPtr<std::uint64_t>(1 - pe.id(), size) : words[1 - pe.id()],
+                                  std::uint64_t(5));
+                       memory.sync();
+                       pe.quiesce();
+                       EXPECT_EQ(words.local()[0], 5u);
+                     },
+                     {{"HEADWAY_CHECK", "on"}});
   };
   const Outcome inside = run(false), outside = run(true);
   EXPECT_EQ(inside.status, 0) << inside.text;
   EXPECT_NE(outside.status, 0);
-  EXPECT_NE(outside.text.find("'s shared memory cannot be"), std::string::npos) << outside.text;
+  EXPECT_NE(outside.text.find("'s shared memory, which has "), std::string::npos) << outside.text;
 }
 
 TEST(GlobalMemory, what_lies_outside_of_mapped_memory_is_refused_with_its_place) {
@@ -339,13 +340,13 @@ TEST(GlobalMemory, what_lies_outside_of_mapped_memory_is_refused_with_its_place)
     GlobalMemory memory(pe);
     barrier(pe);
     const std::uint64_t size = rma::Pool::of(pe).memory().size();
-    const std::string at_next = " of PE " + std::to_string(1 - pe.id()) + "'s shared memory, which has " +
-                                std::to_string(size) + ", cannot be";
+    const std::string at_next =
+        " of PE " + std::to_string(1 - pe.id()) + "'s shared memory, which has " + std::to_string(size) + " bytes";
     const GlobalPtr<std::uint64_t> last(1 - pe.id(), size - 8);
     std::vector<std::uint64_t> two(2, 5);
     memory.get(last, std::span(two).first(1));
     memory.get(last + 1, std::span(two).first(0));
-    const std::string where = "16 bytes at " + std::to_string(size - 8) + at_next;
+    const std::string where = "16 bytes at offset " + std::to_string(size - 8) + at_next;
     expect_usage_error([&] { memory.get(last, std::span(two)); }, where);
     expect_usage_error([&] { memory.put(last, two); }, where);
     expect_usage_error([&] { memory.get(last + 3, std::span(two).first(0)); },

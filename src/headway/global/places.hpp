@@ -1,4 +1,4 @@
-/// Where the elements of an array that is spread over all PEs are.
+/// The places of the elements of an array that is spread over all PEs.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace headway {
 
-/// Of a DistArray, without its memory: for loops, whose compiler can keep a copy of it in registers.
+/// The layout of a DistArray without its memory. In a loop the compiler can keep a copy of it in registers.
 template <class T>
 class Places {
  public:
-  /// `begin`: of each PE's part in its pool.
+  /// `begin`: the offset of each PE's part in its pool, in bytes.
   Places(const BlockCyclic& layout, std::uint64_t begin) : layout_(layout), begin_(begin) {}
 
   GlobalPtr<T> operator[](std::size_t i) const {
@@ -24,7 +24,7 @@ class Places {
     PeId pe;
     std::uint64_t offset;  // bytes, into the PE's pool
   };
-  /// Not looked at is whether there is one.
+  /// Does not check i.
   Place find(std::size_t i) const {
     const BlockCyclic::Place place = layout_.place(i);
     return {place.owner, begin_ + place.local * sizeof(T)};

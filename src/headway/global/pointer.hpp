@@ -9,15 +9,16 @@
 
 namespace headway {
 
-/// Where a T lies in the pool of some PE (Split-C's global pointers: Culler et al., 1993). It means the same on every PE,
-/// and travels as any number does. What it points to is read and written through a GlobalMemory; arithmetic stays on
-/// its PE. T is trivially copyable and carries no address.
+/// The place of a T in the pool of some PE (Split-C's global pointers: Culler et al., 1993). It means the same on every
+/// PE, and travels as a number. A GlobalMemory reads and writes the T. Arithmetic stays on the PE. T is trivially
+/// copyable and carries no address.
 ///
 ///     bit 63       44                         0
 ///         |   pe   | bytes into the PE's pool |        null: all ones
 template <class T>
 class GlobalPtr {
-  static_assert(FixedSize<T>, "headway: what a GlobalPtr points to is trivially copyable and carries no address");
+  static_assert(FixedSize<T>,
+                "headway: the type that a GlobalPtr points to is trivially copyable and carries no address");
 
  public:
   static constexpr unsigned offset_bits = 44;
@@ -39,7 +40,7 @@ class GlobalPtr {
     return *this;
   }
   constexpr GlobalPtr& operator++() { return *this += 1; }
-  /// Of two on one PE.
+  /// Both on one PE.
   constexpr std::ptrdiff_t operator-(GlobalPtr other) const {
     return std::ptrdiff_t(bits_ - other.bits_) / std::ptrdiff_t(sizeof(T));
   }
