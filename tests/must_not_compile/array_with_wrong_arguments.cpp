@@ -1,4 +1,4 @@
-// expect: headway: the class of elements has no constructor for the arguments that the collection has
+// expect: headway: the class of the elements has no constructor for the arguments of the collection
 #include <headway/object/object.hpp>
 
 class Cell : public headway::Element<Cell, headway::Index<2>> {

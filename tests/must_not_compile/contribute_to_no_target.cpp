@@ -1,4 +1,4 @@
-// expect: headway: the target of contribute\(\) is what headway::to<&Class::method>\(\) returns
+// expect: headway: the target of contribute\(\) must be a result of headway::to<&Class::method>\(\)
 #include <functional>
 #include <headway/object/object.hpp>
 

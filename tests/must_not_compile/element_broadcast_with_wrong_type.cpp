@@ -1,4 +1,4 @@
-// expect: headway: the entry method cannot be called with these arguments: one has another type
+// expect: headway: the entry method cannot be called with these arguments: the type of one does not fit
 #include <headway/object/object.hpp>
 
 class Cell : public headway::Element<Cell, headway::Index<2>> {

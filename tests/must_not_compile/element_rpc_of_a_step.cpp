@@ -1,4 +1,4 @@
-// expect: headway: a method whose messages wait for their step is sent to: it answers nobody
+// expect: headway: a method with steps gives no answer
 #include <headway/object/object.hpp>
 
 class Cell : public headway::Element<Cell, headway::Index<1>> {

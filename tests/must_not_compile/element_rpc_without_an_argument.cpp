@@ -1,4 +1,4 @@
-// expect: headway: the entry method cannot be called with these arguments: it takes more
+// expect: headway: the entry method cannot be called with these arguments: it has more parameters
 #include <headway/object/object.hpp>
 
 class Cell : public headway::Element<Cell, headway::Index<2>> {

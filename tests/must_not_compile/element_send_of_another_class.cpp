@@ -1,4 +1,4 @@
-// expect: headway: this is no method of the collection's class
+// expect: headway: this is not a method of the class of the collection's elements
 #include <headway/object/object.hpp>
 
 class Cell : public headway::Element<Cell, headway::Index<1>> {

@@ -1,4 +1,4 @@
-// expect: headway: elements that migrate, or are checkpointed, have a constructor without arguments and a member
+// expect: headway: a class of elements that migrate or are checkpointed has a constructor without arguments and a member
 #include <headway/object/object.hpp>
 
 class Cell : public headway::Element<Cell, headway::Index<1>> {

@@ -1,4 +1,4 @@
-// expect: headway: the class of elements has no constructor for the arguments of insert\(\)
+// expect: headway: the class of the elements has no constructor for the arguments of insert\(\)
 #include <headway/object/object.hpp>
 #include <string>
 

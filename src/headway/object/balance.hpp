@@ -1,4 +1,4 @@
-/// Load balancing: elements move to where there is time for them.
+/// Load balancing: moves elements from busy PEs to others.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace headway {
 
-/// Moves elements as the strategy says, by the loads that were measured (CollectionOptions::measure_load) since the
-/// last time; without any, each counts as 1. A PE's load is the sum over the elements of all these collections.
-/// Collective, from the main program, the collections in the same order; quiesces before and after. Linear in all
-/// elements on PE 0, in its own on each other.
+/// Moves elements as the strategy decides. It uses the loads since the last balance, if CollectionOptions::measure_load
+/// is set; else the load of each element is 1. The load of a PE is the sum over its elements of all these collections.
+/// Collective, from the main program, with the collections in the same order on every PE; quiesces before and after.
+/// Takes time linear in all elements on PE 0, and linear in its own elements on the other PEs.
 template <class... T>
 BalanceTable balance(const BalanceStrategy& strategy, Collection<T>&... collections) {
   if constexpr (object::require_balanced<T...>()) {
@@ -30,21 +30,20 @@ BalanceTable balance(const BalanceStrategy& strategy, Collection<T>&... collecti
     return broadcast(pe, balancer.table(), 0);
   }
 }
-/// The same, of one collection.
+/// The same for one collection.
 template <class T>
 BalanceTable balance(Collection<T>& collection, const BalanceStrategy& strategy = greedy()) {
   return balance(strategy, collection);
 }
 
-/// Asks for the same in the middle of a run: from any PE, in an element's method too, without the others and without a
-/// phase. Returns at once. The PE that asks runs the strategy, by loads that each PE gives when it hears of it.
-/// Elements move when the methods have returned that run in them, and none of their coroutines lives; those that are on
-/// their way meanwhile may be left out. The table is there when every PE has been told what to move; quiesce() waits
-/// for it.
+/// Starts the same during a run, from any PE, also in a method of an element. It is not collective, needs no
+/// quiescence, and returns at once. The requesting PE runs the strategy; each PE sends the loads that it has when the
+/// request reaches it. An element moves when its current method has returned and none of its coroutines lives. Elements
+/// in transit may be left out. The future is ready when every PE has been told what to move; quiesce() waits for it.
 ///
-/// One request is served at a time, in the order in which they reach PE 0. One by a strategy of this library that finds
-/// another by the same strategy and of the same collections, waiting or under way, joins it: both get its table.
-/// What the strategy throws is thrown by who takes the table, as RemoteError.
+/// PE 0 serves one request at a time, in the order of their arrival. A request joins an earlier one that is not
+/// finished, and gets the same table, if both have the same collections and the same strategy of this library. An
+/// exception of the strategy reaches the requester as RemoteError when it takes the table.
 template <class... T>
 Future<BalanceTable> request_balance(const BalanceStrategy& strategy, Collection<T>&... collections) {
   if constexpr (object::require_balanced<T...>()) {

@@ -1,4 +1,4 @@
-/// Strategies on known loads, and what balance() does to a collection.
+/// Strategies with known loads, and the effect of balance() on a collection.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,17 +21,17 @@ using testing::expect_run;
 using testing::Shape;
 using testing::shapes;
 
-object::Picture picture_of(const std::vector<std::vector<double>>& loads) {
+object::LoadList list_of(const std::vector<std::vector<double>>& loads) {
   std::vector<object::Loads> all;
   for (const auto& of : loads) all.push_back({{of.size()}, of});
-  return object::picture_of(all);
+  return object::list_of(all);
 }
 
 std::vector<PeId> targets_of(const BalanceStrategy& strategy, const std::vector<std::vector<double>>& loads) {
-  object::Picture picture = picture_of(loads);
-  strategy(picture.elements, loads.size());
+  object::LoadList list = list_of(loads);
+  strategy(list.elements, loads.size());
   std::vector<PeId> targets;
-  for (const ElementLoad& element : picture.elements) targets.push_back(element.pe);
+  for (const ElementLoad& element : list.elements) targets.push_back(element.pe);
   return targets;
 }
 
@@ -51,9 +51,9 @@ TEST(Balance, a_target_that_does_not_exist_is_refused) {
   EXPECT_THROW(balance_by({}), UsageError);
 }
 
-/// Of each PE so many elements, by a seed.
+/// Random elements, `per_pe` on each PE, by a seed.
 enum class Loads { equal, one_pe_has_most, some_are_large };
-object::Picture random_picture(Loads kind, std::size_t pes, std::size_t per_pe) {
+object::LoadList random_list(Loads kind, std::size_t pes, std::size_t per_pe) {
   Random random(7);
   std::vector<std::vector<double>> loads(pes);
   for (std::size_t pe = 0; pe < pes; ++pe) {
@@ -65,7 +65,7 @@ object::Picture random_picture(Loads kind, std::size_t pes, std::size_t per_pe) 
       if (kind == Loads::some_are_large) loads[pe].push_back(large ? 100'000 : load);
     }
   }
-  return picture_of(loads);
+  return list_of(loads);
 }
 
 struct Effect {
@@ -81,7 +81,7 @@ Effect effect_of(const BalanceStrategy& strategy, std::vector<ElementLoad>& elem
   return effect;
 }
 
-/// To compare with: each, heaviest first, to the least loaded PE, wherever it was.
+/// For comparison: each element, heaviest first, goes to the least loaded PE.
 void place_anew(std::span<ElementLoad> elements, std::size_t pes) {
   std::vector<std::size_t> order(elements.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
@@ -103,13 +103,13 @@ TEST(Balance, greedy_comes_close_to_placing_all_anew_with_fewer_moves) {
                           Case{Loads::one_pe_has_most, 8, 16, 20, 114}, Case{Loads::one_pe_has_most, 64, 16, 170, 970},
                           Case{Loads::some_are_large, 8, 4, 2, 20}, Case{Loads::some_are_large, 64, 100, 68, 5756}}) {
     SCOPED_TRACE(::testing::Message() << int(one.loads) << " " << one.pes << " " << one.per_pe);
-    std::vector<ElementLoad> anew = random_picture(one.loads, one.pes, one.per_pe).elements, elements = anew;
+    std::vector<ElementLoad> anew = random_list(one.loads, one.pes, one.per_pe).elements, elements = anew;
     const Effect expected = effect_of(balance_by(place_anew), anew, one.pes);
     const Effect effect = effect_of(greedy(), elements, one.pes);
     EXPECT_EQ(expected.moves, one.moves_anew);
     EXPECT_EQ(effect.moves, one.moves);
     EXPECT_LE(effect.after, expected.after * 1.03);
-    EXPECT_EQ(effect_of(greedy(), elements, one.pes).moves, 0u);  // what is balanced stays
+    EXPECT_EQ(effect_of(greedy(), elements, one.pes).moves, 0u);  // balanced elements stay
     EXPECT_EQ(effect_of(refine(0.03), elements, one.pes).moves, 0u);
   }
 }
@@ -150,7 +150,7 @@ TEST(Balance, everything_moves_in_rotation_and_no_message_is_lost) {
   }
 }
 
-/// Element i is busy for i + 1 units: those of the last PE have most to do.
+/// Element i is busy for i + 1 units: the elements of the last PE have the most work.
 class Busy : public Element<Busy, Sparse<std::uint32_t>> {
  public:
   void work() {
@@ -170,7 +170,7 @@ class Busy : public Element<Busy, Sparse<std::uint32_t>> {
 
 TEST(Balance, elements_move_by_the_time_that_their_methods_took) {
   for (const Shape shape : shapes) {
-    if (shape.simulated != nullptr) continue;  // whose clock stands still while a method runs
+    if (shape.simulated != nullptr) continue;  // the simulated clock does not advance while a method runs
     expect_run(shape, [](Pe& pe) {
       SparseArray<Busy> elements(
           pe, {.placement = place<std::uint32_t>([](std::uint32_t) { return PeId(0); }), .measure_load = true});
@@ -196,7 +196,7 @@ TEST(Balance, elements_move_by_the_time_that_their_methods_took) {
   }
 }
 
-/// Beside cells: the strategy is told the loads of both by their collection.
+/// A second class: the strategy gets the loads of both collections.
 using Light = Sum<Sparse<std::uint64_t>>;
 
 TEST(Balance, several_collections_are_one_picture) {
@@ -207,7 +207,8 @@ TEST(Balance, several_collections_are_one_picture) {
       Array<Cell> cells(pe, {int(pes)}, {});
       for (std::uint64_t i = pe.id(); i < 3 * pes; i += pes) lights[i].insert();
       lights.done_inserting();
-      // A cell on each PE, of load 4; lights on PE 0, of load 1: in balance by each collection alone there is one more.
+      // A cell of load 4 on each PE, lights of load 1 on PE 0. Balancing each collection alone would move one light
+      // more.
       const BalanceStrategy weighted = balance_by([](std::span<ElementLoad> all, std::size_t size) {
         for (ElementLoad& element : all) element.load_s = element.collection == 0 ? 1 : 4;
         greedy()(all, size);
@@ -238,8 +239,8 @@ TEST(Balance, what_cannot_be_balanced_is_refused) {
   expect_run({2, 1}, [](Pe& pe) {
     Array<Cell> cells(pe, {4}, {}), others(pe, {4}, {});
     testing::expect_usage_error([&] { balance(greedy(), cells, others, cells); }, "number");
-    testing::expect_usage_error([&] { (void)request_balance(greedy(), cells, cells); }, "allowed is once each");
-    // What a strategy throws where it runs comes to who asked.
+    testing::expect_usage_error([&] { (void)request_balance(greedy(), cells, cells); }, "once is allowed");
+    // An exception of a strategy reaches the requester.
     auto wrong = request_balance(
         balance_by([](std::span<ElementLoad> all, std::size_t pes) { all[0].pe = PeId(pes + 7); }), cells, others);
     try {
@@ -249,12 +250,12 @@ TEST(Balance, what_cannot_be_balanced_is_refused) {
       EXPECT_EQ(error.pe, pe.id());
       EXPECT_NE(std::string(error.what()).find("PE 9: PEs are 0 to 1"), std::string::npos) << error.what();
     }
-    EXPECT_EQ(request_balance(greedy(), cells, others).get().elements, 8u);  // and the next one is served
+    EXPECT_EQ(request_balance(greedy(), cells, others).get().elements, 8u);  // the next request is served
     pe.quiesce();
   });
 }
 
-/// Passes each message on until it has made its hops, and counts; asks to be balanced now and then.
+/// Forwards each message until it has made its hops, and counts them. Requests balancing now and then.
 class Hopper : public Element<Hopper, Index<1>> {
  public:
   void hop(std::uint32_t left, std::uint32_t random) {
@@ -321,7 +322,7 @@ TEST(Balance, requests_move_elements_while_messages_go_on_and_none_is_lost) {
   }
 }
 
-/// How often a strategy has decided on this PE.
+/// Decisions of a strategy on this PE.
 thread_local std::uint64_t decisions = 0;
 
 TEST(Balance, requests_of_a_kind_join_and_others_are_queued) {
@@ -340,18 +341,17 @@ TEST(Balance, requests_of_a_kind_join_and_others_are_queued) {
             EXPECT_EQ(table.moved, 0u);
           });
         }
-        EXPECT_EQ(same + others, 0u);  // nothing happens at once
+        EXPECT_EQ(same + others, 0u);  // a request returns before anything happens
         EXPECT_EQ(object::Balancer::of(pe).waiting(), 10u);
         request_balance(own, cells).get();
         EXPECT_EQ(decisions, 6u);
         EXPECT_EQ(same, 5u);
         EXPECT_EQ(others, 5u);
-        // All have rotated together, by one place: an element of PE p was of the one before.
+        // All requests shared one rotation by one PE: the elements of PE p were on the PE before.
       }
       pe.quiesce();
-      cells.for_each_local([&](Cell& cell) {
-        EXPECT_EQ(pe.id(), (cells.home_of(cells.address_of(cell.index())) + 1) % pe.size());
-      });
+      cells.for_each_local(
+          [&](Cell& cell) { EXPECT_EQ(pe.id(), (cells.home_of(cells.address_of(cell.index())) + 1) % pe.size()); });
       pe.quiesce();
     });
   }

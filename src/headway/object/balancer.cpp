@@ -13,9 +13,9 @@ namespace {
 const std::size_t extension =
     am::register_extension([](Pe& pe) -> std::unique_ptr<am::Extension> { return std::make_unique<Balancer>(pe); });
 
-struct Ask {
+struct TakeRequest {
   void operator()(Pe& pe, PeId source, Balancer::RequestId request, std::string_view key) const {
-    Balancer::of(pe).take_ask(source, request, key);
+    Balancer::of(pe).take_request(source, request, key);
   }
 };
 struct BeginTurn {
@@ -26,11 +26,11 @@ struct TakeLoads {
     Balancer::of(pe).take_loads(source, counts, loads_s);
   }
 };
-struct MoveThem {
+struct MoveElements {
   void operator()(Pe& pe, PeId source, std::span<const Move> moves) const { Balancer::of(pe).move(source, moves); }
 };
-struct TakeMoved {
-  void operator()(Pe& pe, const Moved& moved) const { Balancer::of(pe).take_moved(moved); }
+struct TakeCounts {
+  void operator()(Pe& pe, const MoveCounts& moved) const { Balancer::of(pe).take_counts(moved); }
 };
 struct EndTurn {
   void operator()(Pe& pe, PeId source, const BalanceTable& table, const std::string& failure) const {
@@ -50,13 +50,13 @@ Pe& require_same_pe(std::initializer_list<Pe*> pes, std::span<const std::uint32_
   Pe& first = **pes.begin();
   for (Pe* const pe : pes) {
     if (pe != &first) {
-      throw UsageError(fmt::format("balancing collections of PE {} and of PE {}: each PE gives its own", first.id(),
-                                   pe->id()));
+      throw UsageError(fmt::format("balancing collections of PE {} and of PE {} in one call: each PE must give its own",
+                                   first.id(), pe->id()));
     }
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (std::ranges::count(numbers, numbers[i]) == 1) continue;
-    throw UsageError(fmt::format("balancing {}: the one of number {} is there twice, allowed is once each",
+    throw UsageError(fmt::format("balancing {}: collection number {} is given more than once: once is allowed",
                                  counted(numbers.size(), "collection"), numbers[i]));
   }
   return first;
@@ -72,24 +72,23 @@ Future<BalanceTable> Balancer::request(const BalanceStrategy& strategy, std::spa
   const std::string key = fmt::format("{}{} {}", strategy.name(),
                                       strategy.known_by_name() ? "" : fmt::format(" of PE {} {}", pe_->id(), id),
                                       fmt::join(collections, " "));
-  am::Hold<am::CompletionOf<BalanceTable>> completion(
-      new am::CompletionOf<BalanceTable>(am::Completions::of(*pe_)));
+  am::Hold<am::CompletionOf<BalanceTable>> completion(new am::CompletionOf<BalanceTable>(am::Completions::of(*pe_)));
   am::Hold<am::CompletionOf<BalanceTable>> mine(completion.get());
   requests_.emplace(id, Request{strategy, std::move(start), std::move(mine)});
-  rpc_ff(*pe_, PeId(0), Ask(), id, std::string_view(key));
+  rpc_ff(*pe_, PeId(0), TakeRequest(), id, std::string_view(key));
   return Future<BalanceTable>(std::move(completion));
 }
 
-void Balancer::take_ask(PeId source, RequestId request, std::string_view key) {
+void Balancer::take_request(PeId source, RequestId request, std::string_view key) {
   for (Turn& turn : turns_) {
-    if (turn.key == key) return turn.askers.push_back({source, request});
+    if (turn.key == key) return turn.requesters.push_back({source, request});
   }
   turns_.push_back({std::string(key), {{source, request}}});
-  if (turns_.size() == 1) grant();
+  if (turns_.size() == 1) start_turn();
 }
 
-void Balancer::grant() {
-  const Caller& first = turns_.front().askers.front();
+void Balancer::start_turn() {
+  const Requester& first = turns_.front().requesters.front();
   rpc_ff(*pe_, first.pe, BeginTurn(), first.request);
 }
 
@@ -103,10 +102,10 @@ void Balancer::begin_turn(RequestId request) {
 void Balancer::end_turn(PeId decider, const BalanceTable& table, const std::string& failure) {
   const Turn turn = std::move(turns_.front());
   turns_.pop_front();
-  for (const Caller& asker : turn.askers) {
-    rpc_ff(*pe_, asker.pe, TakeTable(), asker.request, std::uint32_t(decider), table, failure);
+  for (const Requester& requester : turn.requesters) {
+    rpc_ff(*pe_, requester.pe, TakeTable(), requester.request, std::uint32_t(decider), table, failure);
   }
-  if (!turns_.empty()) grant();
+  if (!turns_.empty()) start_turn();
 }
 
 void Balancer::take_table(RequestId request, PeId decider, const BalanceTable& table, const std::string& failure) {
@@ -144,63 +143,63 @@ void Balancer::give_loads(PeId decider, Parts parts) {
 void Balancer::take_loads(PeId source, std::span<const std::uint64_t> counts, std::span<const double> loads_s) {
   loads_.resize(pe_->size());
   loads_[source] = {{counts.begin(), counts.end()}, {loads_s.begin(), loads_s.end()}};
-  if (++given_ == pe_->size()) decide();
+  if (++loads_arrived_ == pe_->size()) decide();
 }
 
 void Balancer::decide() {
   const std::size_t pes = pe_->size();
   const std::vector<Loads> loads = std::exchange(loads_, {});
-  given_ = 0;
+  loads_arrived_ = 0;
   table_ = {};
   error_ = nullptr;
-  Picture picture;
+  LoadList list;
   std::vector<ElementLoad> before;
   try {
-    picture = picture_of(loads);
-    before = picture.elements;
-    (*strategy_)(picture.elements, pes);
+    list = list_of(loads);
+    before = list.elements;
+    (*strategy_)(list.elements, pes);
   } catch (...) {
     error_ = std::current_exception();
     return finish();
   }
-  table_ = table_of(before, picture.elements, pes);
-  table_.counted = picture.counted;
+  table_ = table_of(before, list.elements, pes);
+  table_.counted = list.counted;
   std::vector<std::vector<Move>> moves(pes);
   std::size_t begin = 0;
   for (std::size_t pe = 0; pe < pes; ++pe) {
     const std::size_t end = begin + loads[pe].loads_s.size();
     for (std::size_t i = begin; i < end; ++i) {
-      const PeId to = picture.elements[i].pe;
+      const PeId to = list.elements[i].pe;
       if (to != pe) moves[pe].push_back({std::uint32_t(i - begin), std::uint32_t(to)});
     }
     begin = end;
   }
-  unheard_ = std::size_t(std::ranges::count_if(moves, [](const auto& of) { return !of.empty(); }));
+  reports_missing_ = std::size_t(std::ranges::count_if(moves, [](const auto& of) { return !of.empty(); }));
   for (std::size_t pe = 0; pe < pes; ++pe) {
-    if (!moves[pe].empty()) rpc_ff(*pe_, PeId(pe), MoveThem(), std::span<const Move>(moves[pe]));
+    if (!moves[pe].empty()) rpc_ff(*pe_, PeId(pe), MoveElements(), std::span<const Move>(moves[pe]));
   }
-  if (unheard_ == 0) finish();
+  if (reports_missing_ == 0) finish();
 }
 
 void Balancer::move(PeId decider, std::span<const Move> moves) {
-  Moved moved;
+  MoveCounts moved;
   std::size_t first = 0, part = 0;
   for (const Move& one : moves) {
     while (one.element - first >= parts_.at(part)->size()) first += parts_[part++]->size();
     parts_[part]->move(one.element - first, PeId(one.pe), moved);
   }
-  rpc_ff(*pe_, decider, TakeMoved(), moved);
+  rpc_ff(*pe_, decider, TakeCounts(), moved);
 }
 
-void Balancer::take_moved(const Moved& moved) {
+void Balancer::take_counts(const MoveCounts& moved) {
   table_.moved += moved.moved;
   table_.moved_bytes += moved.bytes;
   table_.moving += moved.moving;
   table_.missed += moved.missed;
-  if (--unheard_ == 0) finish();
+  if (--reports_missing_ == 0) finish();
 }
 
-/// Of balance() nobody waits for the table but quiescence.
+/// In balance() only quiescence waits for the table.
 void Balancer::finish() {
   table_.strategy = strategy_->name();
   table_.seconds = double(pe_->engine().now() - begin_) * 1e-9;

@@ -1,8 +1,12 @@
-/// One PE's part in balancing: what it gives, decides and moves, without waiting.
+/// One PE's part in balancing: collects loads, runs the strategy, moves elements. It never waits.
 ///
-///     asks: request -> PE 0: one turn at a time -> the PE that asked -> GiveLoads, down a tree of PEs
-///     each PE: its loads -> the PE that asked: the strategy -> to PEs that lose elements: which, and where they go
-///     each of these: what it has moved -> the PE that asked -> PE 0 -> the table to who asked; the next turn
+///     requester  -- request -->   PE 0        queues requests: one turn at a time
+///     PE 0       -- turn -->      requester   becomes the decider of this turn
+///     decider    -- GiveLoads --> all PEs     along a tree
+///     all PEs    -- loads -->     decider     runs the strategy
+///     decider    -- moves -->     PEs that lose elements
+///     these PEs  -- counts -->    decider     the table is complete
+///     decider    -- table -->     PE 0 --> all requesters of the turn; next turn
 #pragma once
 
 #include <cstddef>
@@ -29,33 +33,33 @@ namespace headway::object {
 
 template <class... T>
 constexpr bool require_balanced() {
-  static_assert(sizeof...(T) > 0, "headway: give the collections that are to be balanced");
-  static_assert((NamingOf<typename T::ElementNaming>::moves && ...), "headway: elements of groups stay where they are");
+  static_assert(sizeof...(T) > 0, "headway: balance() needs at least one collection");
+  static_assert((NamingOf<typename T::ElementNaming>::moves && ...), "headway: elements of groups cannot move");
   static_assert((Migratable<T> && ...),
-                "headway: what is balanced has a constructor without arguments and serialize()");
+                "headway: a class of elements that are balanced has a constructor without arguments and serialize()");
   return sizeof...(T) > 0 && ((NamingOf<typename T::ElementNaming>::moves && Migratable<T>)&&...);
 }
-/// The PE of all these collections. UsageError where they are of several, or one is there twice.
+/// The PE of all these collections. UsageError if they have several, or if a collection occurs twice.
 Pe& require_same_pe(std::initializer_list<Pe*> pes, std::span<const std::uint32_t> numbers);
 
-/// An element of a PE's part of a picture, and where it is to go.
+/// Index of an element among those of its PE, and the PE to which it goes.
 struct Move {
   std::uint32_t element;
   std::uint32_t pe;
 };
-/// What came of them.
-struct Moved {
+/// The outcome of moves, counted.
+struct MoveCounts {
   std::uint64_t moved = 0, bytes = 0, moving = 0, missed = 0;
 };
 
-/// One collection's elements on this PE, as they were when the picture was taken.
+/// The elements of one collection on this PE at the time at which their loads were taken.
 class Part {
  public:
   virtual ~Part() = default;
   virtual std::size_t size() const = 0;
-  /// Appends their loads, which begin anew.
+  /// Appends their loads, and sets these to 0.
   virtual void take_loads(std::vector<double>& loads_s) = 0;
-  virtual void move(std::size_t element, PeId to, Moved& moved) = 0;
+  virtual void move(std::size_t element, PeId to, MoveCounts& moved) = 0;
 };
 template <class T>
 class PartOf final : public Part {
@@ -69,7 +73,7 @@ class PartOf final : public Part {
     collection_->for_each_local(
         [&](T& element) { loads_s.push_back(std::exchange(Collection<T>::state(element).load_s, 0)); });
   }
-  void move(std::size_t element, PeId to, Moved& moved) override {
+  void move(std::size_t element, PeId to, MoveCounts& moved) override {
     T* const here = collection_->find_here(elements_[element]);
     if (here == nullptr) {
       ++moved.missed;
@@ -100,28 +104,28 @@ class Balancer final : public am::Extension {
   static Balancer& of(Pe& pe);
   explicit Balancer(Pe& pe) : pe_(&pe) {}
 
-  /// `start` makes every PE give its loads to this one.
+  /// `start` makes every PE send its loads to this PE.
   Future<BalanceTable> request(const BalanceStrategy& strategy, std::span<const std::uint32_t> collections,
                                std::function<void()> start);
 
   // --- for balance(), between quiescences
 
-  /// What PE 0 decides by.
+  /// Sets the strategy of PE 0.
   void decide_by(const BalanceStrategy& strategy);
-  /// Sends what these elements have had to do, and keeps their names.
+  /// Sends the loads of these elements to the decider, and keeps the list of the elements.
   void give_loads(PeId decider, Parts parts);
-  /// On PE 0: what its strategy threw.
+  /// On PE 0: throws the exception of its strategy.
   void rethrow();
-  /// On PE 0: of the last decision.
+  /// On PE 0: the table of the last turn.
   const BalanceTable& table() const { return table_; }
 
-  // --- what comes in messages
+  // --- handlers of messages
 
-  void take_ask(PeId source, RequestId request, std::string_view key);
+  void take_request(PeId source, RequestId request, std::string_view key);
   void begin_turn(RequestId request);
   void take_loads(PeId source, std::span<const std::uint64_t> counts, std::span<const double> loads_s);
   void move(PeId decider, std::span<const Move> moves);
-  void take_moved(const Moved& moved);
+  void take_counts(const MoveCounts& moved);
   void end_turn(PeId decider, const BalanceTable& table, const std::string& failure);
   void take_table(RequestId request, PeId decider, const BalanceTable& table, const std::string& failure);
 
@@ -133,28 +137,28 @@ class Balancer final : public am::Extension {
     std::function<void()> start;
     am::Hold<am::CompletionOf<BalanceTable>> completion;
   };
-  struct Caller {
+  struct Requester {
     PeId pe;
     RequestId request;
   };
-  /// On PE 0. The first is under way.
+  /// On PE 0. The first turn is the current one.
   struct Turn {
-    std::string key;  // who asks for the same; empty: balance()
-    std::vector<Caller> askers;
+    std::string key;  // equal for requests that share a turn; empty: balance()
+    std::vector<Requester> requesters;
   };
 
-  void grant();
+  void start_turn();
   void decide();
   void finish();
 
   Pe* pe_;
-  Parts parts_;  // of the last picture
+  Parts parts_;  // elements of the loads that were sent last
 
-  // Of the PE that decides.
+  // Of the decider.
   std::optional<BalanceStrategy> strategy_;
   std::vector<Loads> loads_;
-  std::size_t given_ = 0;    // PEs that have given theirs
-  std::size_t unheard_ = 0;  // PEs that have not said what they moved
+  std::size_t loads_arrived_ = 0;    // PEs that have sent their loads
+  std::size_t reports_missing_ = 0;  // PEs that have not reported their moves
   std::int64_t begin_ = 0;
   BalanceTable table_;
   std::exception_ptr error_;
@@ -164,7 +168,7 @@ class Balancer final : public am::Extension {
   std::deque<Turn> turns_;
 };
 
-/// Goes down a tree of PEs whose root decides.
+/// Makes all PEs send their loads. Travels along a tree with the decider as root.
 template <class... T>
 struct GiveLoads {
   void operator()(Pe& pe, std::uint32_t root, Collection<T>*... collections) const {

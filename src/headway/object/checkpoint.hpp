@@ -1,4 +1,4 @@
-/// Checkpoints: collections in files, from which they are restarted on any number of PEs.
+/// Checkpoints: collections written to files, and read by a later run on any number of PEs.
 #pragma once
 
 #include <cstddef>
@@ -18,36 +18,37 @@ namespace headway {
 
 namespace object {
 
-/// An element in a file: where the parts of it begin that the collection reads.
+/// The address and the content of an element in a file.
 struct StoredElement {
   std::span<const std::byte> address, content;
 };
 
-/// A collection, for what writes and reads files, whatever its type is.
+/// A collection of any class, for the functions that write and read files.
 class Stored {
  public:
   virtual ~Stored() = default;
-  /// What must be equal for a restart: types and extents.
+  /// Types and extents: they must be equal for a restart.
   virtual std::string signature() const = 0;
   virtual std::uint64_t local_size() const = 0;
-  /// How many there are to be, of a dense one.
+  /// The number of elements of a dense collection when it is complete.
   virtual std::optional<std::uint64_t> complete_size() const = 0;
-  /// UsageError: something of it could not be written.
+  /// UsageError if it has state that cannot be written: a coroutine or an unfinished reduction.
   virtual void require_quiet() const = 0;
   virtual void write(const std::function<void(const StoredElement&)>& take) = 0;
 
-  /// FormatError for an address that is none here.
+  /// FormatError if the address is not one of this collection.
   virtual void check(const StoredElement& element) const = 0;
   virtual void begin_restart() = 0;
   virtual void send_home(const StoredElement& element) = 0;
-  /// After quiescence: throws what an element that came here could not be made for.
+  /// After quiescence: throws the first error of an element that could not be made on this PE.
   virtual void end_restart() = 0;
-  /// All are there, everywhere.
+  /// All elements exist on all PEs.
   virtual void count_all() = 0;
 };
 
 [[noreturn]] void throw_unfinished(const std::string& collection, const char* what);
-[[noreturn]] void throw_wrong_address(const std::string& address);
+[[noreturn]] void throw_wrong_address(std::uint64_t address, std::uint64_t size);
+[[noreturn]] void throw_address_bytes_left(std::size_t bytes, std::size_t left);
 std::string extents_text(std::span<const std::int32_t> extents);
 
 template <class T>
@@ -66,7 +67,7 @@ class StoredCollection final : public Stored {
  public:
   using Traits = typename Collection<T>::Traits;
   using Address = typename Collection<T>::Address;
-  static_assert(Traits::moves, "headway: groups are not checkpointed: there is one element for each PE, or process");
+  static_assert(Traits::moves, "headway: groups cannot be checkpointed: their size depends on the number of PEs");
 
   explicit StoredCollection(Collection<T>& collection) : collection_(&collection) {}
 
@@ -84,7 +85,7 @@ class StoredCollection final : public Stored {
 
   void require_quiet() const override {
     if (collection_->reducing() != 0)
-      throw_unfinished(signature(), "some elements have given to a reduction, and others not");
+      throw_unfinished(signature(), "some elements have contributed to a reduction, and others have not,");
     collection_->for_each_local([&](T& element) {
       if (Collection<T>::state(element).coroutines != 0)
         throw_unfinished(signature(), "a coroutine of an element lives");
@@ -127,9 +128,9 @@ class StoredCollection final : public Stored {
   Address address_of(const StoredElement& element) const {
     ByteReader reader(element.address);
     Address address = deserialize<Address>(reader);
-    if (reader.remaining() != 0) throw_wrong_address("longer than its type says");
+    if (reader.remaining() != 0) throw_address_bytes_left(element.address.size(), reader.remaining());
     if constexpr (Traits::dense) {
-      if (address >= collection_->size()) throw_wrong_address(std::to_string(address));
+      if (address >= collection_->size()) throw_wrong_address(address, collection_->size());
     }
     return address;
   }
@@ -143,7 +144,7 @@ using StoredList = std::vector<std::unique_ptr<Stored>>;
 
 template <class... T>
 StoredList stored(Collection<T>&... collections) {
-  static_assert(sizeof...(T) > 0, "headway: give the collections that are to be written, or read");
+  static_assert(sizeof...(T) > 0, "headway: checkpoint() and restart() need at least one collection");
   StoredList list;
   (list.push_back(std::make_unique<StoredCollection<T>>(collections)), ...);
   return list;
@@ -154,23 +155,24 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
 
 }  // namespace object
 
-/// Writes all elements of the collections to files in the folder `path`, which all PEs see. Collective, from the main
-/// program; quiesces before. When it returns they are on the disc, and the checkpoint before it is gone; if the run
-/// ends at any moment before, that one can be read still. UsageError where a coroutine of an element lives, or a
-/// reduction is not over; SettingError for a path that is no folder; SystemError for what the system refuses, and then
-/// the one before is there still. All PEs throw alike. Messages that wait for a later step, or for an element to be
-/// inserted, end the run (123), as in any quiescence.
+/// Writes all elements of the collections to files in the folder `path`, which all PEs must see. Collective, from the
+/// main program; quiesces before. When it returns, the new checkpoint is on the disc and the previous one is removed.
+/// If the run ends earlier, the previous checkpoint remains readable. UsageError if a coroutine of an element lives or
+/// a reduction is not finished; SettingError if `path` is not a folder; SystemError if a system call fails, and the
+/// previous checkpoint remains. All PEs throw the same error. Messages that wait for a later step or for the insertion
+/// of their element end the run (123), as in any quiescence.
 template <class... T>
 void checkpoint(Pe& pe, const std::string& path, Collection<T>&... collections) {
   if constexpr ((object::require_migratable<T>() && ...))
     object::write_checkpoint(pe, path, object::stored(collections...));
 }
 
-/// Makes all elements that a checkpoint holds, each on its home, in collections of the same types and extents, in the
-/// same order, that are empty: CollectionOptions::empty, or sparse ones. Any number of PEs. Collective, from the main
-/// program; quiesces. An element has what its serialize() writes, and its steps; broadcasts and reductions count from
-/// there on as for one that is made now. SettingError where there is no checkpoint; FormatError for one that is
-/// damaged, or of others, before any element is made. All PEs throw alike, and say which file and why.
+/// Makes all elements of a checkpoint, each on its home, in collections of the same types and extents and in the same
+/// order. The collections must be empty: sparse ones, or dense ones made with CollectionOptions::empty. The number of
+/// PEs may differ. Collective, from the main program; quiesces. An element has the state that its serialize() wrote,
+/// and its steps. Numbers of broadcasts and reductions start anew. SettingError if there is no checkpoint; FormatError
+/// if it is damaged or of other collections, before any element is made. All PEs throw the same error, which names the
+/// file and the reason.
 template <class... T>
 void restart(Pe& pe, const std::string& path, Collection<T>&... collections) {
   if constexpr ((object::require_migratable<T>() && ...))

@@ -1,4 +1,4 @@
-/// Runs that are killed while they write checkpoints: the last one that was complete can always be read.
+/// Kills runs while they write checkpoints: the last complete checkpoint must be readable.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ class Page : public Element<Page, Index<1>> {
 
 constexpr int pages_made = 300, kills = 50;
 
-/// Writes one checkpoint after the other until it is killed.
+/// Writes checkpoints until it is killed.
 void write_for_ever(const std::string& path, std::int64_t first,
                     const testing::Shared<std::atomic<std::int64_t>>& complete) {
   testing::run_pes(4, 1, [&](Pe& pe) {
@@ -63,12 +63,12 @@ TEST(CheckpointKill, whenever_a_run_is_killed_the_last_complete_checkpoint_is_re
     const pid_t victim = fork();
     ASSERT_GE(victim, 0);
     if (victim == 0) {
-      setpgid(0, 0);  // its PEs are killed with it
+      setpgid(0, 0);  // the parent kills the PEs of this process too
       write_for_ever(path, first, complete);
       _exit(1);
     }
     setpgid(victim, victim);
-    while (complete->load() < first) {  // it runs
+    while (complete->load() < first) {  // wait until the run has started
       ASSERT_EQ(waitpid(victim, nullptr, WNOHANG), 0) << "it ended by itself";
       usleep(500);
     }

@@ -1,4 +1,5 @@
-/// Checkpoints over shapes of PEs: what is restarted is what was, and what is damaged is refused with its reason.
+/// Checkpoints with several shapes of runs: elements are equal after a restart, and damaged files are refused with the
+/// reason.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ using testing::expect_run;
 using testing::Shape;
 using testing::shapes;
 
-/// A folder of the test's own, gone with it.
+/// A folder that is removed after the test.
 class Folder {
  public:
   Folder() {
@@ -73,7 +74,7 @@ class Word : public Element<Word, Sparse<std::string>> {
   std::string text_;
 };
 
-/// Takes two messages of a step.
+/// Expects two messages in each step.
 class Stepper : public Element<Stepper, Index<1>> {
  public:
   void take(std::int64_t, std::int64_t value) { sum_ += value; }
@@ -109,7 +110,7 @@ void write(Pe& pe, const std::string& path, std::int64_t round = 1) {
   checkpoint(pe, path, cells, dictionary);
 }
 
-/// Of all that there is, and that collections which were restarted work as others do.
+/// Compares all state, and checks that restarted collections work as others do.
 void read(Pe& pe, const std::string& path, std::int64_t round = 1) {
   Array<Cell> cells(pe, {rows, columns}, {.placement = cyclic(), .empty = true});
   SparseArray<Word> dictionary(pe);
@@ -129,7 +130,9 @@ void read(Pe& pe, const std::string& path, std::int64_t round = 1) {
   std::int64_t letters = 0;
   for (int i = 0; i < words; ++i) {
     letters += std::int64_t(word_of(i * int(round)).size());
-    if (Word* const word = dictionary.find_local(word_of(i))) { EXPECT_EQ(word->text(), word_of(i * int(round))); }
+    if (Word* const word = dictionary.find_local(word_of(i))) {
+      EXPECT_EQ(word->text(), word_of(i * int(round)));
+    }
   }
   EXPECT_EQ(dictionary.reduce<&Word::letters>(std::plus<>()).get(), letters);
   if (pe.id() == 0) cells.broadcast<&Cell::add>(1);
@@ -153,7 +156,8 @@ TEST(Checkpoint, is_written_on_any_number_of_pes) {
       write(pe, folder.checkpoint(), 3);
     });
     std::size_t files = 0;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder.checkpoint())) files += entry.is_regular_file();
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder.checkpoint()))
+      files += entry.is_regular_file();
     EXPECT_EQ(files, shape.pes + 1) << "the one before is gone";
     expect_run({3, 1}, [&](Pe& pe) { read(pe, folder.checkpoint(), 3); });
   }
@@ -193,14 +197,12 @@ TEST(Checkpoint, a_run_with_messages_that_wait_ends_and_keeps_the_one_before) {
   expect_run({3, 1}, [&](Pe& pe) { read(pe, folder.checkpoint()); });
 }
 
-/// Waits, and contributes, when it is told.
+/// Waits, and contributes, when a message tells it to.
 class Waiter : public Element<Waiter, Index<1>> {
  public:
   Task<> wait() { co_await when<&Waiter::take>(0, 1); }
   void take(std::int64_t) {}
-  void give() {
-    contribute(1, std::plus<>(), to<&Waiter::got>(all()[{0}]));
-  }
+  void give() { contribute(1, std::plus<>(), to<&Waiter::got>(all()[{0}])); }
   void got(int value) { got_ = value; }
   template <class A>
   void serialize(A& archive) {
@@ -217,10 +219,12 @@ TEST(Checkpoint, refuses_coroutines_that_live_and_reductions_that_are_not_over) 
   expect_run({3, 1}, [&](Pe& pe) {
     Array<Waiter> waiters(pe, {5}, {});
     if (pe.id() == 0) waiters[{3}].send<&Waiter::wait>();
-    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), waiters); }, "a coroutine of an element lives");
+    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), waiters); },
+                                "a coroutine of an element lives");
     if (pe.id() == 0) waiters[{3}].send<&Waiter::take>(0);
     if (pe.id() == 0) waiters[{2}].send<&Waiter::give>();
-    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), waiters); }, "have given to a reduction");
+    testing::expect_usage_error([&] { checkpoint(pe, folder.checkpoint(), waiters); },
+                                "have contributed to a reduction");
     for (const int i : {0, 1, 3, 4}) {
       if (pe.id() == 0) waiters[{i}].send<&Waiter::give>();
     }
@@ -238,7 +242,7 @@ void put_content(const std::string& name, const std::string& content) {
   std::ofstream(name, std::ios::binary | std::ios::trunc) << content;
 }
 
-/// restart() throws the error on every PE, which names the file and the reason, and no element is made.
+/// restart() throws the error on every PE. Its text names the file and the reason. No element is made.
 template <class Error>
 void expect_refused(const std::string& path, const std::string& file, const std::string& reason) {
   for (const Shape shape : {Shape{1, 1}, Shape{3, 1}, Shape{7, 4}}) {
@@ -276,7 +280,7 @@ TEST(CheckpointDamage, is_refused_with_its_reason) {
     std::string foreign = good;
     foreign[0] = 'X';
     put_content(name, foreign);
-    expect_refused<FormatError>(path, name, "begins otherwise");
+    expect_refused<FormatError>(path, name, "begins with other bytes");
     std::string later = good;
     later[8] = 2;
     put_content(name, later);
@@ -287,11 +291,11 @@ TEST(CheckpointDamage, is_refused_with_its_reason) {
   }
   const std::string good = content_of(file);
   put_content(file, good.substr(0, good.size() - 5));
-  expect_refused<FormatError>(path, file, "bytes where " + std::to_string(good.size()) + " were written");
+  expect_refused<FormatError>(path, file, "bytes: " + std::to_string(good.size()) + " were written");
   put_content(file, std::string(good.size(), '\0'));
-  expect_refused<FormatError>(path, file, "begins otherwise");
+  expect_refused<FormatError>(path, file, "begins with other bytes");
   put_content(file, good + "x");
-  expect_refused<FormatError>(path, file, "bytes where " + std::to_string(good.size()) + " were written");
+  expect_refused<FormatError>(path, file, "bytes: " + std::to_string(good.size()) + " were written");
   fs::remove(file);
   expect_refused<FormatError>(path, file, "is missing");
   put_content(file, good);
@@ -327,8 +331,8 @@ TEST(CheckpointDamage, files_of_another_checkpoint_are_refused) {
     });
   };
   refused(folder.checkpoint(), 5, false, "1.1.elements' is of another checkpoint");
-  refused(second.checkpoint(), 6, false, "of 5 x 3, where ");
-  refused(second.checkpoint(), 5, true, "is of 1 collections, where 2 are given");
+  refused(second.checkpoint(), 6, false, "of 5 x 3, but ");
+  refused(second.checkpoint(), 5, true, "is of 1 collection: 2 are given");
   expect_run({3, 1}, [&](Pe& pe) {
     SparseArray<Word> dictionary(pe);
     EXPECT_THROW(restart(pe, second.checkpoint(), dictionary), FormatError);

@@ -1,4 +1,4 @@
-/// Elements of two classes that know each other, and wait for each other's steps.
+/// Elements of two classes that send to each other and wait for each other's steps.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ using testing::shapes;
 
 class Pupil;
 
-/// Gives each pupil a task for each step, and the next when all have answered.
+/// Sends a task to each pupil in each step, and starts the next step when all have answered.
 class Teacher : public Element<Teacher, Index<1>> {
  public:
   Teacher() = default;
@@ -96,7 +96,7 @@ TEST(Classes, that_know_each_other_step_together_while_they_move) {
 
 class Boss;
 
-/// Gets, keeps and copies what names elements of a class that comes later.
+/// Receives, keeps and copies proxies of a class that is defined later.
 class Worker : public Element<Worker, Index<1>> {
  public:
   explicit Worker(Proxy<Boss> boss) : boss_(boss) {}

@@ -72,7 +72,7 @@ class Collection : public object::CollectionBase {
       : Collection(Made(), pe, options, object::number_form<Naming>(pe)) {
     if constexpr (Traits::sparse)
       static_assert(sizeof...(Args) == 0,
-                    "headway: elements of a sparse array are made by insert(), with its arguments");
+                    "headway: a sparse array is constructed without arguments for elements: insert() takes them");
     else
       make_all(options, args...);
   }
@@ -179,7 +179,7 @@ class Collection : public object::CollectionBase {
     if constexpr (object::require_entry_method<T, method, Given...>()) {
       using R = object::AnswerTo<method>;
       static_assert(object::has_no_steps<T, method>,
-                    "headway: a method whose messages wait for their step is sent to: it answers nobody");
+                    "headway: a method with steps gives no answer: use send() or broadcast()");
       const PeId there = locations_.where(address);
       object::Request<R> request(pe());
       object::with_wires<method>(
@@ -195,8 +195,8 @@ class Collection : public object::CollectionBase {
   /// Makes an element on its home, from this PE. UsageError, on the home, if an element has that key already.
   template <class... Args>
   void insert_at(const Address& key, const Args&... args) requires(Traits::sparse) {
-    constexpr bool made = is_made_from<std::remove_reference_t<typename call::ArrivesAs<Args>::Type>...>;
-    static_assert(made, "headway: the class of elements has no constructor for the arguments of insert()");
+    constexpr bool made = is_made_from<std::remove_reference_t<typename aggregate::ArrivesAs<Args>::Type>...>;
+    static_assert(made, "headway: the class of the elements has no constructor for the arguments of insert()");
     if constexpr (made) calls_.rpc_ff(locations_.home(key), object::Insert<T>(), me_, key, transit_.insert(), args...);
   }
   void erase_at(const Address& key) requires(Traits::sparse) {
@@ -371,7 +371,7 @@ class Collection : public object::CollectionBase {
 
   // --- messages for elements that are not on this PE
 
-  /// Forwards a message whose element has left, or keeps it until the element arrives or is inserted. `again` handles
+  /// Forwards a message if its element has left, or keeps it until the element arrives or is inserted. `again` handles
   /// the message, as a function of address, version and `wires`.
   template <class Again, class... Wires>
   __attribute__((noinline)) void forward_or_keep(PeId source, const Address& address, std::uint32_t version,
@@ -390,8 +390,8 @@ class Collection : public object::CollectionBase {
                owned);
          }});
   }
-  /// The PE to which a message goes whose element is not here, and the version by which it is known there; or this PE,
-  /// if the element will arrive here. `version` is that of the news by which the message was sent here.
+  /// The PE to which the message goes if its element is not here, and the version of the element there; or this PE, if
+  /// the element will arrive here. `version` is that of the news by which the message was sent here.
   PeId next_pe(const Address& address, std::uint32_t version, std::uint32_t& known);
   void tell(PeId target, const Address& address, PeId pe, std::uint32_t version) {
     calls_.rpc_ff(target, object::Learn<T>(), me_, address, std::uint32_t(pe), version);

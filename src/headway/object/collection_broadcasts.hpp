@@ -31,11 +31,11 @@ template <auto method, class Op, class... Given>
 auto Collection<T>::reduce(Op, Given&&... given) {
   if constexpr (object::require_entry_method<T, method, Given...>()) {
     using R = object::AnswerTo<method>;
-    static_assert(!std::is_void_v<R>, "headway: the method returns nothing that could be reduced");
+    static_assert(!std::is_void_v<R>, "headway: the method of reduce() returns void: it must return a value");
     static_assert(object::has_no_steps<T, method>,
-                  "headway: a method whose messages wait for their step is sent to: it answers nobody");
+                  "headway: a method with steps gives no answer: use send() or broadcast()");
     static_assert(!object::is_coroutine<method>,
-                  "headway: a method that is a coroutine is no part of reduce(): let it contribute()");
+                  "headway: the method of reduce() is a coroutine: let it call contribute()");
     if constexpr (object::require_operator<Op, R>()) {
       require_elements();
       object::Request<R> request(pe());

@@ -19,12 +19,12 @@ void check_restored(RareState& rare);
 template <class T>
 concept Migratable = std::is_default_constructible_v<T> && detail::HasSerialize<T>;
 
-/// One line of compile error for a class whose elements cannot move.
+/// One line of compile error for a class of elements that cannot move.
 template <class T>
 constexpr bool require_migratable() {
   static_assert(
       Migratable<T>,
-      "headway: elements that migrate, or are checkpointed, have a constructor without arguments and a member "
+      "headway: a class of elements that migrate or are checkpointed has a constructor without arguments and a member "
       "template <class A> void serialize(A& archive)");
   return Migratable<T>;
 }
@@ -73,7 +73,7 @@ template <class T>
 template <class... Args>
 void Collection<T>::make_all(const CollectionOptions& options, const Args&... args) {
   constexpr bool made = is_made_from<Args...>;
-  static_assert(made, "headway: the class of elements has no constructor for the arguments that the collection has");
+  static_assert(made, "headway: the class of the elements has no constructor for the arguments of the collection");
   if constexpr (made) {
     if (!options.empty) locations_.for_each_home(pe().id(), [&](std::uint32_t number) { make(number, args...); });
   }
@@ -280,7 +280,7 @@ Pe& Element<T, Naming>::pe() const {
 }
 template <class T, class Naming>
 void Element<T, Naming>::migrate_to(PeId pe) {
-  static_assert(object::NamingOf<Naming>::moves, "headway: elements of groups stay where they are");
+  static_assert(object::NamingOf<Naming>::moves, "headway: elements of groups cannot move");
   if constexpr (object::NamingOf<Naming>::moves && object::require_migratable<T>()) {
     const std::size_t pes = state_.collection->pe().size();
     if (pe >= pes) object::throw_no_such_pe(pe, pes);

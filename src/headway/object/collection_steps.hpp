@@ -33,7 +33,7 @@ template <auto method, class Step, class... Wires>
 void Collection<T>::delay(object::StepCounter& mine, Step step, const Wires&... wires) {
   using Format = aggregate::MessageFormat<Wires...>;
   static_assert(Format::alignment <= sizeof(std::uint64_t),
-                "headway: arguments of methods that wait for their step are aligned to 8 bytes at most");
+                "headway: arguments of methods with steps are aligned to at most 8 bytes");
   std::size_t bytes = Format::prefix_bytes;
   if constexpr (!Format::fixed) bytes = Format::bytes(wires...);
   std::byte* const at = delay_message(mine, object::stepped_index<T, method>(), step, bytes);
@@ -82,9 +82,9 @@ template <class T>
 template <auto method>
 Future<> Collection<T>::when(T& element, std::int64_t step, std::uint64_t count) {
   constexpr std::size_t number = object::counter_of<T, method>;
-  static_assert(
-      number != object::no_counter && number >= object::Counters<T>::triggers,
-      "headway: list what coroutines wait for: static constexpr auto awaited = headway::awaited<&Class::method>;");
+  static_assert(number != object::no_counter && number >= object::Counters<T>::triggers,
+                "headway: the class must list the method for when(): static constexpr auto awaited = "
+                "headway::awaited<&Class::method>;");
   return await_messages(base_of(element), number, step, count);
 }
 

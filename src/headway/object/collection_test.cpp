@@ -1,4 +1,4 @@
-/// Collections over shapes of PEs: how messages find their elements, also where these move.
+/// Collections with several shapes of runs: messages find their elements, also after moves.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,7 +21,7 @@ using testing::expect_run;
 using testing::Shape;
 using testing::shapes;
 
-/// Counts what it gets.
+/// Counts its messages.
 class Counter : public Element<Counter, Index<2>> {
  public:
   Counter() = default;
@@ -32,12 +32,13 @@ class Counter : public Element<Counter, Index<2>> {
     for (const int value : values) sum_ += std::int64_t(double(value) * factor);
     text_ += text;
   }
-  /// Adds, and passes the rest on to the next one.
+  /// Adds, and sends the rest to the next element.
   void hand_on(int value, int hops) {
     sum_ += value;
     const Index<2> extents = all().extents();
     const Index<2> here = index();
-    const Index<2> next = here[1] + 1 < extents[1] ? Index<2>{here[0], here[1] + 1} : Index<2>{(here[0] + 1) % extents[0], 0};
+    const Index<2> next =
+        here[1] + 1 < extents[1] ? Index<2>{here[0], here[1] + 1} : Index<2>{(here[0] + 1) % extents[0], 0};
     if (hops > 0) all()[next].send<&Counter::hand_on>(value, hops - 1);
   }
   void move_on(int step) { migrate_to((pe().id() + std::size_t(step)) % pe().size()); }
@@ -106,14 +107,16 @@ TEST(Collection, messages_find_elements_that_move) {
         for (int i = 0; i < 4; ++i) {
           for (int j = 0; j < 4; ++j) {
             counters[{i, j}].send<&Counter::add>(1);
-            if ((i + j + round) % int(pe.size()) == int(pe.id())) counters[{i, j}].send<&Counter::move_on>(1 + round % 3);
+            if ((i + j + round) % int(pe.size()) == int(pe.id()))
+              counters[{i, j}].send<&Counter::move_on>(1 + round % 3);
             counters[{i, j}].send<&Counter::add>(1);
           }
         }
         if (round % 5 == 0) pe.progress();
       }
       pe.quiesce();
-      counters.for_each_local([&](Counter& counter) { EXPECT_EQ(counter.sum(), 2 * rounds * std::int64_t(pe.size())); });
+      counters.for_each_local(
+          [&](Counter& counter) { EXPECT_EQ(counter.sum(), 2 * rounds * std::int64_t(pe.size())); });
       EXPECT_EQ(allreduce(pe, std::uint64_t(counters.local_size()), std::plus<>()), 16u);
       if (pe.size() > 3) {
         std::uint64_t moves = 0;
@@ -157,7 +160,7 @@ TEST(Collection, a_reduction_asks_all_elements_while_they_move) {
 
 class Follower;
 
-/// Gets `count` messages in each step, from the followers that it starts, and then starts the next one.
+/// Expects `count` messages in each step from its followers, and then starts the next step.
 class Leader : public Element<Leader, Index<1>> {
  public:
   Leader() = default;
@@ -187,7 +190,7 @@ class Leader : public Element<Leader, Index<1>> {
  private:
   void start(int step);
 
-  Proxy<Follower> all_;  // its class is not complete yet
+  Proxy<Follower> all_;  // Follower is incomplete here
   int followers_ = 0, steps_ = 0, done_ = 0, sum_ = 0;
 };
 
@@ -196,7 +199,7 @@ class Follower : public Element<Follower, Index<1>> {
   Follower() = default;
   explicit Follower(const Proxy<Leader>& leaders) : leaders_(leaders) {}
 
-  /// Of one of two leaders; answers when both are in the step.
+  /// A message of one of two leaders. Answers when both are in the step.
   void ask(int, int value) { value_ += value; }
   void both(int step) {
     for (int leader = 0; leader < 2; ++leader) leaders_[leader].send<&Leader::answer>(step, value_);

@@ -1,4 +1,4 @@
-/// What collections of each kind promise: names and homes, insertion and erasure, groups, proxies and calls.
+/// The contract of each kind of collection: names and homes, insertion and erasure, groups, proxies and calls.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST(Dense, elements_of_one_to_six_dimensions_are_found_by_their_names) {
       expect_all_named<5>(pe, {1, 2, 2, 3, 2});
       expect_all_named<6>(pe, {2, 2, 1, 2, 3, 1});
       expect_all_named<2>(pe, {0, 5});
-      expect_all_named<1>(pe, 2);  // fewer than PEs
+      expect_all_named<1>(pe, 2);  // fewer elements than PEs
     });
   }
 }
@@ -105,8 +105,10 @@ TEST(Dense, elements_are_made_where_their_placement_says) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       const std::size_t pes = pe.size();
-      Array<Box<1>> in_blocks(pe, 20), in_turn(pe, 20, {.placement = cyclic()}), anywhere(pe, 20, {.placement = hashed()});
-      Array<Box<2>> own(pe, {4, 5}, {.placement = place<Index<2>>([pes](const Index<2>& at) { return std::size_t(at[1]) % pes; })});
+      Array<Box<1>> in_blocks(pe, 20), in_turn(pe, 20, {.placement = cyclic()}),
+          anywhere(pe, 20, {.placement = hashed()});
+      Array<Box<2>> own(pe, {4, 5},
+                        {.placement = place<Index<2>>([pes](const Index<2>& at) { return std::size_t(at[1]) % pes; })});
       for (int i = 0; i < 20; ++i) {
         EXPECT_EQ(in_blocks.home_of(std::uint32_t(i)), std::size_t(i) * pes / 20);
         EXPECT_EQ(in_turn.home_of(std::uint32_t(i)), std::size_t(i) % pes);
@@ -119,9 +121,11 @@ TEST(Dense, elements_are_made_where_their_placement_says) {
     });
   }
   expect_run({2, 1}, [](Pe& pe) {
-    expect_usage_error([&] { Array<Box<1>>(pe, 3, {.placement = place<Index<1>>([](const Index<1>&) { return 2u; })}); },
-                       "place() gave PE 2 for an element, of 2 PEs");
-    expect_setting_error([&] { Array<Box<1>>(pe, 3, {.placement = place<int>([](int) { return 0u; })}); }, "other names");
+    expect_usage_error(
+        [&] { Array<Box<1>>(pe, 3, {.placement = place<Index<1>>([](const Index<1>&) { return 2u; })}); },
+        "place() gave PE 2 for an element, of 2 PEs");
+    expect_setting_error([&] { Array<Box<1>>(pe, 3, {.placement = place<int>([](int) { return 0u; })}); },
+                         "another type of names");
   });
 }
 
@@ -155,7 +159,7 @@ void expect_sparse(Pe& pe, const std::vector<Key>& keys) {
   SparseArray<Item> items(pe);
   const auto mine = [&](std::size_t i) { return i % pes == pe.id(); };
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    items[keys[i]].template send<&Item::add>(1);  // most of them before it is there
+    items[keys[i]].template send<&Item::add>(1);  // most arrive before the insertion
     items[keys[i]].template send<&Item::add_typed>(1);
     if (mine(i)) items[keys[i]].insert(100, std::string("text"));
     if (mine(i + 1)) items[keys[i]].template send<&Item::go>(i * 7 % pes);
@@ -173,7 +177,7 @@ void expect_sparse(Pe& pe, const std::vector<Key>& keys) {
   if (pe.id() == 0) items[keys[0]].erase();
   pe.quiesce();
   EXPECT_EQ(items.find_local(keys[0]), nullptr);
-  EXPECT_EQ(allreduce(pe, items.local_size(), std::plus<>()), keys.size() - 1);  // PEs that leave it insert again
+  EXPECT_EQ(allreduce(pe, items.local_size(), std::plus<>()), keys.size() - 1);  // a PE that has returned inserts again
   items[keys[0]].template send<&Item::add>(5);
   if (mine(1)) items[keys[0]].insert(0, std::string());
   pe.quiesce();
@@ -194,14 +198,14 @@ TEST(SparseArrays, elements_come_and_go_by_keys_of_any_type) {
 TEST(SparseArrays, a_key_is_inserted_once_until_it_is_erased) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     SparseArray<Keyed<int>> items(pe);
-    items[7].insert(1, std::string());  // by both
+    items[7].insert(1, std::string());  // by both PEs
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, 121);
-  EXPECT_NE(outcome.text.find("an element is inserted whose key has one already"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("has an element with this key already"), std::string::npos) << outcome.text;
 }
 
-TEST(SparseArrays, a_message_to_a_key_that_nobody_inserts_is_undelivered) {
+TEST(SparseArrays, a_message_to_a_key_that_is_never_inserted_is_undelivered) {
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
     SparseArray<Keyed<int>> items(pe, {.name = "items"});
     if (pe.id() == 0) items[7].send<&Keyed<int>::add>(1);
@@ -213,7 +217,8 @@ TEST(SparseArrays, a_message_to_a_key_that_nobody_inserts_is_undelivered) {
 
 TEST(SparseArrays, placements_by_number_are_refused) {
   expect_run({1, 1}, [](Pe& pe) {
-    expect_setting_error([&] { SparseArray<Keyed<int>>(pe, {.placement = cyclic()}); }, "place them by hashed() or place<Key>()");
+    expect_setting_error([&] { SparseArray<Keyed<int>>(pe, {.placement = cyclic()}); },
+                         "allowed are hashed() and place<Key>()");
     SparseArray<Keyed<int>>(pe, {.placement = place<int>([](int) { return 0u; })});
   });
 }
@@ -325,7 +330,7 @@ TEST(Proxies, travel_in_messages_and_with_elements_that_keep_them) {
       if (pe.id() == 0) friends.proxy().broadcast<&Friend::greet>();
       pe.quiesce();
       EXPECT_EQ(group.proxy().reduce<&Branch::sum>(std::plus<>()).get(), 45);
-      expect_usage_error([] { Proxy<Branch>().collection(); }, "made from no collection names none");
+      expect_usage_error([] { Proxy<Branch>().collection(); }, "made without a collection");
       pe.quiesce();
     });
   }
@@ -338,7 +343,7 @@ class Called : public Element<Called, Index<1>> {
   int twice(int value) { return 2 * value; }
   void nothing() {}
   int fails(const std::string& why) { throw std::runtime_error(why); }
-  /// Asks the next one, and so on.
+  /// Calls the next element, and so on.
   Task<int> sum_from_here(int left) {
     const int mine = index()[0];
     if (left == 0) co_return mine;
@@ -383,12 +388,12 @@ TEST(Calls, give_results_of_methods_and_coroutines_and_what_they_throw_also_of_e
   }
 }
 
-// --- the main program looks at elements
+// --- the main program visits elements
 
 class Restless : public Element<Restless, Index<1>> {
  public:
   Restless() = default;
-  /// Tells the first one, and moves on: the collection is not complete yet.
+  /// Sends to the first element and asks to move, while the collection is not complete.
   explicit Restless(int) {
     all()[0].send<&Restless::tell>(1);
     migrate_to((pe().id() + 1) % pe().size());
@@ -398,7 +403,7 @@ class Restless : public Element<Restless, Index<1>> {
   void leave_and_send(int messages) {
     migrate_to((pe().id() + 1) % pe().size());
     for (int i = 0; i < messages; ++i) all()[i % int(all().size())].send<&Restless::tell>(1);
-    left_ = pe().id();  // still here
+    left_ = pe().id();  // the move happens after the method
   }
   void arrived() { ++moves_; }
   int told_ = 0, heard_ = 0, moves_ = 0;

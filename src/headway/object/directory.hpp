@@ -6,7 +6,7 @@
 /// that has left from one that has not arrived:
 ///
 ///     version v of the element is at PE b   -->  (b, v) is known at b, at the home, at the PE before b, and to senders
-///                                                whose messages were forwarded
+///                                                that have had a message forwarded
 #pragma once
 
 #include <algorithm>
@@ -135,7 +135,7 @@ class Directory {
   std::unique_ptr<ElementBase*[]> cache_;  // elements of this PE, by the last bits of their numbers
   bool use_cache_ = false;
   std::uint32_t first_ = 0;
-  std::unique_ptr<Location[]> row_;  // with block(): of the elements whose home is this PE
+  std::unique_ptr<Location[]> row_;  // with block(): of the elements that have their home here
   std::uint32_t rows_ = 0;
   bool any_moved_ = false;
   std::unordered_map<Address, Location> others_;

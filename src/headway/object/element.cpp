@@ -10,35 +10,43 @@
 
 namespace headway::object {
 
-void throw_wrong_place() {
+void throw_wrong_place(const std::string& expected) {
   throw SettingError(
-      "place<Name>() is for other names than the collection's: give it the collection's Name (Index<d>, the key)");
+      fmt::format("the placement of a collection was made by place<Name>() for another type of names: this "
+                  "collection needs place<{}>()",
+                  expected));
 }
 
 void throw_place_of_sparse() {
   throw SettingError(
-      "elements of a sparse array have no numbers for block() or cyclic(): place them by hashed() or place<Key>()");
+      "the placement of a sparse array is block() or cyclic(), which need numbers: allowed are hashed() and "
+      "place<Key>()");
 }
 
 [[noreturn]] static void throw_no_entry(std::string_view method) {
   throw SettingError(
-      fmt::format("options are set for a method that the class lists in no entry of its aggregation: {}", method));
+      fmt::format("options are set for {}, which has no entry in its class: list it in `aggregation`", method));
 }
 
-void throw_key_exists() { throw UsageError("an element is inserted whose key has one already: erase() that before"); }
+void throw_key_exists() {
+  throw UsageError("insert(): the sparse array has an element with this key already: erase() it before");
+}
 
 void throw_late_step(std::int64_t step, std::int64_t current) {
-  throw UsageError(fmt::format(
-      "a message of step {} came where step {} is the current one: more came than were expected", step, current));
+  throw UsageError(
+      fmt::format("a message of step {} arrived when step {} was the current one: the element got more messages "
+                  "of its step than it expected",
+                  step, current));
 }
 
 void throw_nothing_expected(std::int64_t step) {
-  throw UsageError(fmt::format("a trigger expects no messages in step {}: it must expect at least one", step));
+  throw UsageError(fmt::format("a trigger expects 0 messages in step {}: it must expect at least 1", step));
 }
 
 void throw_waits_already(std::int64_t step) {
-  throw UsageError(
-      fmt::format("when(): a coroutine of this element waits for the same method already, in step {}", step));
+  throw UsageError(fmt::format(
+      "when(): another coroutine of the element awaits messages of step {} of the same method: one may wait at a time",
+      step));
 }
 
 void throw_bytes_left(std::size_t bytes, std::size_t left) {
@@ -46,7 +54,15 @@ void throw_bytes_left(std::size_t bytes, std::size_t left) {
                                 counted(bytes, "byte"), bytes - left));
 }
 
-void throw_name_exists() { throw FormatError("two elements have the same name"); }
+void throw_delayed_length(const DelayedMessage& message, std::size_t bytes_min) {
+  throw FormatError(
+      fmt::format("a message of step {} that waited in an element has {} in {}: its arguments take at least {}",
+                  message.step, counted(message.bytes, "byte"), counted(message.words.size(), "word"), bytes_min));
+}
+
+void throw_name_exists() {
+  throw FormatError("the checkpoint has two elements of the same name: each must occur once");
+}
 
 void check_restored(RareState& rare) {
   for (const StepCounter& counter : rare.counters) {
@@ -71,17 +87,17 @@ void choose_options(std::vector<AggregatorOptions>& chosen, const CollectionOpti
 }
 
 void throw_not_made_by_collection() {
-  throw UsageError("an element is made by its collection only: it has no place of its own");
+  throw UsageError("an element is constructed outside of a collection: only its collection may construct it");
 }
 
 void throw_no_collection(std::uint32_t number) {
   throw UsageError(number == ~std::uint32_t(0)
-                       ? std::string("a Proxy that was made from no collection names none")
-                       : fmt::format("a Proxy names collection number {}, which this PE has not made", number));
+                       ? std::string("a Proxy is used that was made without a collection")
+                       : fmt::format("a Proxy names collection number {}, which this PE has not made yet", number));
 }
 
 void throw_no_such_pe(std::size_t pe, std::size_t pes) {
-  throw UsageError(fmt::format("an element cannot migrate to PE {}: this run has {}", pe, counted(pes, "PE")));
+  throw UsageError(fmt::format("migrate_to({}): there is no such PE: this run has {}", pe, counted(pes, "PE")));
 }
 
 }  // namespace headway::object

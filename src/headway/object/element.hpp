@@ -41,8 +41,8 @@ struct Construction {
 
 }  // namespace object
 
-/// The base class of a class T whose objects are elements of a collection. `Naming` is the kind of their names:
-/// Index<d> (dense array), Sparse<Key>, PerPe (group), PerProcess, Single.
+/// The base class of a class T of elements. `Naming` is the kind of their names: Index<d> (dense array), Sparse<Key>,
+/// PerPe (group), PerProcess, Single.
 ///
 ///     class Cell : public headway::Element<Cell, headway::Index<2>> { ... };
 ///
@@ -50,9 +50,9 @@ struct Construction {
 /// An exception that it throws ends the run. A method that returns a Task is a coroutine and takes its arguments by
 /// value.
 ///
-/// A class whose elements migrate or are checkpointed needs a constructor without arguments and a member `template
-/// <class A> void serialize(A& archive)`, as types of messages. The runtime calls a member `void arrived()`, if the
-/// class has one, after each move.
+/// Elements that migrate or are checkpointed need a constructor without arguments and a member `template <class A> void
+/// serialize(A& archive)`, as types of messages. The runtime calls a member `void arrived()`, if the class has one,
+/// after each move.
 template <class T, class Naming = Single>
 class Element : private object::ElementBase {
  public:
@@ -76,9 +76,10 @@ class Element : private object::ElementBase {
   /// Destroys the element, at the time at which migrate_to() would move it. Only for sparse arrays.
   void erase();
 
-  /// `co_await when<&Cell::ghost>(step, n)` in a coroutine of the element: lets `ghost` run for messages whose first
-  /// argument is `step`, and continues after n of them. Messages of later steps wait. A message of an earlier step is a
-  /// UsageError. The class lists the method: `static constexpr auto awaited = headway::awaited<&Cell::ghost>;`.
+  /// `co_await when<&Cell::ghost>(step, n)` in a coroutine of the element: lets `ghost` run for messages that have
+  /// `step` as first argument, and continues after n of them. Messages of later steps wait. A message of an earlier
+  /// step is a UsageError. The class lists the method: `static constexpr auto awaited =
+  /// headway::awaited<&Cell::ghost>;`.
   template <auto method>
   Future<> when(std::int64_t step, std::uint64_t count);
 

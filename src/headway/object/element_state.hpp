@@ -20,7 +20,7 @@ class CollectionBase;
 
 /// A message that waits in its element until its step is the current one.
 struct DelayedMessage {
-  std::uint32_t method;  // index among the methods whose messages have steps
+  std::uint32_t method;  // index among the methods with steps
   am::ScopeId scope;     // in which the message was sent
   std::int64_t step;
   std::uint64_t bytes;               // of the arguments

@@ -1,4 +1,5 @@
-/// Entry methods: which of a class's methods share buffers, wait for one another, and what their arguments travel as.
+/// Entry methods: which methods of a class share buffers, which have steps, and the types in which their arguments
+/// travel.
 #pragma once
 
 #include <concepts>
@@ -18,8 +19,8 @@
 
 namespace headway {
 
-/// Methods that have buffers of their own, and the options of these; several methods in one entry share them. All of
-/// "Aggregation (variable-size TRAM, 2020)" can be said, and more:
+/// An entry: methods that share buffers, and the options of these buffers. It covers all of "Aggregation (variable-size
+/// TRAM, 2020)", and more:
 ///
 ///     class Cell : public headway::Element<Cell, headway::Index<2>> {
 ///       void recv_forces(std::span<const double> forces, int step);
@@ -27,8 +28,8 @@ namespace headway {
 ///           headway::entry<&Cell::recv_forces>{{.buffer_bytes = 20480, .threshold = 0.9, .cutoff = 0.1}});
 ///     };
 ///
-/// A method that is alone in its entry is sent in the fewest bytes and instructions: its name does not travel. Methods
-/// in no entry share the buffers of the collection.
+/// Messages of a method that has an entry of its own take the fewest bytes and instructions, because they do not name
+/// the method. Methods without an entry share the buffers of the collection.
 template <auto... methods>
 struct entry {
   AggregatorOptions options = {};
@@ -45,13 +46,13 @@ inline constexpr bool is_entries = false;
 template <class... Entry>
 inline constexpr bool is_entries<Entries<Entry...>> = true;
 
-/// Tells methods apart as a type.
+/// A type for each method.
 template <auto method>
 struct MethodTag {};
-/// The same as an address.
+/// An address for each method.
 template <auto method>
-inline constexpr const void* tag_of = &call::type_tag<MethodTag<method>>;
-/// For people: "&Cell::recv", of all overloads.
+inline constexpr const void* tag_of = &aggregate::type_tag<MethodTag<method>>;
+/// For error texts: "&Cell::recv". Overloads have the same name.
 template <auto method>
 std::string name_of() {
   std::string name = aggregate::type_name<MethodTag<method>>();
@@ -60,7 +61,7 @@ std::string name_of() {
   return name;
 }
 
-/// What trigger() makes.
+/// The result of trigger().
 template <class Expected, auto then, auto... methods>
 struct Trigger {
   Expected expected;
@@ -74,26 +75,27 @@ struct Awaited {};
 
 }  // namespace object
 
-/// What a class's `aggregation` is made of.
+/// The type of `aggregation` in a class.
 template <class... Entry>
 constexpr object::Entries<Entry...> entries(Entry... list) {
   return {std::tuple<Entry...>(list...)};
 }
 
-/// A method, `then`, that runs when messages of a step have arrived: those of `methods`, whose first argument, an
-/// integer, is their step. Steps follow one another from 0 on. Messages of the current one are handled as they come;
-/// those of later ones wait in the element, and move with it; one of an earlier step is a UsageError. When as many of
-/// the current step have been handled as `expected` says, `then(step)` runs, and the next one is current. `expected` is
-/// a number of at least 1, or a method of the element, called with the step, that says it.
+/// A trigger: the runtime calls `then(step)` when all messages of a step have been handled. The messages are those of
+/// `methods`; their first argument, an integer, is the step. Steps are numbered from 0. Messages of the current step
+/// are handled when they arrive. Messages of later steps wait in the element and move with it. A message of an earlier
+/// step is a UsageError. `expected` is the number of messages in a step, at least 1, or a method of the element that
+/// returns this number for a step. After `expected` messages and `then(step)` the next step is current.
 ///
-/// Neighbours' messages of step 0 may come, and `then(0)` run, before the element itself is told to start. So the
-/// method that starts it is one of `methods`, called with step 0, which expects one more; or `then` sends first what is
-/// to be sent in its step, unless it has been.
+/// Messages of neighbours for step 0 can arrive, and `then(0)` can run, before the program starts the element. There
+/// are two remedies. Let the method that starts the element be one of `methods`: it is called with step 0, and
+/// `expected` counts one message more in step 0. Or let `then` first send the messages of its own step, unless they
+/// have been sent.
 ///
 ///     void start(int step);  // called with 0: sends this element's ghosts
 ///     void ghost(int step, int side, std::span<const double> cells);
 ///     std::size_t expected(int step) const { return neighbours() + (step == 0); }
-///     void relax(int step);  // sends the next step's
+///     void relax(int step);  // sends the messages of the next step
 ///     static constexpr auto triggers =
 ///         headway::triggers(headway::trigger<&Block::relax, &Block::start, &Block::ghost>(&Block::expected));
 template <auto then, auto... methods, class Expected>
@@ -104,14 +106,15 @@ template <class... Trigger>
 constexpr object::Triggers<Trigger...> triggers(Trigger... list) {
   return {std::tuple<Trigger...>(list...)};
 }
-/// Methods that coroutines of the element wait for, by when(): `static constexpr auto awaited =
-/// headway::awaited<&A::m>;`.
+/// Methods that coroutines of the element await by when():
+///
+///     static constexpr auto awaited = headway::awaited<&A::m>;
 template <auto... methods>
 inline constexpr object::Awaited<methods...> awaited{};
 
 namespace object {
 
-/// What is known of a pointer to a method.
+/// Class, result and parameters of a method.
 template <class Method>
 struct MethodTraits;
 template <class C, class R, class... P>
@@ -141,18 +144,18 @@ concept MethodPointer = requires {
 template <class... T>
 struct TypeList {};
 
-/// What a method's arguments travel as.
+/// The types in which the arguments of a method travel.
 template <auto method>
 using WiresOf = typename MethodTraits<decltype(method)>::template WithWires<TypeList>;
 template <auto method>
 using ResultOf = typename MethodTraits<decltype(method)>::Result;
 template <auto method>
 inline constexpr bool is_coroutine = am::is_task<std::remove_cvref_t<ResultOf<method>>>;
-/// What the sender of a message with an answer gets.
+/// The type that the caller of rpc() gets.
 template <auto method>
 using AnswerTo = call::Answer<ResultOf<method>>;
 
-// --- what a class declares
+// --- declarations of a class
 
 template <class T>
 constexpr auto entries_of() {
@@ -172,7 +175,7 @@ constexpr bool same_method() {
     return false;
 }
 
-/// Whether an entry holds the method, and whether that is all it holds.
+/// Whether an entry has the method, and whether it has no other.
 template <auto method, class Entry>
 struct Holds;
 template <auto method, auto... methods>
@@ -180,7 +183,7 @@ struct Holds<method, entry<methods...>> {
   static constexpr bool value = (same_method<method, methods>() || ...);
   static constexpr bool alone = value && sizeof...(methods) == 1;
 };
-/// The method of an entry that holds one.
+/// The method of an entry with only one method.
 template <class Entry>
 struct OnlyMethod {
   static constexpr bool single = false;
@@ -205,7 +208,7 @@ struct EntryWith<method, Entries<Entry...>> {
 template <class T, auto method>
 inline constexpr std::size_t entry_index = EntryWith<method, EntriesOf<T>>::index;
 
-// --- gates: triggers first, then one for each method that coroutines wait for
+// --- counters of steps: those of triggers, then one for each awaited method
 
 template <class T>
 constexpr auto triggers_of() {
@@ -224,7 +227,7 @@ constexpr auto awaited_of() {
 
 inline constexpr std::size_t no_counter = ~std::size_t(0);
 
-/// All methods whose messages may wait, each with its gate.
+/// All methods with steps, and the counter of each.
 template <class TriggerList, class AwaitedList>
 struct CountersOf;
 template <class... Trigger, auto... a>
@@ -252,7 +255,7 @@ inline constexpr std::size_t counter_of = Counters<T>::template counter<method>(
 template <class T, auto method>
 inline constexpr bool has_no_steps = counter_of<T, method> == no_counter;
 
-/// Calls f.operator()<method>() for each of them, in their order.
+/// Calls f.operator()<method>() for each of these methods, in the order of their declaration.
 template <class F, class E, auto then, auto... methods>
 void for_each_method_of(F& f, const Trigger<E, then, methods...>*) {
   (f.template operator()<methods>(), ...);
@@ -269,7 +272,7 @@ void for_each_stepped_method(F f) {
   for_each_stepped(f, static_cast<const TriggerList*>(nullptr), static_cast<const AwaitedList*>(nullptr));
 }
 
-// --- what is given for a call
+// --- arguments of a call
 
 template <class Parameter>
 inline constexpr bool is_value_const_reference_or_view =
@@ -281,7 +284,7 @@ struct GoodParameters {
   static constexpr bool value = (is_value_const_reference_or_view<P> && ...);
 };
 
-/// Whether what is given may be passed for a parameter that travels as Wire.
+/// Whether an argument of type Given may be passed for a parameter that travels as Wire.
 template <class Given, class Wire>
 constexpr bool is_passable() {
   if constexpr (aggregate::is_send_buffer<std::remove_cvref_t<Given>>)
@@ -301,7 +304,7 @@ struct Passable {
   }
 };
 
-/// One line of compile error for what is no entry method of T, or is not called like this. Returns whether it is.
+/// Whether `method` is an entry method of T and can be called with these arguments. If not, one line of compile error.
 template <class T, auto method, class... Given>
 constexpr bool require_entry_method() {
   using Pointer = decltype(method);
@@ -309,19 +312,21 @@ constexpr bool require_entry_method() {
   if constexpr (MethodPointer<Pointer>) {
     using Traits = MethodTraits<Pointer>;
     constexpr bool of_class = std::is_base_of_v<typename Traits::Class, T>;
-    static_assert(of_class, "headway: this is no method of the collection's class");
+    static_assert(of_class, "headway: this is not a method of the class of the collection's elements");
     constexpr bool good_parameters = Traits::template WithParameters<GoodParameters>::value;
     static_assert(good_parameters,
-                  "headway: an entry method takes values, const references and views (std::span<const T>)");
+                  "headway: parameters of an entry method are values, const references or views (std::span<const T>)");
     if constexpr (of_class && good_parameters) {
       constexpr bool passable = Traits::template WithWires<Passable>::template with<Given...>();
       if constexpr (sizeof...(Given) < Traits::parameters) {
-        static_assert(passable, "headway: the entry method cannot be called with these arguments: it takes more");
+        static_assert(passable,
+                      "headway: the entry method cannot be called with these arguments: it has more parameters");
       } else if constexpr (sizeof...(Given) > Traits::parameters) {
-        static_assert(passable, "headway: the entry method cannot be called with these arguments: it takes fewer");
+        static_assert(passable,
+                      "headway: the entry method cannot be called with these arguments: it has fewer parameters");
       } else {
         static_assert(passable,
-                      "headway: the entry method cannot be called with these arguments: one has another type");
+                      "headway: the entry method cannot be called with these arguments: the type of one does not fit");
       }
       if constexpr (is_coroutine<method>) return passable && aggregate::require_kept_arguments<Pointer>();
       return passable;
@@ -330,7 +335,7 @@ constexpr bool require_entry_method() {
   return false;
 }
 
-/// An argument as what travels: itself where that is the same type.
+/// An argument in the type in which it travels: itself, if it has that type.
 template <class Wire, class Given>
 inline __attribute__((always_inline)) decltype(auto) as_wire(Given& given) {
   if constexpr (aggregate::is_send_buffer<std::remove_cv_t<Given>>) {

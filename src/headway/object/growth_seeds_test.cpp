@@ -1,7 +1,7 @@
-/// Random programs by seed on collections that are made and destroyed all the time. Elements of sparse arrays insert
-/// others and erase themselves, in broadcasts and in messages, and reductions follow done_inserting() at once. A ledger
-/// that all PEs share notes which broadcasts each element runs. A serial replay of the broadcasts, in the order of an
-/// element that is always there, says which elements there are and what each has run.
+/// Random programs, by seed, on collections that are made and destroyed all the time. Elements of sparse arrays insert
+/// others and erase themselves, in broadcasts and in messages. Reductions follow done_inserting() at once. A ledger
+/// that all PEs share records the broadcasts of each element. A serial replay, in the order of an element that is never
+/// erased, tells which elements exist and which broadcasts each has run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,15 +36,14 @@ using Actions = std::vector<std::function<void()>>;
 class Plot {
  public:
   virtual ~Plot() = default;
-  /// Of a phase: what this PE does in its first part; what follows quiescence; what this PE does then, before it
-  /// quiesces.
+  /// One phase: actions of this PE in its first part; then, after quiescence, settle(); then further actions.
   virtual void grow(Random& shared, Actions& actions) = 0;
   virtual void settle() {}
   virtual void count(Random& shared, Actions& actions) = 0;
-  /// Of futures, when all actions are done; then, when all PEs have quiesced.
+  /// Waits for futures after all actions. finish() follows the next quiescence.
   virtual void wait() = 0;
   virtual void finish(Random& shared) = 0;
-  /// When all have quiesced again: what is here; then, on PE 0, whether all is right.
+  /// After another quiescence: records the elements of this PE. judge() then checks everything on PE 0.
   virtual void note() {}
   virtual void judge() {}
 };
@@ -146,7 +145,7 @@ class SproutPlot final : public Plot {
   Pe* pe_;
   SparseArray<Sprout> sprouts_;
   std::uint32_t serial_, phase_ = 0, number_ = 0;
-  std::vector<Key> planted_;  // from here, in this phase
+  std::vector<Key> planted_;  // by this PE in this phase
   Section<Sprout> section_;
   std::vector<Future<std::uint64_t>> counts_, of_roots_;
 };

@@ -22,14 +22,14 @@ inline void check(bool right, const std::string& what) {
   if (!right) throw std::logic_error(what);
 }
 
-/// Of one sparse array, by all PEs.
+/// The records of one sparse array, shared by all PEs.
 struct Records {
-  std::map<Key, std::vector<std::uint32_t>> heard;  // by each element that has ever been, in its order
+  std::map<Key, std::vector<std::uint32_t>> heard;  // broadcasts of each element, in its order
   std::map<Key, std::vector<std::uint32_t>>
-      later;                           // what the PE that inserts it from its main program broadcasts after that
-  std::map<Key, std::size_t> planted;  // without a broadcast, when there had been so many at the begin of the phase
-  std::size_t before = 0;              // broadcasts at the begin of this phase
-  std::set<Key> here;                  // at the end of the phase
+      later;                           // broadcasts that the main program starts after it inserts the element
+  std::map<Key, std::size_t> planted;  // inserted outside of broadcasts: broadcasts before the phase
+  std::size_t before = 0;              // broadcasts before this phase
+  std::set<Key> here;                  // elements at the end of the phase
   std::uint64_t nudges = 0, nudges_sent = 0;
   std::uint64_t given = 0, gives = 0;
 };
@@ -42,7 +42,7 @@ inline Ledger* ledger = nullptr;
 
 // --- elements of sparse arrays
 
-inline constexpr Key roots = 4;  // these are inserted first, and stay
+inline constexpr Key roots = 4;  // inserted first, never erased
 
 inline Random random_of(Key key, std::uint64_t what) { return Random(key * 0x9e3779b97f4a7c15 + what * 77); }
 inline bool stays_for_ever(Key key) { return key < roots || key % 4 == 0; }
@@ -50,10 +50,10 @@ inline Key child_of(Key key, std::uint32_t broadcast, std::uint64_t which) {
   return random_of(key, broadcast * 8 + which).next() | Key(1) << 32;
 }
 inline Key planted_by(std::uint32_t message) { return random_of(message, 5).next() | Key(1) << 32; }
-/// Whether an element inserts another one when it is made.
+/// Whether the constructor of an element inserts another element.
 inline bool has_twin(Key key) { return key >= roots && key % 8 == 3; }
 inline Key twin_of(Key key) { return random_of(key, 1).next() / 8 * 8 | Key(1) << 32; }
-/// Few enough for an array to stay small.
+/// Few, so that the array stays small.
 inline std::uint64_t children_of(Key key, std::uint32_t broadcast) {
   if (key >= roots && stays_for_ever(key)) return 0;
   return random_of(key, broadcast * 8 + 7).one_in(key < roots ? 3 : 5) ? 1 + broadcast % 2 : 0;
@@ -61,15 +61,15 @@ inline std::uint64_t children_of(Key key, std::uint32_t broadcast) {
 inline bool erases(Key key, std::uint32_t broadcast) {
   return !stays_for_ever(key) && random_of(key, broadcast * 8 + 6).one_in(3);
 }
-/// Only roots wait in a broadcast: nothing that a coroutine lives in is erased.
+/// Only roots wait in a broadcast: an element with a living coroutine is not erased.
 inline bool ponders(Key key, std::uint32_t broadcast) { return key < roots && broadcast % 7 == 3; }
-/// One that follows from another one.
+/// A broadcast that another broadcast starts.
 inline std::optional<std::uint32_t> echo_of(std::uint32_t broadcast) {
   if (broadcast % 1000 < 300 && broadcast % 5 == 0) return broadcast + 300;
   return std::nullopt;
 }
 
-/// Counts values, and compares with what is expected.
+/// Counts values and compares the count with the expected one.
 struct Sum {
   std::pair<std::uint64_t, std::uint64_t> operator()(const std::pair<std::uint64_t, std::uint64_t>& a,
                                                      const std::pair<std::uint64_t, std::uint64_t>& b) const {
@@ -87,7 +87,7 @@ class Sprout : public Element<Sprout, Sparse<Key>> {
     if (has_twin(index())) all()[twin_of(index())].insert(serial);
   }
 
-  // Of broadcasts.
+  // Run by broadcasts.
   void grow(std::uint32_t broadcast) { react(broadcast); }
   std::uint64_t grow_and_count(std::uint32_t broadcast) {
     react(broadcast);
@@ -105,7 +105,7 @@ class Sprout : public Element<Sprout, Sparse<Key>> {
     contribute(std::pair(std::uint64_t(1), expected), Sum(), to<&Sprout::given>(all()[broadcast % roots]));
   }
 
-  // Of messages, to those that stay.
+  // Run by messages to elements that are never erased.
   void relay(std::uint32_t broadcast) { start(all(), broadcast); }
   void plant(std::uint32_t message) {
     records().planted[planted_by(message)] = records().before;
@@ -161,8 +161,7 @@ class Sprout : public Element<Sprout, Sparse<Key>> {
   std::uint32_t serial_ = 0;
 };
 
-/// Where elements come from, as a serial program finds it: what each inserts in which broadcast, and when each is
-/// erased.
+/// Replays all insertions and erasures in serial order and checks the records.
 inline void replay(const Records& records) {
   const std::vector<std::uint32_t>& order = records.heard.at(0);
   std::map<std::uint32_t, std::size_t> place;
@@ -170,8 +169,8 @@ inline void replay(const Records& records) {
     check(place.emplace(order[i], i).second, "a broadcast is run twice");
   }
   struct Birth {
-    std::size_t first;  // the first broadcast that it gets
-    bool at_least;      // or a later one
+    std::size_t first;  // first broadcast that the element runs
+    bool at_least;      // or a later broadcast is the first
   };
   std::map<Key, Birth> births;
   std::vector<Key> unseen;
@@ -215,7 +214,7 @@ inline void replay(const Records& records) {
     there += erased ? 0 : 1;
   }
   check(there == records.here.size() && births.size() == records.heard.size(),
-        "there are elements that nobody has inserted");
+        "there are elements that were never inserted");
   for (const auto& [key, later] : records.later) {
     const std::vector<std::uint32_t>& heard = records.heard.at(key);
     const std::size_t first = heard.empty() ? order.size() : place.at(heard.front());
@@ -229,7 +228,7 @@ inline void replay(const Records& records) {
 
 // --- elements of other collections
 
-/// Sums up what comes. Those of arrays move.
+/// Sums the values of its messages. Elements of arrays move.
 template <class Naming>
 class Post : public Element<Post<Naming>, Naming> {
  public:

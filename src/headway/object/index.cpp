@@ -14,7 +14,7 @@ std::string text_of(const std::int32_t* numbers, unsigned count, const char* bet
 }  // namespace
 
 void throw_coordinate(std::int64_t coordinate) {
-  throw UsageError(fmt::format("{} is no coordinate of an element: those are below 2147483648, and not negative", coordinate));
+  throw UsageError(fmt::format("{} is not a coordinate of an element: allowed are 0 to 2147483647", coordinate));
 }
 
 void throw_outside(const std::int32_t* index, const std::int32_t* extents, unsigned dimensions) {
@@ -31,11 +31,12 @@ std::uint32_t checked_size(const std::int32_t* extents, unsigned dimensions) {
   std::uint64_t size = 1;
   for (unsigned k = 0; k < dimensions; ++k) {
     if (extents[k] < 0) {
-      throw SettingError(fmt::format("an array's extents are {}: none may be negative", text_of(extents, dimensions, " x ")));
+      throw SettingError(
+          fmt::format("the extents of an array are {}: each must be at least 0", text_of(extents, dimensions, " x ")));
     }
     size *= std::uint64_t(extents[k]);
     if (size >= (std::uint64_t(1) << 32) - 1) {
-      throw SettingError(fmt::format("an array of {} has too many elements: at most 4294967294",
+      throw SettingError(fmt::format("an array of {} has too many elements: at most 4294967294 are allowed",
                                      text_of(extents, dimensions, " x ")));
     }
   }

@@ -1,4 +1,4 @@
-/// What names an element of a collection, and how it travels.
+/// Names of elements in programs, and their addresses in messages.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace object {
 [[noreturn]] void throw_outside(const std::int32_t* index, const std::int32_t* extents, unsigned dimensions);
 [[noreturn]] void throw_outside(std::uint32_t number, std::uint32_t size);
 
-/// UsageError for what is no coordinate: all extents are below 2^31.
+/// UsageError for a coordinate that is negative or at least 2^31.
 template <class I>
 constexpr std::int32_t coordinate(I i) {
   const auto narrow = static_cast<std::int32_t>(i);
@@ -45,16 +45,16 @@ requires(dimensions >= 1 && dimensions <= 6) struct Index {
   auto operator<=>(const Index&) const = default;
 };
 
-/// How elements of a collection are named, the second argument of Element: Index<d>, or one of these.
+/// How the elements of a collection are named: the second argument of Element is Index<d> or one of these types.
 template <class Key>
-struct Sparse {};      // by any hashable key that may travel in a message; inserted and erased at run time
-struct PerPe {};       // one on each PE, named by it (a group)
-struct PerProcess {};  // one in each process, by its number; it lives on the process's first PE
-struct Single {};      // one in all
+struct Sparse {};      // by a hashable, sendable key; the program inserts and erases elements
+struct PerPe {};       // one on each PE, named by the PE's number (a group)
+struct PerProcess {};  // one in each process, named by its number; on the first PE of the process
+struct Single {};      // only one
 
 namespace object {
 
-/// What each way of naming means: `Name` is what programs write, `Address` what messages carry.
+/// `Name` is the type that programs use, `Address` the type that messages carry.
 template <class Naming>
 struct NamingOf;
 template <unsigned d>
@@ -90,17 +90,17 @@ struct NamingOf<Single> : NamingByNumber {
   static constexpr bool moves = true;
 };
 
-/// The form of a dense array: index to number and back, row by row.
+/// The extents of a dense array. Converts an index to a number, row by row, and back.
 template <unsigned d>
 class Form {
  public:
-  /// SettingError for extents below 0, and for 2^32 - 1 elements or more.
+  /// SettingError for a negative extent, and for 2^32 - 1 elements or more.
   explicit Form(const std::array<std::int32_t, d>& extents);
 
   std::uint32_t size() const { return size_; }
   const std::array<std::int32_t, d>& extents() const { return extents_; }
 
-  /// UsageError for an index outside; in one dimension it is the index, which who looks for it compares with the size.
+  /// UsageError for an index outside. In one dimension the result is the index; DenseHomes compares it with the size.
   std::uint32_t number(const std::array<std::int32_t, d>& index) const {
     if constexpr (d == 1) {
       return std::uint32_t(index[0]);
@@ -133,7 +133,7 @@ class Form {
   std::uint32_t size_;
 };
 
-/// SettingError as of Form.
+/// The number of elements. SettingError as in Form.
 std::uint32_t checked_size(const std::int32_t* extents, unsigned dimensions);
 
 template <unsigned d>

@@ -1,4 +1,5 @@
-/// Which broadcasts an element gets that is inserted while they run, and whom reductions count, on networks that delay frames.
+/// The broadcasts of elements that are inserted while broadcasts run, and the elements that reductions count, on
+/// networks that delay frames.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace headway {
 namespace {
 
-/// Runs the body by several seeds. Frames of different PEs overtake one another.
+/// Runs the body with several seeds. Frames of different PEs overtake one another.
 template <class Body>
 void expect_runs(std::size_t pes, std::uint64_t seeds, Body body) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -32,7 +33,7 @@ void expect_runs(std::size_t pes, std::uint64_t seeds, Body body) {
   }
 }
 
-/// Of one PE, which may ask for a reduction when a message comes.
+/// An element of one PE that may start a reduction when a message arrives.
 class Counted : public Element<Counted, Sparse<int>> {
  public:
   void away() { migrate_to(1 + std::size_t(index()) % (pe().size() - 1)); }
@@ -110,7 +111,7 @@ TEST(Insertions, an_element_that_is_not_counted_contributes_nothing) {
     return 0;
   });
   EXPECT_EQ(result.status, 121);
-  EXPECT_NE(result.text.find("does not count it: call done_inserting()"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("does not count this element"), std::string::npos) << result.text;
 }
 
 TEST(Insertions, reductions_count_all_elements_as_soon_as_one_pe_has_left_restart) {
@@ -149,7 +150,7 @@ TEST(Insertions, what_a_broadcast_inserts_does_not_get_that_broadcast) {
       SparseArray<Block> blocks(pe);
       if (pe.id() == 0) blocks[1 + round].insert();
       blocks.done_inserting();
-      // Each is another broadcast: what one inserts gets the next, and what one erases does not.
+      // Each reduction is a broadcast: elements that one inserts run the next; elements that one erases do not.
       for (int level = 0; level < 4; ++level) {
         if (pe.id() == std::size_t(round) % pe.size()) blocks.broadcast<&Block::split>();
       }
@@ -166,12 +167,14 @@ TEST(Insertions, what_a_broadcast_inserts_does_not_get_that_broadcast) {
   });
 }
 
-/// Gets all broadcasts from the one after that which inserted it on. Some insert another one in their own place, or move.
+/// Runs all broadcasts after the one that inserted it. Some insert their successor, or move.
 class Heir : public Element<Heir, Sparse<std::uint64_t>> {
  public:
   Heir() = default;
   explicit Heir(int first) : next_(first) {}
-  static bool inserts(std::uint64_t index, int number) { return number < inserting && std::uint64_t(number) % 3 == index % 3; }
+  static bool inserts(std::uint64_t index, int number) {
+    return number < inserting && std::uint64_t(number) % 3 == index % 3;
+  }
   static std::uint64_t child(std::uint64_t index, int number) { return index * inserting + std::uint64_t(number) + 1; }
 
   void hear(int number) {
@@ -195,7 +198,7 @@ class Heir : public Element<Heir, Sparse<std::uint64_t>> {
   int next_ = 0;
 };
 
-/// Those that are there after the broadcasts.
+/// The elements that exist after the broadcasts.
 std::set<std::uint64_t> heirs_after(int broadcasts) {
   std::set<std::uint64_t> heirs = {0};
   for (int number = 0; number < broadcasts; ++number) {
@@ -209,7 +212,7 @@ std::set<std::uint64_t> heirs_after(int broadcasts) {
 }
 
 TEST(Insertions, an_element_gets_each_broadcast_after_the_one_that_inserted_it_once_and_in_order) {
-  constexpr int broadcasts = 3 * Heir::inserting;  // PEs forget old ones several times meanwhile
+  constexpr int broadcasts = 3 * Heir::inserting;  // PEs drop their history several times meanwhile
   const std::set<std::uint64_t> expected = heirs_after(broadcasts);
   for (const std::size_t pes : {1, 2, 5, 8}) {
     expect_runs(pes, 5, [&](Pe& pe) {

@@ -15,7 +15,7 @@ bool counts_at_one_rate() {
   return __get_cpuid(0x8000'0007, &a, &b, &c, &d) != 0 && (d & 1U << 8) != 0;  // invariant TSC
 }
 
-/// Both clocks, the second read between the bounds of the first.
+/// Both clocks at one moment. `width` is the uncertainty in ticks.
 struct Both {
   explicit Both(const am::Engine& engine) {
     const std::uint64_t before = __builtin_ia32_rdtsc();
@@ -34,14 +34,15 @@ LoadClock::LoadClock(am::Engine& engine, bool wanted) : engine_(&engine) {
   if (!wanted || !counts_at_one_rate()) return;
   constexpr std::uint64_t span_ticks = 100'000;
   std::uint64_t narrowest = std::numeric_limits<std::uint64_t>::max();
-  for (int round = 0; round < 5; ++round) {  // a PE that loses its core between two reads spoils a round
+  for (int round = 0; round < 5; ++round) {  // the operating system may preempt the PE between two reads; the round
+                                             // with the smallest width counts
     const Both first(engine);
     while (__builtin_ia32_rdtsc() - first.ticks < span_ticks) __builtin_ia32_pause();
     const Both last(engine);
-    if (last.ns == first.ns) return;  // that time does not go on by itself
+    if (last.ns == first.ns) return;  // the engine's time is simulated
     if (first.width + last.width >= narrowest) continue;
     narrowest = first.width + last.width;
-    seconds_each_ = double(last.ns - first.ns) * 1e-9 / double(last.ticks - first.ticks);
+    seconds_per_tick_ = double(last.ns - first.ns) * 1e-9 / double(last.ticks - first.ticks);
   }
   counts_ = true;
 }

@@ -1,4 +1,4 @@
-/// The clock by which the loads of elements are measured: read twice for each method that runs.
+/// The clock that measures the loads of elements. The runtime reads it before and after each method.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace headway::object {
 
-/// The processor's counter where it runs at one rate and the engine's time goes on as it does; else the engine's time,
-/// which on a simulated network stands still while a method runs.
+/// The processor's time stamp counter, if it runs at a constant rate and the engine's time advances with it; else the
+/// engine's time. The time of a simulated network does not advance while a method runs.
 class LoadClock {
  public:
-  /// Compares the two for a fifth of a millisecond, if it is `wanted`.
+  /// If `wanted`, compares the two clocks for 0.2 ms.
   LoadClock(am::Engine& engine, bool wanted);
 
   std::uint64_t read() const {
@@ -21,15 +21,15 @@ class LoadClock {
     return std::uint64_t(engine_->now());
   }
   double seconds(std::uint64_t from, std::uint64_t to) const {
-    return to > from ? double(to - from) * seconds_each_ : 0;  // cores may differ a little
+    return to > from ? double(to - from) * seconds_per_tick_ : 0;  // counters of two cores may differ
   }
-  /// Whether it is the processor's.
+  /// Whether it reads the processor's counter.
   bool counts() const { return counts_; }
 
  private:
   am::Engine* engine_;
   bool counts_ = false;
-  double seconds_each_ = 1e-9;
+  double seconds_per_tick_ = 1e-9;
 };
 
 }  // namespace headway::object

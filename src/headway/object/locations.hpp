@@ -6,16 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <headway/aggregate/rpc.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/object/directory.hpp>
 #include <headway/object/index.hpp>
 #include <headway/object/options.hpp>
 #include <headway/object/placement.hpp>
+#include <string>
 #include <type_traits>
 
 namespace headway::object {
 
-[[noreturn]] void throw_wrong_place();
+[[noreturn]] void throw_wrong_place(const std::string& expected);
 [[noreturn]] void throw_place_of_sparse();
 
 template <class Naming>
@@ -27,7 +29,7 @@ using HomesOf =
 template <class Naming>
 using FormOf = Form<NamingOf<Naming>::dense ? NamingOf<Naming>::dimensions : 1>;
 
-/// The form of a collection whose constructor gets no extents.
+/// The form of a collection that is constructed without extents.
 template <class Naming>
 FormOf<Naming> number_form(Pe& pe) {
   std::size_t size = 0;
@@ -49,7 +51,7 @@ HomesOf<Naming> homes_of(Pe& pe, const CollectionOptions& options, const FormOf<
   std::function<PeId(const Name&)> own;
   if (options.placement.kind == Kind::own) {
     const auto* const function = std::any_cast<std::function<PeId(const Name&)>>(&options.placement.function);
-    if (function == nullptr) throw_wrong_place();
+    if (function == nullptr) throw_wrong_place(aggregate::type_name<Name>());
     own = *function;
   }
   if constexpr (Traits::sparse) {
@@ -111,7 +113,7 @@ class Locations : public Directory<typename NamingOf<Naming>::Address, HomesOf<N
     }
   }
 
-  /// Calls f(number) for each element of a dense collection whose home is `pe`.
+  /// Calls f(number) for each element of a dense collection that has its home on `pe`.
   template <class F>
   void for_each_home(std::size_t pe, F f) const {
     const DenseHomes& homes = this->homes();

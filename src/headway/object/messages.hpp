@@ -1,4 +1,4 @@
-/// What a collection's messages run where they arrive, and what they carry.
+/// The functions that a collection's messages call on the receiver, and the types that they carry.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@ inline constexpr std::uint32_t history_interval = 64;
 
 [[noreturn]] void throw_nothing_expected(std::int64_t step);
 [[noreturn]] void throw_waits_already(std::int64_t step);
+[[noreturn]] void throw_delayed_length(const DelayedMessage& message, std::size_t bytes_min);
 
 /// The PE that gets the answer to a call, and the number of the call there.
 struct Caller {
@@ -48,7 +49,7 @@ struct Request {
   Caller caller;
 };
 
-/// The target of a reduction whose result is an answer.
+/// The target of reduce(): the result answers the call.
 template <class R>
 struct ToCaller {
   Caller caller;
@@ -65,7 +66,7 @@ struct MoveHeader {
   double load_s;
 };
 
-/// As what an argument reaches the collection's code.
+/// The type in which an argument reaches the collection: a view or a reference to the message.
 template <class Wire>
 using Arriving = std::conditional_t<aggregate::is_view<Wire>, Wire, const Wire&>;
 
@@ -118,7 +119,7 @@ void with_wires(F f, Given&... given) {
   with_wires_of(WiresOf<method>(), f, given...);
 }
 
-// --- what runs
+// --- functions that messages call
 
 template <class T, auto method>
 struct Run {
@@ -127,7 +128,7 @@ struct Run {
     there->template deliver<method>(source, address, 0, wires...);
   }
 };
-/// The same for a message that was sent on, with the version of the news that it follows.
+/// The same for a forwarded message. `version` is that of the news by which it was forwarded.
 template <class T, auto method>
 struct Forward {
   template <class Address, class... Wires>
@@ -202,7 +203,7 @@ struct RunReduce {
   }
 };
 
-// --- what is known of methods by number and by tag
+// --- methods by number and by tag
 
 template <class First, class... Rest>
 const First& first_of(const First& first, const Rest&...) {
@@ -220,7 +221,7 @@ constexpr auto then_of(const Trigger<E, then, methods...>*) {
   return then;
 }
 
-/// The place of a method among those whose messages may wait.
+/// The index of a method among the methods with steps.
 template <class T, auto method>
 std::size_t stepped_index() {
   std::size_t index = 0, found = 0;
@@ -231,19 +232,19 @@ std::size_t stepped_index() {
   return found;
 }
 
-/// Calls f(argument...) with a message that has waited.
+/// Calls f(argument...) with the arguments of a message that has waited.
 template <class... Wires, class F>
-void with_message_of(TypeList<Wires...>, const DelayedMessage& kept, F& f) {
+void with_message_of(TypeList<Wires...>, const DelayedMessage& message, F& f) {
   using Format = aggregate::MessageFormat<Wires...>;
   typename Format::Scratch scratch;
-  if (kept.bytes > kept.words.size() * sizeof(std::uint64_t) || kept.bytes < Format::prefix_bytes) {
-    throw FormatError("a message that waited is not as long as its arguments");
+  if (message.bytes > message.words.size() * sizeof(std::uint64_t) || message.bytes < Format::prefix_bytes) {
+    throw_delayed_length(message, Format::prefix_bytes);
   }
-  Format::apply(reinterpret_cast<const std::byte*>(kept.words.data()), kept.bytes, scratch, f);
+  Format::apply(reinterpret_cast<const std::byte*>(message.words.data()), message.bytes, scratch, f);
 }
 template <auto method, class F>
-void with_message(const DelayedMessage& kept, F f) {
-  with_message_of(WiresOf<method>(), kept, f);
+void with_message(const DelayedMessage& message, F f) {
+  with_message_of(WiresOf<method>(), message, f);
 }
 
 /// The options of each entry.
@@ -319,7 +320,7 @@ struct AggregatorPlaces<std::index_sequence<i...>, Aggregator...> : AggregatorPl
       : AggregatorPlace<i, Aggregator>(pe, options)... {}
 };
 
-/// They stay where they are made, in the order of the entries.
+/// Aggregators, in the order of the entries. They keep their addresses.
 template <class Address, bool with_address, class EntryList>
 class AggregatorsOf;
 template <class Address, bool with_address, class... Entry>

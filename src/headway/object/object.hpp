@@ -1,4 +1,5 @@
-/// Arrays, groups and single objects whose methods are called by messages, and that move.
+/// Includes the whole layer: arrays, groups and singletons of elements that run methods by messages and move between
+/// PEs.
 #pragma once
 
 #include <headway/object/balance.hpp>

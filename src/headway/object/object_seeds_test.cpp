@@ -1,6 +1,6 @@
-/// Random programs on elements, by seed: messages of all kinds that send others, broadcasts, steps, coroutines, reductions,
-/// sections, insertions and erasures, while any element may move at any message; beside a ledger that a serial program
-/// keeps of the same seed. On the simulated transport.
+/// Random programs on elements, by seed, on the simulated transport: messages that send others, broadcasts, steps,
+/// coroutines, reductions, sections, insertions and erasures. Elements may move at any message. A serial program
+/// computes the expected ledger from the seed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +16,7 @@
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
 #include <headway/object/object.hpp>
+#include <headway/object/object_seeds_test.hpp>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -29,210 +30,9 @@
 namespace headway {
 namespace {
 
-[[noreturn]] void wrong(const std::string& what) { throw std::logic_error(what); }
-void check(bool right, const char* what) {
-  if (!right) wrong(what);
-}
+using namespace object_seeds;
 
-/// A message: all that it carries and causes follows from its number.
-struct Message {
-  std::uint64_t id;
-  std::uint32_t depth;  // so many generations may follow
-
-  Random random(std::uint64_t what) const { return Random(id * 8 + what); }
-  std::size_t target(std::size_t elements) const { return random(0).below(elements); }
-  std::size_t values() const { return random(1).one_in(60) ? random(1).between(3'000, 12'000) : random(1).size(0, 60); }
-  std::uint64_t kind() const { return id % 5; }
-  std::vector<Message> children() const {
-    std::vector<Message> children(depth == 0 ? 0 : random(2).below(3));
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      children[i] = {Random(id + i + 1).next() ^ (std::uint64_t(i) << 60), depth - 1};
-    }
-    return children;
-  }
-};
-
-/// What has been handled, by all PEs: they share this process's memory.
-struct Ledger {
-  std::unordered_map<std::uint64_t, unsigned> handled;
-  std::uint64_t sums = 0, sums_of_all = 0, answers = 0;
-  std::vector<std::vector<std::uint64_t>> heard;  // after each phase, by every element
-  std::vector<std::uint64_t> heard_by;            // so many
-  std::uint64_t moves_one_in = 2;  // a message makes its element move
-  std::uint64_t moved = 0;
-};
-Ledger* ledger = nullptr;
-
-class Cell : public Element<Cell, Index<1>> {
- public:
-  Cell() = default;
-  explicit Cell(std::uint64_t factor) : own_(factor * here()) {}
-
-  void take(std::uint64_t id, std::uint32_t depth, std::span<const std::uint32_t> values) { handle({id, depth}, values); }
-  void take_shared(std::uint64_t id, std::uint32_t depth, std::span<const std::uint32_t> values) { handle({id, depth}, values); }
-  void take_other(std::uint64_t id, std::uint32_t depth, const std::vector<std::uint32_t>& values) { handle({id, depth}, values); }
-  std::uint64_t ask(std::uint64_t id, std::uint32_t depth, std::span<const std::uint32_t> values) {
-    handle({id, depth}, values);
-    return id + here();
-  }
-  /// Waits for another element's answer before it counts as handled.
-  Task<> ponder(std::uint64_t id, std::uint32_t depth, std::vector<std::uint32_t> values) {
-    may_move(id);
-    const std::size_t other = (here() + id) % all().size();
-    const std::uint64_t answer = co_await all()[int(other)].rpc<&Cell::plus_own>(id);
-    check(answer == id + other * 3, "another element answered");
-    handle({id, depth}, values);
-  }
-  std::uint64_t plus_own(std::uint64_t value) {
-    may_move(value);
-    return value + own_;
-  }
-  std::uint64_t own() const { return own_; }
-
-  void shout(std::uint64_t id) {
-    heard_.push_back(id);
-    may_move(id + here());
-  }
-  void member_shout(std::uint64_t id) {
-    member_heard_ += id;
-    may_move(id + here());
-  }
-  void give(std::uint64_t round) {
-    may_move(round + here());
-    contribute(std::uint64_t(here()), std::plus<>(), to<&Cell::sum>(all()[int(round % all().size())]));
-    contribute(std::uint64_t(1), std::plus<>(), to<&Cell::sum_of_all>(all()));
-  }
-  void sum(std::uint64_t value) {
-    check(value == all().size() * (all().size() - 1) / 2, "a sum is wrong");
-    ++ledger->sums;
-  }
-  void sum_of_all(std::uint64_t value) {
-    check(value == all().size(), "a count of elements is wrong");
-    ++ledger->sums_of_all;
-  }
-
-  // Steps: those of a trigger, and those that a coroutine awaits.
-  void kick(int first, int limit) { send_ghosts(first, limit); }
-  void ghost(int step, int limit) {
-    check(step == steps_, "a message of another step is let in");
-    limit_ = limit;
-    may_move(std::uint64_t(step) * 77 + here());
-  }
-  std::size_t neighbours() const { return 2; }
-  void relax(int step) {
-    check(step == steps_++, "a step comes twice, or not at all");
-    if (steps_ < limit_) send_ghosts(steps_, limit_);
-    may_move(std::uint64_t(step) * 99 + here());
-  }
-  void token(int step, std::uint64_t from) {
-    check(step == walk_ && (from == beside(1) || from == beside(-1)), "a token of another step");
-    ++tokens_;
-  }
-  Task<> walk(int first, int limit) {
-    for (int step = first; step < limit; ++step) {
-      for (const int side : {-1, 1}) all()[int(beside(side))].send<&Cell::token>(step, here());
-      may_move(std::uint64_t(step) * 55 + here());
-      const std::uint64_t before = tokens_;
-      walk_ = step;
-      co_await when<&Cell::token>(step, 2);
-      check(tokens_ == before + 2, "when() goes on too early or too late");
-    }
-    walked_ = limit;
-  }
-
-  void arrived() {
-    ++ledger->moved;
-    check(own_ == here() * 3, "an element has come with another's state");
-  }
-  const std::vector<std::uint64_t>& heard() const { return heard_; }
-  int steps() const { return steps_; }
-  int walked() const { return walked_; }
-  std::uint64_t member_heard() const { return member_heard_; }
-
-  template <class A>
-  void serialize(A& archive) {
-    archive(own_, heard_, member_heard_, steps_, limit_, walk_, walked_, tokens_);
-  }
-
-  static constexpr auto aggregation = entries(entry<&Cell::take>{{.buffer_bytes = 2048}}, entry<&Cell::take_shared, &Cell::shout>{},
-                                              entry<&Cell::ghost>{{.topology = grid(2)}});
-  static constexpr auto triggers = headway::triggers(trigger<&Cell::relax, &Cell::ghost>(&Cell::neighbours));
-  static constexpr auto awaited = headway::awaited<&Cell::token>;
-
-  static void send(Collection<Cell>& cells, const Message& message) {
-    const auto target = cells[int(message.target(cells.size()))];
-    const std::vector<std::uint32_t> values(message.values(), std::uint32_t(message.id));
-    switch (message.kind()) {
-      case 0: return target.template send<&Cell::take>(message.id, message.depth, values);
-      case 1: return target.template send<&Cell::take_shared>(message.id, message.depth, values);
-      case 2: return target.template send<&Cell::take_other>(message.id, message.depth, values);
-      case 3: return target.template send<&Cell::ponder>(message.id, message.depth, values);
-      default: break;
-    }
-    target.template rpc<&Cell::ask>(message.id, message.depth, values)
-        .then([id = message.id + message.target(cells.size())](std::uint64_t answer) {
-          check(answer == id, "a call has another's answer");
-          ++ledger->answers;
-        });
-  }
-
- private:
-  std::uint64_t here() const { return std::uint64_t(index()[0]); }
-  std::uint64_t beside(int side) const {
-    return std::uint64_t(here() + all().size() + std::uint64_t(std::int64_t(side))) % all().size();
-  }
-  void send_ghosts(int step, int limit) {
-    for (const int side : {-1, 1}) all()[int(beside(side))].send<&Cell::ghost>(step, limit);
-  }
-  void may_move(std::uint64_t what) {
-    Random random(what * 31 + 7);
-    if (random.one_in(ledger->moves_one_in)) migrate_to(random.below(pe().size()));
-  }
-  void handle(const Message& message, std::span<const std::uint32_t> values) {
-    check(message.target(all().size()) == here(), "a message is at another element");
-    check(values.size() == message.values() && std::ranges::all_of(values, [&](auto v) { return v == std::uint32_t(message.id); }),
-          "a message has another content");
-    ++ledger->handled[message.id];
-    may_move(message.id);
-    for (const Message& child : message.children()) send(all(), child);
-  }
-
-  std::uint64_t own_ = 0;
-  std::vector<std::uint64_t> heard_;
-  std::uint64_t member_heard_ = 0;
-  int steps_ = 0, limit_ = 0, walk_ = 0, walked_ = 0;
-  std::uint64_t tokens_ = 0;
-};
-
-/// Named by texts; comes and goes.
-class Item : public Element<Item, Sparse<std::string>> {
- public:
-  Item() = default;
-  explicit Item(const std::string& text) : text_(text) { check(text == index(), "an item is made of another's argument"); }
-  void add(std::uint64_t value) {
-    sum_ += value;
-    may_move(value);
-  }
-  void add_typed(std::uint64_t value) { add(value); }
-  void leave() { erase(); }
-  void arrived() { check(text_ == index(), "an item has come with another's state"); }
-  std::uint64_t sum() const { return sum_; }
-  template <class A>
-  void serialize(A& archive) {
-    archive(text_, sum_);
-  }
-  static constexpr auto aggregation = entries(entry<&Item::add_typed>{});
-
- private:
-  void may_move(std::uint64_t what) {
-    Random random(what * 13 + 5);
-    if (random.one_in(ledger->moves_one_in)) migrate_to(random.below(pe().size()));
-  }
-  std::string text_;
-  std::uint64_t sum_ = 0;
-};
-
-/// What all PEs do in one phase, drawn from the seed alone.
+/// The actions of all PEs in one phase, drawn from the seed alone.
 struct Phase {
   struct Shout {
     std::size_t pe;
@@ -242,10 +42,10 @@ struct Phase {
   std::vector<Shout> shouts;
   std::uint64_t gives = 0, reduces = 0, collectives = 0, member_shouts = 0;
   bool walks = false;
-  int walked = 0;                                           // steps, once it is over
+  int walked = 0;                                           // steps at the end of the phase
   std::vector<std::string> inserted, erased;                // of items
-  std::map<std::string, std::vector<std::uint64_t>> added;  // to items that are there, or inserted meanwhile
-  std::map<std::string, std::uint64_t> sums;                // of items, once it is over
+  std::map<std::string, std::vector<std::uint64_t>> added;  // to items that exist or are inserted meanwhile
+  std::map<std::string, std::uint64_t> sums;                // of items at the end of the phase
 };
 
 constexpr int steps_each = 3;
@@ -323,8 +123,8 @@ AggregatorOptions random_aggregation(Random& random) {
   return options;
 }
 
-void run_phase(Pe& pe, const Phase& phase, std::size_t number, std::uint64_t seed, Collection<Cell>& cells, Collection<Item>& items,
-               const Section<Cell>& section) {
+void run_phase(Pe& pe, const Phase& phase, std::size_t number, std::uint64_t seed, Collection<Cell>& cells,
+               Collection<Item>& items, const Section<Cell>& section) {
   Random own(seed * 1000 + number * 64 + pe.id());
   const auto breathe = [&] {
     if (own.one_in(4)) {
@@ -336,9 +136,12 @@ void run_phase(Pe& pe, const Phase& phase, std::size_t number, std::uint64_t see
   const int first = int(number) * steps_each;
   std::vector<std::function<void()>> actions;
   for (const Message& message : phase.roots[pe.id()]) actions.push_back([&] { Cell::send(cells, message); });
-  for (std::uint64_t i = 0; i < phase.reduces; ++i) actions.push_back([&] { sums.push_back(cells.reduce<&Cell::own>(std::plus<>())); });
-  for (std::uint64_t i = 0; i < phase.member_shouts; ++i) actions.push_back([&] { section.broadcast<&Cell::member_shout>(1u); });
-  if (section.size() != 0) actions.push_back([&] {
+  for (std::uint64_t i = 0; i < phase.reduces; ++i)
+    actions.push_back([&] { sums.push_back(cells.reduce<&Cell::own>(std::plus<>())); });
+  for (std::uint64_t i = 0; i < phase.member_shouts; ++i)
+    actions.push_back([&] { section.broadcast<&Cell::member_shout>(1u); });
+  if (section.size() != 0)
+    actions.push_back([&] {
       const std::uint64_t size = section.size();
       section.reduce<&Cell::plus_own>([](std::uint64_t a, std::uint64_t b) { return std::min(a, b) / 3 * 3; }, 0u)
           .then([n, size](std::uint64_t least) { check(size <= n && least < 3 * n, "a section's reduction"); });
@@ -369,21 +172,21 @@ void run_phase(Pe& pe, const Phase& phase, std::size_t number, std::uint64_t see
     }
   }
   for (std::size_t i = actions.size(); i > 1; --i) std::swap(actions[i - 1], actions[own.below(i)]);
-  for (std::uint64_t i = 0; i < phase.collectives; ++i) {  // in the same order everywhere
+  for (std::uint64_t i = 0; i < phase.collectives; ++i) {  // in the same order on all PEs
     actions.insert(actions.begin() + std::ptrdiff_t(own.below(actions.size() + 1)),
                    [&] { of_pes.push_back(allreduce_async(pe, std::uint64_t(pe.id()), std::plus<>())); });
   }
-  for (const Phase::Shout& shout : phase.shouts) {  // those of one PE in their order, at random moments
-    if (shout.pe == pe.id()) actions.insert(actions.begin() + std::ptrdiff_t(own.below(actions.size() + 1)), [&] {
-        cells.broadcast<&Cell::shout>(shout.id);
-      });
+  for (const Phase::Shout& shout : phase.shouts) {  // broadcasts of one PE keep their order, at random moments
+    if (shout.pe == pe.id())
+      actions.insert(actions.begin() + std::ptrdiff_t(own.below(actions.size() + 1)),
+                     [&] { cells.broadcast<&Cell::shout>(shout.id); });
   }
   for (const auto& action : actions) action(), breathe();
   for (auto& sum : of_pes) check(sum.get() == pe.size() * (pe.size() - 1) / 2, "a collective of the program is wrong");
   for (auto& sum : sums) check(sum.get() == 3 * n * (n - 1) / 2, "reduce() is wrong");
 }
 
-/// On each PE, once a phase is over everywhere, and before it takes part in the next one.
+/// On each PE, after the phase has ended on all PEs, and before the PE takes part in the next one.
 void check_phase(const Script& script, std::size_t number, Collection<Cell>& cells, Collection<Item>& items) {
   const Phase& phase = script.phases[number];
   std::vector<std::uint64_t> shouts;
@@ -405,7 +208,8 @@ void check_phase(const Script& script, std::size_t number, Collection<Cell>& cel
       check(sorted == shouts, "broadcasts are missed, or doubled");
     }
     check(cell.heard() == heard, "elements have got broadcasts in different orders");
-    check(cell.member_heard() == member_shouts[std::size_t(cell.index()[0])], "broadcasts of sections are missed, or doubled");
+    check(cell.member_heard() == member_shouts[std::size_t(cell.index()[0])],
+          "broadcasts of sections are missed, or doubled");
     check(cell.steps() == int(number + 1) * steps_each && cell.walked() == phase.walked, "steps are missed");
   });
   items.for_each_local([&](const Item& item) {
@@ -425,9 +229,10 @@ void check_phase(const Script& script, std::size_t number, Collection<Cell>& cel
       check(found->second == times, "a message is handled twice");
     }
   }
-  const auto both = allreduce(cells.pe(), std::array<std::uint64_t, 2>{local[0], local[1]}, [](const auto& a, const auto& b) {
-    return std::array<std::uint64_t, 2>{a[0] + b[0], a[1] + b[1]};
-  });
+  const auto both =
+      allreduce(cells.pe(), std::array<std::uint64_t, 2>{local[0], local[1]}, [](const auto& a, const auto& b) {
+        return std::array<std::uint64_t, 2>{a[0] + b[0], a[1] + b[1]};
+      });
   check(both[0] == cells.size() && both[1] == phase.sums.size(), "elements are lost, or doubled");
 }
 
@@ -444,7 +249,10 @@ launch::SimulateResult run_seed(std::uint64_t seed) {
   switch (random.below(5)) {
     case 0: of_cells.placement = cyclic(); break;
     case 1: of_cells.placement = hashed(); break;
-    case 2: of_cells.placement = place<Index<1>>([pes = options.pes](const Index<1>& i) { return std::size_t(i[0]) / 3 % pes; }); break;
+    case 2:
+      of_cells.placement =
+          place<Index<1>>([pes = options.pes](const Index<1>& i) { return std::size_t(i[0]) / 3 % pes; });
+      break;
     default: break;
   }
   of_cells.aggregation = random_aggregation(random);
@@ -475,7 +283,8 @@ launch::SimulateResult run_seed(std::uint64_t seed) {
     pe.quiesce();
     std::uint64_t gives = 0;
     for (const Phase& phase : script.phases) gives += phase.gives;
-    check(all.sums == gives && all.sums_of_all == gives * script.elements, "results of contributions are missed, or doubled");
+    check(all.sums == gives && all.sums_of_all == gives * script.elements,
+          "results of contributions are missed, or doubled");
     return 0;
   });
   moved_in_run = all.moved, handled_in_run = all.handled.size();

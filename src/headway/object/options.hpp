@@ -1,4 +1,4 @@
-/// What a collection may be told when it is made.
+/// Options of collections.
 #pragma once
 
 #include <headway/aggregate/invoke.hpp>
@@ -12,29 +12,29 @@
 
 namespace headway {
 
-/// Options of a collection; all PEs give the same.
+/// Options of a collection. All PEs give the same.
 struct CollectionOptions {
   struct OfMethod {
-    const void* tag;  // of the method: no other has it, overloads of one name neither
+    const void* tag;  // tag_of the method; overloads have different tags
     std::string name;
     AggregatorOptions options;
   };
 
   Placement placement = {};
-  /// For methods that the class lists in no entry, and for what the collection itself sends.
+  /// For the buffers that methods without an entry and the collection itself use.
   AggregatorOptions aggregation = {};
-  /// In the place of what the class declares, for all its entries: for programs that are told how to aggregate.
+  /// Replaces the options of all entries of the class. For programs that let their user choose the options.
   std::optional<AggregatorOptions> override_all = {};
-  /// Time spent in each element's methods is measured, for balance(): two looks at the clock for each message.
+  /// Measures the time in each element's methods, for balance(). Reads the clock twice for each message.
   bool measure_load = false;
-  /// A dense collection is made without its elements, which restart() brings.
+  /// Makes a dense collection without its elements; restart() makes them.
   bool empty = false;
-  /// For messages to people.
+  /// For reports and error texts.
   std::string_view name = {};
   /// Filled by set().
   std::vector<OfMethod> methods = {};
 
-  /// For the entry that lists `method`, before all other options.
+  /// For the entry of `method`. Takes precedence over all other options.
   template <auto method>
   CollectionOptions& set(const AggregatorOptions& options) {
     methods.push_back({object::tag_of<method>, object::name_of<method>(), options});

@@ -55,7 +55,7 @@ TEST(Options, methods_of_one_entry_share_buffers_and_programs_may_say_otherwise_
     }
     CollectionOptions wrong;
     wrong.set<&Tuned::d>(small);
-    expect_setting_error([&] { Array<Tuned>(pe, 2, wrong); }, "lists in no entry");
+    expect_setting_error([&] { Array<Tuned>(pe, 2, wrong); }, "has no entry in its class");
     pe.quiesce();
   });
 }
@@ -87,7 +87,7 @@ TEST(Options, of_an_overloaded_method_are_not_those_of_another) {
     EXPECT_EQ(both.options<Overloaded::of_double>().buffer_bytes, 8192u);
     CollectionOptions wrong;
     wrong.set<OneOfTwo::of_double>({.buffer_bytes = 8192});
-    expect_setting_error([&] { Array<OneOfTwo>(pe, 2, wrong); }, "in no entry of its aggregation: &");
+    expect_setting_error([&] { Array<OneOfTwo>(pe, 2, wrong); }, "options are set for &");
     pe.quiesce();
   });
 }

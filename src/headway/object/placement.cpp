@@ -7,9 +7,13 @@
 
 namespace headway::object {
 
-DenseHomes::DenseHomes(std::uint32_t size, std::size_t pes, Placement::Kind kind, std::function<PeId(std::uint32_t)> own)
-    : size_(size), pes_(pes), kind_(kind == Placement::Kind::automatic ? Placement::Kind::block : kind), own_(std::move(own)) {
-  // What ceil() adds is less than 1 / size for each number, since number * size < 2^64.
+DenseHomes::DenseHomes(std::uint32_t size, std::size_t pes, Placement::Kind kind,
+                       std::function<PeId(std::uint32_t)> own)
+    : size_(size),
+      pes_(pes),
+      kind_(kind == Placement::Kind::automatic ? Placement::Kind::block : kind),
+      own_(std::move(own)) {
+  // ceil() adds less than 1 / size for each number, since number * size < 2^64.
   if (is_block() && pes < size) {
     const auto whole = __extension__(unsigned __int128)(pes) << 64;
     factor_ = std::uint64_t((whole + size - 1) / size);
@@ -17,7 +21,7 @@ DenseHomes::DenseHomes(std::uint32_t size, std::size_t pes, Placement::Kind kind
 }
 
 void throw_place(std::size_t pe, std::size_t pes) {
-  throw UsageError(fmt::format("place() gave PE {} for an element, of {}", pe, counted(pes, "PE")));
+  throw UsageError(fmt::format("place() gave PE {} for an element: this run has {}", pe, counted(pes, "PE")));
 }
 
 PeId DenseHomes::elsewhere(std::uint32_t number) const {

@@ -1,4 +1,4 @@
-/// Names of collections and elements that programs send messages to.
+/// References to elements, and names of collections that travel in messages.
 #pragma once
 
 #include <cstdint>
@@ -10,35 +10,37 @@
 
 namespace headway {
 
-/// One element, wherever it is. It stays on its PE; what travels is a Proxy and a name.
+/// A reference to an element, which may be on any PE. It is valid on this PE only; a program sends a Proxy and a name.
 template <class T>
 class ElementRef {
  public:
   using Address = typename Collection<T>::Address;
   ElementRef(Collection<T>& collection, Address address) : collection_(&collection), address_(std::move(address)) {}
 
-  /// A message: runs the method there, without an answer. Arguments are as those of Aggregator; a std::vector does for
-  /// a span, and send_buffer() for one whose content is not to be copied.
+  /// Sends a message that runs the method on the element's PE. There is no answer. Arguments are as those of
+  /// Aggregator. For a span, a std::vector may be given, or send_buffer() if its content must not be copied.
   template <auto method, class... Given>
   inline __attribute__((always_inline)) void send(Given&&... given) const {
     const aggregate::Kept<Address> address = address_;
     collection_->template send_to<method>(address, std::forward<Given>(given)...);
   }
-  /// A call: Future<R> has what the method returns, or throws, as RemoteError, what it threw; see rpc().
+  /// Calls the method. The future holds its result, or throws RemoteError with the text of its exception; see rpc().
   template <auto method, class... Given>
   auto rpc(Given&&... given) const {
     return collection_->template rpc_to<method>(address_, std::forward<Given>(given)...);
   }
 
-  /// Of sparse arrays: makes the element, on its home. Where and when it is made does not decide which broadcasts, and
-  /// methods of reduce(), it runs:
-  ///   inserted by a method that a broadcast runs    those after this broadcast; so do elements that its constructor
-  ///   inserts inserted by anything else                     those that this PE has not run yet
+  /// Makes an element of a sparse array, on its home. The broadcasts and the methods of reduce() that it runs do not
+  /// depend on where and when it is made:
+  ///
+  ///     inserted by a method that a broadcast runs, or by   those after this broadcast
+  ///       the constructor of an element inserted so
+  ///     inserted otherwise                                  those that this PE has not run yet
   template <class... Args>
   void insert(const Args&... args) const {
     collection_->insert_at(address_, args...);
   }
-  /// Of sparse arrays: destroys it, when messages that arrived before have been handled.
+  /// Destroys an element of a sparse array. Messages that arrived before are handled first.
   void erase() const { collection_->erase_at(address_); }
 
   Collection<T>& collection() const { return *collection_; }
@@ -49,14 +51,14 @@ class ElementRef {
   Address address_;
 };
 
-/// Names a collection, on every PE and in messages, members of elements and checkpoints: a number of 4 bytes. Where it
-/// is used, it stands for the collection as that PE has it. UsageError, then, before the PE has made that, and for a
-/// Proxy that was made from none.
+/// The name of a collection, a number of 4 bytes. It is the same on every PE and can be kept in messages, members of
+/// elements and checkpoints. On each PE it refers to that PE's part of the collection. Using it is a UsageError before
+/// the PE has made the collection, and for a default-constructed Proxy.
 template <class T>
 class Proxy {
  public:
   Proxy() = default;
-  /// Of a Collection<T>. A template, so that copying a Proxy does not ask what converts to a Collection<T>.
+  /// Of a Collection<T>. It is a template so that copying a Proxy does not look for conversions to Collection<T>.
   template <class C>
   requires(!std::is_same_v<C, Proxy> && std::is_base_of_v<Collection<T>, C>) explicit Proxy(const C& collection)
       : number_(collection.number()) {}
@@ -66,7 +68,7 @@ class Proxy {
     if (found == nullptr) object::throw_no_collection(number_);
     return **found;
   }
-  /// A template, so that classes of elements may have proxies of one another: T need not be complete before this.
+  /// A template, so that T may be incomplete: classes of elements can have proxies of one another.
   template <class U = T>
   ElementRef<U> operator[](const typename object::NamingOf<typename U::ElementNaming>::Name& name) const {
     return collection()[name];
@@ -123,17 +125,17 @@ void broadcast(Collection<T>& collection, Given&&... given) {
   collection.template broadcast<method>(std::forward<Given>(given)...);
 }
 
-// --- where the result of a reduction goes
+// --- targets of reductions
 
 namespace object {
 
-/// nullptr: this PE has not made it yet.
+/// nullptr if this PE has not made it yet.
 template <class T>
 Collection<T>* find_for_result(Pe& pe, std::uint32_t collection) {
   Collection<T>** const found = DistObject<Collection<T>*>::find(pe, collection);
   return found == nullptr ? nullptr : *found;
 }
-/// A result that waited for its collection.
+/// Sends a result that waited until this PE made the collection.
 template <class T, auto method>
 struct SendResult {
   template <class Address, class V>
@@ -172,7 +174,8 @@ struct ToAll {
 };
 }  // namespace object
 
-/// The target of contribute(): a method of one element, or of all of a collection, which is called with the result.
+/// The target of contribute(): the runtime calls the method with the result, on one element or on all elements of a
+/// collection.
 template <auto method, class T>
 object::ToElement<T, method> to(const ElementRef<T>& element) {
   return {element.collection().number(), element.address()};

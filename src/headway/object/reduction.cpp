@@ -8,15 +8,21 @@
 namespace headway::object {
 
 void throw_size_unknown() {
-  throw UsageError("a reduction over a sparse array must know how many elements there are: call done_inserting() on all PEs");
+  throw UsageError(
+      "a reduction over a sparse array needs its size, which insert() and erase() have changed: call done_inserting() "
+      "on all PEs");
 }
 
 void throw_not_counted() {
-  throw UsageError("an element contributes to a reduction over its sparse array that does not count it: call done_inserting() on all "
-                   "PEs after inserting");
+  throw UsageError(
+      "contribute(): the sparse array does not count this element, which was inserted after the last done_inserting(): "
+      "call "
+      "done_inserting() on all PEs after insert()");
 }
 
-void throw_nothing_to_reduce() { throw UsageError("reduce() over a collection without elements: there is no value"); }
+void throw_nothing_to_reduce() {
+  throw UsageError("reduce(): the collection or section has 0 elements: at least 1 is needed");
+}
 
 Reductions::Reductions(CallAggregator& calls, std::function<std::size_t(std::uint64_t)> local_size)
     : calls_(&calls),
@@ -30,29 +36,30 @@ Reductions::~Reductions() {
   engine.remove_handler(number_);
 }
 
-std::unique_ptr<Partial>& Reductions::place_of(ReductionId id, const void* type) {
+std::unique_ptr<Partial>& Reductions::partial_at(ReductionId id, const void* type) {
   am::Engine& engine = calls_->pe().engine();
   auto at = partials_.find(id);
   if (at != partials_.end() && engine.id() != 0 && at->second->scope != engine.scope()) {
-    send_up(at);  // what belongs to different epochs does not share a message
+    send_up(at);  // values of different epochs do not share a message
     at = partials_.end();
   }
   if (at == partials_.end()) return partials_[id];
   if (at->second->type != type) {
-    throw UsageError(fmt::format("elements give values, operators or targets of different types to reduction number {}: each "
-                                 "contributes to the same ones in the same order",
-                                 id.number));
+    throw UsageError(
+        fmt::format("elements contribute values, operators or targets of different types to reduction number {}: "
+                    "each element must contribute to the same reductions in the same order",
+                    id.number));
   }
   return at->second;
 }
 
-void Reductions::begun(Partial& partial) {
+void Reductions::begin(Partial& partial) {
   am::Engine& engine = calls_->pe().engine();
   partial.scope = engine.scope();
   if (engine.id() != 0) engine.count_open_buffers(1);
 }
 
-void Reductions::given(ReductionId id, std::uint64_t count, bool own) {
+void Reductions::add_count(ReductionId id, std::uint64_t count, bool own) {
   const auto at = partials_.find(id);
   Partial& partial = *at->second;
   partial.count += count;
@@ -63,7 +70,7 @@ void Reductions::given(ReductionId id, std::uint64_t count, bool own) {
     const std::unique_ptr<Partial> whole = std::move(at->second);
     partials_.erase(at);
     if (whole->count > whole->total) {
-      throw UsageError(fmt::format("{} gave to a reduction of {}: call done_inserting() after inserting",
+      throw UsageError(fmt::format("{} contributed to a reduction over {}: call done_inserting() after insert()",
                                    counted(whole->count, "element"), whole->total));
     }
     whole->finish(pe);
@@ -90,7 +97,8 @@ Reductions::Partials::iterator Reductions::send_up(Partials::iterator at) {
 
 void Reductions::send_later(am::ScopeId scope) {
   calls_->pe().engine().run_later(scope, [this, scope] {
-    for (auto at = partials_.begin(); at != partials_.end();) at = at->second->scope == scope ? send_up(at) : std::next(at);
+    for (auto at = partials_.begin(); at != partials_.end();)
+      at = at->second->scope == scope ? send_up(at) : std::next(at);
   });
 }
 
@@ -115,7 +123,7 @@ bool Reductions::flush_scope(am::ScopeId scope, am::FlushReason) {
 }
 
 am::FrameHandler::Result Reductions::handle(const Arrival& arrival, std::uint32_t&) {
-  calls_->pe().engine().refuse(arrival, "nothing is sent to it");
+  calls_->pe().engine().refuse(arrival, "no frame is allowed: reductions send calls");
 }
 
 }  // namespace headway::object

@@ -1,4 +1,4 @@
-/// Reductions over elements: what those of a PE give is reduced there, and goes up a tree of PEs.
+/// Reductions over elements. Each PE combines the values of its elements and sends the result up a tree of PEs.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,24 @@
 
 namespace headway::object {
 
-/// One reduction: its number among those of its stream.
+/// A reduction: its stream, and its number in the stream.
 struct ReductionId {
   std::uint64_t stream;
   std::uint32_t number;
   auto operator<=>(const ReductionId&) const = default;
 };
-/// Streams: what elements contribute to in the order of their calls; what a broadcast asks for, whose number it has;
-/// others are sections.
+/// Streams of reductions: of_elements are numbered by the calls of contribute(), of_broadcasts by the broadcast that
+/// asks for them. A section is a stream of its own.
 inline constexpr std::uint64_t of_elements = 0, of_broadcasts = 1;
 
 template <class Op, class V>
 constexpr bool require_operator() {
   constexpr bool captureless = std::is_empty_v<Op> && std::is_default_constructible_v<Op>;
   static_assert(captureless,
-                "headway: the operator of a reduction over elements has no captures, and is no function pointer");
+                "headway: the operator of a reduction over elements must be a function object without captures");
   if constexpr (captureless) {
     constexpr bool combines = std::is_invocable_r_v<V, const Op&, const V&, const V&>;
-    static_assert(combines, "headway: the operator of a reduction takes two values and gives one");
+    static_assert(combines, "headway: the operator of a reduction must take two values and return one");
     return combines;
   }
   return false;
@@ -42,49 +42,49 @@ constexpr bool require_operator() {
 template <class Target, class V>
 constexpr bool require_target() {
   constexpr bool takes_result = std::is_invocable_v<const Target&, Pe&, const V&>;
-  static_assert(takes_result, "headway: the target of contribute() is what headway::to<&Class::method>() returns");
+  static_assert(takes_result, "headway: the target of contribute() must be a result of headway::to<&Class::method>()");
   return takes_result;
 }
 
-/// Values of one reduction that are reduced here, and have not gone on.
+/// The values of one reduction that this PE has combined and not sent.
 class Partial {
  public:
   virtual ~Partial() = default;
   virtual void send(CallAggregator& calls, PeId parent, const DistObject<class Reductions*>& there, ReductionId id) = 0;
-  /// All have given: tells who wanted to know.
+  /// On the root, after all contributions: gives the result to the target.
   virtual void finish(Pe& pe) = 0;
 
   const void* type = nullptr;
-  std::uint64_t count = 0, total = 0;  // elements that have given, and that are to
-  std::uint64_t own = 0;               // of these, on this PE
+  std::uint64_t count = 0, total = 0;  // contributions so far; contributions to expect
+  std::uint64_t own = 0;               // contributions of elements on this PE
   am::ScopeId scope = am::root_scope;
 };
 
 template <class V, class Op, class Target>
 class PartialOf;
 
-/// Of one PE and collection. Elements may move while it goes on, from a PE that has sent its part to one that has not:
-/// so nobody knows how many of a PE's elements will give, and only the root, PE 0, which counts all, knows when it is
-/// over. What a PE has reduced leaves when its elements have given and as many have come from below as the last time, or
-/// else when the PE is idle, as an open buffer does.
+/// The reductions of one collection on one PE. An element may move during a reduction, from a PE that has sent its
+/// values to a PE that has not. So no PE knows how many of its elements will contribute. Only the root, PE 0, counts
+/// all contributions and finds the end. A PE sends its combined value when all its elements have contributed and as
+/// many contributions have arrived from below as last time; else when it is idle, like an open buffer.
 class Reductions final : public am::FrameHandler {
  public:
-  /// local_size(stream) is how many elements on this PE are likely to give to it.
+  /// local_size(stream) estimates how many elements of this PE will contribute.
   Reductions(CallAggregator& calls, std::function<std::size_t(std::uint64_t stream)> local_size);
   ~Reductions() override;
 
-  /// `count` elements of the `total` give a value.
+  /// Adds the value of `count` elements of `total`.
   template <class V, class Op, class Target>
   void give(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, Op, const Target& target) {
     if constexpr (require_operator<Op, V>() && require_target<Target, V>())
-      give_any<V, Op>(id, count, total, value, target, true);
+      add_any<V, Op>(id, count, total, value, target, true);
   }
   template <class V, class Op, class Target>
   void take(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target) {
-    give_any<V, Op>(id, count, total, value, target, false);
+    add_any<V, Op>(id, count, total, value, target, false);
   }
 
-  /// Reductions that have begun here, and not gone on.
+  /// Reductions with values on this PE.
   std::size_t size() const { return partials_.size(); }
 
   Result handle(const Arrival& arrival, std::uint32_t& next) override;
@@ -98,7 +98,7 @@ class Reductions final : public am::FrameHandler {
   bool ready() const override { return true; }
 
  private:
-  /// How many came from the PEs below for a number, and for the one before.
+  /// Contributions that arrived from the PEs below: for the current number and for the one before.
   struct FromBelow {
     std::uint32_t number = 0;
     std::uint64_t now = 0, before = 0;
@@ -106,23 +106,23 @@ class Reductions final : public am::FrameHandler {
   using Partials = std::map<ReductionId, std::unique_ptr<Partial>>;
 
   template <class V, class Op, class Target>
-  void give_any(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target,
-                bool own) {
-    std::unique_ptr<Partial>& place = place_of(id, &call::type_tag<PartialOf<V, Op, Target>>);
+  void add_any(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target,
+               bool own) {
+    std::unique_ptr<Partial>& place = partial_at(id, &aggregate::type_tag<PartialOf<V, Op, Target>>);
     if (place == nullptr) {
       place = std::make_unique<PartialOf<V, Op, Target>>(value, target);
       place->type = &call::type_tag<PartialOf<V, Op, Target>>;
       place->total = total;
-      begun(*place);
+      begin(*place);
     } else {
-      static_cast<PartialOf<V, Op, Target>&>(*place).reduce(value);
+      static_cast<PartialOf<V, Op, Target>&>(*place).combine(value);
     }
-    given(id, count, own);
+    add_count(id, count, own);
   }
-  /// Of this type, or empty. UsageError where it is of another.
-  std::unique_ptr<Partial>& place_of(ReductionId id, const void* type);
-  void begun(Partial& partial);
-  void given(ReductionId id, std::uint64_t count, bool own);
+  /// The partial result, or an empty place. UsageError if it has another type.
+  std::unique_ptr<Partial>& partial_at(ReductionId id, const void* type);
+  void begin(Partial& partial);
+  void add_count(ReductionId id, std::uint64_t count, bool own);
   Partials::iterator send_up(Partials::iterator at);
   void send_later(am::ScopeId scope);
 
@@ -134,7 +134,7 @@ class Reductions final : public am::FrameHandler {
   DistObject<Reductions*> me_;
 };
 
-/// What a PE has reduced, where it goes on.
+/// Handles the combined value of a PE below.
 template <class V, class Op, class Target>
 struct TakePartial {
   void operator()(Reductions* there, const ReductionId& id, std::uint64_t count, std::uint64_t total, const V& value,
@@ -147,7 +147,7 @@ template <class V, class Op, class Target>
 class PartialOf final : public Partial {
  public:
   PartialOf(const V& value, const Target& target) : value_(value), target_(target) {}
-  void reduce(const V& value) { value_ = Op()(std::as_const(value_), value); }
+  void combine(const V& value) { value_ = Op()(std::as_const(value_), value); }
   void send(CallAggregator& calls, PeId parent, const DistObject<Reductions*>& there, ReductionId id) override {
     calls.rpc_ff(parent, TakePartial<V, Op, Target>(), there, id, count, total, value_, target_);
   }

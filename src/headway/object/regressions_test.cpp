@@ -1,4 +1,4 @@
-/// What Charm++ TRAM gets wrong or lacks, at the level of elements: one test each.
+/// One test for each fault or gap of Charm++ TRAM, with elements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,13 +24,14 @@ class Taker : public Element<Taker, Index<1>> {
  public:
   void take(std::uint64_t value) { sum_ += value; }
   void take_many(std::span<const std::uint32_t> values) {
-    for (std::size_t i = 0; i < values.size(); ++i) right_ = right_ && values[i] == std::uint32_t(values.size() * 7 + i);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      right_ = right_ && values[i] == std::uint32_t(values.size() * 7 + i);
     sum_ += values.size();
   }
   void take_loose(std::span<const std::uint32_t> values) { take_many(values); }
   void go(std::size_t pe) { migrate_to(pe); }
   std::uint64_t sum() const { return right_ ? sum_ : 0; }
-  /// Moves, and passes the rest on.
+  /// Moves, and sends the rest to the next element.
   void hop(int left) {
     ++sum_;
     migrate_to((pe().id() + 1 + std::size_t(left) % 3) % pe().size());
@@ -177,7 +178,8 @@ TEST(UnlikeTram, parameters_may_change_from_run_to_run_and_from_collection_to_co
   expect_run({2, 1}, [](Pe& pe) {
     std::uint64_t frames_before = ~std::uint64_t(0);
     for (const std::size_t buffer_bytes : {256u, 2'048u, 16'384u}) {
-      Array<Taker> takers(pe, 2, {.override_all = AggregatorOptions{.buffer_bytes = buffer_bytes, .flush_when_idle = false}});
+      Array<Taker> takers(pe, 2,
+                          {.override_all = AggregatorOptions{.buffer_bytes = buffer_bytes, .flush_when_idle = false}});
       if (pe.id() == 0) {
         for (std::uint64_t i = 0; i < 1'000; ++i) takers[1].send<&Taker::take>(1u);
       }
@@ -198,7 +200,7 @@ TEST(UnlikeTram, a_message_leaves_when_its_sender_is_idle) {
       takers[1].send<&Taker::take>(7u);
       EXPECT_EQ(takers.statistics<&Taker::take>().frames, 0u);
     }
-    barrier(pe);  // waits, and flushes nothing by itself
+    barrier(pe);  // waits; a barrier flushes nothing
     const std::int64_t until = pe.engine().now() + 10'000'000'000;
     bool there = false;
     while (!there && pe.engine().now() < until) {

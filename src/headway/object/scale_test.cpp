@@ -1,4 +1,4 @@
-/// Many elements, and many moves: what they cost, and that nothing is lost.
+/// The memory of many elements, and many moves without losses.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using testing::expect_run;
 
-/// As small as can be.
+/// The smallest possible element.
 class Bit : public Element<Bit, Index<1>> {
  public:
   void set() { set_ = true; }
@@ -37,7 +37,7 @@ std::uint64_t allocated_bytes() {
 TEST(Scale, a_million_elements_on_8_pes_are_made_told_and_counted) {
   expect_run({8, 1}, [](Pe& pe) {
     constexpr int elements = 1'000'000;
-    constexpr std::uint64_t bytes_most = 128;  // of each, all told: see the README
+    constexpr std::uint64_t bytes_most = 128;  // of each element, with all state: see the README
     const std::uint64_t before = allocated_bytes();
     Array<Bit> bits(pe, elements);
     const double bytes = double(allreduce(pe, allocated_bytes() - before, std::plus<>())) / elements;
@@ -50,7 +50,7 @@ TEST(Scale, a_million_elements_on_8_pes_are_made_told_and_counted) {
   });
 }
 
-/// Each message that it gets makes it move.
+/// Each message makes the element move.
 class Nomad : public Element<Nomad, Index<1>> {
  public:
   void take(std::uint64_t id, int left) {

@@ -1,4 +1,4 @@
-/// Some of a collection's elements, to which messages go along a tree of their PEs, and which reduce among themselves.
+/// Sections: some elements of a collection, which get broadcasts along a tree of their PEs and take part in reductions.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct SectionReduce {
     there->sections().template reduce<method, Op>(section, number, total, caller, wires...);
   }
 };
-/// A method whose result a member gives to a reduction: runs where the member is.
+/// Runs a method on a member, and contributes its result to a reduction.
 template <class T, auto method, class Op>
 struct GiveToSection {
   template <class Address, class... Wires>
@@ -67,24 +67,24 @@ struct GiveToSection {
 
 }  // namespace object
 
-/// A section: its name, which may travel and be kept as a Proxy may. Made by Collection::section().
+/// The name of a section. It can travel and be kept like a Proxy. See Collection::section().
 template <class T>
 class Section {
  public:
   Section() = default;
   Section(Proxy<T> all, std::uint64_t number, std::uint64_t size) : all_(all), number_(number), size_(size) {}
 
-  /// Runs a method of every member, once each, wherever they are; sections' broadcasts have no order.
+  /// Runs a method of every member, once each, on any PE. Broadcasts to sections have no order.
   template <auto method, class... Given>
   void broadcast(Given&&... given) const {
     all_.collection().sections().template send<method>(number_, given...);
   }
-  /// Runs a method of every member, and gives what op makes of all results. UsageError for an empty section.
+  /// Runs a method of every member and combines all results with the operator. UsageError for an empty section.
   template <auto method, class Op, class... Given>
   auto reduce(Op, Given&&... given) const {
     return all_.collection().sections().template ask<method, Op>(number_, size_, given...);
   }
-  /// Nobody uses it any more: its PEs forget it. quiesce() before.
+  /// The program does not use the section any more: PEs forget its members. Call quiesce() before.
   void release() const { all_.collection().sections().release(number_); }
 
   std::uint64_t size() const { return size_; }
@@ -92,14 +92,14 @@ class Section {
 
  private:
   Proxy<T> all_;
-  std::uint64_t number_ = 0;  // (the PE that made it + 1) << 32 | its count there
+  std::uint64_t number_ = 0;  // (number of the PE that made it + 1) << 32 | count of sections on that PE
   std::uint64_t size_ = 0;
 };
 
 namespace object {
 
-/// A PE's parts of sections. The PE that made one is the root of its tree; each of the others has the members that were
-/// on it, or so its maker thought: to those that have moved on messages are sent on as ever.
+/// One PE's part of all sections. The PE that makes a section is the root of its tree. Each other PE has the members
+/// that were there as far as the root knew. Messages for members that have moved are forwarded as all messages.
 template <class T>
 class Sections {
  public:
@@ -130,7 +130,7 @@ class Sections {
     return Section<T>(collection_->proxy(), number, size);
   }
 
-  /// How many members were here when it was made.
+  /// Members that were on this PE when the section was made.
   std::size_t size_here(std::uint64_t number) const {
     const auto found = parts_.find(number);
     return found == parts_.end() ? 0 : found->second.members.size();
@@ -150,10 +150,9 @@ class Sections {
   auto ask(std::uint64_t number, std::uint64_t size, Given&... given) {
     if constexpr (require_entry_method<T, method, Given&...>()) {
       using R = AnswerTo<method>;
-      static_assert(has_no_steps<T, method>,
-                    "headway: a method whose messages wait for their step is sent to: it answers nobody");
+      static_assert(has_no_steps<T, method>, "headway: a method with steps gives no answer: use send() or broadcast()");
       static_assert(!std::is_void_v<R> && !is_coroutine<method>,
-                    "headway: the method of a reduction returns a value, and is no coroutine");
+                    "headway: the method of reduce() must return a value and must not be a coroutine");
       if constexpr (require_operator<Op, R>()) {
         if (size == 0) throw_nothing_to_reduce();
         Request<R> request(pe());
@@ -169,7 +168,7 @@ class Sections {
   }
   void release(std::uint64_t number) { calls().rpc_ff(root_of(number), ForgetSection(), collection_->me(), number); }
 
-  // --- what comes in messages
+  // --- handlers of messages
 
   void take(std::uint64_t number, std::span<const std::uint32_t> children, const std::vector<Address>& members) {
     parts_[number] = {members, {children.begin(), children.end()}, 0};
@@ -215,7 +214,7 @@ class Sections {
     for (const std::uint32_t child : part->children) {
       calls().rpc_ff(child, SectionReduce<T, method, Op>(), collection_->me(), number, count, total, caller, wires...);
     }
-    const ReductionId id{number | asked, count};
+    const ReductionId id{number | by_reduce, count};
     for (const Address& member : part->members) {
       collection_->template give_to<method, Op>(pe().id(), member, 0, id, total, caller, wires...);
     }
@@ -225,16 +224,16 @@ class Sections {
   struct Part {
     std::vector<Address> members;
     std::vector<std::uint32_t> children;
-    std::uint32_t reductions = 0;  // that were asked for, on the root
+    std::uint32_t reductions = 0;  // started by reduce(), on the root
   };
-  /// Tells a section's reductions that were asked for from those that members contribute to.
-  static constexpr std::uint64_t asked = std::uint64_t(1) << 63;
+  /// Set in the stream of reductions that reduce() starts; not set for those that members contribute to.
+  static constexpr std::uint64_t by_reduce = std::uint64_t(1) << 63;
 
   Pe& pe() const { return collection_->pe(); }
   CallAggregator& calls() { return collection_->calls(); }
   static PeId root_of(std::uint64_t number) { return (number >> 32) - 1; }
 
-  /// nullptr: this PE has not heard of the section yet, and again(number, wires...) runs when it has.
+  /// nullptr if this PE has not heard of the section yet. Then again(number, wires...) runs when it has.
   template <class Again, class... Wires>
   Part* part_or_later(std::uint64_t number, Again again, const Wires&... wires) {
     const auto found = parts_.find(number);

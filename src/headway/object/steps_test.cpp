@@ -1,4 +1,4 @@
-/// What waits: triggers, coroutines, reductions of many at once, epochs; of elements that move meanwhile.
+/// Waiting: triggers, coroutines, many reductions at once, epochs, while elements move.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,13 +26,13 @@ using testing::shapes;
 
 // --- triggers
 
-/// Averages with its neighbours in a row, step by step.
+/// Averages its value with its neighbours in a row, step by step.
 class Point : public Element<Point, Index<1>> {
  public:
   Point() = default;
   explicit Point(int) : value_(double(index()[0] * index()[0])) {}
 
-  /// One of the messages of step 0: neighbours may have been told to start before this one is.
+  /// A message of step 0: neighbours may start before this element.
   void start(int step, int steps) {
     EXPECT_EQ(step, step_);
     steps_ = steps;
@@ -93,14 +93,16 @@ TEST(Triggers, run_in_step_while_messages_of_later_steps_wait_and_move_with_thei
     expect_run(shape, [](Pe& pe) {
       constexpr int points = 24, steps = 20;
       Array<Point> row(pe, points, {}, 0);
-      if (pe.id() == pe.size() - 1) {  // every second one after its neighbours' messages of step 0 have come to it
+      if (pe.id() ==
+          pe.size() - 1) {  // every second element starts after its neighbours' messages of step 0 have arrived
         for (int i = 0; i < points; i += 2) row[i].send<&Point::start>(0, steps);
         for (int i = 0; i < 1000; ++i) pe.progress();
         for (int i = 1; i < points; i += 2) row[i].send<&Point::start>(0, steps);
       }
       pe.quiesce();
       const std::vector<double> expected = averaged(points, steps);
-      row.for_each_local([&](Point& point) { EXPECT_NEAR(point.value(), expected[std::size_t(point.index()[0])], 1e-9); });
+      row.for_each_local(
+          [&](Point& point) { EXPECT_NEAR(point.value(), expected[std::size_t(point.index()[0])], 1e-9); });
       EXPECT_EQ(allreduce(pe, row.local_size(), std::plus<>()), std::size_t(points));
     });
   }
@@ -122,7 +124,8 @@ TEST(Triggers, a_message_of_a_step_that_is_over_is_an_error_and_one_of_a_step_th
     pe.quiesce();
   });
   EXPECT_EQ(late.status, 121);
-  EXPECT_NE(late.text.find("a message of step 0 came where step 1 is the current one"), std::string::npos) << late.text;
+  EXPECT_NE(late.text.find("a message of step 0 arrived when step 1 was the current one"), std::string::npos)
+      << late.text;
   const Outcome never = catch_run({2, 1}, [](Pe& pe) {
     Array<Gated> gated(pe, 1);
     if (pe.id() == 0) gated[0].send<&Gated::one>(3);
@@ -139,7 +142,7 @@ class Walker : public Element<Walker, Sparse<int>> {
     EXPECT_EQ(step, step_);
     sum_ += value;
   }
-  /// Wants to move first, and does when it is through.
+  /// Asks to move first; the move happens after its coroutine.
   Task<int> walk(std::size_t to, int steps) {
     const std::size_t here = pe().id();
     migrate_to(to);
@@ -175,8 +178,9 @@ TEST(Coroutines, wait_for_messages_of_their_steps_and_let_their_elements_go_when
       if (pe.id() == 0) {
         Future<int> sum = walkers[1].rpc<&Walker::walk>(pe.size() - 1, steps);
         walkers[2].send<&Walker::walk_and_leave>(steps);
-        for (int step = steps; step-- > 0;) {  // the last ones first
-          for (int i = 0; i < 2; ++i) walkers[1].send<&Walker::token>(step, 1), walkers[2].send<&Walker::token>(step, 3);
+        for (int step = steps; step-- > 0;) {  // last step first
+          for (int i = 0; i < 2; ++i)
+            walkers[1].send<&Walker::token>(step, 1), walkers[2].send<&Walker::token>(step, 3);
           if (step % 2 == 0) pe.progress();
         }
         EXPECT_EQ(sum.get(), 2 * steps);
@@ -185,7 +189,7 @@ TEST(Coroutines, wait_for_messages_of_their_steps_and_let_their_elements_go_when
       EXPECT_EQ(walkers.find_local(2), nullptr);
       EXPECT_EQ(walkers[1].rpc<&Walker::where>().get(), pe.size() - 1);
       EXPECT_EQ(allreduce(pe, walkers.local_size(), std::plus<>()), 1u);
-      pe.quiesce();  // a call that was sent on is answered before its sender hears where the element is
+      pe.quiesce();  // the answer of a forwarded call may arrive before the news of the element's PE
     });
   }
 }
@@ -229,7 +233,8 @@ struct Least {
 void Giver::give(int round, const Proxy<Taker>& takers, const Section<Giver>& odd) {
   contribute(double(index()[0]) - double(round % 4), Least(), to<&Taker::take>(takers[round % 4]));
   contribute(1, std::plus<>(), to<&Giver::take_all>(all()));
-  if (index()[0] % 2 == 1) contribute(odd, std::string("o"), std::plus<>(), to<&Giver::take_odd>(proxy()[round % int(all().size())]));
+  if (index()[0] % 2 == 1)
+    contribute(odd, std::string("o"), std::plus<>(), to<&Giver::take_odd>(proxy()[round % int(all().size())]));
   migrate_to((pe().id() + std::size_t(index()[0] + round)) % pe().size());
 }
 
@@ -276,7 +281,7 @@ void Early::give(const Proxy<Late>& late) {
 TEST(Contributions, to_a_collection_that_the_root_has_not_made_yet_wait_for_it) {
   expect_run({3, 1}, [](Pe& pe) {
     Array<Early> early(pe, 1, {.placement = place<Index<1>>([](const Index<1>&) { return 2u; })});
-    if (pe.id() == 0) {  // others are through with making, and give, before this one makes its part
+    if (pe.id() == 0) {  // other PEs have made the collection and contribute before this PE makes its part
       const auto until = pe.engine().now() + 50'000'000;
       while (pe.engine().now() < until) pe.progress();
     }
@@ -341,7 +346,7 @@ TEST(Broadcasts, leave_the_order_of_the_programs_own_collectives_alone) {
       for (int round = 0; round < rounds; ++round) {
         if (round % int(pe.size()) == int(pe.id())) a.broadcast<&Mover::add>(1);
         if ((round + 1) % int(pe.size()) == int(pe.id())) b.broadcast<&Mover::add>(1);
-        // Called in the same order everywhere, at other moments among what arrives.
+        // Called in the same order on all PEs, but at different moments relative to arriving messages.
         sums.push_back(allreduce_async(pe, std::uint64_t(round), std::plus<>()));
         if (pe.id() % 2 == 0) pe.progress();
       }
@@ -358,7 +363,8 @@ TEST(Epochs, wait_for_messages_to_elements_that_others_messages_have_moved) {
     expect_run(shape, [](Pe& pe) {
       constexpr int elements = 16, rounds = 30;
       Array<Mover> movers(pe, elements);
-      const Section<Mover> some = movers.section({1, 2, 3});  // its PEs hear of it in messages of the run, not of the epoch
+      const Section<Mover> some =
+          movers.section({1, 2, 3});  // messages that make the section belong to the run, not to the epoch
       for (int round = 0; round < rounds; ++round) {
         for (int i = int(pe.id()); i < elements; i += int(pe.size())) movers[i].send<&Mover::go>(1 + (i + round) % 3);
         Epoch epoch(pe);
@@ -367,7 +373,7 @@ TEST(Epochs, wait_for_messages_to_elements_that_others_messages_have_moved) {
         if (pe.id() == 0) movers.broadcast<&Mover::add>(1000);
         epoch.wait();
         const int pes = int(pe.size());
-        // An element may be on its way just now, but nothing of the epoch: what is here has got all of it.
+        // An element may be in transit, but no message of the epoch is: elements of this PE have got all of them.
         movers.for_each_local([&](Mover& mover) { EXPECT_EQ(mover.sum() % 1'000'000, (round + 1) * (1000 + pes)); });
         barrier(pe);
       }

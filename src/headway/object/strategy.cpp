@@ -26,16 +26,16 @@ Order heaviest_first(std::span<const ElementLoad> elements) {
   return order;
 }
 
-/// Picks the least loaded PE of sums that change.
-class Least {
+/// Finds the least loaded PE while loads change.
+class LeastLoaded {
  public:
-  explicit Least(std::vector<double> sums) : sums_(std::move(sums)) {
+  explicit LeastLoaded(std::vector<double> sums) : sums_(std::move(sums)) {
     for (std::size_t pe = 0; pe < sums_.size(); ++pe) queue_.push({sums_[pe], PeId(pe)});
   }
   double sum(PeId pe) const { return sums_[pe]; }
   double max() const { return *std::ranges::max_element(sums_); }
   PeId pe() {
-    while (queue_.top().first != sums_[queue_.top().second]) queue_.pop();  // of before
+    while (queue_.top().first != sums_[queue_.top().second]) queue_.pop();  // outdated
     return queue_.top().second;
   }
   void add(PeId pe, double load_s) {
@@ -51,12 +51,12 @@ class Least {
 
 enum class Others { at_once, last };
 
-/// Heaviest first: those stay that fit where they are without making it more than `limit`; the others go to the least
-/// loaded PE each, in their turn or when all that stay have been counted.
+/// Heaviest first. An element stays if its PE does not exceed `limit` with it. The others go to the least loaded PE: in
+/// their turn, or after all that stay.
 void spread(std::span<ElementLoad> elements, const Order& order, std::size_t pes, double limit, Others when) {
-  Least least((std::vector<double>(pes)));
+  LeastLoaded least((std::vector<double>(pes)));
   std::vector<std::size_t> others;
-  const auto place = [&](ElementLoad& element) {
+  const auto assign = [&](ElementLoad& element) {
     const PeId to = least.pe();
     if (least.sum(element.pe) > least.sum(to)) element.pe = to;
     least.add(element.pe, element.load_s);
@@ -65,16 +65,16 @@ void spread(std::span<ElementLoad> elements, const Order& order, std::size_t pes
     if (least.sum(elements[i].pe) + elements[i].load_s <= limit)
       least.add(elements[i].pe, elements[i].load_s);
     else if (when == Others::at_once)
-      place(elements[i]);
+      assign(elements[i]);
     else
       others.push_back(i);
   }
-  for (const std::size_t i : others) place(elements[i]);
+  for (const std::size_t i : others) assign(elements[i]);
 }
 
-/// From PEs that have more than `allowed`, most loaded first, heaviest elements first, to the least loaded each.
+/// From PEs with more than `allowed`, most loaded first, moves the heaviest elements to the least loaded PEs.
 void relieve(std::span<ElementLoad> elements, const Order& order, std::size_t pes, double allowed) {
-  Least least(sums_of(elements, pes));
+  LeastLoaded least(sums_of(elements, pes));
   std::vector<std::vector<std::size_t>> of(pes);
   for (const std::size_t i : order) of[elements[i].pe].push_back(i);
   std::vector<PeId> loaded;
@@ -95,45 +95,46 @@ void relieve(std::span<ElementLoad> elements, const Order& order, std::size_t pe
   }
 }
 
-/// A candidate to place elements, and what it costs.
-struct Candidate {
+/// An assignment of elements to PEs, and its cost.
+struct Assignment {
   std::vector<PeId> targets;
   double max_s = 0;
   std::size_t moves = 0;
 };
 
-/// Of several candidates the one that moves fewest, of those that come close to the best.
-void even_out(std::span<ElementLoad> elements, std::size_t pes) {
+/// Of several assignments with nearly the smallest maximum, takes the one with the fewest moves.
+void balance_greedily(std::span<ElementLoad> elements, std::size_t pes) {
   constexpr double close = 1.02, gain_least = 1.03;
   const std::vector<double> sums = sums_of(elements, pes);
   const double before = std::ranges::max(sums), mean = std::accumulate(sums.begin(), sums.end(), 0.0) / double(pes);
   if (before <= mean * gain_least) return;
   const Order order = heaviest_first(elements);
-  std::vector<Candidate> candidates;
+  std::vector<Assignment> assignments;
   std::vector<ElementLoad> placed;
-  const auto add_way = [&](auto place, auto... how) {
+  const auto add_assignment = [&](auto assign, auto... how) {
     placed.assign(elements.begin(), elements.end());
-    place(placed, order, pes, how...);
-    Candidate candidate{{}, std::ranges::max(sums_of(placed, pes))};
+    assign(placed, order, pes, how...);
+    Assignment assignment{{}, std::ranges::max(sums_of(placed, pes))};
     for (std::size_t i = 0; i < elements.size(); ++i) {
-      candidate.targets.push_back(placed[i].pe);
-      candidate.moves += placed[i].pe != elements[i].pe;
+      assignment.targets.push_back(placed[i].pe);
+      assignment.moves += placed[i].pe != elements[i].pe;
     }
-    candidates.push_back(std::move(candidate));
+    assignments.push_back(std::move(assignment));
   };
-  add_way(spread, -1.0, Others::at_once);
-  const double possible = candidates[0].max_s;
-  if (before <= possible * gain_least) return;
-  for (const double limit : {mean, (mean + possible) / 2, possible, possible * (1 + close) / 2, possible * close}) {
+  add_assignment(spread, -1.0, Others::at_once);
+  const double reachable = assignments[0].max_s;
+  if (before <= reachable * gain_least) return;
+  for (const double limit : {mean, (mean + reachable) / 2, reachable, reachable * (1 + close) / 2, reachable * close}) {
     const double rounded = limit * (1 + 1e-9);
-    add_way(relieve, rounded);
-    add_way(spread, rounded, Others::at_once);
-    add_way(spread, rounded, Others::last);
+    add_assignment(relieve, rounded);
+    add_assignment(spread, rounded, Others::at_once);
+    add_assignment(spread, rounded, Others::last);
   }
-  const double best = std::ranges::min(candidates, {}, &Candidate::max_s).max_s;
-  const Candidate* chosen = nullptr;
-  for (const Candidate& candidate : candidates) {
-    if (candidate.max_s <= best * close && (chosen == nullptr || candidate.moves < chosen->moves)) chosen = &candidate;
+  const double best = std::ranges::min(assignments, {}, &Assignment::max_s).max_s;
+  const Assignment* chosen = nullptr;
+  for (const Assignment& assignment : assignments) {
+    if (assignment.max_s <= best * close && (chosen == nullptr || assignment.moves < chosen->moves))
+      chosen = &assignment;
   }
   for (std::size_t i = 0; i < elements.size(); ++i) elements[i].pe = chosen->targets[i];
 }
@@ -142,14 +143,16 @@ void even_out(std::span<ElementLoad> elements, std::size_t pes) {
 
 BalanceStrategy::BalanceStrategy(std::string name, BalanceFunction function)
     : name_(std::move(name)), function_(std::move(function)) {
-  if (!function_) throw UsageError(fmt::format("balancing by \"{}\": the strategy is an empty function", name_));
+  if (!function_)
+    throw UsageError(
+        fmt::format("balancing by \"{}\": the strategy is an empty function: give one that can be called", name_));
 }
 
 void BalanceStrategy::operator()(std::span<ElementLoad> elements, std::size_t pes) const {
   function_(elements, pes);
   for (const ElementLoad& element : elements) {
     if (element.pe < pes) continue;
-    throw UsageError(fmt::format("balancing by \"{}\": element {} is to go to PE {}: PEs are 0 to {}", name_,
+    throw UsageError(fmt::format("balancing by \"{}\": the strategy gave element {} to PE {}: PEs are 0 to {}", name_,
                                  element.element, element.pe, pes - 1));
   }
 }
@@ -160,18 +163,18 @@ BalanceStrategy BalanceStrategy::known(std::string name, BalanceFunction functio
   return strategy;
 }
 
-BalanceStrategy greedy() { return BalanceStrategy::known("greedy", even_out); }
+BalanceStrategy greedy() { return BalanceStrategy::known("greedy", balance_greedily); }
 
 BalanceStrategy refine(double tolerance) {
   if (!(tolerance >= 0) || std::isinf(tolerance)) {
-    throw SettingError(fmt::format("refine({}): the tolerance is a number from 0 on", tolerance));
+    throw SettingError(fmt::format("refine({}): the tolerance must be finite and at least 0", tolerance));
   }
-  const auto place = [tolerance](std::span<ElementLoad> elements, std::size_t pes) {
+  const auto assign = [tolerance](std::span<ElementLoad> elements, std::size_t pes) {
     const std::vector<double> sums = sums_of(elements, pes);
     const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / double(pes);
     relieve(elements, heaviest_first(elements), pes, mean * (1 + tolerance));
   };
-  return BalanceStrategy::known(tolerance == 0.05 ? "refine" : fmt::format("refine({})", tolerance), place);
+  return BalanceStrategy::known(tolerance == 0.05 ? "refine" : fmt::format("refine({})", tolerance), assign);
 }
 
 BalanceStrategy rotate() {
@@ -195,8 +198,9 @@ std::string to_string(const BalanceTable& table) {
   std::string text = fmt::format("balance by {}: {} of {} moved, {}, in {:.6f} s{}\n", table.strategy, table.moved,
                                  counted(table.elements, "element"), counted(table.moved_bytes, "byte"), table.seconds,
                                  table.counted ? "; no loads measured: each element counts as 1" : "");
-  if (table.moving != 0) text += fmt::format("{} more {} coroutines are done\n", table.moving,
-                                             by_number(table.moving, "moves when its", "move when their"));
+  if (table.moving != 0)
+    text += fmt::format("{} more {} coroutines are done\n", table.moving,
+                        by_number(table.moving, "moves when its", "move when their"));
   if (table.missed != 0) text += fmt::format("{} more had left before\n", table.missed);
   text += fmt::format("{:>6} {:>10} {:>10} {:>14} {:>14}\n", "PE", "elements", "now", "load", "predicted");
   for (std::size_t pe = 0; pe < table.rows.size(); ++pe) {
@@ -210,29 +214,29 @@ std::string to_string(const BalanceTable& table) {
 
 namespace object {
 
-Picture picture_of(std::span<const Loads> loads) {
-  Picture picture;
+LoadList list_of(std::span<const Loads> loads) {
+  LoadList list;
   bool measured = false;
   for (std::size_t pe = 0; pe < loads.size(); ++pe) {
     const std::vector<std::uint64_t>& counts = loads[pe].counts;
     if (counts.size() != loads[0].counts.size()) {
-      throw UsageError(fmt::format("balancing {} on PE 0 and {} on PE {}: they are the same on all PEs",
+      throw UsageError(fmt::format("balancing {} on PE 0 and {} on PE {}: all PEs must give the same collections",
                                    counted(loads[0].counts.size(), "collection"), counts.size(), pe));
     }
     std::size_t i = 0;
     for (std::size_t collection = 0; collection < counts.size(); ++collection) {
       for (const std::size_t end = i + counts[collection]; i < end; ++i) {
         const double load_s = loads[pe].loads_s.at(i);
-        picture.elements.push_back({picture.elements.size(), PeId(pe), load_s, std::uint32_t(collection)});
+        list.elements.push_back({list.elements.size(), PeId(pe), load_s, std::uint32_t(collection)});
         measured = measured || load_s > 0;
       }
     }
   }
-  picture.counted = !measured;
+  list.counted = !measured;
   if (!measured) {
-    for (ElementLoad& element : picture.elements) element.load_s = 1;
+    for (ElementLoad& element : list.elements) element.load_s = 1;
   }
-  return picture;
+  return list;
 }
 
 BalanceTable table_of(std::span<const ElementLoad> before, std::span<const ElementLoad> after, std::size_t pes) {

@@ -1,4 +1,4 @@
-/// What a balancer decides by: loads, strategies, and the table of what they do.
+/// Loads of elements, strategies that balance them, and the table of the result.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace headway {
 
-/// One line of the global picture. Strategies change `pe`, and nothing else.
+/// The load of one element. A strategy changes only `pe`.
 struct ElementLoad {
-  std::uint64_t element;  // a running number of this picture: by PE
+  std::uint64_t element;  // index in the list of all elements, in the order of PEs
   PeId pe;
   double load_s;
-  std::uint32_t collection = 0;  // of those that are balanced together, in the order in which they were given
+  std::uint32_t collection = 0;  // index among the collections of the call
 };
 
-/// Runs on one PE alone: on PE 0, or the one that asked.
+/// Runs on PE 0, or on the PE that requested it.
 using BalanceFunction = std::function<void(std::span<ElementLoad> elements, std::size_t pes)>;
 
 class BalanceStrategy {
@@ -29,9 +29,9 @@ class BalanceStrategy {
   /// UsageError for an empty function.
   BalanceStrategy(std::string name, BalanceFunction function);
   const std::string& name() const { return name_; }
-  /// Whether all that have its name decide alike: it is one of this library.
+  /// Whether strategies of this name decide alike: it is a strategy of this library.
   bool known_by_name() const { return known_by_name_; }
-  /// UsageError where it names a PE out of range.
+  /// UsageError if the function gives a PE out of range.
   void operator()(std::span<ElementLoad> elements, std::size_t pes) const;
 
  private:
@@ -45,32 +45,33 @@ class BalanceStrategy {
   bool known_by_name_ = false;
 };
 
-/// Makes the largest load about as small as it is where the heaviest go first, each to the least loaded PE: of several
-/// ways to within 2 percent of that, the one that moves fewest; nothing moves where that gains less than 3 percent.
+/// Computes the largest load that results if each element, heaviest first, goes to the least loaded PE. Among several
+/// assignments within 2 percent of the best it takes the one with the fewest moves. No element moves if the gain is
+/// below 3 percent.
 BalanceStrategy greedy();
-/// Moves as few as will do to bring every PE below mean * (1 + tolerance), heaviest first, from the most loaded PE to
-/// the least loaded, while that helps. SettingError for a tolerance that is negative or no number.
+/// Relieves only PEs with more than mean * (1 + tolerance): moves their heaviest elements to the least loaded PEs,
+/// while that helps. SettingError for a tolerance that is negative, infinite or not a number.
 BalanceStrategy refine(double tolerance = 0.05);
-/// Everything to the next PE, to test.
+/// For tests: each element to the next PE.
 BalanceStrategy rotate();
 /// UsageError for an empty function.
 BalanceStrategy balance_by(BalanceFunction own);
-/// "greedy", "refine", "rotate"; else SettingError.
+/// The strategy "greedy", "refine" or "rotate"; SettingError for another name.
 BalanceStrategy parse_balance(std::string_view name);
 
-/// What balance() did, the same on every PE, or a request.
+/// The result of balance() or request_balance(), the same on every PE.
 struct BalanceTable {
   struct Row {
     std::uint64_t elements_before, elements_after;
-    double before_s, after_s;  // measured; the same loads where the elements are to go
+    double before_s, after_s;  // measured; predicted from the same loads
   };
   std::uint64_t elements = 0;
   std::uint64_t moved = 0, moved_bytes = 0;
-  std::uint64_t moving = 0;  // as soon as none of their coroutines lives
-  std::uint64_t missed = 0;  // were to move, but had left by themselves, or been erased
+  std::uint64_t moving = 0;  // will move when their coroutines have ended
+  std::uint64_t missed = 0;  // had left by migrate_to() or erase()
   double max_before_s = 0, max_after_s = 0, mean_s = 0;
-  double seconds = 0;     // that balancing took, on the PE that decided
-  bool counted = false;   // nothing was measured: each element counts as 1
+  double seconds = 0;     // of balancing, on the PE that ran the strategy
+  bool counted = false;   // no load was measured: the load of each element is 1
   std::vector<Row> rows;  // by PE
   std::string strategy;
 
@@ -80,24 +81,24 @@ struct BalanceTable {
             strategy);
   }
 };
-/// A table for people.
+/// The table as text.
 std::string to_string(const BalanceTable& table);
 
 namespace object {
 
-/// What one PE gives: the loads of its elements, those of each collection in a row.
+/// The loads of the elements of one PE, collection by collection.
 struct Loads {
-  std::vector<std::uint64_t> counts;  // by collection
+  std::vector<std::uint64_t> counts;  // elements of each collection
   std::vector<double> loads_s;
 };
 
-/// By PE -> the picture: all zero counts as 1 each. UsageError where PEs balance different numbers of collections.
-struct Picture {
+/// The loads of all elements; if all are 0, each is 1. UsageError if PEs give different numbers of collections.
+struct LoadList {
   std::vector<ElementLoad> elements;
   bool counted = false;
 };
-Picture picture_of(std::span<const Loads> loads);
-/// Of the decision on a picture: where elements were, and go.
+LoadList list_of(std::span<const Loads> loads);
+/// The table for elements before and after the strategy.
 BalanceTable table_of(std::span<const ElementLoad> before, std::span<const ElementLoad> after, std::size_t pes);
 
 }  // namespace object
