@@ -195,7 +195,7 @@ class Collection : public object::CollectionBase {
   /// Makes an element on its home, from this PE. UsageError, on the home, if an element has that key already.
   template <class... Args>
   void insert_at(const Address& key, const Args&... args) requires(Traits::sparse) {
-    constexpr bool made = is_made_from<std::remove_reference_t<typename aggregate::ArrivesAs<Args>::Type>...>;
+    constexpr bool made = is_made_from<std::remove_reference_t<typename call::ArrivesAs<Args>::Type>...>;
     static_assert(made, "headway: the class of the elements has no constructor for the arguments of insert()");
     if constexpr (made) calls_.rpc_ff(locations_.home(key), object::Insert<T>(), me_, key, transit_.insert(), args...);
   }

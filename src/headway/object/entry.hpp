@@ -51,7 +51,7 @@ template <auto method>
 struct MethodTag {};
 /// An address for each method.
 template <auto method>
-inline constexpr const void* tag_of = &aggregate::type_tag<MethodTag<method>>;
+inline constexpr const void* tag_of = &call::type_tag<MethodTag<method>>;
 /// For error texts: "&Cell::recv". Overloads have the same name.
 template <auto method>
 std::string name_of() {

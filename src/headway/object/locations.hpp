@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <headway/aggregate/rpc.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/object/directory.hpp>
 #include <headway/object/index.hpp>

@@ -108,7 +108,7 @@ class Reductions final : public am::FrameHandler {
   template <class V, class Op, class Target>
   void add_any(ReductionId id, std::uint64_t count, std::uint64_t total, const V& value, const Target& target,
                bool own) {
-    std::unique_ptr<Partial>& place = partial_at(id, &aggregate::type_tag<PartialOf<V, Op, Target>>);
+    std::unique_ptr<Partial>& place = partial_at(id, &call::type_tag<PartialOf<V, Op, Target>>);
     if (place == nullptr) {
       place = std::make_unique<PartialOf<V, Op, Target>>(value, target);
       place->type = &call::type_tag<PartialOf<V, Op, Target>>;
