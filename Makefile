@@ -3,10 +3,12 @@
 #   make              build the tools and applications: build/release/bin/headway, and headway-NAME beside it
 #   make demo         build and run the main job: random updates of a table over all cores, direct against aggregated
 #   make check        build what it runs and pass the tests, those of single layers under sanitizers
-#   make check-long   all other tests: long ones, the second MPI, simulated machines, sanitized tests as they are released
+#   make check-long   all other tests: long ones, the second MPI, simulated machines, sanitized tests in release
+#   make check-clang  build everything with Clang, warnings being errors, and run the tests of layers and pages
 #   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
 #   make format       clang-format over all sources
-#   make tidy         clang-tidy over all sources
+#   make check-format fails if `make format` would change a file
+#   make tidy         clang-tidy over all sources but tests; fails if it finds something
 #   make clean        remove build/
 #
 # JOBS=N compiles with N jobs, TEST_JOBS=N runs N tests at a time, WERROR=ON makes warnings errors (CI does).
@@ -22,6 +24,10 @@ test_in = ctest --test-dir build/$(1) --output-on-failure --no-tests=error --out
 # Tests over MPICH have names with `mpich`: `check` tries one MPI, Open MPI.
 second_mpi = mpich
 
+# What `check-clang` runs: tests of layers, refusals of the compiler, programs, pages.
+layers = base_test|headway_.*_test|must_not_compile\..*|layers.*
+tests_with_clang = '^($(layers)|programs\..*\.(processes|threads)|readme_.*|links|house.*)$$'
+
 # $(call sanitized,PRESET,which tests): builds and runs, in that preset, the tests that CMake lists for it.
 define sanitized
 	@scripts/configure $(1) HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
@@ -31,13 +37,14 @@ define sanitized
 	@scripts/steps 'test $(1)'
 endef
 
-# $(call simulated,short or long): the same in the build for SimGrid's SMPI, where SimGrid is (the shell looks, after set-up).
+# $(call simulated,short or long): the same in the build for SimGrid's SMPI, where SimGrid is (the shell looks, after
+# set-up).
 define simulated
 	@if command -v smpirun >/dev/null; then $(MAKE) check-smpi WHICH=$(1); \
 	  else echo 'headway: no smpirun here, tests on simulated machines are skipped'; fi
 endef
 
-.PHONY: build demo check check-long check-smpi check-bare format tidy clean help
+.PHONY: build demo check check-long check-smpi check-clang check-bare format check-format tidy clean help
 
 build:
 	@scripts/setup demo
@@ -65,7 +72,8 @@ check:
 	@scripts/hold-seconds $(foreach preset,release asan tsan,build/$(preset)/check.log)
 	@scripts/steps --end
 
-# What `check` leaves out runs here: long tests, sanitized ones as they are released, the second MPI, simulated machines.
+# What `check` leaves out runs here: long tests, sanitized ones as they are released, the second MPI, simulated
+# machines.
 check-long:
 	@scripts/steps --begin
 	@scripts/setup check
@@ -84,18 +92,34 @@ check-long:
 check-smpi:
 	$(call sanitized,smpi,$(if $(filter long,$(WHICH)),-L,-LE) '^long$$')
 
+# Builds all that `check` builds, and the headers alone.
+check-clang:
+	@scripts/steps --begin
+	@scripts/setup check-clang
+	@CXX=$$(scripts/setup --clang) scripts/configure clang HEADWAY_TESTS=ON HEADWAY_WERROR=ON
+	@scripts/steps 'set up and configure'
+	@$(call build_in,clang) --target all headway_long
+	@scripts/steps 'build clang'
+	@$(call test_in,clang) -j $(TEST_JOBS) -R $(tests_with_clang) -LE '^long$$' -E $(second_mpi)
+	@scripts/steps 'test clang'
+	@scripts/steps --end
+
 check-bare:
 	@scripts/check-bare demo
 
 format:
-	@command -v clang-format >/dev/null || { echo 'headway: make format needs clang-format' >&2; exit 1; }
-	git ls-files '*.hpp' '*.cpp' | xargs clang-format -i
+	@scripts/setup format
+	@scripts/format
+
+check-format:
+	@scripts/setup format
+	@scripts/format --check
 
 tidy:
-	@command -v clang-tidy >/dev/null || { echo 'headway: make tidy needs clang-tidy' >&2; exit 1; }
-	@scripts/setup check
-	@scripts/configure release HEADWAY_TESTS=ON HEADWAY_WERROR=$(WERROR)
-	git ls-files 'src/*.cpp' 'apps/*.cpp' 'bench/*.cpp' 'tools/*.cpp' | xargs -P $(JOBS) -n 1 clang-tidy -p build/release --quiet
+	@scripts/setup tidy
+	@CXX=$$(scripts/setup --clang) scripts/configure clang HEADWAY_TESTS=ON HEADWAY_WERROR=ON
+	@git ls-files 'src/*.cpp' 'apps/*.cpp' 'bench/*.cpp' 'tools/*.cpp' | grep -v '_test\.cpp$$' | \
+	  xargs -P $(JOBS) -n 1 $$(scripts/setup --tidy) -p build/clang --quiet --warnings-as-errors='*'
 
 clean:
 	rm -rf build

@@ -303,7 +303,7 @@ TEST(DeferHandlers, no_handler_runs_and_no_send_waits_while_it_lives) {
 class FanOut {
  public:
   FanOut(Pe& pe, Topology topology, std::uint32_t messages)
-      : pe_(pe), items_(pe, {.topology = topology}), messages_(messages) {
+      : items_(pe, {.topology = topology}), messages_(messages) {
     items_.on([this](std::uint32_t fan_out, std::span<const std::uint8_t>) {
       ++handled_;
       for (std::uint32_t i = 0; i < fan_out; ++i) items_.send(1, 0u, bytes_);
@@ -321,7 +321,6 @@ class FanOut {
   AggregatorStatistics statistics() const { return items_.statistics(); }
 
  private:
-  Pe& pe_;
   Aggregator<std::uint32_t, std::span<const std::uint8_t>> items_;
   std::uint32_t messages_;
   std::vector<std::uint8_t> bytes_ = std::vector<std::uint8_t>(1000);

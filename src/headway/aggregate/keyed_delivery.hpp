@@ -59,7 +59,7 @@ struct KeyedDelivery {
     self.reassembly().give(std::move(message.memory));
     message.keep();
     const auto kept = std::make_shared<KeyedMessage>(std::move(message));
-    const auto begin = [&self, kept] {
+    const auto begin = [&, kept] {
       if constexpr (!posts) {
         kept->memory = self.reassembly().take(kept->header.key.bytes);
         kept->content = kept->memory.at();
