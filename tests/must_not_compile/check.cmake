@@ -1,5 +1,5 @@
-# cmake -D COMPILER=c++ -D INCLUDE_DIRS=file -D HEADERS=x.hpp [-D CASE=x.cpp] -P check.cmake: checks a case; without one, makes the
-# precompiled header that cases begin with.
+# cmake -D COMPILER=c++ -D INCLUDE_DIRS=file -D HEADERS=x.hpp [-D CASE=x.cpp] -P check.cmake: checks a case; without
+# one, makes the precompiled header that cases begin with.
 file(STRINGS ${INCLUDE_DIRS} dirs)
 list(TRANSFORM dirs PREPEND -I)
 
@@ -17,10 +17,14 @@ if(NOT CASE)
   return()
 endif()
 
-file(STRINGS ${CASE} head LIMIT_COUNT 2)
+file(STRINGS ${CASE} head LIMIT_COUNT 3)
 list(GET head 0 first)
+if(first MATCHES "^// SPDX-")
+  list(POP_FRONT head)
+  list(GET head 0 first)
+endif()
 if(NOT first MATCHES "^// expect: (.+)$")
-  message(FATAL_ERROR "${CASE}: the first line is not `// expect: REGEX`")
+  message(FATAL_ERROR "${CASE}: the first line after that of SPDX is not `// expect: REGEX`")
 endif()
 set(expected "${CMAKE_MATCH_1}")
 set(named "")
