@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
-#include <headway/base/counted.hpp>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -255,7 +254,7 @@ Job pieces_trips_job(const Options& options) {
   std::vector<NamedMethod<Pieces>> ways;
   const auto add = [&](const char* name, Copy copy) {
     for (const Ring& ring : rings) {
-      const std::string pieces = counted(ring.places, "piece") + " of " + std::to_string(ring.piece_bytes / kibi);
+      const std::string pieces = std::to_string(ring.places) + " pieces of " + std::to_string(ring.piece_bytes / kibi);
       ways.push_back({std::string(name) + ", " + pieces + "K", {copy, ring}});
     }
   };
