@@ -194,7 +194,7 @@ class Solver {
     double gamma_ = 0, alpha_ = 0;
   };
 
-  /// Notes the residual, whose square this is.
+  /// Stores the residual, whose square this is.
   bool goes_on(History& history, double gamma) const {
     const double residual = std::sqrt(gamma) / b_norm_;
     history.residuals.push_back(residual);

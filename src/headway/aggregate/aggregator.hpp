@@ -225,7 +225,7 @@ class Aggregator final : private aggregate::Sender<Args...> {
   void write_batch(std::size_t count, Next& next, DestinationOf destination_of) {
     const std::size_t size = engine().size();
     aggregate::Batch batch(slots_, size);
-    const typename Core::BatchUnderWay under_way(*this);
+    const typename Core::BatchGuard under_way(*this);
     for (; count > 0; --count) {
       const auto message = next();
       const std::size_t destination = destination_of(message);

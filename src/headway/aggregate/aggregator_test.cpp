@@ -58,7 +58,7 @@ class Ledger {
   Shared<Tally> sent_{pes_most * pes_most}, handled_{pes_most * pes_most};
 };
 
-struct Note {
+struct Mark {
   std::uint32_t source;
   std::uint32_t number;
 };
@@ -68,11 +68,11 @@ TEST(Aggregator, every_message_is_handled_once_where_it_was_sent_to_on_every_rou
     Ledger ledger;
     expect_run(shape, [&](Pe& pe) {
       for (const Topology topology : topologies) {
-        Aggregator<Note> notes(pe, {.buffer_bytes = 1_KiB, .topology = topology});
-        notes.on([&](const Note& note) { ledger.handled(note.source, pe.id()).add(note.number); });
+        Aggregator<Mark> marks(pe, {.buffer_bytes = 1_KiB, .topology = topology});
+        marks.on([&](const Mark& mark) { ledger.handled(mark.source, pe.id()).add(mark.number); });
         for (std::uint32_t i = 0; i < 3000; ++i) {
           const std::size_t target = (i * 7 + i / 11) % pe.size();
-          notes.send(target, {std::uint32_t(pe.id()), i});
+          marks.send(target, {std::uint32_t(pe.id()), i});
           ledger.sent(pe.id(), target).add(i);
         }
         EXPECT_EQ(pe.quiesce(), 3000 * pe.size());
@@ -186,33 +186,33 @@ TEST(Aggregator, a_handler_may_take_the_pe_and_the_source) {
     for (const Topology topology : topologies) {
       const AggregatorOptions options{.buffer_bytes = 512, .topology = topology};
       std::size_t plain = 0, with_source = 0, with_pe = 0, with_both = 0, variable = 0;
-      Aggregator<Note> a(pe, options), b(pe, options), c(pe, options), d(pe, options);
-      Aggregator<Note, std::span<const std::uint8_t>> e(pe, options);
-      a.on([&](const Note&) { ++plain; });
-      b.on([&](PeId source, const Note& note) {
-        EXPECT_EQ(source, note.source);
+      Aggregator<Mark> a(pe, options), b(pe, options), c(pe, options), d(pe, options);
+      Aggregator<Mark, std::span<const std::uint8_t>> e(pe, options);
+      a.on([&](const Mark&) { ++plain; });
+      b.on([&](PeId source, const Mark& mark) {
+        EXPECT_EQ(source, mark.source);
         ++with_source;
       });
-      c.on([&](Pe& here, const Note&) {
+      c.on([&](Pe& here, const Mark&) {
         EXPECT_EQ(&here, &pe);
         ++with_pe;
       });
-      d.on([&](Pe& here, PeId source, const Note& note) {
+      d.on([&](Pe& here, PeId source, const Mark& mark) {
         EXPECT_EQ(&here, &pe);
-        EXPECT_EQ(source, note.source);
+        EXPECT_EQ(source, mark.source);
         ++with_both;
       });
-      e.on([&](PeId source, const Note& note, std::span<const std::uint8_t>) {
-        EXPECT_EQ(source, note.source);
+      e.on([&](PeId source, const Mark& mark, std::span<const std::uint8_t>) {
+        EXPECT_EQ(source, mark.source);
         ++variable;
       });
       const std::vector<std::uint8_t> zeros(600'000);
       for (std::uint32_t i = 0; i < 200; ++i) {
         for (std::size_t target = 0; target < pe.size(); ++target) {
-          const Note note{std::uint32_t(pe.id()), i};
-          a.send(target, note), b.send(target, note), c.send(target, note), d.send(target, note);
+          const Mark mark{std::uint32_t(pe.id()), i};
+          a.send(target, mark), b.send(target, mark), c.send(target, mark), d.send(target, mark);
           const std::size_t bytes = i == 7 ? 600'000 : i % 10 == 3 ? 5000 : i % 40;  // in parts, alone, buffered
-          e.send(target, note, std::span(zeros.data(), bytes));
+          e.send(target, mark, std::span(zeros.data(), bytes));
         }
       }
       EXPECT_EQ(pe.quiesce(), 5 * 200 * pe.size() * pe.size());
@@ -336,13 +336,13 @@ TEST(Aggregator, serialized_types_arrive_as_they_were) {
   struct Record {
     std::string name;
     std::map<std::uint32_t, std::vector<double>> rows;
-    std::optional<std::string> note;
+    std::optional<std::string> mark;
     bool operator==(const Record&) const = default;
   };
   auto make = [](std::size_t i) {
     Record record{"record " + std::to_string(i), {}, std::nullopt};
     for (std::size_t row = 0; row < i % 5; ++row) record.rows[std::uint32_t(row * i)].assign(i % 100, double(row));
-    if (i % 3 == 0) record.note = std::string(i * 30, 'n');
+    if (i % 3 == 0) record.mark = std::string(i * 30, 'n');
     return record;
   };
   expect_run({5, 1}, [&](Pe& pe) {

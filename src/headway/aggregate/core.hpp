@@ -140,16 +140,16 @@ class Core : public am::FrameHandler {
   /// For an open slot with messages of fixed size without entries.
   Row begin_row(std::uint32_t slot) { return Row(slots_[slot], current_->cold[slot]); }
   /// While it lives, a Batch is written, and the program may neither send nor wait.
-  class BatchUnderWay {
+  class BatchGuard {
    public:
-    explicit BatchUnderWay(Core& core)
+    explicit BatchGuard(Core& core)
         : core_(core), one_hop_size_(core.one_hop_size_), buffered_size_(core.buffered_size_) {
       core.one_hop_size_ = core.buffered_size_ = 0;  // leads send() to check_send()
       core.in_batch_ = true;
     }
-    BatchUnderWay(const BatchUnderWay&) = delete;
-    BatchUnderWay& operator=(const BatchUnderWay&) = delete;
-    ~BatchUnderWay() {
+    BatchGuard(const BatchGuard&) = delete;
+    BatchGuard& operator=(const BatchGuard&) = delete;
+    ~BatchGuard() {
       core_.one_hop_size_ = one_hop_size_;
       core_.buffered_size_ = buffered_size_;
       core_.in_batch_ = false;

@@ -16,7 +16,7 @@ ProcessBuffers::ProcessBuffers(const Route& route, std::size_t pes, std::size_t 
     : frame_bytes_(std::min(frame_bytes_most, outside + SharedBuffer::payload_bytes_max)), open_frames_(pes) {
   for (std::uint32_t slot = 0; slot < route.slots() && route.level(slot) + 1 < route.levels(); ++slot) {
     places_.push_back(
-        std::make_unique<Place>(SharedBuffer::Room{frame_bytes_ - outside, entry_bytes[route.level(slot)]}));
+        std::make_unique<Place>(SharedBuffer::Capacity{frame_bytes_ - outside, entry_bytes[route.level(slot)]}));
   }
 }
 

@@ -25,7 +25,7 @@ struct MergedFrame {
 class ProcessBuffers {
  public:
   struct alignas(64) Place {
-    explicit Place(SharedBuffer::Room room) : buffer(word, room) {}
+    explicit Place(SharedBuffer::Capacity capacity) : buffer(word, capacity) {}
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 

@@ -49,15 +49,15 @@ class BasicSharedBuffer {
   };
 
   /// For payload and entries together; at most payload_bytes_max.
-  struct Room {
+  struct Capacity {
     std::size_t bytes;
     std::size_t entry_bytes;  // of each message
   };
   /// `word` is 0 at first.
-  BasicSharedBuffer(Word& word, Room room) : word_(&word), room_(room) {}
+  BasicSharedBuffer(Word& word, Capacity capacity) : word_(&word), capacity_(capacity) {}
 
   bool fits(std::size_t payload_bytes, std::size_t count) const {
-    return payload_bytes + count * room_.entry_bytes <= room_.bytes && count <= count_max;
+    return payload_bytes + count * capacity_.entry_bytes <= capacity_.bytes && count <= count_max;
   }
 
   Reservation try_reserve(std::uint8_t tag, std::size_t payload_bytes, std::size_t count) {
@@ -148,7 +148,7 @@ class BasicSharedBuffer {
   }
 
   Word* word_;
-  Room room_;
+  Capacity capacity_;
 };
 
 using SharedBuffer = BasicSharedBuffer<std::atomic<std::uint64_t>>;

@@ -152,7 +152,7 @@ void Search::found(int step) {
   clocks_[now.thread] = now.clock;
 }
 
-/// Notes the step that `thread` is about to make, and where it could have been made earlier to another effect.
+/// Records the step that `thread` is about to make, and where it could have been made earlier to another effect.
 void Search::moved(unsigned thread, const Upcoming& threads, std::size_t node) {
   Node& here = path_[node];
   const Footprint& footprint = threads.footprints[thread];
