@@ -97,7 +97,7 @@ class Relay : public FrameHandler {
   std::array<bool, 8> handled_{};
 };
 
-static_assert(sizeof(PeBoard) <= explore::Network::board_bytes);
+static_assert(sizeof(report::PeBoard) <= explore::Network::board_bytes);
 
 /// Each PE sends what is its own of a phase and quiesces, phase by phase.
 template <class PesEndpoint>
