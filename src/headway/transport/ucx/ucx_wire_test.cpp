@@ -130,7 +130,7 @@ void refuse_what_lies_beyond(Process& process) {
   char some[16] = "unchanged";
   for (const auto& [offset, count] :
        {Beyond{bytes, 1}, {bytes - 3, 4}, {0, bytes + 1}, {bytes + 1, 0}, {max, 1}, {max, 0}, {max - 1, 4}, {1, max}}) {
-    const std::vector<std::string> parts = {std::to_string(offset), std::to_string(count) + " bytes", "1000"};
+    const std::vector<std::string> parts = {std::to_string(offset), std::to_string(count) + " byte", "1000"};
     process.require_refused(process.functions().get(process.wire(), remote, offset, some, count, 7), parts);
   }
   require(std::strcmp(some, "unchanged") == 0, "a get that was refused has written");
