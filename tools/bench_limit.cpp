@@ -50,8 +50,8 @@ void check(const std::string& mode, const Settings& settings) {
 void check_bytes(const std::string& mode, const std::string& bytes, std::uint64_t most = limit_bytes_max) {
   const std::uint64_t size = std::stoull(bytes);
   if (size >= limit_bytes_min && size <= most) return;
-  refuse(mode, fmt::format("with --bytes {}; allowed is {} to {}", bytes, format_bytes(limit_bytes_min),
-                           format_bytes(most)));
+  refuse(mode,
+         fmt::format("with --bytes {}; allowed is {} to {}", bytes, format_bytes(limit_bytes_min), format_bytes(most)));
 }
 
 bool is_of_trips(const std::string& mode) { return std::ranges::find(trip_limits, mode) != trip_limits.end(); }
@@ -145,9 +145,9 @@ std::vector<BenchCase> limits_of_trips(const Request& request, const std::string
   for (const std::string& limit : trip_limits) {
     if (mode != limit_mode && mode != limit) continue;
     const std::string loop = "trip-" + limit.substr(std::string_view(limit_of_buffers).size());
-    BenchCase& made = cases.emplace_back(limit_case(
-        limit, {"--bench", loop, "--bytes", work.bytes, "--buffers", work.buffers, "--messages", trips}, settings.pes,
-        settings));
+    BenchCase& made = cases.emplace_back(
+        limit_case(limit, {"--bench", loop, "--bytes", work.bytes, "--buffers", work.buffers, "--messages", trips},
+                   settings.pes, settings));
     made.role = BenchCase::Role::limit;
   }
   return cases;

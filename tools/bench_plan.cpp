@@ -25,11 +25,11 @@ const char* const command_name = "headway bench";
 
 void print_list() {
   for (const Benchmark& one : benchmarks()) std::cout << fmt::format("{:<14} {}; verified\n", one.name, one.help);
-  std::cout
-      << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps (or pe-to-process), "
-         "wps-2d, ..., pp (or process-to-process), ..., of hosts whs (or pe-to-host), ..., hh (or "
-         "host-to-host), ..., limit (the hand-written loop), limit-8 (its rings of 8 buffers alone), of zerocopy limit-mapped, "
-         "limit-pieces, limit-cma\n";
+  std::cout << "\nmodes          direct (a frame per message), 1d, 2d, 3d, ..., of processes wps (or pe-to-process), "
+               "wps-2d, ..., pp (or process-to-process), ..., of hosts whs (or pe-to-host), ..., hh (or "
+               "host-to-host), ..., limit (the hand-written loop), limit-8 (its rings of 8 buffers alone), of zerocopy "
+               "limit-mapped, "
+               "limit-pieces, limit-cma\n";
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));

@@ -154,27 +154,24 @@ void add_way_options(Adder& add, Request& request) {
   });
   add.own_flag(&Benchmark::has_gathers, "--messages-only", "by messages also where memory could be mapped",
                [&] { request.passed_on.emplace_back("--messages-only"); });
-  add.own(&Benchmark::has_buffers, "--buffers", "LIST",
-          "reused (the same for all messages), fresh (each out of memory that is in no cache); a comparison each "
-          "[reused]",
-          [&](const std::string& text) {
-            request.buffer_kinds = parse_choices("--buffers", text, bench::buffer_kinds);
-          });
-  add.own(&Benchmark::has_buffers, "--memory", "LIST",
-          "of what Headway sends: heap, pool (mapped by the PEs of a host); side by side [heap,pool]",
-          [&](const std::string& text) {
-            request.memories = parse_choices("--memory", text, bench::zerocopy_memories);
-          });
+  add.own(
+      &Benchmark::has_buffers, "--buffers", "LIST",
+      "reused (the same for all messages), fresh (each out of memory that is in no cache); a comparison each "
+      "[reused]",
+      [&](const std::string& text) { request.buffer_kinds = parse_choices("--buffers", text, bench::buffer_kinds); });
+  add.own(
+      &Benchmark::has_buffers, "--memory", "LIST",
+      "of what Headway sends: heap, pool (mapped by the PEs of a host); side by side [heap,pool]",
+      [&](const std::string& text) { request.memories = parse_choices("--memory", text, bench::zerocopy_memories); });
   add.own_flag(&Benchmark::has_buffers, "--touch", "the receiver adds up each message, peers' as well",
                [&] { request.touch = true; });
 }
 
 void add_reduce_options(Adder& add, Request& request) {
   constexpr auto of = &Benchmark::has_skew;
-  add.own(of, "--measure", "LIST", fmt::format("{} [both]", bench::reduce_measure_help),
-          [&](const std::string& text) {
-            request.measures = parse_choices("--measure", text, bench::reduce_measures);
-          });
+  add.own(of, "--measure", "LIST", fmt::format("{} [both]", bench::reduce_measure_help), [&](const std::string& text) {
+    request.measures = parse_choices("--measure", text, bench::reduce_measures);
+  });
   add.own(of, "--call", "LIST", "latency: reduce, allreduce, barrier; a comparison each [all]",
           [&](const std::string& text) { request.calls = parse_choices("--call", text, bench::reduce_calls); });
   add.own(of, "--elements", "LIST", "cpu: numbers of 8 bytes that each PE gives; a comparison each [1,32,128,1024]",
@@ -210,7 +207,8 @@ void add_application_options(Adder& add, CLI::App& app, Request& request) {
       request.work_options.push_back({name, text});
     };
     if (option.value.empty())
-      app.add_flag_callback(option.name, [store] { store(""); }, help);
+      app.add_flag_callback(
+          option.name, [store] { store(""); }, help);
     else
       add.option(option.name.c_str(), option.value.c_str(), help, store);
   }
@@ -226,20 +224,21 @@ void add_application_options(Adder& add, CLI::App& app, Request& request) {
 }
 
 void add_aggregator_options(Adder& add, Request& request) {
-  add.of_aggregator("--mode", "LIST",
-                 "direct, 1d, 2d, 3d, ..., ww (or pe-to-pe), wps (or pe-to-process), wps-2d, ..., "
-                 "pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ..., limit, limit-8 "
-                 "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
-                 "[direct,1d; zerocopy: direct]",
-                 [&](const std::string& text) {
-                   request.modes = bench::parse_list("--mode", text);
-                   for (const std::string& mode : request.modes) check_mode(mode);
-                 });
+  add.of_aggregator(
+      "--mode", "LIST",
+      "direct, 1d, 2d, 3d, ..., ww (or pe-to-pe), wps (or pe-to-process), wps-2d, ..., "
+      "pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ..., limit, limit-8 "
+      "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
+      "[direct,1d; zerocopy: direct]",
+      [&](const std::string& text) {
+        request.modes = bench::parse_list("--mode", text);
+        for (const std::string& mode : request.modes) check_mode(mode);
+      });
   add.of_aggregator("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
-                 [&](const std::string& text) {
-                   request.buffers = bench::parse_list("--buffer-bytes", text);
-                   check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
-                 });
+                    [&](const std::string& text) {
+                      request.buffers = bench::parse_list("--buffer-bytes", text);
+                      check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
+                    });
   add.pass_on(
       "--threshold", "FRACTION", "send a buffer filled beyond this fraction [derived]",
       [&request](const std::string& text) { request.threshold = bench::parse_fraction("--threshold", text, false); });

@@ -15,8 +15,8 @@ namespace headway::tools {
 struct Request {
   std::string bench;
   bool list = false;
-  std::vector<std::string> modes;  // topologies and limits; empty: the benchmark's
-  std::vector<std::string> ways;   // empty: all that the benchmark has
+  std::vector<std::string> modes;                        // topologies and limits; empty: the benchmark's
+  std::vector<std::string> ways;                         // empty: all that the benchmark has
   std::vector<std::string> memories = {"heap", "pool"};  // of zerocopy, as are the next two
   std::vector<std::string> buffer_kinds = {"reused"};
   bool touch = false;

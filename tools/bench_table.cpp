@@ -161,8 +161,8 @@ std::string limit_table_of(const std::string& title, const std::vector<MeasuredC
   const Json& first = cases.front().record;
   const bool latency = first.contains("one_way_us"), copies = first["bench"] == "copy" || first["bench"] == "cma";
   const auto pes = first["pes"].get<std::size_t>(), rounds = first["repeat"].get<std::size_t>();
-  std::string text = fmt::format("limit, {}: {}; {}, interleaved\n", title, counted(pes, "PE"),
-                                 counted(rounds, "round"));
+  std::string text =
+      fmt::format("limit, {}: {}; {}, interleaved\n", title, counted(pes, "PE"), counted(rounds, "round"));
   const char* const unit = latency ? "ns one way" : copies ? "GB/s" : "M/s/sender";
   std::vector<std::vector<std::string>> rows = {{"case", unit, "min", "max", "verified", "formulation"}};
   for (const MeasuredCase& one : cases) {

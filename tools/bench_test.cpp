@@ -60,8 +60,8 @@ TEST(Bench, runs_every_mode_verified_and_writes_one_record_each) {
 
 TEST(Bench, patient_benchmarks_flush_nothing_because_they_are_idle) {
   for (const bool patient : {false, true}) {
-    std::vector<std::string> arguments{"bench", "synthetic", "--mode", "2d", "--messages", "200", "--bytes", "8",
-                                       "--pes", "4", "--timeout", "200us", "--repeat", "1", "--json", "-"};
+    std::vector<std::string> arguments{"bench", "synthetic", "--mode",    "2d",    "--messages", "200", "--bytes", "8",
+                                       "--pes", "4",         "--timeout", "200us", "--repeat",   "1",   "--json",  "-"};
     if (patient) arguments.emplace_back("--patient");
     const ChildResult result = headway(arguments);
     ASSERT_EQ(result.status, 0) << result.errors;
@@ -95,9 +95,9 @@ TEST(Bench, every_benchmark_of_messages_runs_verified) {
 }
 
 TEST(Bench, zerocopy_is_run_in_every_way_and_memory_beside_its_limits) {
-  const ChildResult result = headway({"bench", "zerocopy", "--bytes", "8,4K", "--buffers", "reused,fresh", "--mode",
-                                      "direct,limit", "--messages", "50", "--pes", "2", "--repeat", "1", "--json",
-                                      "-"});
+  const ChildResult result =
+      headway({"bench", "zerocopy", "--bytes", "8,4K", "--buffers", "reused,fresh", "--mode", "direct,limit",
+               "--messages", "50", "--pes", "2", "--repeat", "1", "--json", "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   const auto records = bench::Json::parse(result.output)["records"];
   std::set<std::string> labels, cases;
@@ -213,8 +213,8 @@ TEST(Bench, reduce_refuses_a_transport_whose_time_is_not_that_of_sleep) {
 TEST(Bench, reduce_on_mpi_does_the_same_verified_where_there_is_one) {
   const std::string here = headway({"bench", "--list"}).output;
   std::vector<std::string> arguments = {
-      "bench",  "reduce", "--pes",        "2",  "--elements", "3", "--skew-us", "100",       "--settle-us", "50",
-      "--looks", "1",     "--iterations", "40", "--repeat",   "1", "--peer",    "available", "--json",      "-"};
+      "bench",   "reduce", "--pes",        "2",  "--elements", "3", "--skew-us", "100",       "--settle-us", "50",
+      "--looks", "1",      "--iterations", "40", "--repeat",   "1", "--peer",    "available", "--json",      "-"};
   const ChildResult result = headway(arguments);
   ASSERT_EQ(result.status, 0) << result.errors;
   const auto records = bench::Json::parse(result.output)["records"];
@@ -272,9 +272,8 @@ TEST(Bench, every_application_on_elements_runs_verified_beside_itself) {
 }
 
 TEST(Bench, a_search_finds_the_same_on_mpi_and_is_given_as_a_fraction_of_the_limit) {
-  const ChildResult result =
-      headway({"bench", "bfs", "--scale", "9", "--roots", "2", "--mode", "1d,limit", "--pes", "2", "--seed", "5",
-               "--repeat", "1", "--peer", "available", "--json", "-"});
+  const ChildResult result = headway({"bench", "bfs", "--scale", "9", "--roots", "2", "--mode", "1d,limit", "--pes",
+                                      "2", "--seed", "5", "--repeat", "1", "--peer", "available", "--json", "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   const auto records = bench::Json::parse(result.output)["records"];
   ASSERT_GE(records.size(), 2u);

@@ -25,26 +25,26 @@ const std::vector<WorkOption>& work_options();
 struct Benchmark {
   std::string name;  // its program is headway-NAME
   std::string help;
-  std::vector<std::string> peers = {};  // what does the same work without Headway
+  std::vector<std::string> peers = {};                // what does the same work without Headway
   std::vector<std::string> modes = {"direct", "1d"};  // those where --mode says nothing
-  std::vector<std::string> ways = {};   // of --way, all of them cases where it says nothing
-  std::vector<std::string> options = {};  // those of work_options() that it takes
-  bool has_table = false;               // takes --log2
-  bool has_updates = false;             // takes --updates-per-word
-  bool has_gathers = false;             // takes --gathers and --messages-only
-  bool has_ways = false;                // takes --way
-  bool has_sizes = false;               // takes --bytes
-  bool has_types = false;               // takes --type
-  bool has_buffers = false;             // takes --buffers, --memory and --touch
-  bool has_limit = true;                // takes --mode limit
-  bool sends_ranges = false;            // takes --one-by-one
-  bool has_messages = false;            // takes --osu; needs two PEs
-  bool has_skew = false;                // takes --measure, --call, --elements, --skew-us and so on
-  bool on_elements = false;             // takes --balance and --balance-every
-  bool pairs = false;                   // needs an even number of PEs
-  std::string bytes = "8";              // the size of a message where --bytes says nothing
+  std::vector<std::string> ways = {};                 // of --way, all of them cases where it says nothing
+  std::vector<std::string> options = {};              // those of work_options() that it takes
+  bool has_table = false;                             // takes --log2
+  bool has_updates = false;                           // takes --updates-per-word
+  bool has_gathers = false;                           // takes --gathers and --messages-only
+  bool has_ways = false;                              // takes --way
+  bool has_sizes = false;                             // takes --bytes
+  bool has_types = false;                             // takes --type
+  bool has_buffers = false;                           // takes --buffers, --memory and --touch
+  bool has_limit = true;                              // takes --mode limit
+  bool sends_ranges = false;                          // takes --one-by-one
+  bool has_messages = false;                          // takes --osu; needs two PEs
+  bool has_skew = false;                              // takes --measure, --call, --elements, --skew-us and so on
+  bool on_elements = false;                           // takes --balance and --balance-every
+  bool pairs = false;                                 // needs an even number of PEs
+  std::string bytes = "8";                            // the size of a message where --bytes says nothing
   std::uint64_t bytes_min = 0;
-  bool has_count = true;  // takes --messages
+  bool has_count = true;       // takes --messages
   bool has_modes = true;       // runs on Headway, so takes --peer
   bool has_aggregator = true;  // takes --mode, also limit, and the aggregator's options
 };

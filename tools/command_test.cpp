@@ -244,8 +244,7 @@ TEST(Command, doctor_and_info_end_well_here) {
   const ChildResult doctor = headway({"doctor"});
   EXPECT_EQ(doctor.status, 0) << doctor.output;
   for (const char* subject : {"cores", "memory", "shared memory", "CMA", "MPI", "plug-ins", "mpirun", "srun", "network",
-                              "for shared memory: ",
-                              "/dev/shm", "host's memory"}) {
+                              "for shared memory: ", "/dev/shm", "host's memory"}) {
     EXPECT_NE(doctor.output.find(subject), std::string::npos) << subject;
   }
   const ChildResult info = headway({"info"});

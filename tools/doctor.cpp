@@ -94,8 +94,8 @@ Finding settings() {
     const Settings s = Settings::from_environment();
     Finding found{"PEs", Grade::ok,
                   fmt::format("{} in {} by default; budget {} and spill cap {} a PE, {} in all", s.pes,
-                              counted(s.processes(), "process"), about(s.budget_bytes),
-                              about(s.spill_bytes), about(s.pes * (s.budget_bytes + s.spill_bytes))),
+                              counted(s.processes(), "process"), about(s.budget_bytes), about(s.spill_bytes),
+                              about(s.pes * (s.budget_bytes + s.spill_bytes))),
                   ""};
     if (s.pes > available_cores()) {
       found.grade = Grade::warning;
@@ -253,8 +253,7 @@ int doctor_command(int argc, char** argv) {
     warnings += found.grade == Grade::warning;
     errors += found.grade == Grade::error;
   }
-  std::cout << fmt::format("{}, {}\n", counted(warnings, "warning"), counted(errors, "error"))
-            << std::flush;
+  std::cout << fmt::format("{}, {}\n", counted(warnings, "warning"), counted(errors, "error")) << std::flush;
   return errors == 0 ? 0 : 1;
 }
 

@@ -82,9 +82,7 @@ std::string find_ucx_peer() {
   return is_executable(program) ? program.string() : "";
 }
 
-Peer find_hpcc() {
-  return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi"), openmpi_options};
-}
+Peer find_hpcc() { return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi"), openmpi_options}; }
 
 std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks) {
   std::vector<std::string> command = {peer.launcher};

@@ -1,8 +1,8 @@
 /// `headway run`: sets the HEADWAY_ variables and starts the program.
 #include <fmt/format.h>
 
-#include <headway/launch/launch.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/launch.hpp>
 #include <iostream>
 #include <record/command_line.hpp>
 

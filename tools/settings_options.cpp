@@ -31,9 +31,10 @@ constexpr std::array run_options = {
     Option{"--spill", "--spill", "HEADWAY_SPILL", "SIZE",
            "memory of a PE for what its handlers send beyond the budget [derived]"},
     Option{"--bind", "--bind", "HEADWAY_BIND", "core|none", "pin PEs to cores [core, none when oversubscribed]"},
-    Option{"--progress", "--progress", "HEADWAY_PROGRESS", "polling|helper|both|thread",
-           "what moves frames between hosts: PEs; a thread of each process that sleeps in between; both; or a thread that "
-           "never sleeps [polling]"},
+    Option{
+        "--progress", "--progress", "HEADWAY_PROGRESS", "polling|helper|both|thread",
+        "what moves frames between hosts: PEs; a thread of each process that sleeps in between; both; or a thread that "
+        "never sleeps [polling]"},
     Option{
         "--transfer", "--transfer", "HEADWAY_TRANSFER", "auto|mapped|cma|network|frames",
         "how the content of buffers moves between PEs; network: between hosts, over UCX [auto: what has been fastest]"},

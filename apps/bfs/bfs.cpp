@@ -145,9 +145,8 @@ class Part : public Element<Part, Index<1>> {
     archive(layout_, edges_, reached_, searched_, parents_, levels_, depth_, frontier_, errors_);
   }
 
-  static constexpr auto aggregation =
-      entries(entry<&Part::add_edge>{}, entry<&Part::visit>{}, entry<&Part::check_parent>{},
-              entry<&Part::check_edge>{});
+  static constexpr auto aggregation = entries(entry<&Part::add_edge>{}, entry<&Part::visit>{},
+                                              entry<&Part::check_parent>{}, entry<&Part::check_edge>{});
 
  private:
   graph::Layout layout_;

@@ -59,9 +59,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       "cg: two sums an iteration, waited for; merged: one; pipelined: one, beside the product [pipelined]");
   bench::add_value(
       app, "--tolerance",
-      [&](const std::string& text) {
-        arguments.solver.tolerance = bench::parse_number("--tolerance", text, 1e-12, 1);
-      },
+      [&](const std::string& text) { arguments.solver.tolerance = bench::parse_number("--tolerance", text, 1e-12, 1); },
       "FRACTION", "of the first residual, to be reached [1e-8]");
   add_count("--iterations", arguments.solver.iterations_max, 1, 1'000'000, "after which it ends in any case [10000]");
   add_count("--looks", arguments.solver.looks, 0, 1'000'000, "for messages, in each product of pipelined [16]");
@@ -88,8 +86,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 /// Why this run cannot be, or empty. The same on every PE.
 std::string refusal(const Arguments& arguments, const Blocks& blocks, std::size_t pes, const std::string& transport) {
   if (arguments.grid < std::size_t(blocks.columns())) {
-    return fmt::format("--grid: '{}' is not allowed; allowed for {}, with {} x {} blocks, is {} to {}",
-                       arguments.grid, counted(pes, "PE"), blocks.rows(), blocks.columns(), blocks.columns(), grid_max);
+    return fmt::format("--grid: '{}' is not allowed; allowed for {}, with {} x {} blocks, is {} to {}", arguments.grid,
+                       counted(pes, "PE"), blocks.rows(), blocks.columns(), blocks.columns(), grid_max);
   }
   if (arguments.bytes_per_second > 0 && transport == "sim") {
     return "--memory-speed is not allowed on the transport sim, whose PEs cannot sleep";
@@ -107,9 +105,7 @@ double difference(const History& a, const History& b, double tolerance) {
   return largest;
 }
 
-bool is_right(const Found& found, double tolerance) {
-  return found.gap <= tolerance && found.error <= found.error_max;
-}
+bool is_right(const Found& found, double tolerance) { return found.gap <= tolerance && found.error <= found.error_max; }
 
 /// For people.
 void print(const bench::Json& record) {

@@ -19,9 +19,8 @@ inline void update_direction(double beta, std::ptrdiff_t columns, double* __rest
 }
 
 /// Both, where w = A r and s = A p.
-inline void update_merged(double alpha, double beta, std::ptrdiff_t columns, double* __restrict x,
-                          double* __restrict r, double* __restrict p, double* __restrict s,
-                          const double* __restrict w) {
+inline void update_merged(double alpha, double beta, std::ptrdiff_t columns, double* __restrict x, double* __restrict r,
+                          double* __restrict p, double* __restrict s, const double* __restrict w) {
   for (std::ptrdiff_t i = 0; i < columns; ++i) {
     p[i] = r[i] + beta * p[i];
     s[i] = w[i] + beta * s[i];

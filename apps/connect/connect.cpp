@@ -130,8 +130,8 @@ int measure(Pe& pe, const Arguments& arguments) {
   const std::uint64_t errors = bench::sum_over_pes(pe, own_errors), count = bench::sum_over_pes(pe, own_components);
   if (pe.id() == 0) {
     const AggregatorOptions& effective = memory.aggregation();
-    bench::Json record = bench::make_record(
-        bench::make_case(pe, "connect", effective, sizeof(std::uint64_t), accesses), seconds, errors == 0);
+    bench::Json record = bench::make_record(bench::make_case(pe, "connect", effective, sizeof(std::uint64_t), accesses),
+                                            seconds, errors == 0);
     bench::add_frames(record, frames);
     record["nodes"] = grid.nodes();
     record["components"] = count;

@@ -128,7 +128,7 @@ class Half {
   GlobalMemory* memory_;
   DistArray<double> values_;
   std::size_t each_, first_, degree_ = 0;
-  std::vector<std::size_t> needed_;  // nodes of the other kind
+  std::vector<std::size_t> needed_;          // nodes of the other kind
   std::optional<DistArray<double>> copies_;  // of their values
   std::vector<Edge> edges_;
   std::vector<Reader> readers_;

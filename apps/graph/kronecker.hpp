@@ -9,10 +9,10 @@
 namespace headway::graph {
 
 struct KroneckerOptions {
-  unsigned scale = 10;            // 2^scale vertices
-  std::uint64_t edge_factor = 16; // edges for each
+  unsigned scale = 10;             // 2^scale vertices
+  std::uint64_t edge_factor = 16;  // edges for each
   std::uint64_t seed = 1;
-  std::uint64_t zeros = 0;        // of so many edges one weighs nothing; 0: only by chance
+  std::uint64_t zeros = 0;  // of so many edges one weighs nothing; 0: only by chance
 
   std::uint64_t vertices() const { return std::uint64_t(1) << scale; }
   std::uint64_t edges() const { return edge_factor << scale; }

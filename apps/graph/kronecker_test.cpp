@@ -1,9 +1,9 @@
+#include "kronecker.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
-
-#include "kronecker.hpp"
 
 namespace headway::graph {
 namespace {

@@ -24,18 +24,18 @@ struct Particle {
 };
 
 struct Options {
-  Place cells{3, 3, 3};         // each extent at least 2 * away
-  std::int32_t away = 1;        // a cell interacts with those up to so many further in each direction
-  std::uint32_t particles = 27; // of a cell at first
-  bool corner = false;          // cells outside of one corner have a sixteenth of them, at least one
+  Place cells{3, 3, 3};          // each extent at least 2 * away
+  std::int32_t away = 1;         // a cell interacts with those up to so many further in each direction
+  std::uint32_t particles = 27;  // of a cell at first
+  bool corner = false;           // cells outside of one corner have a sixteenth of them, at least one
   std::int32_t steps = 100, migrate_every = 5;
   double time_step = 0.002;
   std::uint64_t seed = 1;
 };
 
-inline constexpr double spacing = 1.2;    // of the lattice in which particles begin
-inline constexpr double speed_max = 10;   // faster ones may stray, which is an error
-inline constexpr double drift_max = 0.01; // of energy, for each particle
+inline constexpr double spacing = 1.2;     // of the lattice in which particles begin
+inline constexpr double speed_max = 10;    // faster ones may stray, which is an error
+inline constexpr double drift_max = 0.01;  // of energy, for each particle
 
 /// What follows from the options.
 struct Geometry {
@@ -83,7 +83,7 @@ struct Geometry {
 
 /// Two cells that interact, or one with itself.
 struct Couple {
-  std::uint32_t first, second;                // first <= second
+  std::uint32_t first, second;                    // first <= second
   std::uint32_t first_slot = 0, second_slot = 0;  // among the couples of each, which are added in this order
 };
 

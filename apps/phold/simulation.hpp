@@ -20,11 +20,11 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 
 struct Options {
   std::uint32_t processes = 1;
-  std::uint32_t events = 100;   // of each process at first; there are always as many in all
-  double lookahead = 1;         // an event is at least so much later than the one that makes it, and on average
-  double mean = 1;              // so much later than that
-  double end_time = 40;         // events from then on are not handled
-  std::uint32_t words = 8;      // mean content of an event: uniform from 0 to twice as many
+  std::uint32_t events = 100;  // of each process at first; there are always as many in all
+  double lookahead = 1;        // an event is at least so much later than the one that makes it, and on average
+  double mean = 1;             // so much later than that
+  double end_time = 40;        // events from then on are not handled
+  std::uint32_t words = 8;     // mean content of an event: uniform from 0 to twice as many
   std::uint64_t seed = 1;
 };
 

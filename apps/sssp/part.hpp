@@ -211,9 +211,8 @@ class Part : public Element<Part, Index<1>> {
             errors_, hanging_);
   }
 
-  static constexpr auto aggregation =
-      entries(entry<&Part::add_edge>{}, entry<&Part::visit>{}, entry<&Part::check_edge>{},
-              entry<&Part::check_parent>{});
+  static constexpr auto aggregation = entries(entry<&Part::add_edge>{}, entry<&Part::visit>{},
+                                              entry<&Part::check_edge>{}, entry<&Part::check_parent>{});
 
  private:
   static constexpr std::uint32_t last_bucket = (1 << 20) - 1;

@@ -15,18 +15,17 @@
 namespace headway::apps {
 
 struct Common {
-  AggregatorOptions aggregation;   // of all entry methods, in the place of what their classes declare
-  std::string balance = "none";    // none, or what strategy moves elements between phases
-  std::uint64_t balance_every = 1; // steps in a phase, where elements are moved at all
-  std::string json;                // a file, "-", or empty for a line on standard output
+  AggregatorOptions aggregation;    // of all entry methods, in the place of what their classes declare
+  std::string balance = "none";     // none, or what strategy moves elements between phases
+  std::uint64_t balance_every = 1;  // steps in a phase, where elements are moved at all
+  std::string json;                 // a file, "-", or empty for a line on standard output
   bool shows_progress = false;
 
   /// Whether it was told how to aggregate; else classes say it.
   bool is_told() const {
     const AggregatorOptions& of = aggregation;
     return of.topology != derived_topology || of.buffer_bytes != derived_bytes || of.threshold != derived_fraction ||
-           of.cutoff != derived_fraction || of.timeout != derived_timeout ||
-           !of.flush_when_idle || of.ordered;
+           of.cutoff != derived_fraction || of.timeout != derived_timeout || !of.flush_when_idle || of.ordered;
   }
 };
 

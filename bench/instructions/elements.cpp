@@ -7,8 +7,8 @@ class Word : public headway::Element<Word, headway::Index<1>> {
  public:
   void apply(const Small& message) { word_ ^= message.values[1] + message.values[2] + message.values[3]; }
   std::uint64_t word() const { return word_; }
-  static constexpr auto aggregation = headway::entries(
-      headway::entry<&Word::apply>{{.buffer_bytes = 16384, .timeout = headway::no_timeout}});
+  static constexpr auto aggregation =
+      headway::entries(headway::entry<&Word::apply>{{.buffer_bytes = 16384, .timeout = headway::no_timeout}});
 
  private:
   std::uint64_t word_ = 0;

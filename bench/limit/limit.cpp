@@ -21,7 +21,7 @@ const std::vector<std::string> trips = {"trip-mapped", "trip-pieces", "trip-cma"
 const std::vector<std::string> benches = {"updates", "ring",        "latency",     "copy",
                                           "cma",     "trip-mapped", "trip-pieces", "trip-cma"};
 const std::vector<std::string> patterns = {"one-way", "both-ways", "pairs", "others"};  // in the order of Pattern
-const std::vector<std::string> types = {"fixed", "bytes", "vector", "struct"};           // in the order of Type
+const std::vector<std::string> types = {"fixed", "bytes", "vector", "struct"};          // in the order of Type
 constexpr std::array fixed_bytes = {8, 16, 32, 64, 104, 256, 1000};
 constexpr std::size_t bytes_max = std::size_t(64) << 20, ring_bytes_max = std::size_t(4) << 20;
 constexpr std::size_t parts_bytes_min = 16;  // a word in each
@@ -119,12 +119,9 @@ void refuse_options_of_others(const Arguments& arguments) {
   std::vector<std::string> with_buffers = trips, with_bytes = trips;
   with_buffers.insert(with_buffers.begin(), "ring");
   with_bytes.insert(with_bytes.begin(), {"ring", "latency", "copy", "cma"});
-  const std::vector<Owned> owned = {{"--pattern", {"ring"}},
-                                    {"--type", {"ring"}},
-                                    {"--variable", {"ring"}},
-                                    {"--buffer-bytes", {"ring"}},
-                                    {"--buffers", with_buffers},
-                                    {"--table-log2", {"ring", "updates"}},
+  const std::vector<Owned> owned = {{"--pattern", {"ring"}},     {"--type", {"ring"}},
+                                    {"--variable", {"ring"}},    {"--buffer-bytes", {"ring"}},
+                                    {"--buffers", with_buffers}, {"--table-log2", {"ring", "updates"}},
                                     {"--bytes", with_bytes}};
   const std::string& bench = arguments.options.bench;
   for (const Owned& one : owned) {

@@ -28,11 +28,11 @@ struct Options {
   Pattern pattern = Pattern::both_ways;
   std::size_t bytes = 8;  // of a message or a copy
   Type type = Type::fixed;
-  std::uint64_t messages = 1'000'000;  // of each PE that sends
-  unsigned table_log2 = 0;             // 0: no table
-  std::size_t buffer_bytes = 0;        // 0: several are tried
-  std::size_t buffers = 0;             // of a ring; 0: several are tried
-  bool fresh = false;                  // of trips: no message lies where one of those before it did
+  std::uint64_t messages = 1'000'000;               // of each PE that sends
+  unsigned table_log2 = 0;                          // 0: no table
+  std::size_t buffer_bytes = 0;                     // 0: several are tried
+  std::size_t buffers = 0;                          // of a ring; 0: several are tried
+  bool fresh = false;                               // of trips: no message lies where one of those before it did
   std::size_t buffer_stride = 0, buffer_count = 1;  // of trips: what each PE sends from, and receives to
   bool bind = true;
 };

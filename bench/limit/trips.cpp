@@ -101,7 +101,7 @@ class Player {
   }
 
   Side &mine, &theirs;
-  bool every_byte = false;   // compares all of a message, not both ends alone
+  bool every_byte = false;     // compares all of a message, not both ends alone
   Word written = 0, read = 0;  // pieces
 
  private:
@@ -188,9 +188,8 @@ struct NamedMethod {
 template <class Method>
 void measure(const std::vector<NamedMethod<Method>>& ways, const Options& options, Pe& pe, Player& player,
              std::optional<std::size_t> only, Outcome& outcome) {
-  RoundTrips trips(pe, [&](std::size_t i, Word number, std::uint64_t count) {
-    return player.play(ways[i].way, number, count);
-  });
+  RoundTrips trips(
+      pe, [&](std::size_t i, Word number, std::uint64_t count) { return player.play(ways[i].way, number, count); });
   const auto some = [&](std::uint64_t bytes, std::uint64_t least) {
     return std::min(options.messages, std::max<std::uint64_t>(bytes / options.bytes, least));
   };

@@ -256,9 +256,11 @@ bench::Json run_bfs(const Arguments& arguments) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
     if (arguments.every_edge)
-      part.search(*root, messages, [](std::uint32_t) { return true; }, found);
+      part.search(
+          *root, messages, [](std::uint32_t) { return true; }, found);
     else
-      part.search(*root, messages, [&sieve](std::uint32_t vertex) { return sieve.insert(vertex); }, found);
+      part.search(
+          *root, messages, [&sieve](std::uint32_t vertex) { return sieve.insert(vertex); }, found);
     seconds += slowest(MPI_Wtime() - begin);
     found.errors += part.check(*root);
     part.for_each_reached([&](std::uint32_t vertex, std::uint32_t level, std::size_t degree) {

@@ -154,8 +154,8 @@ int run(const Arguments& arguments) {
   const bool verified = record["verified"];
   if (me == 0 && !arguments.json.empty()) bench::write_json(arguments.json, record);
   if (me == 0 && arguments.json.empty()) {
-    std::cout << fmt::format("{} {} {}: {}, {}, {:.3f} ms, {}\n", arguments.bench, arguments.mode,
-                             HEADWAY_PEER_MPI, counted(pes, "rank"), bench::speed_of(record),
+    std::cout << fmt::format("{} {} {}: {}, {}, {:.3f} ms, {}\n", arguments.bench, arguments.mode, HEADWAY_PEER_MPI,
+                             counted(pes, "rank"), bench::speed_of(record),
                              record["seconds"]["median"].get<double>() * 1e3, verified ? "verified" : "WRONG")
               << std::flush;
   }

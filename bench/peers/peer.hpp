@@ -22,7 +22,7 @@ struct Arguments {
   std::size_t buffer_bytes = std::size_t(64) << 10;
   std::string buffers = "reused";  // of zerocopy, as is the next
   bool touch = false;
-  bench::ReduceWork reduce;  // of reduce
+  bench::ReduceWork reduce;                    // of reduce
   graph::KroneckerOptions graph{.scale = 16};  // of bfs, as are the next two
   std::uint64_t roots = 4;
   bool every_edge = false;

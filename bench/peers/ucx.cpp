@@ -53,9 +53,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                        std::function<void(const std::string&)> store) {
     bench::add_value(app, name, std::move(store), value, help);
   };
-  add("--bytes", "N", "bytes of a message [65536]", [&](const std::string& t) {
-    arguments.work.bytes = bench::parse_count("--bytes", t, 8, bench::peer_bytes_max);
-  });
+  add("--bytes", "N", "bytes of a message [65536]",
+      [&](const std::string& t) { arguments.work.bytes = bench::parse_count("--bytes", t, 8, bench::peer_bytes_max); });
   add("--messages", "M", "round trips [by size]",
       [&](const std::string& t) { arguments.work.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
   add("--buffers", "NAME", bench::buffer_kinds_help, [&](const std::string& t) {

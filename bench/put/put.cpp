@@ -32,9 +32,8 @@ struct Arguments {
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("PE 0 puts words to random places of PE 1's memory; verified.", "headway-put");
   add_value(
-      app, "--log2",
-      [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 30)); }, "K",
-      "2^K words that are put to [16]");
+      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 30)); },
+      "K", "2^K words that are put to [16]");
   add_value(
       app, "--puts",
       [&](const std::string& text) { arguments.puts = parse_count("--puts", text, 1, std::uint64_t(1) << 40); }, "N",

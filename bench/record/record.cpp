@@ -99,8 +99,7 @@ Json merge_repeats(std::span<const Json> repeats) {
   merged["repeat"] = repeats.size();
   merged["seconds"] = to_json(field_spread(repeats, Json::json_pointer("/seconds/median")));
   merged["verified"] = std::ranges::all_of(repeats, [](const Json& r) { return r.value("verified", false); });
-  for (const char* field :
-       {"one_way_us", "latency_us", "cpu_us", "cpu_us_without", "in_calls_us", "late_fraction"}) {
+  for (const char* field : {"one_way_us", "latency_us", "cpu_us", "cpu_us_without", "in_calls_us", "late_fraction"}) {
     if (!merged.contains(field)) continue;
     merged[field] = to_json(field_spread(repeats, Json::json_pointer(fmt::format("/{}/median", field))));
   }

@@ -90,7 +90,7 @@ struct NoReduction {
 /// A PE's part of a loop.
 struct SkewCosts {
   std::int64_t processor_ns = 0;
-  std::int64_t in_calls_ns = 0;   // from when calls begin to when they return
+  std::int64_t in_calls_ns = 0;  // from when calls begin to when they return
   std::int64_t loop_ns = 0;
   std::uint64_t late = 0;  // iterations that began late, for the one before had taken longer than it has
   std::uint64_t errors = 0;
@@ -143,10 +143,10 @@ SkewCosts run_skewed(const ReduceWork& work, const ReduceWorld& world, std::uint
 }
 
 struct SkewResult {
-  double cpu_us = 0;          // of a PE and call, less `without_us`
-  double without_us = 0;      // the same of the loop without reductions
-  double in_calls_us = 0;     // time from call to return, the PE asleep or not
-  double late_fraction = 0;   // of iterations
+  double cpu_us = 0;         // of a PE and call, less `without_us`
+  double without_us = 0;     // the same of the loop without reductions
+  double in_calls_us = 0;    // time from call to return, the PE asleep or not
+  double late_fraction = 0;  // of iterations
   double seconds = 0;
   std::uint64_t errors = 0;
 };

@@ -62,9 +62,8 @@ inline void add_reduce_options(CLI::App& app, ReduceWork& work, const std::strin
       [&](const std::string& t) { work.measure = parse_choice("--measure", t, reduce_measures); });
   add("--call", "NAME", "latency: reduce, allreduce, barrier [reduce]",
       [&](const std::string& t) { work.call = parse_choice("--call", t, reduce_calls); });
-  add("--elements", "N", "cpu: numbers of 8 bytes that each PE gives [1]", [&](const std::string& t) {
-    work.elements = std::size_t(parse_count("--elements", t, 1, reduce_elements_max));
-  });
+  add("--elements", "N", "cpu: numbers of 8 bytes that each PE gives [1]",
+      [&](const std::string& t) { work.elements = std::size_t(parse_count("--elements", t, 1, reduce_elements_max)); });
   add("--skew-us", "US", "cpu: a PE comes by 0 to so many us late, at random [1000]",
       [&](const std::string& t) { work.skew_us_max = parse_us("--skew-us", t); });
   add("--settle-us", "US", reduce_settle_help,

@@ -17,11 +17,10 @@ class Post : public Send {
 
   template <class Arrived>
   void on(Arrived arrived) {
-    messages_.on_posted(
-        [this](std::uint64_t index, std::size_t words) { return target(index, words); },
-        [arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
-          arrived(index, data);
-        });
+    messages_.on_posted([this](std::uint64_t index, std::size_t words) { return target(index, words); },
+                        [arrived = std::move(arrived)](std::uint64_t index, std::span<const std::uint64_t> data) {
+                          arrived(index, data);
+                        });
   }
 };
 

@@ -1,7 +1,8 @@
 /// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How
 /// it travels is a way, a class that has
 ///
-///     Method(pe, options, targets)     collective; content that is copied to memory of its receiver's comes to targets, a
+///     Method(pe, options, targets)     collective; content that is copied to memory of its receiver's comes to
+///     targets, a
 ///                                   HeapBuffers, a buffer each message in turn
 ///     on(arrived)                   arrived(index, data) is called when a message is here, in a handler or in
 ///                                   wait_until(); all of it is in data, which stays until arrived() returns
@@ -218,9 +219,8 @@ int measure(Pe& pe, const Arguments& arguments) {
 int measure_way(Pe& pe, const Arguments& arguments) {
   if (pe.size() % 2 != 0) {
     if (pe.id() == 0) {
-      std::cerr << fmt::format(
-          "headway-zerocopy: {} {} not allowed; allowed is an even number, for it pairs them\n",
-          counted(pe.size(), "PE"), by_number(pe.size(), "is", "are"));
+      std::cerr << fmt::format("headway-zerocopy: {} {} not allowed; allowed is an even number, for it pairs them\n",
+                               counted(pe.size(), "PE"), by_number(pe.size(), "is", "are"));
     }
     return exit_status::unusable_arguments;
   }

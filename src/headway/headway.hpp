@@ -2,15 +2,13 @@
 #pragma once
 
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/call/calls.hpp>
 #include <headway/aggregate/layout.hpp>
-#include <headway/call/rpc.hpp>
-#include <headway/transfer/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/future.hpp>
-#include <headway/launch/run.hpp>
 #include <headway/am/task.hpp>
 #include <headway/am/wait.hpp>
+#include <headway/call/calls.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/exchange.hpp>
 #include <headway/collective/gather.hpp>
@@ -18,5 +16,7 @@
 #include <headway/collective/scan.hpp>
 #include <headway/global/array.hpp>
 #include <headway/global/memory.hpp>
+#include <headway/launch/run.hpp>
 #include <headway/object/object.hpp>
 #include <headway/rma/pooled_array.hpp>
+#include <headway/transfer/transfer.hpp>

@@ -110,7 +110,8 @@ TEST(ManyMade, distributed_objects) {
   expect_no_memory_stays(wanted(70'000), [](Pe& pe, std::size_t i) {
     DistObject<std::uint64_t> object(pe, i);
     if (i % 1'000 == 0) {
-      rpc_ff(pe, pe.size() - 1 - pe.id(), [](std::uint64_t& there) { ++there; }, object);
+      rpc_ff(
+          pe, pe.size() - 1 - pe.id(), [](std::uint64_t& there) { ++there; }, object);
       pe.quiesce();
       EXPECT_EQ(*object, i + 1);
     }

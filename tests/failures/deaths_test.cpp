@@ -138,8 +138,7 @@ TEST_P(FailingPe, ends_the_run_with_121_and_one_line_that_says_who_and_why) {
       // What a handler threw that is no exception is said without a colon.
       std::string thrown = failure.thrown;
       if (failure.name == std::string("throw_int")) thrown.erase(thrown.find(':'), 1);
-      parts = {"PE 2 (pid " + who + "): the handler of aggregator number ",
-               " 'wrong' <int, 1d>",
+      parts = {"PE 2 (pid " + who + "): the handler of aggregator number ", " 'wrong' <int, 1d>",
                " for a message in a frame from PE " + std::to_string(source) + " " + thrown + "\n"};
     } else {
       parts = {"PE 2 (pid " + who + "): the program " + failure.thrown + "\n"};

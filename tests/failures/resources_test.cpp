@@ -99,10 +99,10 @@ TEST(Memory, that_the_container_does_not_have_ends_the_run_and_is_said_to_be_mis
   const Outcome outcome = run_to_end(group.command(victim() + " load large none 0"), pes(4));
   if (outcome.status == 128 + 9) GTEST_SKIP() << "the supervisor itself was chosen to be killed";
   EXPECT_EQ(outcome.status, 121) << outcome.errors;
-  EXPECT_TRUE(
-      contains(outcome.errors,
-               "was killed by signal 9 \\(Killed\\); meanwhile the system has killed processes because memory ran out: .*"
-               "HEADWAY_BUDGET or HEADWAY_SPILL, need less\n"))
+  EXPECT_TRUE(contains(
+      outcome.errors,
+      "was killed by signal 9 \\(Killed\\); meanwhile the system has killed processes because memory ran out: .*"
+      "HEADWAY_BUDGET or HEADWAY_SPILL, need less\n"))
       << outcome.errors;
   EXPECT_EQ(outcome.leftovers, "");
 }

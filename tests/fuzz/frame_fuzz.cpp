@@ -11,9 +11,9 @@
 #include <fuzz/fuzz.hpp>
 #include <fuzz/memory_endpoint.hpp>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/error.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <map>
 #include <memory>

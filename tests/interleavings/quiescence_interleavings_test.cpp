@@ -3,8 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <headway/report/board.hpp>
 #include <headway/am/engine.hpp>
+#include <headway/report/board.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -136,7 +136,7 @@ TEST_P(Launched, random_updates_are_verified_in_all_modes) {
           settings());
       EXPECT_EQ(outcome.status, 0) << mode << outcome.errors;
       EXPECT_TRUE(contains(outcome.output, "randomaccess " + std::string(mode) + ": " + std::to_string(processes) +
-                                              (processes == 1 ? " PE," : " PEs,")))
+                                               (processes == 1 ? " PE," : " PEs,")))
           << outcome.output;
       EXPECT_TRUE(contains(outcome.output, "verified")) << outcome.output;
     }
@@ -200,9 +200,8 @@ TEST_P(Launched, a_container_with_64_mb_of_shared_memory_and_no_access_to_other_
   if (run_to_end(confined({"true"})).status != 0)
     GTEST_SKIP() << "no mount namespace can be made here, or no call forbidden";
   for (const std::string share : {"process", "host"}) {
-    const Outcome outcome =
-        run_to_end(confined(under(4, {HEADWAY_RANDOMACCESS, "--log2", "14", "--updates-per-word", "16"})),
-                   settings({}, share));
+    const Outcome outcome = run_to_end(
+        confined(under(4, {HEADWAY_RANDOMACCESS, "--log2", "14", "--updates-per-word", "16"})), settings({}, share));
     EXPECT_EQ(outcome.status, 0) << share << outcome.errors;
     EXPECT_TRUE(contains(outcome.output, "4 PEs") && contains(outcome.output, "verified")) << outcome.output;
   }
@@ -316,13 +315,12 @@ TEST_P(Launched, a_process_that_is_killed_ends_all) {
     const char* progress;
   };
   for (const auto& [load, share, progress] : {Case{"traffic", "process", "polling"},
-                                            {"traffic", "process", "thread"},
-                                            {"traffic", "host", "polling"},
-                                            {"collectives", "process", "polling"},
-                                            {"collectives", "host", "polling"}}) {
+                                              {"traffic", "process", "thread"},
+                                              {"traffic", "host", "polling"},
+                                              {"collectives", "process", "polling"},
+                                              {"collectives", "host", "polling"}}) {
     SCOPED_TRACE(std::string(load) + ", " + share + ", progress " + progress);
-    Session session(under(4, {victim(), "load", load, "none", "0"}),
-                    settings({{"HEADWAY_PROGRESS", progress}}, share));
+    Session session(under(4, {victim(), "load", load, "none", "0"}), settings({{"HEADWAY_PROGRESS", progress}}, share));
     ASSERT_TRUE(session.wait_for_lines(4)) << session.errors();
     std::smatch known;
     const std::string output = session.output();
@@ -371,8 +369,8 @@ TEST_P(Launched, messages_that_nobody_takes_end_it_with_123) {
 
 TEST_P(Launched, differing_builds_are_refused_with_both_names) {
   if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";
-  const Outcome outcome = run_to_end(
-      under(1, {victim(), "hello", ":", "-n", "1", victim() + "_other", "hello"}), settings());
+  const Outcome outcome =
+      run_to_end(under(1, {victim(), "hello", ":", "-n", "1", victim() + "_other", "hello"}), settings());
   EXPECT_EQ(outcome.status, 120) << outcome.errors;
   const std::vector<std::string> lines = lines_of_headway(outcome.errors);
   ASSERT_EQ(lines.size(), 1u) << outcome.errors;
@@ -406,13 +404,13 @@ TEST_P(Launched, what_one_process_lacks_it_says_and_what_all_lack_the_first_even
     EXPECT_EQ(outcome.status, 120) << outcome.errors;
     return lines_of_headway(outcome.errors);
   };
-  const auto of_one = lines_of(
-      {victim(), "hello", ":", "-n", "1", "env", "HEADWAY_PLUGIN_DIR=/nowhere", victim(), "hello"}, {});
+  const auto of_one =
+      lines_of({victim(), "hello", ":", "-n", "1", "env", "HEADWAY_PLUGIN_DIR=/nowhere", victim(), "hello"}, {});
   ASSERT_EQ(of_one.size(), 1u);
   EXPECT_TRUE(contains(of_one[0], "headway: process 1 of 2: ")) << of_one[0];
-  const auto of_all = lines_of(
-      {"sh", "-c", "sleep 0.3; exec \"$0\" hello", victim(), ":", "-n", "2", victim(), "hello"},
-      {{"HEADWAY_PLUGIN_DIR", "/nowhere"}});
+  const auto of_all =
+      lines_of({"sh", "-c", "sleep 0.3; exec \"$0\" hello", victim(), ":", "-n", "2", victim(), "hello"},
+               {{"HEADWAY_PLUGIN_DIR", "/nowhere"}});
   ASSERT_EQ(of_all.size(), 1u);
   EXPECT_TRUE(contains(of_all[0], "headway: mpirun of ")) << of_all[0];
 }
@@ -479,8 +477,8 @@ TEST(Command, over_hosts_takes_ucx_and_names_of_hosts) {
 
 TEST(Program, over_ucx_starts_itself) {
   if (!has_plugin(ucx)) GTEST_SKIP() << "the build found no UCX";
-  const Outcome outcome = run_to_end({HEADWAY_RANDOMACCESS, "--log2", "12"},
-                                     settings({{"HEADWAY_TRANSPORT", ucx}, {"HEADWAY_PES", "3"}}));
+  const Outcome outcome =
+      run_to_end({HEADWAY_RANDOMACCESS, "--log2", "12"}, settings({{"HEADWAY_TRANSPORT", ucx}, {"HEADWAY_PES", "3"}}));
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_TRUE(contains(outcome.output, "3 PEs")) << outcome.output;
 }

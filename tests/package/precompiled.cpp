@@ -9,5 +9,6 @@ void send_small(headway::Pe& pe, std::span<const std::uint64_t> words, std::stri
   headway::Aggregator<std::uint32_t, std::string_view, std::span<const std::uint64_t>> views(pe);
   views.on([](std::uint32_t, std::string_view, std::span<const std::uint64_t>) {});
   views.send(1, 3, text, words);
-  headway::rpc_ff(pe, 1, [](std::string_view, const std::vector<std::string>&) {}, text, std::vector<std::string>());
+  headway::rpc_ff(
+      pe, 1, [](std::string_view, const std::vector<std::string>&) {}, text, std::vector<std::string>());
 }

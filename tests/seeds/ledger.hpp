@@ -101,7 +101,7 @@ class Oracle final : public Ledger {
   std::unordered_map<std::uint64_t, std::uint32_t> unhandled_;  // sent, by key: how many
   std::uint64_t unhandled_messages_ = 0, messages_ = 0;
   std::vector<RoundState> rounds_;
-  std::vector<std::size_t> quiescing_, quiesced_;  // PEs, by phase
+  std::vector<std::size_t> quiescing_, quiesced_;      // PEs, by phase
   std::vector<std::optional<std::uint64_t>> counted_;  // messages, by phase: what the first PE said
 };
 

@@ -84,8 +84,8 @@ void Memories::read(std::size_t index, std::size_t elements, Random& random) {
   memory.sync();
   for (std::size_t i = first; i < place.read; ++i) {
     if (words[i - first] == value(index, i)) continue;
-    throw Violation(fmt::format("element {} of memory {} is read as {:x}, not {:x}", i, index, words[i - first],
-                                value(index, i)));
+    throw Violation(
+        fmt::format("element {} of memory {} is read as {:x}, not {:x}", i, index, words[i - first], value(index, i)));
   }
 }
 

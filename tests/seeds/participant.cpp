@@ -132,8 +132,10 @@ void Participant::leave_channels(const Episode& episode, std::size_t round) {
     const bool is_last = round + 1 == episode.rounds.size() || episode.channels[number].last_round == round;
     std::unique_ptr<Channel>& channel = lines_[number].channel;
     if (!is_last || !channel) continue;
-    if (random_.one_in(2)) channel.reset();
-    else left_.push_back(std::move(channel));
+    if (random_.one_in(2))
+      channel.reset();
+    else
+      left_.push_back(std::move(channel));
   }
 }
 
@@ -309,7 +311,8 @@ void Participant::quiesce(const Round& round) {
   teams_.check_done();
   memories_.check(phase_);
   check_books(round);
-  leave_channels(program_.episodes[round.episode], round.number - program_.episodes[round.episode].rounds.front().number);
+  leave_channels(program_.episodes[round.episode],
+                 round.number - program_.episodes[round.episode].rounds.front().number);
   ++phase_;
 }
 
@@ -361,8 +364,8 @@ void Participant::send(const MessagePlan& planned, bool from_handler, bool try_f
                       from_handler,
                       {}};
   const Content content = content_of(planned.id, planned.bytes);
-  note("sends {:016x} of {} bytes to PE {} through {}{}", planned.id, planned.bytes, planned.destination, planned.channel,
-       from_handler ? " from a handler" : "");
+  note("sends {:016x} of {} bytes to PE {} through {}{}", planned.id, planned.bytes, planned.destination,
+       planned.channel, from_handler ? " from a handler" : "");
   ++line.messages_sent;
   ledger_.sends(key_of(program_, planned));
   if (has_header(program_.channel(planned))) ledger_.sends_in_epoch(planned.round, planned.level);
@@ -403,8 +406,8 @@ Content Participant::arrives(std::size_t channel, std::optional<PeId> source, co
   const Round& round = *program_.rounds[header.round];
   const MessagePlan planned = program_.message(header.id, header.source, round, header.hops, header.level);
   if (round.episode != episode_ || planned.channel != channel || planned.destination != pe_.id()) {
-    violated("a message of episode {} and channel {} for PE {} has arrived at channel {}", round.episode, planned.channel,
-             planned.destination, channel);
+    violated("a message of episode {} and channel {} for PE {} has arrived at channel {}", round.episode,
+             planned.channel, planned.destination, channel);
   }
   if (source && *source != header.source) {
     violated("the handler was told that a message of PE {} is PE {}'s", header.source, source->value);

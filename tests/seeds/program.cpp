@@ -336,9 +336,9 @@ std::string describe(const Round& round) {
 }  // namespace
 
 const char* name_of(Kind kind) {
-  constexpr const char* names[kinds] = {"nothing", "byte", "header", "block-24", "block-200", "block-1000",
-                                        "wide",    "pair", "bare",   "span",     "text",      "views",
-                                        "strings", "map",  "record", "calls",    "rpc_ff",    "object-calls",
+  constexpr const char* names[kinds] = {"nothing",       "byte",  "header",     "block-24", "block-200", "block-1000",
+                                        "wide",          "pair",  "bare",       "span",     "text",      "views",
+                                        "strings",       "map",   "record",     "calls",    "rpc_ff",    "object-calls",
                                         "object-rpc_ff", "fixed", "fixed-calls"};
   return names[int(kind)];
 }
@@ -373,9 +373,8 @@ void draw(Program& program, std::uint64_t seed, const ProgramLimits& limits) {
     limits_of_episode.messages_max /= 20;
   }
   for (std::size_t s = 0; s < episodes; ++s) {
-    Episode& episode =
-        program.episodes.emplace_back(floods ? draw_flood(random, program)
-                                           : draw_episode(random, program, limits_of_episode));
+    Episode& episode = program.episodes.emplace_back(floods ? draw_flood(random, program)
+                                                            : draw_episode(random, program, limits_of_episode));
     episode.rounds.back().quiesces = true;
     for (Round& round : episode.rounds) {
       round.episode = s;
@@ -408,9 +407,11 @@ MessagePlan Program::child(const MessagePlan& parent, unsigned index) const {
   return message(mix(parent.id, index + 1), parent.destination, *rounds[parent.round], parent.hops - 1, parent.level);
 }
 
-MessagePlan Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const {
+MessagePlan Program::message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops,
+                             unsigned level) const {
   Random random(id);
-  MessagePlan planned{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, level, 0};
+  MessagePlan planned{id, round.channels[random.below(round.channels.size())], source, 0, round.number, 0, hops, level,
+                      0};
   const Kind kind = channel(planned).kind;
   switch (round.pattern) {
     case Pattern::all_to_one: planned.destination = round.hot; break;
@@ -472,8 +473,8 @@ std::string Program::describe() const {
     text += fmt::format("; {} collectives of teams of {} lists", calls, teams.lines.size());
   }
   for (const MemoryPlan& plan : memories) {
-    text += fmt::format("; memory of {} elements in rounds {}, {}, {}", plan.elements, plan.made, plan.written,
-                        plan.read);
+    text +=
+        fmt::format("; memory of {} elements in rounds {}, {}, {}", plan.elements, plan.made, plan.written, plan.read);
   }
   if (has_small_sizes) text += "; small sizes";
   return text;

@@ -53,8 +53,8 @@ struct ChannelPlan {
   headway::AggregatorOptions options;
   bool takes_source = false;  // the handler
   std::size_t form = 0;       // of messages of fixed size
-  // The rounds of its episode in which messages go through it. It is made before the quiesce() in front of the first, and
-  // destroyed at any time after the one behind the last.
+  // The rounds of its episode in which messages go through it. It is made before the quiesce() in front of the first,
+  // and destroyed at any time after the one behind the last.
   std::size_t first_round = 0, last_round = to_the_last;
 };
 /// Whether the program chooses its options.
@@ -80,7 +80,7 @@ struct Chore {
 
 struct Round {
   std::size_t number = 0, episode = 0, phase = 0;  // phase: quiesce() calls before it
-  std::vector<std::size_t> channels;             // of its episode, that it uses
+  std::vector<std::size_t> channels;               // of its episode, that it uses
   Pattern pattern = Pattern::uniform;
   std::size_t hot = 0;                       // the one of the pattern
   std::size_t roots_min = 0, roots_max = 0;  // messages that each main program sends

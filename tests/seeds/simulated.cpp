@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <headway/am/engine.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/launch/simulation.hpp>
 
 #include "participant.hpp"
 
@@ -29,14 +29,15 @@ Verdict run_simulated(const Program& program, bool talks) {
   oracle.talks = talks;
   Verdict verdict;
   verdict.digests.resize(program.pes);
-  headway::launch::SimulateOptions options{.pes = program.pes,
-                                       .seed = program.seed,
-                                       .conditions = program.conditions,
-                                       .budget_bytes = program.budget_bytes,
-                                       .spill_bytes = expectation.spill_bytes_max + program.budget_bytes + 64_KiB,
-                                       .stall_ns = stall_ns(program),
-                                       .stack_bytes = 1_MiB,  // messages of 200 KiB, some of which are packed there
-                                       .sizes = program.has_small_sizes ? headway::small_sizes : headway::normal_sizes};
+  headway::launch::SimulateOptions options{
+      .pes = program.pes,
+      .seed = program.seed,
+      .conditions = program.conditions,
+      .budget_bytes = program.budget_bytes,
+      .spill_bytes = expectation.spill_bytes_max + program.budget_bytes + 64_KiB,
+      .stall_ns = stall_ns(program),
+      .stack_bytes = 1_MiB,  // messages of 200 KiB, some of which are packed there
+      .sizes = program.has_small_sizes ? headway::small_sizes : headway::normal_sizes};
   const headway::launch::SimulateResult result = headway::launch::simulate(options, [&](Pe& pe) {
     verdict.digests[pe.id()] = Participant(pe, program, expectation, oracle).run();
     verdict.spilled_frames += pe.engine().store().spilled_frames();

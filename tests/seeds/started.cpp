@@ -11,8 +11,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <headway/launch/run.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/launch/run.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -53,9 +53,12 @@ Options parse(int argc, char** argv) {
       continue;
     }
     const std::uint64_t value = number(option, i + 1 < argc ? argv[++i] : nullptr);
-    if (option == "--pes") options.pes = value;
-    else if (option == "--first") options.first = value;
-    else if (option == "--count") options.count = value;
+    if (option == "--pes")
+      options.pes = value;
+    else if (option == "--first")
+      options.first = value;
+    else if (option == "--count")
+      options.count = value;
     else
       throw std::invalid_argument(
           fmt::format("unknown option '{}'; allowed are --pes, --first, --count, --verbose", option));

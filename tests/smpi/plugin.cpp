@@ -1,8 +1,9 @@
 /// The plug-in for MPI, linked into a program for SMPI: every process sends one frame to each other, in a ring of
 /// steps, and gets one. MPI has begun before this main().
+#include <headway/transport/wire/wire.h>
+
 #include <cstdint>
 #include <cstdio>
-#include <headway/transport/wire/wire.h>
 #include <vector>
 
 extern "C" const headway_wire_functions* headway_wire_plugin();

@@ -1,6 +1,7 @@
 /// Runs whose PEs a launcher starts. Where TEST_LAUNCHER names one, such as `mpirun --oversubscribe`, a test starts
-/// itself below it, once for each of its runs: there it takes the same position to the same run, told how the runs before
-/// have ended, and its processes are the PEs' processes. What the PEs share with the test lies in memory of the test.
+/// itself below it, once for each of its runs: there it takes the same position to the same run, told how the runs
+/// before have ended, and its processes are the PEs' processes. What the PEs share with the test lies in memory of the
+/// test.
 #pragma once
 
 #include <fcntl.h>
@@ -108,7 +109,8 @@ int launch_run(std::size_t processes, Run run) {
   std::ostringstream command;
   command << std::getenv("TEST_LAUNCHER") << " -n " << processes << " '"
           << std::filesystem::read_symlink("/proc/self/exe").string()
-          << "' --gtest_brief=1 '--gtest_filter=" << position.test->test_suite_name() << '.' << position.test->name() << '\'';
+          << "' --gtest_brief=1 '--gtest_filter=" << position.test->test_suite_name() << '.' << position.test->name()
+          << '\'';
   std::fflush(stdout);
   const int ended = std::system(command.str().c_str());
   unsetenv("TEST_WAY");

@@ -86,8 +86,8 @@ struct TeamScript {
 
 /// Half of them are short: lists of equal PEs in another order, or with one more, which a weak hash takes for one.
 inline std::vector<std::size_t> draw_list(Random& random, std::size_t pes) {
-  static const std::vector<std::vector<std::size_t>> alike{
-      {0}, {1}, {2}, {3}, {2, 3}, {2, 1}, {1, 2}, {3, 0}, {0, 1}, {1, 0}, {3, 0, 1}, {0, 1, 2}};
+  static const std::vector<std::vector<std::size_t>> alike{{0},    {1},    {2},    {3},    {2, 3},    {2, 1},
+                                                           {1, 2}, {3, 0}, {0, 1}, {1, 0}, {3, 0, 1}, {0, 1, 2}};
   if (random.one_in(2)) {
     const std::vector<std::size_t>& list = alike[random.below(alike.size())];
     if (std::ranges::max(list) < pes) return list;

@@ -6,7 +6,6 @@
 namespace headway::testing {
 
 inline constexpr Topology topologies[] = {
-    direct(),           grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::pp),
-    grid(2, Scheme::pp)};
+    direct(), grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(1, Scheme::pp), grid(2, Scheme::pp)};
 
 }  // namespace headway::testing

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstdio>
+#include <cstdlib>
 #include <headway/base/random.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <memory>

@@ -83,7 +83,8 @@ void expect_blocks_arrive() {
   for (const Shape shape : fixed_shapes) {
     for (const bool ordered : {false, true}) {
       SCOPED_TRACE(std::to_string(n) + " bytes aligned to " + std::to_string(alignment) + (ordered ? ", ordered" : ""));
-      expect_run(shape, [ordered](Pe& pe) { send_blocks<n, alignment>(pe, ordered); }, small_budget);
+      expect_run(
+          shape, [ordered](Pe& pe) { send_blocks<n, alignment>(pe, ordered); }, small_budget);
     }
   }
 }

@@ -75,19 +75,10 @@ TEST(LargeMessage, is_copied_once_up_to_a_quarter_of_the_budget_and_else_reassem
   }
 }
 
-constexpr std::size_t sizes[] = {in_one_part - 1,
-                                 in_one_part,
-                                 in_one_part + 1,
-                                 in_one_to_other_hosts,
-                                 in_one_to_other_hosts + 1,
-                                 2 * in_one_part,
-                                 in_one_frame - 8,
-                                 in_one_frame - 1,
-                                 in_one_frame,
-                                 in_one_frame + 1,
-                                 4 * in_one_part + 1,
-                                 300'000,
-                                 1'100'000};
+constexpr std::size_t sizes[] = {
+    in_one_part - 1,     in_one_part,      in_one_part + 1,  in_one_to_other_hosts, in_one_to_other_hosts + 1,
+    2 * in_one_part,     in_one_frame - 8, in_one_frame - 1, in_one_frame,          in_one_frame + 1,
+    4 * in_one_part + 1, 300'000,          1'100'000};
 
 TEST(LargeMessage, from_all_pes_to_all_pes_at_once_arrives_unchanged) {
   for (const Shape shape : {Shape{2, 1}, Shape{5, 2}, Shape{6, 6, "delay=30us,refuse=0.1,inbox=16,per-process=2"},
@@ -254,7 +245,8 @@ TEST(LargeMessage, of_some_budgets_is_reassembled_in_mapped_pages) {
           const std::uint64_t before = page_faults();
           if (pe.id() == 0) messages.send(1, sent);
           pe.quiesce();
-          faults = std::min(faults, page_faults() - before);  // one whose memory was given back meanwhile does not count
+          faults =
+              std::min(faults, page_faults() - before);  // one whose memory was given back meanwhile does not count
         }
         EXPECT_EQ(handled, pe.id() == 1 ? 8u : 0u);
         EXPECT_LT(faults, 256u);  // anew it were 512 and a huge page for each 2 MiB of the rest, or 1536
@@ -279,9 +271,9 @@ TEST(LargeMessage, that_outgrows_its_reserved_addresses_arrives_unchanged) {
             Aggregator<std::uint64_t, Bytes> messages(pe, {.ordered = ordered});
             std::uint64_t wrong = 0, sent = 0;
             messages.on([&](std::uint64_t number, Bytes bytes) { wrong += !is_content(bytes, number); });
-            for (const std::size_t bytes : {small.part_frame_bytes_max, small.alone_frame_bytes_max, std::size_t(10'001),
-                                            small.promised_bytes_max, small.promised_bytes_max + 1, std::size_t(64_KiB),
-                                            std::size_t(200'003)}) {
+            for (const std::size_t bytes :
+                 {small.part_frame_bytes_max, small.alone_frame_bytes_max, std::size_t(10'001),
+                  small.promised_bytes_max, small.promised_bytes_max + 1, std::size_t(64_KiB), std::size_t(200'003)}) {
               for (std::size_t to = 0; to < pe.size(); ++to) messages.send(to, sent, content(bytes, sent));
               ++sent;
             }
@@ -296,7 +288,8 @@ TEST(LargeMessage, that_outgrows_its_reserved_addresses_arrives_unchanged) {
 TEST(LargeMessage, sizes_for_tests_are_normal_or_small) {
   const auto outcome = testing::catch_run({1, 1}, [](Pe&) {}, {{"HEADWAY_TEST_SIZES", "tiny"}});
   EXPECT_EQ(outcome.status, 120);
-  EXPECT_NE(outcome.text.find("HEADWAY_TEST_SIZES=tiny: allowed is normal or small"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("HEADWAY_TEST_SIZES=tiny: allowed is normal or small"), std::string::npos)
+      << outcome.text;
   expect_run({1, 1}, [](Pe& pe) { EXPECT_EQ(pe.engine().sizes().promised_bytes_max, 1_GiB); },
              {{"HEADWAY_TEST_SIZES", "normal"}});
 }

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/engine.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -16,7 +16,6 @@ using testing::Shape;
 using testing::shapes;
 using testing::topologies;
 
-
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ x >> 31) * 0x7fb5d329728ea185;
   return x ^ x >> 27;

@@ -33,26 +33,26 @@ bool await(const std::atomic<std::uint32_t>& flag) {
 
 /// Messages that are written where they arrive, and cannot be handled there yet, hold their sender back as frames do.
 TEST(Pressure, messages_for_a_missing_aggregator_are_held_up_to_a_part_of_the_budget) {
-  expect_run(
-      {2, 1},
-      [](Pe& pe) {
-        constexpr std::uint64_t messages = 10'000;
-        const std::vector<std::byte> content(4000, std::byte(7));
-        if (pe.id() == 1) {
-          for (const auto end = std::chrono::steady_clock::now() + 200ms; std::chrono::steady_clock::now() < end;)
-            pe.progress();
-        }
-        Aggregator<std::uint64_t, std::span<const std::byte>> numbered(pe, {.topology = direct()});
-        std::uint64_t next = 0;
-        numbered.on([&](std::uint64_t number, std::span<const std::byte> came) {
-          EXPECT_EQ(number, next++);
-          EXPECT_TRUE(std::ranges::equal(came, content));
-        });
-        for (std::uint64_t i = 0; pe.id() == 0 && i < messages; ++i) numbered.send(1, i, content);
-        pe.quiesce();
-        EXPECT_EQ(next, pe.id() == 1 ? messages : 0);
-      },
-      {{"HEADWAY_BUDGET", "16M"}, {"HEADWAY_SPILL", "8M"}});
+  expect_run({2, 1},
+             [](Pe& pe) {
+               constexpr std::uint64_t messages = 10'000;
+               const std::vector<std::byte> content(4000, std::byte(7));
+               if (pe.id() == 1) {
+                 for (const auto end = std::chrono::steady_clock::now() + 200ms;
+                      std::chrono::steady_clock::now() < end;)
+                   pe.progress();
+               }
+               Aggregator<std::uint64_t, std::span<const std::byte>> numbered(pe, {.topology = direct()});
+               std::uint64_t next = 0;
+               numbered.on([&](std::uint64_t number, std::span<const std::byte> came) {
+                 EXPECT_EQ(number, next++);
+                 EXPECT_TRUE(std::ranges::equal(came, content));
+               });
+               for (std::uint64_t i = 0; pe.id() == 0 && i < messages; ++i) numbered.send(1, i, content);
+               pe.quiesce();
+               EXPECT_EQ(next, pe.id() == 1 ? messages : 0);
+             },
+             {{"HEADWAY_BUDGET", "16M"}, {"HEADWAY_SPILL", "8M"}});
 }
 
 // --- try_send
@@ -302,8 +302,7 @@ TEST(DeferHandlers, no_handler_runs_and_no_send_waits_while_it_lives) {
 /// One handler of PE 0 sends `messages` of 1000 bytes to PE 1, which takes none before it has been told to.
 class FanOut {
  public:
-  FanOut(Pe& pe, Topology topology, std::uint32_t messages)
-      : items_(pe, {.topology = topology}), messages_(messages) {
+  FanOut(Pe& pe, Topology topology, std::uint32_t messages) : items_(pe, {.topology = topology}), messages_(messages) {
     items_.on([this](std::uint32_t fan_out, std::span<const std::uint8_t>) {
       ++handled_;
       for (std::uint32_t i = 0; i < fan_out; ++i) items_.send(1, 0u, bytes_);

@@ -10,8 +10,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <support/run_pes.hpp>
 #include <support/expect_error.hpp>
+#include <support/run_pes.hpp>
 #include <vector>
 
 namespace headway {

@@ -124,7 +124,7 @@ bool Core::post_by_value_later(std::size_t destination, SmallFrame& message, Wai
   if (wait == Wait::no) return false;
   if (engine_->may_block()) {
     engine_->wait_polling([&] { return !store.spilling() && store.try_post_by_value(destination, message.frame); },
-                         report::Phase::sending, std::uint32_t(destination));
+                          report::Phase::sending, std::uint32_t(destination));
     return true;
   }
   const FrameHeader& header = message.frame.header;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string>
 #include <string_view>
 

@@ -285,8 +285,18 @@ TEST(Defaults, invalid_settings_are_refused_by_name) {
 }
 
 TEST(Defaults, a_topology_of_aggregators_is_a_setting_and_nothing_else_is) {
-  std::vector<std::string> names = {"direct", "ww", "pe-to-pe", "pe-to-process-7d", "process-to-process-2d",
-                                    "pe-to-host", "host-to-host-6d", "whs-7d", "hh-6d", "wps", "pp", "2D"};
+  std::vector<std::string> names = {"direct",
+                                    "ww",
+                                    "pe-to-pe",
+                                    "pe-to-process-7d",
+                                    "process-to-process-2d",
+                                    "pe-to-host",
+                                    "host-to-host-6d",
+                                    "whs-7d",
+                                    "hh-6d",
+                                    "wps",
+                                    "pp",
+                                    "2D"};
   for (unsigned dimensions = 1; dimensions <= dimensions_max; ++dimensions) {
     names.push_back(to_string(grid(dimensions)));
     for (const char* scheme : {"wps", "pp"}) {
@@ -298,7 +308,8 @@ TEST(Defaults, a_topology_of_aggregators_is_a_setting_and_nothing_else_is) {
     EXPECT_EQ(AggregationSettings::from_environment().topology, name);
     EXPECT_NO_THROW(parse_topology(name)) << name;
   }
-  for (const char* name : {"", "0d", "9d", "d", "3", "ww-2d", "wps-8d", "pp-", "wsp", "2d-wps", "hh-7d", "pe-to-pe-2d", "host"}) {
+  for (const char* name :
+       {"", "0d", "9d", "d", "3", "ww-2d", "wps-8d", "pp-", "wsp", "2d-wps", "hh-7d", "pe-to-pe-2d", "host"}) {
     ::setenv("HEADWAY_TOPOLOGY", name, 1);
     EXPECT_THROW(AggregationSettings::from_environment(), SettingError) << name;
     EXPECT_THROW(parse_topology(name), SettingError) << name;

@@ -234,8 +234,7 @@ TEST(EpochOverlap, an_exception_of_a_continuation_ends_the_run) {
     pe.quiesce();
   });
   EXPECT_EQ(outcome.status, 121) << outcome.text;
-  EXPECT_NE(outcome.text.find("a continuation of an epoch threw: no further"), std::string::npos)
-      << outcome.text;
+  EXPECT_NE(outcome.text.find("a continuation of an epoch threw: no further"), std::string::npos) << outcome.text;
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/call/calls.hpp>
 #include <headway/am/epoch.hpp>
+#include <headway/call/calls.hpp>
 #include <memory>
 #include <optional>
 #include <span>

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/am/wait.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string_view>
 #include <vector>
 

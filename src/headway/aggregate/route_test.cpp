@@ -369,9 +369,31 @@ TEST(Topology, the_dimensions_of_a_text_are_those_that_an_aggregator_accepts) {
 }
 
 TEST(Topology, other_texts_are_refused_with_the_text_and_what_is_allowed) {
-  for (const char* text : {"",     "0d",    "9d",     "d",      "2",     "2dd",   "12d", "-1d",    "Direct ", "grid",
-                           "wps-", "wps2d", "wps-8d", "wps-0d", "wps-2", "ww-2d", "pps", "whs-8d", "hh-7d",   "h",
-                           "pe-to-pe-2d", "pe-to-process-8d", "host-to-host-7d", "process", "pe-to-host2d"}) {
+  for (const char* text : {"",
+                           "0d",
+                           "9d",
+                           "d",
+                           "2",
+                           "2dd",
+                           "12d",
+                           "-1d",
+                           "Direct ",
+                           "grid",
+                           "wps-",
+                           "wps2d",
+                           "wps-8d",
+                           "wps-0d",
+                           "wps-2",
+                           "ww-2d",
+                           "pps",
+                           "whs-8d",
+                           "hh-7d",
+                           "h",
+                           "pe-to-pe-2d",
+                           "pe-to-process-8d",
+                           "host-to-host-7d",
+                           "process",
+                           "pe-to-host2d"}) {
     try {
       (void)parse_topology(text);
       ADD_FAILURE() << "taken: " << text;

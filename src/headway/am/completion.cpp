@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t origins_listed_max = 4;
 
-const std::size_t extension = register_extension(
-    [](Pe& pe) -> std::unique_ptr<Extension> { return std::make_unique<Completions>(pe.engine()); });
+const std::size_t extension =
+    register_extension([](Pe& pe) -> std::unique_ptr<Extension> { return std::make_unique<Completions>(pe.engine()); });
 
 std::string text_of(const Origin& origin) {
   const std::string_view file = origin.place.file_name();
@@ -80,7 +80,11 @@ void Completions::require_may_wait(const char* call) const {
   engine_->require_may_block(report::Phase::future);
 }
 
-void throw_taken() { throw UsageError("the value of a future or task is taken once, and only when it is ready: it was taken before, or is still pending"); }
+void throw_taken() {
+  throw UsageError(
+      "the value of a future or task is taken once, and only when it is ready: it was taken before, or is still "
+      "pending");
+}
 
 // --- detached coroutines
 
@@ -99,7 +103,8 @@ void Completions::fail(const Origin& origin) {
   } catch (const std::exception& error) {
     engine_->fail(report::FailureKind::failed, fmt::format("{} threw: {}", text_of(origin), error.what()));
   } catch (...) {
-    engine_->fail(report::FailureKind::failed, fmt::format("{} threw something that is no std::exception", text_of(origin)));
+    engine_->fail(report::FailureKind::failed,
+                  fmt::format("{} threw something that is no std::exception", text_of(origin)));
   }
 }
 
@@ -114,9 +119,8 @@ std::string Completions::unfinished() const {
     ++count;
   }
   if (all == 0) return {};
-  std::string text =
-      fmt::format("{} on PE {} still {} at the end of the run: ", counted(all, "coroutine"), engine_->id(),
-                  by_number(all, "waits", "wait"));
+  std::string text = fmt::format("{} on PE {} still {} at the end of the run: ", counted(all, "coroutine"),
+                                 engine_->id(), by_number(all, "waits", "wait"));
   std::size_t listed = 0;
   for (const auto& [key, entry] : by_origin) {
     if (listed++ == origins_listed_max) return text + ", and " + counted(by_origin.size() - listed + 1, "other");

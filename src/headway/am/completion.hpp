@@ -178,8 +178,8 @@ class Completions final : public Extension {
   Engine* engine_;
   bool ended_ = false;
   bool continuing_ = false;
-  List next_;  // resumed after the running coroutine waits or ends
-  List deferred_;   // resumed at the next progress; the engine has a task for each
+  List next_;      // resumed after the running coroutine waits or ends
+  List deferred_;  // resumed at the next progress; the engine has a task for each
   Detached::promise_type* detached_ = nullptr;
 };
 

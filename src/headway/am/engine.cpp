@@ -161,7 +161,7 @@ bool Engine::handle_arrived(unsigned frames_max) {
     fail(report::FailureKind::failed, error.what());
   }
   board_->frames_received.store(board_->frames_received.load(std::memory_order_relaxed) + frames_max - frames.left,
-                             std::memory_order_relaxed);
+                                std::memory_order_relaxed);
   return any || !tasks_[next_tasks_].empty();  // poll() may have added tasks
 }
 
@@ -204,7 +204,8 @@ void Engine::flush_scope(ScopeId scope, FlushReason reason) {
 
 void Engine::check_header(const Arrival& arrival) {
   const FrameHeader& header = arrival.header;
-  if (header.source >= size()) refuse(arrival, fmt::format("its source is PE {}, and the run has PEs 0 to {}", header.source, size() - 1));
+  if (header.source >= size())
+    refuse(arrival, fmt::format("its source is PE {}, and the run has PEs 0 to {}", header.source, size() - 1));
   if (header.kind > std::uint8_t(FrameKind::control)) {
     refuse(arrival, fmt::format("its kind is {}, and kinds are 0 to {}", header.kind, int(FrameKind::control)));
   }
@@ -213,7 +214,8 @@ void Engine::check_header(const Arrival& arrival) {
   }
   // It may have to wait for memory at the next hop. Memory of a frame sent by value lasts only until the next poll.
   if (header.hops_left != 0 && arrival.owned == 0) {
-    refuse(arrival, fmt::format("it has {} left, and a frame sent by value must have 0", counted(header.hops_left, "hop")));
+    refuse(arrival,
+           fmt::format("it has {} left, and a frame sent by value must have 0", counted(header.hops_left, "hop")));
   }
 }
 
@@ -365,9 +367,9 @@ void Engine::run_tasks() {
   for (Task& task : running.tasks) {
     in_continuation_ = task.kind == TaskKind::continuation;
     if (task.kind == TaskKind::keeps_open) --scopes_[task.scope].continuations;
-    run_as_handler(task.scope, [&task] { task.run(); }, [this] {
-      return std::string(in_continuation_ ? "a continuation of an epoch" : "a deferred call");
-    });
+    run_as_handler(
+        task.scope, [&task] { task.run(); },
+        [this] { return std::string(in_continuation_ ? "a continuation of an epoch" : "a deferred call"); });
   }
 }
 

@@ -8,16 +8,16 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <headway/report/board.hpp>
 #include <headway/am/frame_store.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/am/scopes.hpp>
-#include <headway/report/stall_page.hpp>
 #include <headway/base/creation_table.hpp>
 #include <headway/base/fiber.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/once.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/report/board.hpp>
+#include <headway/report/stall_page.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <limits>
 #include <map>
@@ -135,8 +135,8 @@ struct EngineOptions {
   // The engine stores a function there that makes its report. Valid while the engine exists, on its thread.
   std::function<report::PeReport()>* reporter = nullptr;
   // Called when PeBoard::report_wanted has changed, with its value.
-  std::function<void(std::uint32_t request, const report::PeReport& report)> give_report = [](std::uint32_t, const report::PeReport&) {
-  };
+  std::function<void(std::uint32_t request, const report::PeReport& report)> give_report =
+      [](std::uint32_t, const report::PeReport&) {};
 };
 
 class Engine {
@@ -442,7 +442,7 @@ class Engine {
   std::size_t paused_frames_ = 0;
   std::vector<Held> early_;         // for handlers that do not exist yet, or are not ready
   std::vector<Held> later_;         // of the next phase, or of an epoch that has not begun on this PE
-  std::vector<Held> mismatched_;       // of another signature: until the sender has described its handler
+  std::vector<Held> mismatched_;    // of another signature: until the sender has described its handler
   std::uint32_t report_given_ = 0;  // the number of the last request answered
   unsigned rounds_idle_ = 0;
   std::uint64_t times_idle_ = 1;

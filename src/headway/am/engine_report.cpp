@@ -57,22 +57,24 @@ std::string Engine::undelivered(ScopeId scope) const {
   std::string text;
   for (const auto& [key, messages] : by_handler_and_source) {
     const auto& [handler, source] = key;
-    text += fmt::format("{}{} from PE {} {} undelivered on PE {}: ", text.empty() ? "" : "\n", counted(messages, "message"),
-                        source, by_number(messages, "is", "are"), id());
+    text += fmt::format("{}{} from PE {} {} undelivered on PE {}: ", text.empty() ? "" : "\n",
+                        counted(messages, "message"), source, by_number(messages, "is", "are"), id());
     const Removed* const removed = find_removed(handler);
     if (!handlers_.was_made(handler)) {
       text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
     } else if (handlers_.find(handler) != nullptr || (removed != nullptr && !removed->was_ready)) {
       text += fmt::format("{} has no handler there (call on())", describe_handler(handler));
     } else {
-      text += fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", describe_handler(handler));
+      text +=
+          fmt::format("{} was destroyed there; quiesce() before destroying an aggregator", describe_handler(handler));
     }
   }
   handlers_.for_each([&](std::uint32_t, const Entry& entry) {
     const std::uint64_t waiting = entry.handler->waiting_messages(scope);
     if (waiting == 0) return;
-    text += fmt::format("{}{} {} undelivered on PE {}: {} waits for an object that was never made there", text.empty() ? "" : "\n",
-                        counted(waiting, "message"), by_number(waiting, "is", "are"), id(), entry.handler->description());
+    text += fmt::format("{}{} {} undelivered on PE {}: {} waits for an object that was never made there",
+                        text.empty() ? "" : "\n", counted(waiting, "message"), by_number(waiting, "is", "are"), id(),
+                        entry.handler->description());
   });
   std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
   for (const Held& held : later_) {
@@ -81,10 +83,11 @@ std::string Engine::undelivered(ScopeId scope) const {
     }
   }
   for (const auto& [source, messages] : awaiting_epoch_by_source) {
-    text += fmt::format("{}{} from PE {} {} undelivered on PE {}: {} to an epoch that has not begun there; make epochs on "
-                        "every PE, in the same order",
-                        text.empty() ? "" : "\n", counted(messages, "message"), source, by_number(messages, "is", "are"),
-                        id(), by_number(messages, "it belongs", "they belong"));
+    text += fmt::format(
+        "{}{} from PE {} {} undelivered on PE {}: {} to an epoch that has not begun there; make epochs on "
+        "every PE, in the same order",
+        text.empty() ? "" : "\n", counted(messages, "message"), source, by_number(messages, "is", "are"), id(),
+        by_number(messages, "it belongs", "they belong"));
   }
   return text;
 }
@@ -146,9 +149,8 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     for (const auto& [handler, messages] : counts) {
       std::uint64_t sum = 0;
       for (const auto& [peer, count] : messages) sum += count;
-      lines.push_back(
-          fmt::format("{} of {} {}: {}", counted(sum, "message"), name_of_handler(handler), by_number(sum, one, more),
-                      list(messages, preposition)));
+      lines.push_back(fmt::format("{} of {} {}: {}", counted(sum, "message"), name_of_handler(handler),
+                                  by_number(sum, one, more), list(messages, preposition)));
     }
   };
   auto add_messages = [](CountsByHandler& counts, const Held& held) {
@@ -172,7 +174,8 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
   });
   add(later, "waits for the end of quiesce() here", "wait for the end of quiesce() here", "from");
-  add(mismatched, "has another signature than the aggregator here", "have another signature than the aggregator here", "from");
+  add(mismatched, "has another signature than the aggregator here", "have another signature than the aggregator here",
+      "from");
   add(paused, "waits for memory for its next hop", "wait for memory for their next hop", "from");
   add(queued, "in a frame that waits to be posted", "in frames that wait to be posted", "for");
   add(open, "in an open buffer", "in open buffers", "for");
@@ -180,16 +183,17 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
 
 /// Adds the use of frame memory, if the PE may be waiting for memory.
 void Engine::add_memory(std::vector<std::string>& lines) const {
-  if (board_->phase.load(std::memory_order_relaxed) != report::Phase::sending && !store_.queued() && paused_frames_ == 0)
+  if (board_->phase.load(std::memory_order_relaxed) != report::Phase::sending && !store_.queued() &&
+      paused_frames_ == 0)
     return;
   const std::uint64_t used = outstanding_bytes();
   if (used == 0 && !store_.spilling()) return;
   const std::size_t most = largest_holder();
-  lines.push_back(fmt::format("frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}; held for "
-                              "later: {}",
-                              format_bytes(used), format_bytes(store_.budget_bytes()), most,
-                              format_bytes(store_.outstanding_bytes(most)), format_bytes(store_.spill_bytes()),
-                              format_bytes(store_.held_bytes())));
+  lines.push_back(fmt::format(
+      "frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}; held for "
+      "later: {}",
+      format_bytes(used), format_bytes(store_.budget_bytes()), most, format_bytes(store_.outstanding_bytes(most)),
+      format_bytes(store_.spill_bytes()), format_bytes(store_.held_bytes())));
 }
 
 report::PeReport Engine::report() {

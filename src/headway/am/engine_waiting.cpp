@@ -47,8 +47,8 @@ void Engine::require_may_block(report::Phase what) const {
         "{} inside a handler: a handler may not wait; send a message and continue in its handler", name_of(what)));
   }
   if (deferrals_ != 0) {
-    throw UsageError(
-        fmt::format("{} while handlers are deferred: it would wait forever; destroy the DeferHandlers before", name_of(what)));
+    throw UsageError(fmt::format(
+        "{} while handlers are deferred: it would wait forever; destroy the DeferHandlers before", name_of(what)));
   }
 }
 

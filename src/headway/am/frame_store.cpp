@@ -108,7 +108,8 @@ OpenFrame FrameStore::write_out(const OpenFrame& staging) {
   frame.frame = claimed_for(staging);
   frame.memory = Memory::claimed;
   const FrameHeader& header = staging.frame->header;
-  const std::size_t payload_end = std::min<std::size_t>(align_up(frame_overhead + header.payload_bytes, line), frame.bytes);
+  const std::size_t payload_end =
+      std::min<std::size_t>(align_up(frame_overhead + header.payload_bytes, line), frame.bytes);
   const std::size_t tail = (frame.bytes - header.tail_bytes) / line * line;
   if (header.tail_bytes != 0 && tail <= payload_end) {
     copy_past_caches(frame.begin(), staging.begin(), frame.bytes);
@@ -122,11 +123,11 @@ OpenFrame FrameStore::write_out(const OpenFrame& staging) {
 
 OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::uint8_t hops_left) {
   if (spill_bytes_ + held_bytes_ + frame_bytes > spill_bytes_max_) {
-    throw UsageError(
-        fmt::format("handlers of PE {} send more than its receivers handle: {} wait outside the frame budget of {}, and "
-                    "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
-                    endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_), format_bytes(frame_bytes),
-                    target, format_bytes(spill_bytes_max_)));
+    throw UsageError(fmt::format(
+        "handlers of PE {} send more than its receivers handle: {} wait outside the frame budget of {}, and "
+        "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
+        endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_), format_bytes(frame_bytes), target,
+        format_bytes(spill_bytes_max_)));
   }
   ++spilled_frames_;
   return spill_uncapped(frame_bytes, hops_left);
@@ -136,7 +137,8 @@ std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t fram
   const std::size_t bytes = align_up(frame_bytes, 64);
   if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
     throw UsageError(fmt::format(
-        "messages that PE {} cannot handle yet use {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL): they "
+        "messages that PE {} cannot handle yet use {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL): "
+        "they "
         "are of epochs that it has not begun, of the phase after its quiesce(), or for aggregators or collective calls "
         "that it has not made",
         endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source, format_bytes(spill_bytes_max_)));
@@ -238,8 +240,7 @@ FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& fr
 
   // A spilled frame that is too large to send by value moves to frame memory as soon as there is some.
   const FrameHeader& header = frame.frame->header;
-  const OpenFrame copy =
-      try_claim(target, frame_overhead + header.payload_bytes + header.tail_bytes, frame.hops_left);
+  const OpenFrame copy = try_claim(target, frame_overhead + header.payload_bytes + header.tail_bytes, frame.hops_left);
   if (!copy) return Outcome::no_memory;
   copy_into(copy, frame);
   switch (endpoint_->try_post(target, copy.frame, copy.end(), true)) {
@@ -258,8 +259,7 @@ bool FrameStore::spill_one_behind(std::size_t target, Queue& queue) {
     OpenFrame& queued = queue.frames[i];
     if (queued.memory == Memory::spilled) continue;
     const FrameHeader& header = queued.frame->header;
-    const OpenFrame copy =
-        spill_uncapped(frame_overhead + header.payload_bytes + header.tail_bytes, queued.hops_left);
+    const OpenFrame copy = spill_uncapped(frame_overhead + header.payload_bytes + header.tail_bytes, queued.hops_left);
     copy_into(copy, queued);
     drop(target, queued);
     queued = copy;

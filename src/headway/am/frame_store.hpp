@@ -192,8 +192,8 @@ class FrameStore {
   std::vector<ByHops> to_target_;
   ByHops used_{};
   std::size_t claimed_since_reclaim_ = 0;
-  std::vector<Queue> queues_;                              // by queue_index
-  std::vector<std::size_t> waiting_queues_;                // indices of queues that are not empty
+  std::vector<Queue> queues_;                                 // by queue_index
+  std::vector<std::size_t> waiting_queues_;                   // indices of queues that are not empty
   std::vector<std::pair<std::size_t, OpenFrame>> of_others_;  // target, frame
   std::size_t queued_frames_ = 0;
   std::vector<std::size_t> queued_in_ = std::vector<std::size_t>(scopes_max);  // by scope

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <headway/am/engine.hpp>
 #include <headway/am/staging_memory.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,7 +141,8 @@ class Patterns final : public FrameHandler {
   Result handle(const Arrival& arrival, std::uint32_t& next) override {
     const FrameHeader& header = arrival.header;
     for (std::uint32_t i = 0; i < header.payload_bytes; ++i) wrong += arrival.payload[i] != byte(i);
-    for (std::uint32_t i = 1; i <= header.tail_bytes; ++i) wrong += arrival.tail_end[-std::ptrdiff_t(i)] != byte(1000 + i);
+    for (std::uint32_t i = 1; i <= header.tail_bytes; ++i)
+      wrong += arrival.tail_end[-std::ptrdiff_t(i)] != byte(1000 + i);
     ++received;
     next = 1;
     engine_->count_handled(1);

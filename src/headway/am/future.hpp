@@ -36,8 +36,8 @@ inline constexpr bool destroys_temporaries_twice = false;
 /// object was initialised.
 template <class... Args>
 constexpr void require_named_arguments() {
-  constexpr bool named = ((std::is_lvalue_reference_v<Args> ||
-                           std::is_trivially_destructible_v<std::remove_reference_t<Args>>)&&...);
+  constexpr bool named =
+      ((std::is_lvalue_reference_v<Args> || std::is_trivially_destructible_v<std::remove_reference_t<Args>>)&&...);
   static_assert(named || !destroys_temporaries_twice,
                 "headway: GCC 12 destroys such a temporary twice where it is in an expression with co_await (GCC bug "
                 "99576): give the argument a name first, `const std::string text = ...;`, and pass that");
@@ -78,22 +78,17 @@ class Promise {
     return Future<T>(std::move(future_));
   }
 
-  void set()
-    requires std::is_void_v<T>
-  {
+  void set() requires std::is_void_v<T> {
     settable().emplace();
     completion_->owner->complete(*completion_);
   }
   /// set() that resumes the waiter at the next progress, also in a handler.
-  void set_later()
-    requires std::is_void_v<T>
-  {
+  void set_later() requires std::is_void_v<T> {
     settable().emplace();
     completion_->owner->complete_later(*completion_);
   }
   template <class U>
-    requires(!std::is_void_v<T> && std::is_constructible_v<T, U &&>)
-  void set(U&& value) {
+  requires(!std::is_void_v<T> && std::is_constructible_v<T, U&&>) void set(U&& value) {
     settable().emplace(std::forward<U>(value));
     completion_->owner->complete(*completion_);
   }
@@ -145,7 +140,7 @@ class [[nodiscard]] Future {
   }
   /// The same; if the future fails, calls on_error(std::exception_ptr).
   template <class F, class OnError>
-    requires std::is_invocable_v<OnError&, std::exception_ptr>
+  requires std::is_invocable_v<OnError&, std::exception_ptr>
   void then(F f, OnError on_error, std::source_location place = std::source_location::current()) {
     am::Completions& owner = *untaken().owner;
     follow_or(owner, {"a callback of a future", place}, std::move(*this), std::move(f), std::move(on_error)).start();

@@ -108,15 +108,14 @@ TEST(Future, get_in_a_handler_is_an_error_that_says_to_make_it_a_coroutine) {
 }
 
 TEST(Future, get_without_a_value_is_in_the_stall_report) {
-  const Outcome outcome = catch_run(
-      {2, 1},
-      [](Pe& pe) {
-        Promise<int> promise(pe);
-        Future<int> future = promise.future();
-        if (pe.id() == 1) static_cast<void>(future.get());
-        pe.quiesce();
-      },
-      {{"HEADWAY_STALL", "1s"}});
+  const Outcome outcome = catch_run({2, 1},
+                                    [](Pe& pe) {
+                                      Promise<int> promise(pe);
+                                      Future<int> future = promise.future();
+                                      if (pe.id() == 1) static_cast<void>(future.get());
+                                      pe.quiesce();
+                                    },
+                                    {{"HEADWAY_STALL", "1s"}});
   EXPECT_EQ(outcome.status, exit_status::stalled) << outcome.text;
   EXPECT_NE(outcome.text.find("waits for a future"), std::string::npos) << outcome.text;
 }

@@ -29,14 +29,16 @@ Quiescence::Quiescence(Engine& engine, Scopes& scopes) : engine_(&engine), scope
   control_verdict_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     if (engine_->id() == 0) throw FormatError(fmt::format("a verdict from PE {}, and PE 0 receives none", source));
     if (source != parent_) {
-      throw FormatError(fmt::format("a verdict from PE {}, and PE {} is expected: the parent in the tree", source, parent_));
+      throw FormatError(
+          fmt::format("a verdict from PE {}, and PE {} is expected: the parent in the tree", source, parent_));
     }
     const bool with_called = bytes.size() == sizeof(VerdictWithCalled);
     const auto message = with_called ? Engine::control_value<VerdictWithCalled>(bytes).message
                                      : Engine::control_value<VerdictMessage>(bytes);
     require_scope(message.scope);
     if (!waves_[message.scope].contributed) {
-      throw FormatError(fmt::format("a verdict for scope {}, to whose wave this PE has not contributed", message.scope));
+      throw FormatError(
+          fmt::format("a verdict for scope {}, to whose wave this PE has not contributed", message.scope));
     }
     take_verdict(message, with_called ? Engine::control_value<VerdictWithCalled>(bytes).more : 0);
   });

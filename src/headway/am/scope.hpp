@@ -37,7 +37,7 @@ struct Scope;
 /// unfinished_min < called_min, a call that all PEs have made is not finished.
 struct Calls {
   std::uint64_t called_min = ~std::uint64_t(0), called_max = 0;  // number of calls made, in all scopes
-  std::uint64_t unfinished_min = ~std::uint64_t(0);  // number of the first unfinished call of the scope
+  std::uint64_t unfinished_min = ~std::uint64_t(0);              // number of the first unfinished call of the scope
 
   bool any() const { return called_min != ~std::uint64_t(0); }
   bool under_way() const { return unfinished_min < called_min; }
@@ -63,7 +63,7 @@ struct Scope {
   // Messages on this PE. Those of an inner epoch are added when it is done.
   std::uint64_t created = 0, handled = 0;
   std::uint64_t handled_everywhere = 0;  // of an epoch: set when done; of the root: at the last quiescence
-  bool made_by_main = true;                   // the main program made and closes it; else a continuation
+  bool made_by_main = true;              // the main program made and closes it; else a continuation
   bool closed = false;
   bool done = false;
   bool active = false;              // handlers have run in it since the last check

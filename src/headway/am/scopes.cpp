@@ -84,9 +84,8 @@ ScopeId Scopes::next_number(const Scope& around) {
   std::uint64_t taken = 0;
   for (const Scope* scope = &around; scope->id != root_scope; scope = scope->around.get()) taken |= bit(scope->id);
   if (std::size_t(std::popcount(taken)) >= epochs_nested_max) {
-    throw UsageError(
-        fmt::format("more than {} nested epochs on PE {}: end inner epochs before making more", epochs_nested_max,
-                    engine_->id()));
+    throw UsageError(fmt::format("more than {} nested epochs on PE {}: end inner epochs before making more",
+                                 epochs_nested_max, engine_->id()));
   }
   do last_number_ = ScopeId(last_number_ % (scopes_max - 1) + 1);
   while ((taken & bit(last_number_)) != 0);
@@ -103,10 +102,10 @@ std::shared_ptr<Scope> Scopes::begin() {
   const ScopeId id = next_number(*around);
   if (scopes_[id] != nullptr) {
     if (engine_->in_handler()) {
-      throw UsageError(
-          fmt::format("a continuation on PE {} makes an epoch while an epoch is not done that began {} epochs before: a "
-                      "continuation cannot wait for it; keep fewer epochs open",
-                      engine_->id(), scopes_max - 1));
+      throw UsageError(fmt::format(
+          "a continuation on PE {} makes an epoch while an epoch is not done that began {} epochs before: a "
+          "continuation cannot wait for it; keep fewer epochs open",
+          engine_->id(), scopes_max - 1));
     }
     engine_->wait_until([&] { return scopes_[id] == nullptr; }, report::Phase::epoch);
   }
@@ -132,8 +131,9 @@ void Scopes::close(Scope& scope) {
                          : "an epoch made in a continuation is ended by the main program: a continuation ends it");
   }
   if (engine_->scope() != scope.id) {
-    throw UsageError(fmt::format("epoch number {} is ended while the inner epoch number {} is open: inner epochs end first",
-                                 scope.id, engine_->scope()));
+    throw UsageError(
+        fmt::format("epoch number {} is ended while the inner epoch number {} is open: inner epochs end first",
+                    scope.id, engine_->scope()));
   }
   end(scope);
 }

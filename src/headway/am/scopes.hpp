@@ -45,7 +45,9 @@ class Scopes {
   /// Whether this PE should contribute to the root's next wave.
   bool quiescence_due() const { return closed_ == 0 && quiescence_.due(root_scope); }
   /// Whether other PEs may already be in the next phase. Then this PE must start no work without a message.
-  bool quiescence_may_end() const { return awaited_ == root_.get() && (root_->done || quiescence_.has_contributed(root_scope)); }
+  bool quiescence_may_end() const {
+    return awaited_ == root_.get() && (root_->done || quiescence_.has_contributed(root_scope));
+  }
   /// Whether this PE has contributed to the epoch's wave: other PEs may know before it that the epoch is done.
   bool awaits_verdict(ScopeId epoch) const { return quiescence_.has_contributed(epoch); }
   void contribute_to_quiescence() { quiescence_.contribute(root_scope); }

@@ -54,9 +54,7 @@ class StagingMemory {
   }
 
  private:
-  static std::size_t block_bytes(std::size_t bytes) {
-    return std::size_t(1) << Blocks::order_for(bytes + guard_bytes);
-  }
+  static std::size_t block_bytes(std::size_t bytes) { return std::size_t(1) << Blocks::order_for(bytes + guard_bytes); }
 
   // What no block has is nobody's to touch; AddressSanitizer holds users to it, with some of it behind each.
 #if defined(__SANITIZE_ADDRESS__)

@@ -134,10 +134,8 @@ template <class T>
 class TaskResult : public TaskPromise {
  public:
   template <class U = T>
-    requires std::is_constructible_v<T, U&&>
-  void return_value(U&& value) {
-    result_.template emplace<1>(std::forward<U>(value));
-  }
+  requires std::is_constructible_v<T, U&&>
+  void return_value(U&& value) { result_.template emplace<1>(std::forward<U>(value)); }
   void unhandled_exception() { result_.template emplace<2>(std::current_exception()); }
   T take() {
     if (result_.index() == 2) std::rethrow_exception(std::get<2>(result_));
@@ -236,8 +234,7 @@ T run_task(Pe& pe, Task<T> task) {
 /// Waits for all futures and returns their values in order. If some fail, waits for all, then throws the error of the
 /// first of them.
 template <class T>
-  requires(!std::is_void_v<T>)
-Task<std::vector<T>> when_all(Pe&, std::vector<Future<T>> futures) {
+requires(!std::is_void_v<T>) Task<std::vector<T>> when_all(Pe&, std::vector<Future<T>> futures) {
   std::vector<T> values;
   values.reserve(futures.size());
   std::exception_ptr first_error;
@@ -266,8 +263,7 @@ inline Task<> when_all(Pe&, std::vector<Future<>> futures) {
 /// Starts all tasks, waits for all, and returns their values in order. If some throw, waits for all, then throws the
 /// exception of the first of them.
 template <class T>
-  requires(!std::is_void_v<T>)
-Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
+requires(!std::is_void_v<T>) Task<std::vector<T>> when_all(std::vector<Task<T>> tasks) {
   am::Join join(tasks.size());
   for (Task<T>& task : tasks) task.start(&join);
   co_await join;
@@ -295,8 +291,7 @@ ValueOf<T> take_value(Task<T>& task) {
 
 /// The same for tasks of different types. Returns a tuple, with am::Nothing for tasks of void.
 template <class... T>
-  requires(sizeof...(T) > 0)
-Task<std::tuple<am::ValueOf<T>...>> when_all(Task<T>... tasks) {
+requires(sizeof...(T) > 0) Task<std::tuple<am::ValueOf<T>...>> when_all(Task<T>... tasks) {
   am::Join join(sizeof...(T));
   (tasks.start(&join), ...);
   co_await join;

@@ -93,9 +93,7 @@ TEST(Task, is_awaited_once) {
 
 TEST(Task, run_task_in_a_handler_is_an_error) {
   expect_run({1, 1}, [](Pe& pe) {
-    in_handler(pe, [&] {
-      expect_usage_error([&] { run_task(pe, number(1)); }, "run_task() inside a handler");
-    });
+    in_handler(pe, [&] { expect_usage_error([&] { run_task(pe, number(1)); }, "run_task() inside a handler"); });
   });
 }
 

@@ -15,8 +15,7 @@ class WhenDone : public Once {
   /// No action.
   WhenDone() = default;
   template <class Done>
-    requires(std::invocable<Done&> && !std::derived_from<Done, Once>)
-  WhenDone(Done done) : Once(std::move(done)) {}
+  requires(std::invocable<Done&> && !std::derived_from<Done, Once>) WhenDone(Done done) : Once(std::move(done)) {}
   WhenDone(Promise<> promise) : Once([promise = std::move(promise)]() mutable { promise.set(); }) {}
 };
 

@@ -6,14 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/base/copy.hpp>
+#include <headway/base/counted.hpp>
+#include <headway/base/format_error.hpp>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
-
-#include <headway/base/copy.hpp>
-#include <headway/base/counted.hpp>
-#include <headway/base/format_error.hpp>
 
 namespace headway {
 namespace detail {
@@ -98,13 +97,15 @@ class ByteReader {
 
   /// Skips the next `bytes` bytes and returns their begin.
   const std::byte* take(std::size_t bytes) {
-    if (bytes > remaining()) [[unlikely]] fail_short(bytes);
+    if (bytes > remaining()) [[unlikely]]
+      fail_short(bytes);
     return std::exchange(next_, next_ + bytes);
   }
 
   bool boolean() {
     const auto value = std::to_integer<unsigned>(*take(1));
-    if (value > 1) [[unlikely]] fail("a bool is neither 0 nor 1 but ", value);
+    if (value > 1) [[unlikely]]
+      fail("a bool is neither 0 nor 1 but ", value);
     return value == 1;
   }
 
@@ -112,7 +113,8 @@ class ByteReader {
     std::uint64_t value = 0;
     for (int shift = 0;; shift += 7) {
       const auto digit = std::to_integer<std::uint64_t>(*take(1));
-      if (shift == 63 && digit > 1) [[unlikely]] fail("a count does not fit in 64 bits, its last digit is ", digit);
+      if (shift == 63 && digit > 1) [[unlikely]]
+        fail("a count does not fit in 64 bits, its last digit is ", digit);
       value |= (digit & 127) << shift;
       if (digit < 128) return value;
     }
@@ -121,7 +123,8 @@ class ByteReader {
   /// Reads a count of elements. Each element takes at least one byte and at least `bytes_min`.
   std::size_t count(std::size_t bytes_min) {
     const std::uint64_t elements = number();
-    if (elements > unpromised() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]] fail_count(elements, bytes_min);
+    if (elements > unpromised() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]]
+      fail_count(elements, bytes_min);
     return static_cast<std::size_t>(elements);
   }
 
@@ -151,7 +154,8 @@ class ByteReader {
   class Nesting {
    public:
     explicit Nesting(ByteReader& reader) : depth_(reader.depth_) {
-      if (depth_ == nesting_max) [[unlikely]] fail("values are nested deeper than ", nesting_max);
+      if (depth_ == nesting_max) [[unlikely]]
+        fail("values are nested deeper than ", nesting_max);
       ++depth_;
     }
     ~Nesting() { --depth_; }

@@ -23,8 +23,7 @@ class Once {
   /// Calls nothing.
   Once() = default;
   template <class F>
-    requires(std::invocable<F&> && !std::derived_from<F, Once>)
-  Once(F f) {
+  requires(std::invocable<F&> && !std::derived_from<F, Once>) Once(F f) {
     if constexpr (lies_inside<F>)
       std::memcpy(&word_, &f, sizeof f);
     else

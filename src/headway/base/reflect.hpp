@@ -21,12 +21,14 @@ consteval bool braces_accepted() {
 #define HEADWAY_4 HEADWAY_2 HEADWAY_2
 #define HEADWAY_8 HEADWAY_4 HEADWAY_4
 #define HEADWAY_16 HEADWAY_8 HEADWAY_8
-#define HEADWAY_TRY(count, ...) \
-  if constexpr (n == (count)) return requires { T{__VA_ARGS__ Last{}...}; };
-#define HEADWAY_TRY_4(count, ...)                     \
-  HEADWAY_TRY(count, __VA_ARGS__)                     \
-  HEADWAY_TRY((count) + 1, __VA_ARGS__ HEADWAY_1)     \
-  HEADWAY_TRY((count) + 2, __VA_ARGS__ HEADWAY_2)     \
+#define HEADWAY_TRY(count, ...)                 \
+  if constexpr (n == (count)) return requires { \
+      T{__VA_ARGS__ Last{}...};                 \
+    };
+#define HEADWAY_TRY_4(count, ...)                 \
+  HEADWAY_TRY(count, __VA_ARGS__)                 \
+  HEADWAY_TRY((count) + 1, __VA_ARGS__ HEADWAY_1) \
+  HEADWAY_TRY((count) + 2, __VA_ARGS__ HEADWAY_2) \
   HEADWAY_TRY((count) + 3, __VA_ARGS__ HEADWAY_2 HEADWAY_1)
   static_assert(n < fields_max + 4);
   HEADWAY_TRY_4(0, )
@@ -51,35 +53,38 @@ consteval bool braces_accepted() {
 template <class T>
 struct AnyValue {
   template <class U>
-    requires(!std::same_as<U, T>)
-  operator U() const { __builtin_unreachable(); }
+  requires(!std::same_as<U, T>) operator U() const { __builtin_unreachable(); }
 };
 struct AnyLvalue {
   template <class U>
-  operator U&() const { __builtin_unreachable(); }
+  operator U&() const {
+    __builtin_unreachable();
+  }
 };
 struct ValueOnly {  // a reference prefers the lvalue, which is deleted
   template <class U>
-  operator U() && { __builtin_unreachable(); }
+  operator U() && {
+    __builtin_unreachable();
+  }
   template <class U>
   operator U&() const& = delete;
 };
 struct AnyUnion {
   template <class U>
-    requires std::is_union_v<U>
+  requires std::is_union_v<U>
   operator U() const { __builtin_unreachable(); }
 };
 template <class T>
 struct AnyBase {
   template <class U>
-    requires(std::is_base_of_v<U, T> && !std::same_as<U, T>)
-  operator U() const { __builtin_unreachable(); }
+  requires(std::is_base_of_v<U, T> && !std::same_as<U, T>) operator U() const { __builtin_unreachable(); }
 };
 template <class T>
 struct AnyEmptyBase {
   template <class U>
-    requires(std::is_base_of_v<U, T> && !std::same_as<U, T> && std::is_empty_v<U>)
-  operator U() const { __builtin_unreachable(); }
+  requires(std::is_base_of_v<U, T> && !std::same_as<U, T> && std::is_empty_v<U>) operator U() const {
+    __builtin_unreachable();
+  }
 };
 
 struct UnrelatedType {};  // a member that accepts it (std::any) accepts every probe
@@ -89,23 +94,27 @@ template <class T, std::size_t n, class Probe>
 consteval bool member_accepts() {
   if constexpr (braces_accepted<T, n, Probe>())
     return !braces_accepted<T, n, UnrelatedType>();
-  else return false;
+  else
+    return false;
 }
 
 template <class T, std::size_t n = 0>
 consteval std::size_t braced_count() {
-  if constexpr (n > fields_max) return n;
-  else if constexpr (braces_accepted<T, n + 1>()) return braced_count<T, n + 1>();
-  else return n;
+  if constexpr (n > fields_max)
+    return n;
+  else if constexpr (braces_accepted<T, n + 1>())
+    return braced_count<T, n + 1>();
+  else
+    return n;
 }
 
 // Bases and members. The count ends before a reference and before a member without a default constructor.
 template <class T>
 struct Elements {
   static constexpr std::size_t count = braced_count<T>();
-  static constexpr bool all_found =
-      count <= fields_max && braces_accepted<T, 0>() &&
-      !braces_accepted<T, count, AnyValue<T>>() && !braces_accepted<T, count, AnyLvalue>();
+  static constexpr bool all_found = count <= fields_max && braces_accepted<T, 0>() &&
+                                    !braces_accepted<T, count, AnyValue<T>>() &&
+                                    !braces_accepted<T, count, AnyLvalue>();
 };
 
 template <class Filler, std::size_t>
@@ -128,7 +137,8 @@ consteval std::size_t value_count() {
     std::size_t count = 0;
     ((value_accepted_at<T, Filler, Filler, i, i + 1>() ? count = i + 1 : count), ...);
     return count;
-  }(std::make_index_sequence<fields_max>());
+  }
+  (std::make_index_sequence<fields_max>());
 }
 
 /// Does a base or member of the aggregate T (the elements of C arrays included) accept `Probe` as its initialiser?
@@ -137,14 +147,14 @@ template <class T, class Probe>
 consteval bool any_member_accepts() {
   using All = Elements<T>;
   if constexpr (All::all_found || All::count > fields_max) {
-    return []<std::size_t... i>(std::index_sequence<i...>) {
-      return (member_accepts<T, i, Probe>() || ...);
-    }(std::make_index_sequence<All::count>());
+    return []<std::size_t... i>(std::index_sequence<i...>) { return (member_accepts<T, i, Probe>() || ...); }
+    (std::make_index_sequence<All::count>());
   } else {
     constexpr std::size_t count = value_count<T, AnyValue<T>>();
     return []<std::size_t... i>(std::index_sequence<i...>) {
       return (value_accepted_at<T, AnyValue<T>, Probe, i, count>() || ...);
-    }(std::make_index_sequence<count>());
+    }
+    (std::make_index_sequence<count>());
   }
 }
 
@@ -156,8 +166,10 @@ consteval bool has_reference_member() {
   } else if constexpr (constexpr std::size_t count = value_count<T, AnyValue<T>>(); count > 0) {
     return []<std::size_t... i>(std::index_sequence<i...>) {
       return ((!value_accepted_at<T, AnyValue<T>, ValueOnly, i, count>() ||
-               !value_accepted_at<T, AnyValue<T>, AnyLvalue, i, count>()) || ...);
-    }(std::make_index_sequence<count>());
+               !value_accepted_at<T, AnyValue<T>, AnyLvalue, i, count>()) ||
+              ...);
+    }
+    (std::make_index_sequence<count>());
   } else {
     return value_count<T, AnyLvalue>() > 0;
   }
@@ -169,7 +181,8 @@ consteval std::size_t base_count() {
     std::size_t count = 0;
     static_cast<void>(((member_accepts<T, i, AnyBase<T>>() && ++count != 0) && ...));
     return count;
-  }(std::make_index_sequence<Elements<T>::count>());
+  }
+  (std::make_index_sequence<Elements<T>::count>());
 }
 
 template <class T>
@@ -181,16 +194,17 @@ consteval bool reflectable() {
   } else if constexpr (any_member_accepts<T, AnyUnion>()) {
     return false;
   } else {
-    return []<std::size_t... i>(std::index_sequence<i...>) {
-      return (member_accepts<T, i, AnyEmptyBase<T>>() && ...);
-    }(std::make_index_sequence<base_count<T>()>());
+    return []<std::size_t... i>(std::index_sequence<i...>) { return (member_accepts<T, i, AnyEmptyBase<T>>() && ...); }
+    (std::make_index_sequence<base_count<T>()>());
   }
 }
 
 // A visitor that takes references to fields, which bit-fields and fields of packed structs do not permit.
 struct FieldsByReference {
   template <class... Fields>
-  std::true_type operator()(Fields&...) const { return {}; }
+  std::true_type operator()(Fields&...) const {
+    return {};
+  }
 };
 
 }  // namespace detail
@@ -203,27 +217,27 @@ concept Reflectable = detail::reflectable<std::remove_cv_t<T>>();
 
 /// How many fields T has; a C array or a nested aggregate is one.
 template <class T>
-  requires Reflectable<T>
+requires Reflectable<T>
 inline constexpr std::size_t field_count =
     detail::Elements<std::remove_cv_t<T>>::count - detail::base_count<std::remove_cv_t<T>>();
 
 /// Calls visitor(field...) with all fields of `object` as lvalues, const where the object is; returns the visitor's
 /// result.
 template <class T, class Visitor>
-  requires Reflectable<T>
+requires Reflectable<T>
 inline __attribute__((always_inline)) constexpr decltype(auto) visit_fields(T& object, Visitor&& visitor) {
   constexpr std::size_t count = field_count<T>;
   if constexpr (count == 0) return visitor();
-#define HEADWAY_BIND(n, ...)                                                                 \
-  else if constexpr (count == n) {                                                           \
-    auto& [__VA_ARGS__] = object;                                                            \
-    if constexpr (!std::same_as<std::remove_cvref_t<Visitor>, detail::FieldsByReference>) {  \
-      return visitor(__VA_ARGS__);                                                           \
-    } else if constexpr (requires { visitor(__VA_ARGS__); }) {                               \
-      return std::true_type{};                                                               \
-    } else {                                                                                 \
-      return std::false_type{};                                                              \
-    }                                                                                        \
+#define HEADWAY_BIND(n, ...)                                                                \
+  else if constexpr (count == n) {                                                          \
+    auto& [__VA_ARGS__] = object;                                                           \
+    if constexpr (!std::same_as<std::remove_cvref_t<Visitor>, detail::FieldsByReference>) { \
+      return visitor(__VA_ARGS__);                                                          \
+    } else if constexpr (requires { visitor(__VA_ARGS__); }) {                              \
+      return std::true_type{};                                                              \
+    } else {                                                                                \
+      return std::false_type{};                                                             \
+    }                                                                                       \
   }
   HEADWAY_BIND(1, a)
   HEADWAY_BIND(2, a, b)
@@ -263,13 +277,14 @@ inline __attribute__((always_inline)) constexpr decltype(auto) visit_fields(T& o
 /// The fields have addresses: none is a bit-field or lies unaligned in a packed struct. A visitor of const fields gets
 /// copies of those otherwise. (std::array is one field to Reflectable, but binds as its elements.)
 template <class T>
-concept Addressable =
-    Reflectable<T> && !requires { std::tuple_size<std::remove_cv_t<T>>::value; } &&
-    decltype(visit_fields(std::declval<std::remove_cv_t<T>&>(), detail::FieldsByReference{}))::value;
+concept Addressable = Reflectable<T> && !requires {
+  std::tuple_size<std::remove_cv_t<T>>::value;
+}
+&&decltype(visit_fields(std::declval<std::remove_cv_t<T>&>(), detail::FieldsByReference{}))::value;
 
 /// Calls f(field) for each field of `object`, in the order of declaration.
 template <class T, class F>
-  requires Reflectable<T>
+requires Reflectable<T>
 constexpr void for_each_field(T& object, F&& f) {
   visit_fields(object, [&f](auto&... field) { (static_cast<void>(f(field)), ...); });
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <headway/base/reflect.hpp>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -15,8 +16,6 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-#include <headway/base/reflect.hpp>
 
 namespace headway {
 namespace detail {
@@ -43,7 +42,9 @@ concept Container = requires(const T& c) {
   c.size();
 };
 template <class T>
-concept Sequence = Container<T> && requires(T& c, const typename T::value_type& v) { c.clear(), c.push_back(v); };
+concept Sequence = Container<T> && requires(T& c, const typename T::value_type& v) {
+  c.clear(), c.push_back(v);
+};
 template <class T>
 concept Associative = Container<T> && requires(T& c) {
   typename T::key_type;
@@ -53,7 +54,9 @@ concept Associative = Container<T> && requires(T& c) {
 template <class T>
 concept Growable = Sequence<T> || Associative<T>;
 template <class T>
-concept MapLike = Associative<T> && requires { typename T::mapped_type; };
+concept MapLike = Associative<T> && requires {
+  typename T::mapped_type;
+};
 
 /// An archive for the test whether a class has a serialize() member.
 struct AnyArchive {
@@ -61,7 +64,9 @@ struct AnyArchive {
   void operator()(Fields&&...);
 };
 template <class T>
-concept HasSerialize = std::is_class_v<T> && requires(T& object, AnyArchive& archive) { object.serialize(archive); };
+concept HasSerialize = std::is_class_v<T> && requires(T& object, AnyArchive& archive) {
+  object.serialize(archive);
+};
 
 // A closure's type has no name of its own: GCC writes `<lambda(int)>`, Clang `(lambda at FILE:LINE:COLUMN)` last.
 template <class T>
@@ -85,7 +90,7 @@ consteval bool is_closure() {
 }
 
 template <class T>
-concept Closure = is_closure<T>() || (!std::is_aggregate_v<T> && requires { &T::operator(); });
+concept Closure = is_closure<T>() ||(!std::is_aggregate_v<T> && requires { &T::operator(); });
 template <class T>
 concept ReferenceWrapper = requires(const T& wrapper) {
   typename T::type;
@@ -93,12 +98,15 @@ concept ReferenceWrapper = requires(const T& wrapper) {
   { wrapper } -> std::convertible_to<typename T::type&>;
 };
 template <class T>
-concept SmartPointer = requires { typename T::element_type; } && (requires(const T& p) { p.operator->(); } ||
-                                                                  requires(const T& p) { p.lock(); } ||
-                                                                  requires(const T& p) { p.get() == nullptr; });
+concept SmartPointer = requires {
+  typename T::element_type;
+}
+&&(
+    requires(const T& p) { p.operator->(); } || requires(const T& p) { p.lock(); } ||
+    requires(const T& p) { p.get() == nullptr; });
 template <class T>
 concept AddressByNature = std::ranges::enable_view<T> || is_a<T, std::initializer_list> || SmartPointer<T> ||
-                          std::input_or_output_iterator<T> || ReferenceWrapper<T> || Closure<T>;
+    std::input_or_output_iterator<T> || ReferenceWrapper<T> || Closure<T>;
 
 // Address: refused. Opaque: also classes that must not be copied byte by byte, because they have a serialize() member.
 enum class Content { address, opaque };
@@ -112,13 +120,11 @@ template <Content content, class... Inside>
 class Holder {
  public:
   template <class U>
-    requires(holds<U, content, Inside...>())
-  operator U() const { __builtin_unreachable(); }
+  requires(holds<U, content, Inside...>()) operator U() const { __builtin_unreachable(); }
 
  private:
   template <class U>
-    requires(!holds<U, content, Inside...>())
-  operator U() const { __builtin_unreachable(); }
+  requires(!holds<U, content, Inside...>()) operator U() const { __builtin_unreachable(); }
 };
 
 template <class T, Content content, class... Inside>
@@ -150,8 +156,10 @@ consteval bool holds() {
   } else if constexpr (AddressByNature<U>) {
     return true;
   } else if constexpr (std::is_aggregate_v<U>) {
-    if constexpr (has_reference_member<U>()) return true;
-    else return any_member_accepts<U, Holder<content, Inside..., U>>();
+    if constexpr (has_reference_member<U>())
+      return true;
+    else
+      return any_member_accepts<U, Holder<content, Inside..., U>>();
   } else {
     return false;
   }
@@ -160,9 +168,12 @@ consteval bool holds() {
 template <class T>
 consteval bool fixed_size() {
   using Element = std::remove_cv_t<std::remove_all_extents_t<T>>;
-  if constexpr (!std::is_object_v<T> || !std::is_trivially_copyable_v<Element>) return false;
-  else if constexpr (!std::is_copy_constructible_v<Element> && !std::is_move_constructible_v<Element>) return false;
-  else return !holds<Element, Content::opaque>();
+  if constexpr (!std::is_object_v<T> || !std::is_trivially_copyable_v<Element>)
+    return false;
+  else if constexpr (!std::is_copy_constructible_v<Element> && !std::is_move_constructible_v<Element>)
+    return false;
+  else
+    return !holds<Element, Content::opaque>();
 }
 
 }  // namespace detail
@@ -177,14 +188,17 @@ template <class T, class... Inside>
 consteval bool serializable();
 
 template <class T>
-inline constexpr bool can_be_made = std::is_default_constructible_v<T> && std::is_move_constructible_v<T>;
+inline constexpr bool can_be_made = std::is_default_constructible_v<T>&& std::is_move_constructible_v<T>;
 
 // A type that can be made from bytes alone, as elements of containers and alternatives must be.
 template <class T, class... Inside>
 consteval bool serializable_part() {
-  if constexpr (std::is_const_v<T>) return false;
-  else if constexpr (!FixedSize<T>) return serializable<T, Inside...>();
-  else return true;
+  if constexpr (std::is_const_v<T>)
+    return false;
+  else if constexpr (!FixedSize<T>)
+    return serializable<T, Inside...>();
+  else
+    return true;
 }
 
 template <class T, class... Inside>
@@ -197,7 +211,9 @@ struct SerializableParts<Template<Parts...>, Inside...> {
 template <class... Inside>
 struct AllFields {
   template <class... Fields>
-  std::bool_constant<(serializable_part<Fields, Inside...>() && ...)> operator()(Fields&...) const { return {}; }
+  std::bool_constant<(serializable_part<Fields, Inside...>() && ...)> operator()(Fields&...) const {
+    return {};
+  }
 };
 
 template <class T, class... Inside>
@@ -222,8 +238,10 @@ consteval bool serializable() {
   } else if constexpr (AddressByNature<T>) {
     return false;
   } else if constexpr (Reflectable<T>) {
-    if constexpr (!can_be_made<T>) return false;
-    else return decltype(visit_fields(std::declval<T&>(), AllFields<Inside..., T>{}))::value;
+    if constexpr (!can_be_made<T>)
+      return false;
+    else
+      return decltype(visit_fields(std::declval<T&>(), AllFields<Inside..., T>{}))::value;
   } else {
     return false;
   }

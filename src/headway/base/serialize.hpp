@@ -16,13 +16,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <headway/base/archive.hpp>
+#include <headway/base/sendable.hpp>
 #include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
-
-#include <headway/base/archive.hpp>
-#include <headway/base/sendable.hpp>
 
 namespace headway {
 namespace detail {
@@ -30,19 +29,25 @@ namespace detail {
 // Copied as bytes without checks: FixedSize types, except those with invalid values that are refused.
 template <class T>
 consteval bool is_raw() {
-  if constexpr (std::is_array_v<T>) return is_raw<std::remove_all_extents_t<T>>();
-  else if constexpr (is_std_array<T>) return is_raw<typename T::value_type>();
-  else if constexpr (std::is_same_v<T, bool> || is_a<T, std::optional> || is_a<T, std::variant>) return false;
-  else return FixedSize<T>;
+  if constexpr (std::is_array_v<T>)
+    return is_raw<std::remove_all_extents_t<T>>();
+  else if constexpr (is_std_array<T>)
+    return is_raw<typename T::value_type>();
+  else if constexpr (std::is_same_v<T, bool> || is_a<T, std::optional> || is_a<T, std::variant>)
+    return false;
+  else
+    return FixedSize<T>;
 }
 template <class T>
 concept Raw = is_raw<std::remove_cv_t<T>>();
 
 template <class T>
-concept BitVector = Sequence<T> && std::is_same_v<typename T::value_type, bool> &&
-                    !std::is_same_v<typename T::reference, bool&>;
+concept BitVector =
+    Sequence<T> && std::is_same_v<typename T::value_type, bool> && !std::is_same_v<typename T::reference, bool&>;
 template <class T>
-concept RawRange = Sequence<T> && Raw<typename T::value_type> && requires(T& c) { c.data(); };
+concept RawRange = Sequence<T> && Raw<typename T::value_type> && requires(T& c) {
+  c.data();
+};
 
 template <class T>
 consteval std::size_t bytes_min();
@@ -61,14 +66,22 @@ struct SumOfFields {
 // The smallest serialized length of any value of type T.
 template <class T>
 consteval std::size_t bytes_min() {
-  if constexpr (Raw<T>) return sizeof(T);
-  else if constexpr (std::is_array_v<T>) return std::extent_v<T> * bytes_min<std::remove_extent_t<T>>();
-  else if constexpr (is_std_array<T>) return std::tuple_size_v<T> * bytes_min<typename T::value_type>();
-  else if constexpr (std::is_same_v<T, bool>) return 1;
-  else if constexpr (HasSerialize<T>) return 0;
-  else if constexpr (TupleLike<T>) return bytes_min_of_parts(static_cast<const T*>(nullptr));
-  else if constexpr (Growable<T> || is_a<T, std::optional> || is_a<T, std::variant>) return 1;
-  else return decltype(visit_fields(std::declval<T&>(), SumOfFields{}))::value;
+  if constexpr (Raw<T>)
+    return sizeof(T);
+  else if constexpr (std::is_array_v<T>)
+    return std::extent_v<T> * bytes_min<std::remove_extent_t<T>>();
+  else if constexpr (is_std_array<T>)
+    return std::tuple_size_v<T> * bytes_min<typename T::value_type>();
+  else if constexpr (std::is_same_v<T, bool>)
+    return 1;
+  else if constexpr (HasSerialize<T>)
+    return 0;
+  else if constexpr (TupleLike<T>)
+    return bytes_min_of_parts(static_cast<const T*>(nullptr));
+  else if constexpr (Growable<T> || is_a<T, std::optional> || is_a<T, std::variant>)
+    return 1;
+  else
+    return decltype(visit_fields(std::declval<T&>(), SumOfFields{}))::value;
 }
 
 template <class Sink, class T>
@@ -109,8 +122,10 @@ void put(Sink& sink, const T& value) {
   } else if constexpr (std::is_same_v<T, bool>) {
     sink.byte(value ? 1 : 0);
   } else if constexpr (HasSerialize<T>) {
-    if constexpr (requires { value.serialize(sink); }) value.serialize(sink);
-    else const_cast<T&>(value).serialize(sink);  // one function serves both directions; saving changes nothing
+    if constexpr (requires { value.serialize(sink); })
+      value.serialize(sink);
+    else
+      const_cast<T&>(value).serialize(sink);  // one function serves both directions; saving changes nothing
   } else if constexpr (TupleLike<T>) {
     std::apply([&sink](const auto&... part) { (put(sink, part), ...); }, value);
   } else if constexpr (is_a<T, std::optional>) {
@@ -121,9 +136,12 @@ void put(Sink& sink, const T& value) {
     if (!value.valueless_by_exception()) std::visit([&sink](const auto& it) { put(sink, it); }, value);
   } else if constexpr (Growable<T>) {
     sink.count(value.size());
-    if constexpr (BitVector<T>) put_bits(sink, value);
-    else if constexpr (RawRange<T>) sink.row(value.data(), value.size() * sizeof(typename T::value_type));
-    else put_elements(sink, value);
+    if constexpr (BitVector<T>)
+      put_bits(sink, value);
+    else if constexpr (RawRange<T>)
+      sink.row(value.data(), value.size() * sizeof(typename T::value_type));
+    else
+      put_elements(sink, value);
   } else {
     visit_fields(value, [&sink](const auto&... field) { (put(sink, field), ...); });
   }
@@ -242,8 +260,10 @@ void get_associative(ByteReader& reader, T& out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     promise.begin_element();
     auto key = make<typename T::key_type>(reader);
-    if constexpr (MapLike<T>) out.emplace_hint(out.end(), std::move(key), make<typename T::mapped_type>(reader));
-    else out.emplace_hint(out.end(), std::move(key));
+    if constexpr (MapLike<T>)
+      out.emplace_hint(out.end(), std::move(key), make<typename T::mapped_type>(reader));
+    else
+      out.emplace_hint(out.end(), std::move(key));
   }
 }
 
@@ -252,8 +272,10 @@ void get_container(ByteReader& reader, T& out) {
   constexpr std::size_t element_bytes_min = bytes_min<typename T::value_type>();
   const std::size_t count = reader.count(element_bytes_min);
   const std::byte* begin = reader.position();
-  if constexpr (Associative<T>) get_associative(reader, out, count);
-  else get_sequence(reader, out, count);
+  if constexpr (Associative<T>)
+    get_associative(reader, out, count);
+  else
+    get_sequence(reader, out, count);
   if constexpr (element_bytes_min == 0) {
     const auto bytes = static_cast<std::size_t>(reader.position() - begin);
     if (bytes < count) reader.take(count - bytes);
@@ -262,8 +284,10 @@ void get_container(ByteReader& reader, T& out) {
 
 template <std::size_t i, class T>
 void get_alternative(ByteReader& reader, T& out) {
-  if (out.index() == i) get(reader, *std::get_if<i>(&out));
-  else out.template emplace<i>(make<std::variant_alternative_t<i, T>>(reader));
+  if (out.index() == i)
+    get(reader, *std::get_if<i>(&out));
+  else
+    out.template emplace<i>(make<std::variant_alternative_t<i, T>>(reader));
 }
 
 template <class T>
@@ -271,7 +295,8 @@ void get_variant(ByteReader& reader, T& out) {
   const std::uint64_t index = reader.number();
   const bool found = [&]<std::size_t... i>(std::index_sequence<i...>) {
     return ((index == i + 1 && (get_alternative<i>(reader, out), true)) || ...);
-  }(std::make_index_sequence<std::variant_size_v<T>>());
+  }
+  (std::make_index_sequence<std::variant_size_v<T>>());
   if (!found) ByteReader::fail("a variant has no alternative number ", index);
 }
 
@@ -289,9 +314,12 @@ void get(ByteReader& reader, T& out) {
   } else if constexpr (TupleLike<T>) {
     std::apply([&reader](auto&... part) { (get(reader, part), ...); }, out);
   } else if constexpr (is_a<T, std::optional>) {
-    if (!reader.boolean()) out.reset();
-    else if (out.has_value()) get(reader, *out);
-    else out.emplace(make<typename T::value_type>(reader));
+    if (!reader.boolean())
+      out.reset();
+    else if (out.has_value())
+      get(reader, *out);
+    else
+      out.emplace(make<typename T::value_type>(reader));
   } else if constexpr (is_a<T, std::variant>) {
     get_variant(reader, out);
   } else if constexpr (BitVector<T>) {

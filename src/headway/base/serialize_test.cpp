@@ -1,3 +1,5 @@
+#include <gtest/gtest.h>
+
 #include <array>
 #include <bitset>
 #include <chrono>
@@ -5,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <headway/base/serialize.hpp>
 #include <limits>
 #include <list>
 #include <map>
@@ -18,10 +21,6 @@
 #include <unordered_set>
 #include <variant>
 #include <vector>
-
-#include <gtest/gtest.h>
-
-#include <headway/base/serialize.hpp>
 
 namespace headway {
 namespace {
@@ -271,10 +270,10 @@ struct Hidden {
   int i;
 };
 template <class T>
-constexpr bool refused_at_any_depth = !Sendable<T> && !Sendable<std::pair<int, T>> && !Sendable<std::optional<T>> &&
-                                      !Sendable<std::variant<int, T>> && !Sendable<std::vector<T>> &&
-                                      !Sendable<std::map<int, T>> && !Sendable<T[2]> && !Sendable<Hidden<T>> &&
-                                      !Sendable<Hidden<T[2]>> && !Sendable<std::vector<Hidden<Hidden<T>>>>;
+constexpr bool refused_at_any_depth =
+    !Sendable<T> && !Sendable<std::pair<int, T>> && !Sendable<std::optional<T>> && !Sendable<std::variant<int, T>> &&
+    !Sendable<std::vector<T>> && !Sendable<std::map<int, T>> && !Sendable<T[2]> && !Sendable<Hidden<T>> &&
+    !Sendable<Hidden<T[2]>> && !Sendable<std::vector<Hidden<Hidden<T>>>>;
 
 TEST(Sendable, addresses_are_refused_at_any_depth) {
   static_assert(refused_at_any_depth<int*> && refused_at_any_depth<int Point::*> && refused_at_any_depth<void (*)()>);

@@ -22,16 +22,18 @@ extern char** environ;
 namespace headway {
 namespace {
 
-constexpr std::array variables = {"HEADWAY_PES",        "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
-                                  "HEADWAY_SHARE",      "HEADWAY_BUDGET",          "HEADWAY_SPILL",
-                                  "HEADWAY_BIND",       "HEADWAY_STALL",           "HEADWAY_SEED",
-                                  "HEADWAY_SIM",        "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
-                                  "HEADWAY_THRESHOLD",  "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
-                                  "HEADWAY_TRANSFER",   "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
-                                  "HEADWAY_PROGRESS",   "HEADWAY_TEST_SIZES"};
+constexpr std::array variables = {"HEADWAY_PES",       "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
+                                  "HEADWAY_SHARE",     "HEADWAY_BUDGET",          "HEADWAY_SPILL",
+                                  "HEADWAY_BIND",      "HEADWAY_STALL",           "HEADWAY_SEED",
+                                  "HEADWAY_SIM",       "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
+                                  "HEADWAY_THRESHOLD", "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
+                                  "HEADWAY_TRANSFER",  "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
+                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES"};
 
-constexpr std::pair<std::string_view, Progress> progress_names[] = {
-    {"polling", Progress::polling}, {"helper", Progress::helper}, {"both", Progress::both}, {"thread", Progress::thread}};
+constexpr std::pair<std::string_view, Progress> progress_names[] = {{"polling", Progress::polling},
+                                                                    {"helper", Progress::helper},
+                                                                    {"both", Progress::both},
+                                                                    {"thread", Progress::thread}};
 
 constexpr const char* transports =
     has_simulation

@@ -82,17 +82,17 @@ enum class Progress {
 };
 
 struct Settings {
-  std::size_t pes = 1;              // PEs in all, 1 to pes_max
-  std::size_t pes_per_process = 1;  // PEs as threads of one process; the last process may hold fewer
-  std::string transport = "local";  // "sim": all PEs are fibers of one process; "mpi" and names of MPIs: a launcher's
-  bool transport_given = false;     // HEADWAY_TRANSPORT is set
-  std::optional<Launcher> launcher;       // that has started this process; only if the transport connects its processes
-  Share share = Share::host;              // with a launcher
+  std::size_t pes = 1;               // PEs in all, 1 to pes_max
+  std::size_t pes_per_process = 1;   // PEs as threads of one process; the last process may hold fewer
+  std::string transport = "local";   // "sim": all PEs are fibers of one process; "mpi" and names of MPIs: a launcher's
+  bool transport_given = false;      // HEADWAY_TRANSPORT is set
+  std::optional<Launcher> launcher;  // that has started this process; only if the transport connects its processes
+  Share share = Share::host;         // with a launcher
   Progress progress = Progress::polling;  // with a launcher
-  std::string plugin_dir;             // first folder of the search for plug-ins; empty: only the usual folders
-  std::string sim;                    // properties of the simulated network: transport/sim/conditions.hpp
-  std::size_t budget_bytes = 0;     // frame memory of one PE; a power of two
-  std::size_t spill_bytes = 0;      // limit of one PE's memory for frames that its handlers send beyond the budget
+  std::string plugin_dir;                 // first folder of the search for plug-ins; empty: only the usual folders
+  std::string sim;                        // properties of the simulated network: transport/sim/conditions.hpp
+  std::size_t budget_bytes = 0;           // frame memory of one PE; a power of two
+  std::size_t spill_bytes = 0;  // limit of one PE's memory for frames that its handlers send beyond the budget
   Bind bind = Bind::core;
   std::chrono::nanoseconds stall =
       std::chrono::seconds(60);  // without progress for this long the run reports and ends; 0: never

@@ -25,7 +25,6 @@ using testing::shapes;
 using testing::Shared;
 using testing::topologies;
 
-
 void add_to(std::uint64_t& sum, std::uint64_t value) { sum += value; }
 void add_from(Pe& pe, PeId source, std::uint64_t& sum, std::uint64_t value) {
   sum += value * 1000 + source * 10 + (pe.id() + 1) % 10;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <headway/call/rpc.hpp>
 #include <headway/am/epoch.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
+#include <headway/call/rpc.hpp>
+#include <headway/launch/simulation.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -180,7 +180,8 @@ struct Alive {
 
 Task<int> slow(Pe& pe, int n) {
   const std::size_t next = (pe.id() + 1) % pe.size();
-  co_return co_await rpc(pe, next, [](int k) { return k + 1; }, n);
+  co_return co_await rpc(
+      pe, next, [](int k) { return k + 1; }, n);
 }
 
 Task<> wait_for_call(Pe& pe, int n, std::int64_t& alive, std::int64_t& alive_max, std::uint64_t& done) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <headway/call/rpc.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/wait.hpp>
+#include <headway/call/rpc.hpp>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -66,7 +66,10 @@ TEST(Rpc, gives_the_main_program_its_result) {
   for (const Shape shape : shapes) {
     expect_run(shape, [](Pe& pe) {
       for (std::size_t target = 0; target < pe.size(); ++target) {
-        EXPECT_EQ(rpc(pe, target, [](Pe& there, int n) { return int(there.id()) + n; }, 5).get(), int(target) + 5);
+        EXPECT_EQ(rpc(
+                      pe, target, [](Pe& there, int n) { return int(there.id()) + n; }, 5)
+                      .get(),
+                  int(target) + 5);
       }
       pe.quiesce();
     });
@@ -96,12 +99,24 @@ TEST(Rpc, brings_back_values_of_every_kind) {
   expect_run({3, 1}, [](Pe& pe) {
     const std::size_t next = next_of(pe);
     EXPECT_EQ(rpc(pe, next, [] { return true; }).get(), true);
-    EXPECT_EQ(rpc(pe, next, [](double x) { return x / 2; }, 5.0).get(), 2.5);
-    EXPECT_EQ(rpc(pe, next, [](const Point& p) { return Point{p.y, p.x}; }, Point{1, 2}).get(), (Point{2, 1}));
+    EXPECT_EQ(rpc(
+                  pe, next, [](double x) { return x / 2; }, 5.0)
+                  .get(),
+              2.5);
+    EXPECT_EQ(rpc(
+                  pe, next,
+                  [](const Point& p) {
+                    return Point{p.y, p.x};
+                  },
+                  Point{1, 2})
+                  .get(),
+              (Point{2, 1}));
     const auto shouted = [](std::string_view text) { return std::string(text) + "!"; };
     EXPECT_EQ(rpc(pe, next, shouted, "literal").get(), "literal!");
     EXPECT_EQ(rpc(pe, next, [] { return std::string(); }).get(), "");
-    EXPECT_EQ(rpc(pe, next, [](std::size_t n) { return std::string(n, 's'); }, std::size_t(1'000'000)).get(),
+    EXPECT_EQ(rpc(
+                  pe, next, [](std::size_t n) { return std::string(n, 's'); }, std::size_t(1'000'000))
+                  .get(),
               std::string(1'000'000, 's'));
     std::vector<std::uint64_t> numbers(1000);
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -119,7 +134,10 @@ TEST(Rpc, brings_back_values_of_every_kind) {
     };
     EXPECT_EQ(rpc(pe, next, changed, record).get(), (Record{"r", {1, 2, 3}, {{1, "one"}}}));
     using Texts = std::vector<std::string>;
-    EXPECT_EQ(rpc(pe, next, [](int n) { return Texts(std::size_t(n), "text"); }, 3).get(), Texts(3, "text"));
+    EXPECT_EQ(rpc(
+                  pe, next, [](int n) { return Texts(std::size_t(n), "text"); }, 3)
+                  .get(),
+              Texts(3, "text"));
     using Maybe = std::optional<std::vector<int>>;
     const auto maybe = [](bool some) { return some ? Maybe(std::vector<int>(1, 7)) : std::nullopt; };
     EXPECT_EQ(rpc(pe, next, maybe, true).get(), maybe(true));
@@ -140,7 +158,8 @@ TEST(Rpc, calls_functions_of_every_kind) {
     // What comes back is a value, also where the function returns a reference.
     const auto of_mine = [](std::uint64_t& mine) -> const std::uint64_t& { return mine; };
     EXPECT_EQ(rpc(pe, next, of_mine, sum).get(), next * 1000 + 1);
-    Future<> nothing = rpc(pe, next, [](std::uint64_t& mine) { mine += 10; }, sum);
+    Future<> nothing = rpc(
+        pe, next, [](std::uint64_t& mine) { mine += 10; }, sum);
     nothing.get();
     EXPECT_EQ(rpc(pe, next, of_mine, sum).get(), next * 1000 + 11);
     pe.quiesce();
@@ -180,7 +199,13 @@ TEST(Rpc, brings_back_exceptions) {
           remote_error_of([&] { static_cast<void>(rpc(pe, next, throw_text, text).get()); }, next);
       EXPECT_NE(plain.find("on PE " + std::to_string(next) + " threw: " + text), std::string::npos) << plain;
       EXPECT_NE(plain.find("int (*)(const std::"), std::string::npos) << plain;
-      const std::string lambda = remote_error_of([&] { rpc(pe, next, [](int n) { throw n; }, 1).get(); }, next);
+      const std::string lambda = remote_error_of(
+          [&] {
+            rpc(
+                pe, next, [](int n) { throw n; }, 1)
+                .get();
+          },
+          next);
       EXPECT_NE(lambda.find("lambda"), std::string::npos) << lambda;
       EXPECT_NE(lambda.find("threw: something that is no std::exception"), std::string::npos) << lambda;
       const std::string coroutine = remote_error_of(
@@ -207,8 +232,8 @@ TEST(Rpc, an_exception_passes_through_the_pes_that_wait_for_it) {
         co_return co_await rpc(here, next_of(here), ask, left - 1);
       }
     };
-    const std::string text = remote_error_of([&] { static_cast<void>(rpc(pe, next_of(pe), Chain::ask, 2).get()); },
-                                             next_of(pe));
+    const std::string text =
+        remote_error_of([&] { static_cast<void>(rpc(pe, next_of(pe), Chain::ask, 2).get()); }, next_of(pe));
     for (std::size_t pe_on_the_way = 0; pe_on_the_way < pe.size(); ++pe_on_the_way) {
       EXPECT_NE(text.find("on PE " + std::to_string(pe_on_the_way) + " threw: "), std::string::npos) << text;
     }
@@ -257,7 +282,10 @@ TEST(Rpc, answers_to_no_call_end_the_run_and_say_so) {
     const char* text;
   };
   const Case cases[] = {
-      {[](Pe& pe) { rpc_ff(pe, 0, call::TakeAnswer<int>(), CallNumber{7, 0}, 1); }, "no call that waits for one"},
+      {[](Pe& pe) {
+         rpc_ff(pe, 0, call::TakeAnswer<int>(), CallNumber{7, 0}, 1);
+       },
+       "no call that waits for one"},
       {[](Pe& pe) {
          auto used = rpc(pe, 0, twice, 1);
          static_cast<void>(used.get());
@@ -438,18 +466,17 @@ TEST(Aggregator, a_handler_that_is_a_coroutine_runs_to_its_end) {
 
 TEST(Rpc, thousands_are_under_way_at_once) {
   for (const Shape shape : shapes) {
-    expect_run(
-        shape,
-        [](Pe& pe) {
-          std::vector<Future<std::string>> futures;
-          const auto repeat = [](int n) { return std::string(std::size_t(n % 200), char('a' + n % 26)); };
-          for (int i = 0; i < 5000; ++i) futures.push_back(rpc(pe, std::size_t(i) % pe.size(), repeat, i));
-          int wrong = 0;
-          for (int i = 4999; i >= 0; --i) wrong += futures[std::size_t(i)].get() != repeat(i);
-          EXPECT_EQ(wrong, 0);
-          pe.quiesce();
-        },
-        {{"HEADWAY_BUDGET", "1M"}});
+    expect_run(shape,
+               [](Pe& pe) {
+                 std::vector<Future<std::string>> futures;
+                 const auto repeat = [](int n) { return std::string(std::size_t(n % 200), char('a' + n % 26)); };
+                 for (int i = 0; i < 5000; ++i) futures.push_back(rpc(pe, std::size_t(i) % pe.size(), repeat, i));
+                 int wrong = 0;
+                 for (int i = 4999; i >= 0; --i) wrong += futures[std::size_t(i)].get() != repeat(i);
+                 EXPECT_EQ(wrong, 0);
+                 pe.quiesce();
+               },
+               {{"HEADWAY_BUDGET", "1M"}});
   }
 }
 

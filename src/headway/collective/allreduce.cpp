@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <headway/report/board.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
@@ -12,6 +11,7 @@
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/meeting.hpp>
 #include <headway/collective/tree.hpp>
+#include <headway/report/board.hpp>
 #include <map>
 #include <optional>
 #include <vector>

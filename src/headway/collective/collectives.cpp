@@ -75,7 +75,8 @@ void Collectives::make_room() {
   if (engine.store().spilling()) engine.wait_until(has_room, report::Phase::collective);
   if (reductions_ && reductions_->deferred() > cells_count) {
     int rounds = engine.idle() == am::Idle::spin ? 64 : 6;
-    engine.wait_until([&] { return reductions_->deferred() <= cells_count || rounds-- == 0; }, report::Phase::collective);
+    engine.wait_until([&] { return reductions_->deferred() <= cells_count || rounds-- == 0; },
+                      report::Phase::collective);
   }
 }
 
@@ -103,8 +104,9 @@ void Collectives::begin_call(const Call& call, Start start) {
   } catch (const InvalidFrame& error) {  // in the contribution of another host
     engine.fail(report::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // the caller must not catch it, because other members wait for lost messages
-    engine.fail(report::FailureKind::failed, fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root),
-                                                     pe_->id().value, error.what()));
+    engine.fail(
+        report::FailureKind::failed,
+        fmt::format("{} on PE {} threw: {}", Operation::describe(what, count, root), pe_->id().value, error.what()));
   }
   if (!engine.in_handler()) post_if_due();
 }

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <headway/am/epoch.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/am/task.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/collectives.hpp>
+#include <headway/launch/simulation.hpp>
 #include <memory>
 #include <numeric>
 #include <stdexcept>

@@ -82,7 +82,8 @@ bool SharedReductions::takes(Kind kind, const Call& call, std::size_t element_by
   if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
   // With two PEs only the root needs the other contribution: no tree delays a member, and a message costs less than a
   // cell.
-  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best) return false;
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best)
+    return false;
   return element_bytes != 0 && call.count <= cell_bytes_max / element_bytes;
 }
 

@@ -147,12 +147,13 @@ void agree_with_arrays_of_all_types(Pe& pe, GlobalMemory& memory, std::uint64_t 
 TEST(Blocks, agree_with_arrays_on_simulated_pes) {
   for (const std::size_t pes : {1, 2, 3, 5}) {
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      const launch::SimulateResult result = launch::simulate({.pes = pes, .seed = seed, .budget_bytes = 1_MiB}, [&](Pe& pe) {
-        GlobalMemory memory(pe);
-        agree_with_arrays_of_all_types(pe, memory, seed);
-        pe.quiesce();
-        return 0;
-      });
+      const launch::SimulateResult result =
+          launch::simulate({.pes = pes, .seed = seed, .budget_bytes = 1_MiB}, [&](Pe& pe) {
+            GlobalMemory memory(pe);
+            agree_with_arrays_of_all_types(pe, memory, seed);
+            pe.quiesce();
+            return 0;
+          });
       EXPECT_EQ(result.status, 0) << result.text << ", " << pes << " PEs, seed " << seed;
     }
   }

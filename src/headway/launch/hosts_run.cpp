@@ -13,10 +13,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <headway/launch/hosts_run.hpp>
-#include <headway/launch/run.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/hosts_run.hpp>
+#include <headway/launch/run.hpp>
 #include <headway/transport/wire/meeting.hpp>
 #include <optional>
 #include <string_view>
@@ -210,8 +210,8 @@ class Hosts {
   /// AGENT HOST LINE. The shell line reads the invitation from standard input: arguments are visible to all users of
   /// a host.
   std::vector<std::string> agent_command(const std::string& host) const {
-    std::string line =
-        fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable, shell_quoted(current_folder()));
+    std::string line = fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable,
+                                   shell_quoted(current_folder()));
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text(*entry);
       if (text.starts_with("HEADWAY_") || text.starts_with("UCX_") || text.starts_with("LD_LIBRARY_PATH="))

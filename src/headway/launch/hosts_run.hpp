@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <headway/launch/launch.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/launch/launch.hpp>
 #include <string>
 #include <vector>
 

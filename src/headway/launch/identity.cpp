@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <headway/launch/identity.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/launch/identity.hpp>
 
 namespace headway::launch {
 namespace {

@@ -8,10 +8,10 @@
 namespace headway {
 
 struct LaunchOptions {
-  int debug_pe = -1;  // start this PE's process under gdb, on the terminal; -1: none
-  std::vector<std::string> hosts = {};  // hosts of the processes, in blocks; empty: this host. For transport ucx
-  std::string agent = {};               // called as AGENT HOST COMMAND, runs the command on the host; empty: ssh
-  std::string address = {};             // address of this host for the others; empty: its host name
+  int debug_pe = -1;                     // start this PE's process under gdb, on the terminal; -1: none
+  std::vector<std::string> hosts = {};   // hosts of the processes, in blocks; empty: this host. For transport ucx
+  std::string agent = {};                // called as AGENT HOST COMMAND, runs the command on the host; empty: ssh
+  std::string address = {};              // address of this host for the others; empty: its host name
   std::chrono::seconds start_limit{30};  // time for all processes to arrive after the first one
 };
 

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <headway/launch/launched_run.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/launched_run.hpp>
 #include <thread>
 
 namespace headway::launch {
@@ -73,8 +73,8 @@ void LaunchedRun::end_failed(std::size_t pe) {
   if (wire_.meeting && port_ && port_->has_lost()) std::this_thread::sleep_for(loss_grace_period);
   claim_end();
   const report::PeBoard& failed = board(pe);
-  print_message(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_, several_hosts_ ? fmt::format(" on {}", self_.host) : "",
-                  failed.failure_text));
+  print_message(fmt::format("PE {} (pid {}{}): {}", number_of(pe), pid_,
+                            several_hosts_ ? fmt::format(" on {}", self_.host) : "", failed.failure_text));
   end_all(int(failed.failure.load(std::memory_order_relaxed)));
 }
 
@@ -93,8 +93,8 @@ void LaunchedRun::on_exit(int status, void*) {
   run->claim_end();
   const HostGroup alone{run->process_, run->process_ + 1};
   run->print_message(fmt::format("{}{} (pid {}) exited with status {} before run() had finished",
-                       run->settings_.pes_per_process > 1 ? "the process of " : "", run->pes_of(alone), run->pid_,
-                       status));
+                                 run->settings_.pes_per_process > 1 ? "the process of " : "", run->pes_of(alone),
+                                 run->pid_, status));
   run->end_all(exit_status::failed);
 }
 
@@ -139,11 +139,11 @@ void LaunchedRun::handle_loss(const wire::Lifelines::Loss& loss) {
   const std::size_t last = next == leaders_.end() ? processes_ : *next;
   const std::string& host = hosts_[loss.process];
   if (loss.event == wire::Lifelines::Event::unreachable) {
-    print_message(fmt::format("{} ({}) can no longer be reached from {}: {}", host, pes_of({loss.process, last}), self_.host,
-                    loss.why));
+    print_message(fmt::format("{} ({}) can no longer be reached from {}: {}", host, pes_of({loss.process, last}),
+                              self_.host, loss.why));
   } else {
     print_message(fmt::format("the process of {} on {} has ended in the middle of the run",
-                    pes_of({loss.process, loss.process + 1}), host));
+                              pes_of({loss.process, loss.process + 1}), host));
   }
   end_all(exit_status::failed);
 }

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <headway/launch/identity.hpp>
-#include <headway/launch/launched_run.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
+#include <headway/launch/identity.hpp>
+#include <headway/launch/launched_run.hpp>
 #include <headway/transport/wire/endpoint.hpp>
 #include <system_error>
 #include <thread>
@@ -87,16 +87,16 @@ LaunchedRun::~LaunchedRun() {
 
 void LaunchedRun::check(int result, const char* call) const {
   if (result >= 0) return;
-  throw SystemError(
-      fmt::format("{} of {}: {}", call, wire_.functions->name, wire_.functions->failure(wire_.wire)));
+  throw SystemError(fmt::format("{} of {}: {}", call, wire_.functions->name, wire_.functions->failure(wire_.wire)));
 }
 
 std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   // Without a launcher there is one process.
   if (!settings_.launcher && processes_ != settings_.processes()) {
-    throw SettingError(fmt::format("{} knows {} of this program, but no launcher has said that it started more "
-                                   "than one: set HEADWAY_PES to {}",
-                                   wire_.functions->name, counted(processes_, "process"), processes_ * settings_.pes_per_process));
+    throw SettingError(
+        fmt::format("{} knows {} of this program, but no launcher has said that it started more "
+                    "than one: set HEADWAY_PES to {}",
+                    wire_.functions->name, counted(processes_, "process"), processes_ * settings_.pes_per_process));
   }
   self_.pes = settings_.pes;
   self_.pes_per_process = settings_.pes_per_process;
@@ -151,15 +151,17 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
                       other.build_identity));
     }
     if (const std::string name = first_difference(first.given, other.given); !name.empty()) {
-      throw SettingError(fmt::format(
-          "differing settings: {} for process 0{}, and {} for process {}{}; pass HEADWAY_ variables "
-          "to all processes (mpirun of Open MPI: -x {})",
-          line_of_setting(first.given, name), at_host(first), line_of_setting(other.given, name), process, at_host(other), name));
+      throw SettingError(
+          fmt::format("differing settings: {} for process 0{}, and {} for process {}{}; pass HEADWAY_ variables "
+                      "to all processes (mpirun of Open MPI: -x {})",
+                      line_of_setting(first.given, name), at_host(first), line_of_setting(other.given, name), process,
+                      at_host(other), name));
     }
     if (first.pes != other.pes || first.pes_per_process != other.pes_per_process) {
-      throw SettingError(fmt::format("differing settings: {}, {} in a process, for process 0, and {}, {} for process "
-                                     "{}; pass HEADWAY_ variables to all processes",
-                                     counted(first.pes, "PE"), first.pes_per_process, other.pes, other.pes_per_process, process));
+      throw SettingError(
+          fmt::format("differing settings: {}, {} in a process, for process 0, and {}, {} for process "
+                      "{}; pass HEADWAY_ variables to all processes",
+                      counted(first.pes, "PE"), first.pes_per_process, other.pes, other.pes_per_process, process));
     }
   }
 }
@@ -167,9 +169,10 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
 /// Makes or opens the segment of all processes of this host, or one of this process alone if they cannot open one.
 void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
   if (settings_.pes_per_process > 1 && wire_.facts.any_thread == 0) {
-    throw SettingError(fmt::format("HEADWAY_PES_PER_PROCESS={} needs an MPI that threads may call: let the program "
-                                   "initialise it with MPI_THREAD_SERIALIZED or more",
-                                   settings_.pes_per_process));
+    throw SettingError(
+        fmt::format("HEADWAY_PES_PER_PROCESS={} needs an MPI that threads may call: let the program "
+                    "initialise it with MPI_THREAD_SERIALIZED or more",
+                    settings_.pes_per_process));
   }
   if (has_thread() && (wire_.facts.any_thread == 0 || simulated_)) {
     throw SettingError(fmt::format(
@@ -196,8 +199,9 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
 
   for (std::size_t process = 0; process < processes_;) {
     const HostGroup group = group_of(process);
-    const bool together = std::all_of(all_attached.begin() + std::ptrdiff_t(group.first),
-                                      all_attached.begin() + std::ptrdiff_t(group.last), [](char one) { return one != 0; });
+    const bool together =
+        std::all_of(all_attached.begin() + std::ptrdiff_t(group.first),
+                    all_attached.begin() + std::ptrdiff_t(group.last), [](char one) { return one != 0; });
     for (std::size_t leader = group.first; leader < (together ? group.first + 1 : group.last); ++leader) {
       leaders_.push_back(leader);
       host_firsts_.push_back(leader * settings_.pes_per_process);
@@ -286,8 +290,8 @@ void LaunchedRun::start_communication() {
   try {
     driver_.emplace(*port_, settings_.progress == Progress::thread ? Role::drives : Role::helps);
   } catch (const std::system_error& error) {
-    print_message(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_, thread_setting(),
-                    error.what()));
+    print_message(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_,
+                              thread_setting(), error.what()));
     end_all(exit_status::unusable_settings);
   }
 }

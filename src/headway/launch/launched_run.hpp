@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <headway/base/settings.hpp>
 #include <headway/launch/host_group.hpp>
 #include <headway/launch/launched_watch.hpp>
 #include <headway/launch/process_pes.hpp>
 #include <headway/report/report_signals.hpp>
-#include <headway/base/settings.hpp>
 #include <headway/transport/wire/communication_thread.hpp>
 #include <headway/transport/wire/lifelines.hpp>
 #include <headway/transport/wire/loader.hpp>

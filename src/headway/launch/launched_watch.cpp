@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <headway/report/process_record.hpp>
-#include <headway/launch/launched_watch.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/serialize.hpp>
+#include <headway/launch/launched_watch.hpp>
+#include <headway/report/process_record.hpp>
 #include <utility>
 
 namespace headway::launch {
@@ -187,11 +187,12 @@ std::optional<LaunchedWatch::Page> LaunchedWatch::step_report(std::int64_t now) 
     for (report::PeView& view : views) all.push_back(std::move(view));
   }
   if (collecting_on_stall_ && still_since_ + limit_.count() > now) return std::nullopt;  // the run has moved meanwhile
-  return Page{collecting_on_stall_,
-              stall_page(collecting_on_stall_ ? fmt::format("nothing has moved for {:.3g} s though work is pending:",
-                                                            double(now - still_since_) * 1e-9)
-                                              : fmt::format("a report on {}, asked for by a signal:", counted(pes, "PE")),
-                         all)};
+  return Page{
+      collecting_on_stall_,
+      stall_page(collecting_on_stall_ ? fmt::format("nothing has moved for {:.3g} s though work is pending:",
+                                                    double(now - still_since_) * 1e-9)
+                                      : fmt::format("a report on {}, asked for by a signal:", counted(pes, "PE")),
+                 all)};
 }
 
 }  // namespace headway::launch

@@ -79,8 +79,8 @@ class LaunchedWatch {
   std::size_t reports_ = 0;
   std::int64_t collect_until_ = 0;
   std::vector<std::vector<report::PeView>> views_;  // by leader
-  std::vector<std::int32_t> statuses_;      // by process
-  std::size_t finished_ = 0;                // number of processes that have ended
+  std::vector<std::int32_t> statuses_;              // by process
+  std::size_t finished_ = 0;                        // number of processes that have ended
 };
 
 }  // namespace headway::launch

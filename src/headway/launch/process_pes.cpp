@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <headway/launch/process_pes.hpp>
-#include <headway/report/report_signals.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/machine.hpp>
+#include <headway/launch/process_pes.hpp>
+#include <headway/report/report_signals.hpp>
 #include <iostream>
 
 namespace headway::launch {

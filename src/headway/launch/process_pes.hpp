@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <functional>
-#include <headway/report/process_record.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <memory>
 #include <vector>
@@ -61,7 +61,7 @@ class ProcessPes {
 
   const std::function<int(Pe&)>* body_;
   local::Segment* memory_ = nullptr;  // segment of boards, reports and frames
-  std::vector<int> processors_;  // processors allowed before any PE was bound
+  std::vector<int> processors_;       // processors allowed before any PE was bound
   AggregationSettings aggregation_ = AggregationSettings::from_environment();
   TransferSettings transfer_ = TransferSettings::from_environment();
   CollectiveStrategy collectives_ = collective_strategy_from_environment();

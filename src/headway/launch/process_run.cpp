@@ -131,7 +131,8 @@ void ProcessRun::attach() {
   check_lifeline();
 
   std::int32_t holder = 0;
-  if (!report::process_record_of(segment_, first_).pid.compare_exchange_strong(holder, pid_, std::memory_order_acq_rel)) {
+  if (!report::process_record_of(segment_, first_)
+           .pid.compare_exchange_strong(holder, pid_, std::memory_order_acq_rel)) {
     throw SettingError(
         fmt::format("process {} of this run is pid {} already, so pid {} cannot be; start one program "
                     "after the other under `headway run`, and others without {}",
@@ -151,7 +152,8 @@ void ProcessRun::meet(std::atomic<std::uint64_t>& count, std::uint64_t generatio
     const std::uint64_t seen = count.load(std::memory_order_acquire);
     if (seen >= all) break;
     if (segment_.header().processes_gone.load(std::memory_order_acquire) != 0) {
-      fail(first_, report::FailureKind::failed, "another process of this run ended without calling run() as often as this one");
+      fail(first_, report::FailureKind::failed,
+           "another process of this run ended without calling run() as often as this one");
     }
     check_lifeline();
     const timespec look{0, meet_check_ns};

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <headway/base/error.hpp>
+#include <headway/base/settings.hpp>
 #include <headway/launch/hosts_run.hpp>
 #include <headway/launch/identity.hpp>
 #include <headway/launch/launch.hpp>
@@ -15,8 +17,6 @@
 #include <headway/launch/process_run.hpp>
 #include <headway/launch/run.hpp>
 #include <headway/launch/supervisor.hpp>
-#include <headway/base/error.hpp>
-#include <headway/base/settings.hpp>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -119,8 +119,7 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
   static const std::string launched = take_launch_descriptor();
   try {
     if (ProcessRun::inside()) {
-      throw SettingError(
-          "run() inside run(): this process is in a run already; call run() after that has returned");
+      throw SettingError("run() inside run(): this process is in a run already; call run() after that has returned");
     }
     if (!launched.empty()) return run_as_part(launched, body);
     Settings settings = Settings::from_environment();

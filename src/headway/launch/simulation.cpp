@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <headway/am/engine.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/simulation.hpp>
 #include <utility>
 
 namespace headway::launch {
@@ -83,10 +83,10 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
   const bool finished = simulation.run([&](Endpoint& endpoint) {
     try {
       am::Engine engine(endpoint, {.budget_bytes = options.budget_bytes,
-                               .spill_bytes = options.spill_bytes,
-                               .idle = am::Idle::sleep,
-                               .sizes = options.sizes,
-                               .reporter = &simulation.reporter(endpoint.id())});
+                                   .spill_bytes = options.spill_bytes,
+                                   .idle = am::Idle::sleep,
+                                   .sizes = options.sizes,
+                                   .reporter = &simulation.reporter(endpoint.id())});
       const int status = body(engine.pe());
       if (status != 0) return failed(endpoint.id(), report::FailureKind(status), "the program returned this status");
       engine.finish();

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <headway/report/board.hpp>
 #include <headway/am/pe.hpp>
-#include <headway/report/stall_page.hpp>
 #include <headway/base/size_constants.hpp>
+#include <headway/report/board.hpp>
+#include <headway/report/stall_page.hpp>
 #include <headway/transport/sim/world.hpp>
 #include <optional>
 #include <string>

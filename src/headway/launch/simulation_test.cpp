@@ -2,9 +2,9 @@
 
 #include <cstring>
 #include <headway/am/engine.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/simulation.hpp>
 #include <string>
 #include <vector>
 

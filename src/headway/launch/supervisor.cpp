@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <headway/report/process_record.hpp>
-#include <headway/launch/supervisor_process.hpp>
-#include <headway/report/system_state.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/clock.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/supervisor_process.hpp>
+#include <headway/report/process_record.hpp>
+#include <headway/report/system_state.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <iostream>
 #include <utility>
@@ -73,7 +73,8 @@ local::Segment make_segment(const Settings& settings) {
     return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);
   } catch (const SystemError& error) {
     throw SystemError(fmt::format("{}: {} with a frame memory of {} each (HEADWAY_BUDGET) {} {}", error.what(),
-                                  counted(settings.pes, "PE"), format_bytes(settings.budget_bytes), by_number(settings.pes, "needs", "need"),
+                                  counted(settings.pes, "PE"), format_bytes(settings.budget_bytes),
+                                  by_number(settings.pes, "needs", "need"),
                                   format_bytes(local::Segment::bytes_for(settings.pes, settings.budget_bytes))));
   }
 }
@@ -320,8 +321,8 @@ void Supervisor::report_simulation() {
   const local::SegmentHeader& header = segment_.header();
   if (header.simulated == 0) return;
   if (status_ == 0 && header.simulated_ns != 0) {
-    say(fmt::format("simulated {}, seed {}: {:.6f} s of simulated time, {}", counted(settings_.pes, "PE"), settings_.seed,
-                    double(header.simulated_ns) * 1e-9, counted(header.simulated_frames, "frame")));
+    say(fmt::format("simulated {}, seed {}: {:.6f} s of simulated time, {}", counted(settings_.pes, "PE"),
+                    settings_.seed, double(header.simulated_ns) * 1e-9, counted(header.simulated_frames, "frame")));
   } else {
     say(fmt::format("the run was simulated: HEADWAY_TRANSPORT=sim, HEADWAY_PES={}, HEADWAY_SEED={}{} repeat it",
                     settings_.pes, settings_.seed, settings_.sim.empty() ? "" : ", HEADWAY_SIM=" + settings_.sim));
@@ -395,7 +396,8 @@ bool Supervisor::all_ended() const {
 
 /// The pid of the process in the run: the one that the supervisor started, or a descendant of it.
 pid_t Supervisor::pid_of(const Process& process) const {
-  const report::ProcessRecord& process_record = report::process_record_of(segment_, process.index * settings_.pes_per_process);
+  const report::ProcessRecord& process_record =
+      report::process_record_of(segment_, process.index * settings_.pes_per_process);
   const pid_t attached = process_record.pid.load(std::memory_order_acquire);
   const bool known = attached != 0 && process_record.pid_namespace.load(std::memory_order_relaxed) == pid_namespace_;
   return known ? attached : process.pid;

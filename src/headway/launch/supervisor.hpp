@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <headway/report/process_record.hpp>
+#include <headway/base/settings.hpp>
 #include <headway/launch/lines.hpp>
+#include <headway/report/process_record.hpp>
 #include <headway/report/reporter.hpp>
 #include <headway/report/stall.hpp>
-#include <headway/base/settings.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <string>
 #include <vector>

@@ -8,9 +8,9 @@
 
 #include <array>
 #include <cstdint>
-#include <headway/report/report_signals.hpp>
-#include <headway/launch/supervisor.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/supervisor.hpp>
+#include <headway/report/report_signals.hpp>
 
 namespace headway::launch {
 
@@ -39,7 +39,7 @@ struct Supervisor::Caller {
   }, child_before{};
   rlimit descriptors_before{};
   bool takes_reports = false;  // whether this process handles the signal for reports
-  int descriptor = -1;  // signalfd of signals that end a program, except those that the caller ignores or blocks
+  int descriptor = -1;         // signalfd of signals that end a program, except those that the caller ignores or blocks
 
   Caller() {
     sigset_t watched;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <headway/call/rpc.hpp>
 #include <headway/base/random.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/object/object.hpp>
 #include <numeric>

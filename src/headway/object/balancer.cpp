@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <headway/call/rpc.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/object/balancer.hpp>
 #include <utility>
 

@@ -14,9 +14,9 @@
 #include <deque>
 #include <exception>
 #include <functional>
-#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/future.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/object/collection.hpp>
 #include <headway/object/strategy.hpp>
 #include <initializer_list>

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <headway/call/calls.hpp>
 #include <headway/base/serialize.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/object/collection.hpp>
 #include <memory>
 #include <optional>

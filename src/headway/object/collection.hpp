@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/call/calls.hpp>
-#include <headway/call/rpc.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/task.hpp>
+#include <headway/call/calls.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/object/collection_base.hpp>
 #include <headway/object/element.hpp>
 #include <headway/object/entry.hpp>

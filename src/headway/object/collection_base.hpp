@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/am/task.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/object/element_state.hpp>
 #include <headway/object/load_clock.hpp>
 #include <headway/object/messages.hpp>

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <headway/aggregate/argument.hpp>
 #include <headway/aggregate/call_function.hpp>
-#include <headway/call/calls.hpp>
 #include <headway/aggregate/invoke.hpp>
 #include <headway/aggregate/options.hpp>
-#include <headway/call/rpc.hpp>
 #include <headway/aggregate/send_buffer.hpp>
 #include <headway/am/task.hpp>
+#include <headway/call/calls.hpp>
+#include <headway/call/rpc.hpp>
 #include <string>
 #include <tuple>
 #include <type_traits>

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <functional>
 #include <headway/am/epoch.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/allreduce.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/object/growth_seeds_test.hpp>
 #include <headway/object/object.hpp>
 #include <map>

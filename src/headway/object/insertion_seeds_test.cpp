@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <headway/launch/simulation.hpp>
 #include <headway/collective/allreduce.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/object/checkpoint.hpp>
 #include <headway/object/object.hpp>
 #include <set>

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <headway/call/rpc.hpp>
 #include <headway/am/engine.hpp>
+#include <headway/call/rpc.hpp>
 #include <headway/object/directory.hpp>
 #include <headway/object/index.hpp>
 #include <headway/object/options.hpp>

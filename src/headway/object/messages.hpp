@@ -53,9 +53,7 @@ struct Request {
 template <class R>
 struct ToCaller {
   Caller caller;
-  void operator()(Pe& pe, const R& value) const {
-    rpc_ff(pe, caller.pe, call::TakeAnswer<R>(), caller.number, value);
-  }
+  void operator()(Pe& pe, const R& value) const { rpc_ff(pe, caller.pe, call::TakeAnswer<R>(), caller.number, value); }
 };
 
 /// Precedes the bytes of an element that moves.

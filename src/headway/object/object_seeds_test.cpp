@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <functional>
 #include <headway/am/epoch.hpp>
-#include <headway/launch/simulation.hpp>
 #include <headway/base/random.hpp>
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
+#include <headway/launch/simulation.hpp>
 #include <headway/object/object.hpp>
 #include <headway/object/object_seeds_test.hpp>
 #include <map>

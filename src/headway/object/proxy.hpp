@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
+#include <headway/call/calls.hpp>
 #include <headway/object/collection.hpp>
 #include <type_traits>
 #include <utility>

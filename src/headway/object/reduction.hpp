@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <headway/call/calls.hpp>
 #include <headway/am/engine.hpp>
 #include <headway/base/sendable.hpp>
+#include <headway/call/calls.hpp>
 #include <map>
 #include <memory>
 #include <string>

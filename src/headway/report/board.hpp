@@ -11,13 +11,22 @@ namespace headway::report {
 
 /// The activity of a PE, as far as the library knows.
 enum class Phase : std::uint32_t {
-  starting, computing, handling, sending, quiescing, collective, epoch, condition, future, finished
+  starting,
+  computing,
+  handling,
+  sending,
+  quiescing,
+  collective,
+  epoch,
+  condition,
+  future,
+  finished
 };
 
 /// Whether a PE in that phase waits for other PEs.
 inline bool waits(Phase phase) {
-  return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective ||
-         phase == Phase::epoch || phase == Phase::condition || phase == Phase::future;
+  return phase == Phase::sending || phase == Phase::quiescing || phase == Phase::collective || phase == Phase::epoch ||
+         phase == Phase::condition || phase == Phase::future;
 }
 
 /// The predicate for reports, after "PE 3".
@@ -66,17 +75,17 @@ struct PeBoard {
   std::atomic<std::uint64_t> activity;     // grows when the PE handles or posts frames of messages
   std::atomic<std::uint64_t> created;      // messages, updated when the PE waits or reports
   std::atomic<std::uint64_t> handled;
-  std::atomic<std::uint64_t> held_frames;  // frames that wait for memory or a handler, updated like `created`
+  std::atomic<std::uint64_t> held_frames;      // frames that wait for memory or a handler, updated like `created`
   std::atomic<std::uint64_t> frames_received;  // from all PEs, including control messages
   std::atomic<LastHandler> last_handler;
-  std::atomic<std::uint32_t> report_wanted;  // number of the last request for a report; the requester writes it
-  std::atomic<std::int32_t> thread;          // kernel thread id of the PE's thread; 0: unknown
+  std::atomic<std::uint32_t> report_wanted;     // number of the last request for a report; the requester writes it
+  std::atomic<std::int32_t> thread;             // kernel thread id of the PE's thread; 0: unknown
   std::atomic<std::uint32_t> process_finished;  // 1: the whole process has left run(), and `status` is valid
   std::int32_t status;
   std::atomic<FailureKind> failure;
   char failure_text[8000];
-  char program[1024];      // path of the program; in the board of the process's first PE
-  char build_identity[64];  // its build, likewise
+  char program[1024];                         // path of the program; in the board of the process's first PE
+  char build_identity[64];                    // its build, likewise
   char handler_names[handler_names_max][96];  // by number, written before the handler first runs
   MeetingPlace meeting;
 };

@@ -19,8 +19,8 @@ struct ReportArea {
   std::atomic<std::uint32_t> busy;         // 1: the thread is writing; the signal handler does nothing then
   // 1: the innermost address is the interrupted instruction, not a return address
   std::uint32_t stack_is_exact;
-  Phase phase;                             // phase on the board at the time of the answer
-  std::uint64_t moves;                     // moves_of() the board at that time
+  Phase phase;          // phase on the board at the time of the answer
+  std::uint64_t moves;  // moves_of() the board at that time
   std::uint32_t waits_for_count, stack_depth, text_bytes;
   std::uint32_t waits_for[waits_for_max];
   std::uint64_t stack[stack_depth_max];  // return addresses, innermost first

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <headway/base/counted.hpp>
 #include <headway/report/process_record.hpp>
 #include <headway/report/reporter.hpp>
 #include <headway/report/system_state.hpp>
-#include <headway/base/counted.hpp>
 #include <headway/transport/local/local.hpp>
 #include <map>
 #include <sstream>
@@ -43,10 +43,10 @@ void Reporter::begin(std::int64_t now, const PidOf& pid_of, bool disturb) {
     if (pid > 0 && !states.contains(pid)) states[pid] = state_of(pid);
     const char state = pid > 0 ? states[pid] : '\0';
     requests_[pe] = {pid,
-                  pid > 0 && state != 'T' && state != 't' && !waits_for_start(pe) && may_answer(board.phase),
-                  false,
-                  moves_of(board),
-                  {}};
+                     pid > 0 && state != 'T' && state != 't' && !waits_for_start(pe) && may_answer(board.phase),
+                     false,
+                     moves_of(board),
+                     {}};
     board.report_wanted.store(request_, std::memory_order_release);
     if (requests_[pe].expected) local::Doorbell(segment_->control(pe).sleeping).ring();
   }
@@ -64,7 +64,8 @@ bool Reporter::all_answered() const {
 
 bool Reporter::all_stacks_written() const {
   for (std::size_t pe = 0; pe < requests_.size(); ++pe) {
-    if (requests_[pe].signalled && report_area_of(*segment_, pe).stack_given.load(std::memory_order_acquire) != request_) {
+    if (requests_[pe].signalled &&
+        report_area_of(*segment_, pe).stack_given.load(std::memory_order_acquire) != request_) {
       return false;
     }
   }

@@ -56,7 +56,7 @@ class Reporter {
   State state_ = State::idle;
   std::uint32_t request_ = 0;
   bool disturb_ = false;
-  std::int64_t until_ = 0;    // end of the current state
+  std::int64_t until_ = 0;         // end of the current state
   std::vector<Request> requests_;  // by PE
   std::unique_ptr<Symbols> symbols_;
 };

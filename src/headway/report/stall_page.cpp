@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <headway/report/stall_page.hpp>
 #include <headway/base/counted.hpp>
+#include <headway/report/stall_page.hpp>
 #include <map>
 #include <utility>
 
 namespace headway::report {
 namespace {
 
-constexpr std::size_t all_described_max = 8;   // with at most so many PEs each is described in full
-constexpr std::size_t described_max = 12;  // with more PEs, so many of them
-constexpr std::size_t named_max = 8;     // ranges of PEs in a list
+constexpr std::size_t all_described_max = 8;  // with at most so many PEs each is described in full
+constexpr std::size_t described_max = 12;     // with more PEs, so many of them
+constexpr std::size_t named_max = 8;          // ranges of PEs in a list
 
 using Numbers = std::vector<std::size_t>;
 
@@ -140,8 +140,9 @@ std::string describe_group(const Numbers& group, std::span<const PeView> pes) {
     frames += pes[pe].held_frames;
   }
   const PeView& first = pes[group[0]];
-  std::string text = fmt::format("\n  {} ({}): each {}; together messages created {}, handled {}; frames held {}",
-                                 name_of(group), counted(group.size(), "PE"), state_of(first), created, handled, frames);
+  std::string text =
+      fmt::format("\n  {} ({}): each {}; together messages created {}, handled {}; frames held {}", name_of(group),
+                  counted(group.size(), "PE"), state_of(first), created, handled, frames);
   for (std::size_t i = 0; i < first.stack.size(); ++i) {
     text += (i == 0 ? fmt::format("\n    PE {} in ", group[0]) : "\n      by ") + first.stack[i];
   }
@@ -151,7 +152,7 @@ std::string describe_group(const Numbers& group, std::span<const PeView> pes) {
 /// Selects PEs by relevance: those in a cycle, those that others wait for, those with an outside cause, those with
 /// messages. Sorted by number.
 Numbers most_relevant(std::span<const PeView> pes, const Numbers& cycle,
-                    const std::vector<std::pair<std::size_t, std::size_t>>& roots) {
+                      const std::vector<std::pair<std::size_t, std::size_t>>& roots) {
   Numbers numbers;
   std::vector<char> taken(pes.size(), 0);
   auto take = [&](std::size_t pe) {

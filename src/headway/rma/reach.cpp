@@ -159,11 +159,11 @@ bool Reach::copy(const BufferKey& key, std::uint64_t offset, std::byte* here, st
       return false;
     }
     if (n == 0 || errno == EFAULT) {
-      throw UsageError(
-          fmt::format("{} that PE {} {} cannot be {} any more: {} of the machine's", counted(key.bytes, "byte"), key.pe,
-                      reads ? "sends" : "receives", reads ? "read" : "written",
-                      by_number(key.bytes, "it was freed before the transfer was done, or is no memory",
-                                "they were freed before the transfer was done, or are no memory")));
+      throw UsageError(fmt::format("{} that PE {} {} cannot be {} any more: {} of the machine's",
+                                   counted(key.bytes, "byte"), key.pe, reads ? "sends" : "receives",
+                                   reads ? "read" : "written",
+                                   by_number(key.bytes, "it was freed before the transfer was done, or is no memory",
+                                             "they were freed before the transfer was done, or are no memory")));
     }
     throw_errno(reads ? "process_vm_readv" : "process_vm_writev");
   }

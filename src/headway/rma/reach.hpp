@@ -75,10 +75,10 @@ class Reach final : public am::Extension {
   mutable const Pool* pool_ = nullptr;  // this PE's; nullptr before its first use
   PeRange process_, host_;              // of this PE
   TransferPath path_;
-  std::uint64_t token_ = 0;  // 0: no key has been made
+  std::uint64_t token_ = 0;           // 0: no key has been made
   std::uint32_t system_process_ = 0;  // its number in the system, once a key has been made
-  std::vector<Attach> attach_;     // by PE
-  std::vector<bool> refused_by_;   // by PE: the system does not let it attach to this process
+  std::vector<Attach> attach_;        // by PE
+  std::vector<bool> refused_by_;      // by PE: the system does not let it attach to this process
   bool any_refused_ = false;
 };
 

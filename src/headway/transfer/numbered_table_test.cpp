@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <headway/transfer/numbered_table.hpp>
 #include <headway/base/random.hpp>
+#include <headway/transfer/numbered_table.hpp>
 #include <map>
 #include <memory>
 #include <set>

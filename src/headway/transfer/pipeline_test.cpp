@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <cstring>
-#include <headway/transfer/pipeline.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/random.hpp>
+#include <headway/transfer/pipeline.hpp>
 #include <mutex>
 #include <thread>
 #include <vector>

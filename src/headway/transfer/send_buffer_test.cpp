@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/transfer/send_buffer.hpp>
 #include <headway/am/task.hpp>
 #include <headway/rma/pooled_array.hpp>
+#include <headway/transfer/send_buffer.hpp>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -45,10 +45,12 @@ TEST(SendBuffer, arrives_as_it_was_and_is_given_back_once) {
           const auto number = std::uint32_t(sent++ + 1000 * pe.id());
           auto* const buffer =
               buffers.emplace_back(std::make_unique<std::vector<std::uint64_t>>(words_of(number, size))).get();
-          blocks.send(to, number, send_buffer(*buffer, [buffer, &done] {
-                        std::ranges::fill(*buffer, 0);  // may be changed from now on
-                        ++done;
-                      }),
+          blocks.send(to, number,
+                      send_buffer(*buffer,
+                                  [buffer, &done] {
+                                    std::ranges::fill(*buffer, 0);  // may be changed from now on
+                                    ++done;
+                                  }),
                       size);
         }
       }
@@ -150,22 +152,21 @@ TEST(SendBuffer, from_handlers_and_in_order) {
 TEST(SendBuffer, is_not_copied_where_it_is_mapped_and_once_where_it_is_not) {
   for (const auto& [way, copies] : {std::pair("mapped", 0), std::pair("cma", 1)}) {
     if (copies != 0 && !can_attach()) continue;
-    expect_run(
-        {2, 1},
-        [copies = copies](Pe& pe) {
-          Aggregator<Words> blocks(pe);
-          std::size_t words_handled = 0;
-          blocks.on([&](Words words) { words_handled += words.size(); });
-          PooledArray<std::uint64_t> field(pe, 10000);
-          std::ranges::fill(field, 1);
-          for (int i = 0; i < 5; ++i) blocks.send(1 - pe.id(), send_buffer(field, [] {}));
-          pe.quiesce();
-          EXPECT_EQ(words_handled, 50000);
-          const AggregatorStatistics statistics = blocks.statistics();
-          EXPECT_EQ(statistics.copied_bytes - statistics.payload_bytes, 5u * copies * 80000);
-          EXPECT_LT(statistics.payload_bytes, 1000);  // keys
-        },
-        {{"HEADWAY_TRANSFER", way}});
+    expect_run({2, 1},
+               [copies = copies](Pe& pe) {
+                 Aggregator<Words> blocks(pe);
+                 std::size_t words_handled = 0;
+                 blocks.on([&](Words words) { words_handled += words.size(); });
+                 PooledArray<std::uint64_t> field(pe, 10000);
+                 std::ranges::fill(field, 1);
+                 for (int i = 0; i < 5; ++i) blocks.send(1 - pe.id(), send_buffer(field, [] {}));
+                 pe.quiesce();
+                 EXPECT_EQ(words_handled, 50000);
+                 const AggregatorStatistics statistics = blocks.statistics();
+                 EXPECT_EQ(statistics.copied_bytes - statistics.payload_bytes, 5u * copies * 80000);
+                 EXPECT_LT(statistics.payload_bytes, 1000);  // keys
+               },
+               {{"HEADWAY_TRANSFER", way}});
   }
 }
 

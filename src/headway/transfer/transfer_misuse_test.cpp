@@ -12,10 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/transfer/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/transfer/transfer.hpp>
 #include <iterator>
 #include <new>
 #include <optional>
@@ -89,11 +89,11 @@ TEST(TransferMisuse, a_small_source_that_is_destroyed_or_changed_too_early) {
     get(pe, remote, to).get();
   };
   for (const char* way : {"auto", "mapped", "cma", "frames"}) {
-    const Outcome gone =
-        source_of_pe_0({{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 1000);
+    const Outcome gone = source_of_pe_0(
+        {{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 1000);
     expect_failure(gone, "PE 1 gets from a Source of PE 0 that is gone");
-    const Outcome changed = source_of_pe_0({{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}},
-                                           [](auto&, auto& words) { words[77] = 1; }, get_it, 100);
+    const Outcome changed = source_of_pe_0(
+        {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}}, [](auto&, auto& words) { words[77] = 1; }, get_it, 100);
     expect_failure(changed, "a Source of 800 bytes on PE 0 was changed before PE 1 was done with it");
   }
 }
@@ -111,26 +111,26 @@ TEST(TransferMisuse, more_gets_than_a_source_is_for) {
 
 TEST(TransferMisuse, memory_that_was_freed_while_others_may_get_it) {
   if (!can_attach()) GTEST_SKIP() << "the system does not let processes attach to others";
-  const Outcome outcome = catch_run(
-      {2, 1},
-      [](Pe& pe) {
-        const std::size_t bytes = 1_MiB;
-        void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        std::optional<RemoteSource<std::byte>> remote;
-        std::optional<Source<std::byte>> source;
-        Aggregator<RemoteSource<std::byte>> offers(pe);
-        offers.on([&](const RemoteSource<std::byte>& offered) { remote = offered; });
-        if (pe.id() == 0) {
-          source.emplace(pe, std::span(static_cast<const std::byte*>(memory), bytes), [] {});
-          offers.send(1, source->remote());
-          mprotect(memory, bytes, PROT_NONE);  // as if unmapped, but nothing else can come to lie there
-        }
-        pe.quiesce();
-        std::vector<std::byte> to(bytes);
-        if (pe.id() == 1) get(pe, *remote, to).get();
-        pe.quiesce();
-      },
-      {{"HEADWAY_TRANSFER", "cma"}});
+  const Outcome outcome =
+      catch_run({2, 1},
+                [](Pe& pe) {
+                  const std::size_t bytes = 1_MiB;
+                  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                  std::optional<RemoteSource<std::byte>> remote;
+                  std::optional<Source<std::byte>> source;
+                  Aggregator<RemoteSource<std::byte>> offers(pe);
+                  offers.on([&](const RemoteSource<std::byte>& offered) { remote = offered; });
+                  if (pe.id() == 0) {
+                    source.emplace(pe, std::span(static_cast<const std::byte*>(memory), bytes), [] {});
+                    offers.send(1, source->remote());
+                    mprotect(memory, bytes, PROT_NONE);  // as if unmapped, but nothing else can come to lie there
+                  }
+                  pe.quiesce();
+                  std::vector<std::byte> to(bytes);
+                  if (pe.id() == 1) get(pe, *remote, to).get();
+                  pe.quiesce();
+                },
+                {{"HEADWAY_TRANSFER", "cma"}});
   expect_failure(outcome, "1048576 bytes that PE 0 sends cannot be read any more: they were freed");
 }
 
@@ -146,20 +146,19 @@ TEST(TransferMisuse, a_buffer_that_is_changed_too_early_is_found_where_that_is_c
   }
   for (const char* way : {"mapped", "cma"}) {
     if (way == std::string("cma") && !can_attach()) continue;
-    const Outcome outcome = catch_run(
-        {2, 1},
-        [](Pe& pe) {
-          Aggregator<Words> blocks(pe);
-          blocks.on([](Words) {});
-          PooledArray<std::uint64_t> words(pe, 5000);
-          std::ranges::copy(words_of(1, 5000), words.begin());
-          if (pe.id() == 0) {
-            blocks.send(1, send_buffer(words, [] {}));
-            words[100] = 0;
-          }
-          pe.quiesce();
-        },
-        {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}});
+    const Outcome outcome = catch_run({2, 1},
+                                      [](Pe& pe) {
+                                        Aggregator<Words> blocks(pe);
+                                        blocks.on([](Words) {});
+                                        PooledArray<std::uint64_t> words(pe, 5000);
+                                        std::ranges::copy(words_of(1, 5000), words.begin());
+                                        if (pe.id() == 0) {
+                                          blocks.send(1, send_buffer(words, [] {}));
+                                          words[100] = 0;
+                                        }
+                                        pe.quiesce();
+                                      },
+                                      {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}});
     expect_failure(outcome, "40000 bytes");
     expect_failure(outcome, "changed");
   }
@@ -168,23 +167,23 @@ TEST(TransferMisuse, a_buffer_that_is_changed_too_early_is_found_where_that_is_c
 TEST(TransferMisuse, a_destroyed_destination) {
   const std::pair<const char*, int> cases[] = {{"cma", 100'000}, {"frames", 100'000}, {"auto", 100}, {"cma", 100}};
   for (const auto& [way, size] : cases) {
-    const Outcome outcome = catch_run(
-        {2, 1},
-        [size = size](Pe& pe) {
-          std::vector<std::uint64_t> memory(static_cast<std::size_t>(size));
-          const auto words = words_of(1, memory.size());
-          std::optional<RemoteDestination<std::uint64_t>> remote;
-          Aggregator<RemoteDestination<std::uint64_t>> offers(pe);
-          offers.on([&](const RemoteDestination<std::uint64_t>& offered) { remote = offered; });
-          if (pe.id() == 0) {
-            const Destination<std::uint64_t> destination(pe, memory, [] {});
-            offers.send(1, destination.remote());
-          }
-          pe.quiesce();
-          if (pe.id() == 1) put(pe, words, *remote).get();
-          pe.quiesce();
-        },
-        {{"HEADWAY_TRANSFER", way}});
+    const Outcome outcome =
+        catch_run({2, 1},
+                  [size = size](Pe& pe) {
+                    std::vector<std::uint64_t> memory(static_cast<std::size_t>(size));
+                    const auto words = words_of(1, memory.size());
+                    std::optional<RemoteDestination<std::uint64_t>> remote;
+                    Aggregator<RemoteDestination<std::uint64_t>> offers(pe);
+                    offers.on([&](const RemoteDestination<std::uint64_t>& offered) { remote = offered; });
+                    if (pe.id() == 0) {
+                      const Destination<std::uint64_t> destination(pe, memory, [] {});
+                      offers.send(1, destination.remote());
+                    }
+                    pe.quiesce();
+                    if (pe.id() == 1) put(pe, words, *remote).get();
+                    pe.quiesce();
+                  },
+                  {{"HEADWAY_TRANSFER", way}});
     expect_failure(outcome, "PE 1 puts to a Destination of PE 0 that is gone");
   }
 }
@@ -197,7 +196,12 @@ TEST(TransferMisuse, memory_that_is_too_small) {
     const Destination<std::uint64_t> destination(pe, less, [] {});
     expect_usage_error([&] { (void)get(pe, source.remote(), less); }, "get of 800 bytes of PE");
     expect_usage_error([&] { (void)put(pe, words, destination.remote()); }, "put of 800 bytes into 792");
-    expect_usage_error([&] { const Source<std::uint64_t> none(pe, words, [] {}, 0); }, "a Source for 0 gets");
+    expect_usage_error(
+        [&] {
+          const Source<std::uint64_t> none(
+              pe, words, [] {}, 0);
+        },
+        "a Source for 0 gets");
     pe.quiesce();
   });
   const Outcome outcome = catch_run({2, 1}, [](Pe& pe) {
@@ -239,63 +243,61 @@ void refuse_attaching() {
 
 /// Several messages wait for their content, in epochs that overlap.
 TEST(TransferMisuse, where_attaching_is_refused_messages_of_two_epochs_wait_for_their_content) {
-  expect_run(
-      {2, 1},
-      [](Pe& pe) {
-        Aggregator<Words> blocks(pe);
-        const auto words = words_of(pe.id(), 200'000);
-        std::size_t handled = 0, done = 0;
-        blocks.on([&](Words content) {
-          EXPECT_EQ(content.size(), words.size());
-          ++handled;
-        });
-        refuse_attaching();
-        pe.quiesce();
-        const auto send = [&] { blocks.send(1 - pe.id(), send_buffer(words, [&] { ++done; })); };
-        for (int i = 0; i < 3; ++i) send();
-        Epoch epoch(pe);
-        for (int i = 0; i < 3; ++i) send();
-        epoch.wait();
-        for (int i = 0; i < 3; ++i) send();
-        pe.quiesce();
-        EXPECT_EQ(handled, 9);
-        EXPECT_EQ(done, 9);
-      },
-      {{"HEADWAY_TRANSFER", "cma"}});
+  expect_run({2, 1},
+             [](Pe& pe) {
+               Aggregator<Words> blocks(pe);
+               const auto words = words_of(pe.id(), 200'000);
+               std::size_t handled = 0, done = 0;
+               blocks.on([&](Words content) {
+                 EXPECT_EQ(content.size(), words.size());
+                 ++handled;
+               });
+               refuse_attaching();
+               pe.quiesce();
+               const auto send = [&] { blocks.send(1 - pe.id(), send_buffer(words, [&] { ++done; })); };
+               for (int i = 0; i < 3; ++i) send();
+               Epoch epoch(pe);
+               for (int i = 0; i < 3; ++i) send();
+               epoch.wait();
+               for (int i = 0; i < 3; ++i) send();
+               pe.quiesce();
+               EXPECT_EQ(handled, 9);
+               EXPECT_EQ(done, 9);
+             },
+             {{"HEADWAY_TRANSFER", "cma"}});
 }
 
 TEST(TransferMisuse, where_attaching_is_refused_in_the_middle_content_comes_by_frames) {
-  expect_run(
-      {2, 1},
-      [](Pe& pe) {
-        Aggregator<std::uint64_t, Words> blocks(pe);
-        Aggregator<RemoteSource<std::uint64_t>> offers(pe);
-        const auto words = words_of(pe.id(), 300'000);
-        std::size_t handled = 0, got = 0, done = 0;
-        blocks.on([&](std::uint64_t number, Words content) {
-          EXPECT_EQ(content.size(), words.size());
-          EXPECT_TRUE(are_words_of(number, content));
-          if (++handled == 2) refuse_attaching();
-        });
-        std::vector<std::uint64_t> to(words.size());
-        offers.on([&](PeId from, const RemoteSource<std::uint64_t>& source) {
-          get(pe, source, to, [&, from] {
-            EXPECT_TRUE(are_words_of(from, to));
-            ++got;
-          });
-        });
-        for (int i = 0; i < 6; ++i) {
-          blocks.send(1 - pe.id(), std::uint64_t(pe.id()), send_buffer(words, [&] { ++done; }));
-        }
-        pe.quiesce();
-        const Source<std::uint64_t> source(pe, words, [&] { ++done; });
-        offers.send(1 - pe.id(), source.remote());
-        pe.quiesce();
-        EXPECT_EQ(handled, 6);
-        EXPECT_EQ(got, 1);
-        EXPECT_EQ(done, 7);
-      },
-      {{"HEADWAY_TRANSFER", "cma"}});
+  expect_run({2, 1},
+             [](Pe& pe) {
+               Aggregator<std::uint64_t, Words> blocks(pe);
+               Aggregator<RemoteSource<std::uint64_t>> offers(pe);
+               const auto words = words_of(pe.id(), 300'000);
+               std::size_t handled = 0, got = 0, done = 0;
+               blocks.on([&](std::uint64_t number, Words content) {
+                 EXPECT_EQ(content.size(), words.size());
+                 EXPECT_TRUE(are_words_of(number, content));
+                 if (++handled == 2) refuse_attaching();
+               });
+               std::vector<std::uint64_t> to(words.size());
+               offers.on([&](PeId from, const RemoteSource<std::uint64_t>& source) {
+                 get(pe, source, to, [&, from] {
+                   EXPECT_TRUE(are_words_of(from, to));
+                   ++got;
+                 });
+               });
+               for (int i = 0; i < 6; ++i) {
+                 blocks.send(1 - pe.id(), std::uint64_t(pe.id()), send_buffer(words, [&] { ++done; }));
+               }
+               pe.quiesce();
+               const Source<std::uint64_t> source(pe, words, [&] { ++done; });
+               offers.send(1 - pe.id(), source.remote());
+               pe.quiesce();
+               EXPECT_EQ(handled, 6);
+               EXPECT_EQ(got, 1);
+               EXPECT_EQ(done, 7);
+             },
+             {{"HEADWAY_TRANSFER", "cma"}});
 }
 
 /// Content that is written before anybody asks for it, of posted messages in epochs that overlap.

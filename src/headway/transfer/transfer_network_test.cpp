@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/transfer/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/transfer/transfer.hpp>
 #include <headway/transport/wire/endpoint.hpp>
 #include <optional>
 #include <string>
@@ -104,18 +104,22 @@ TEST(TransferByNetwork, moves_content_in_no_frame) {
 }
 
 TEST(TransferByNetwork, is_used_only_with_its_setting) {
-  expect_run({2, 1}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 12).reads, 0u); }, over_ucx("auto"));
+  expect_run(
+      {2, 1}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 12).reads, 0u); }, over_ucx("auto"));
 }
 
 TEST(TransferByNetwork, within_a_process_it_goes_by_frames) {
-  expect_run({5, 2}, [](Pe& pe) { get_and_put(pe, 50'000, 3); }, over_ucx("network"));
-  expect_run({3, 3}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 3).reads, 0u); }, over_ucx("network"));
+  expect_run(
+      {5, 2}, [](Pe& pe) { get_and_put(pe, 50'000, 3); }, over_ucx("network"));
+  expect_run(
+      {3, 3}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 3).reads, 0u); }, over_ucx("network"));
 }
 
 TEST(TransferByNetwork, a_thread_that_moves_frames_moves_it_as_well) {
   Settings settings = over_ucx("network");
   settings.push_back({"HEADWAY_PROGRESS", "thread"});
-  expect_run({2, 1}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 3).reads, 6u); }, settings);
+  expect_run(
+      {2, 1}, [](Pe& pe) { EXPECT_EQ(get_and_put(pe, 50'000, 3).reads, 6u); }, settings);
 }
 
 TEST(TransferByNetwork, of_many_at_once_all_come) {
@@ -135,7 +139,8 @@ TEST(TransferByNetwork, of_many_at_once_all_come) {
             });
           }
         });
-        const Source<std::uint64_t> source(pe, mine, [&] { ++given_back; }, times * pe.size());
+        const Source<std::uint64_t> source(
+            pe, mine, [&] { ++given_back; }, times * pe.size());
         for (std::size_t to = 0; to < pe.size(); ++to) offers.send(to, source.remote());
         pe.quiesce();
         EXPECT_EQ(done, times * pe.size());
@@ -156,7 +161,8 @@ Outcome get_from_pe_0(const std::string& way, Meanwhile meanwhile) {
         Aggregator<RemoteSource<std::uint64_t>> offers(pe);
         offers.on([&](const RemoteSource<std::uint64_t>& offered) { remote = offered; });
         if (pe.id() == 0) {
-          source.emplace(pe, words, [] {}, 1000);
+          source.emplace(
+              pe, words, [] {}, 1000);
           offers.send(1, source->remote());
         }
         pe.quiesce();

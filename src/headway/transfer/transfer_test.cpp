@@ -8,10 +8,10 @@
 #include <deque>
 #include <fstream>
 #include <headway/aggregate/aggregator.hpp>
-#include <headway/transfer/transfer.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/am/task.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/transfer/transfer.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,7 +49,8 @@ TEST(Transfer, gets_arrive_and_their_source_is_told) {
     const auto words = words_of(pe.id(), *std::ranges::max_element(sizes));
     std::vector<Source<std::uint64_t>> sources;
     for (const std::size_t size : sizes) {
-      sources.emplace_back(pe, std::span(words).first(size), [&] { ++given_back; }, pe.size());
+      sources.emplace_back(
+          pe, std::span(words).first(size), [&] { ++given_back; }, pe.size());
       for (std::size_t to = 0; to < pe.size(); ++to) offers.send(to, size, sources.back().remote());
     }
     pe.quiesce();
@@ -117,23 +118,22 @@ TEST(Transfer, small_content_is_copied_to_a_bounce_buffer_of_a_mapped_pool) {
   };
   constexpr std::uint64_t none = rma::BufferKey::no_offset;
   const auto expect = [&](const testing::Shape& shape, const char* way, bool staged) {
-    expect_run(
-        shape,
-        [&](Pe& pe) {
-          const SizeConstants& constants = pe.engine().sizes();
-          const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride;
-          const std::size_t count = constants.bounce_buffers;
-          const std::uint64_t first = offset_of(pe, 5000);
-          EXPECT_EQ(first != none, staged);
-          constexpr std::size_t longer = transfer::Transfers::in_message_bytes_max + 1;
-          EXPECT_EQ(offset_of(pe, longer), staged ? first + stride : none);  // in turn
-          EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * stride : none);
-          EXPECT_EQ(offset_of(pe, room + 1), none);
-          for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
-          EXPECT_EQ(offset_of(pe, 5000), first);
-          pe.quiesce();
-        },
-        {{"HEADWAY_TRANSFER", way}});
+    expect_run(shape,
+               [&](Pe& pe) {
+                 const SizeConstants& constants = pe.engine().sizes();
+                 const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride;
+                 const std::size_t count = constants.bounce_buffers;
+                 const std::uint64_t first = offset_of(pe, 5000);
+                 EXPECT_EQ(first != none, staged);
+                 constexpr std::size_t longer = transfer::Transfers::in_message_bytes_max + 1;
+                 EXPECT_EQ(offset_of(pe, longer), staged ? first + stride : none);  // in turn
+                 EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * stride : none);
+                 EXPECT_EQ(offset_of(pe, room + 1), none);
+                 for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
+                 EXPECT_EQ(offset_of(pe, 5000), first);
+                 pe.quiesce();
+               },
+               {{"HEADWAY_TRANSFER", way}});
   };
   expect({2, 1}, "mapped", true);
   expect({4, 2}, "mapped", true);
@@ -193,34 +193,33 @@ TEST(Transfer, of_large_sources_of_which_some_are_never_got) {
 /// The getter is idle while the owner does not answer.
 TEST(Transfer, of_a_large_source_whose_owner_does_something_else) {
   for (const char* way : {"auto", "mapped"}) {
-    expect_run(
-        {2, 1},
-        [](Pe& pe) {
-          Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe, {.topology = direct()});
-          std::vector<std::uint64_t> received(30'000);
-          std::size_t got = 0, rounds_idle = 0;
-          offers.on([&](std::size_t, const RemoteSource<std::uint64_t>& source) {
-            get(pe, source, received, [&got] { ++got; });
-          });
-          const auto words = words_of(1, received.size());
-          for (std::size_t round = 0; round < 20; ++round) {
-            std::optional<Source<std::uint64_t>> source;
-            pe.quiesce();
-            if (pe.id() == 0) {
-              source.emplace(pe, words, [] {});
-              offers.send(1, round, source->remote());
-              const std::int64_t until = pe.engine().now() + 5'000'000;
-              while (pe.engine().now() < until) continue;
-            } else {
-              while (got == round) rounds_idle += !pe.progress();
-              EXPECT_TRUE(are_words_of(1, received));
-              std::ranges::fill(received, 0);
-            }
-            pe.quiesce();
-          }
-          EXPECT_TRUE(pe.id() == 0 || rounds_idle > 0);
-        },
-        {{"HEADWAY_TRANSFER", way}});
+    expect_run({2, 1},
+               [](Pe& pe) {
+                 Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe, {.topology = direct()});
+                 std::vector<std::uint64_t> received(30'000);
+                 std::size_t got = 0, rounds_idle = 0;
+                 offers.on([&](std::size_t, const RemoteSource<std::uint64_t>& source) {
+                   get(pe, source, received, [&got] { ++got; });
+                 });
+                 const auto words = words_of(1, received.size());
+                 for (std::size_t round = 0; round < 20; ++round) {
+                   std::optional<Source<std::uint64_t>> source;
+                   pe.quiesce();
+                   if (pe.id() == 0) {
+                     source.emplace(pe, words, [] {});
+                     offers.send(1, round, source->remote());
+                     const std::int64_t until = pe.engine().now() + 5'000'000;
+                     while (pe.engine().now() < until) continue;
+                   } else {
+                     while (got == round) rounds_idle += !pe.progress();
+                     EXPECT_TRUE(are_words_of(1, received));
+                     std::ranges::fill(received, 0);
+                   }
+                   pe.quiesce();
+                 }
+                 EXPECT_TRUE(pe.id() == 0 || rounds_idle > 0);
+               },
+               {{"HEADWAY_TRANSFER", way}});
   }
 }
 
@@ -249,33 +248,36 @@ TEST(Transfer, done_may_be_a_callable_that_cannot_be_copied) {
 /// Inside, and, where pieces would have to be asked for, in memory of its own.
 TEST(Transfer, a_short_source_keeps_its_content_after_its_end) {
   const auto expect_of = [](std::size_t size, const testing::Settings& settings) {
-    expect_run({2, 1}, [size](Pe& pe) {
-      using Words = std::vector<std::uint64_t>;
-      const Words expected = words_of(pe.id(), size);
-      Words of_stays = expected, of_moved = expected, of_assigned = expected, of_gone = expected;
-      int done = 0;
-      const auto count = [&done] { ++done; };
-      const Source<std::uint64_t> stays(pe, of_stays, count);
-      Source<std::uint64_t> before(pe, of_moved, count), assigned(pe, of_assigned, count);
-      const Source<std::uint64_t> moved(std::move(before));
-      const RemoteSource<std::uint64_t> copied = moved.remote();
-      assigned = Source<std::uint64_t>(pe, of_assigned, count);
-      std::optional<Source<std::uint64_t>> gone(std::in_place, pe, of_gone, count);
-      const RemoteSource<std::uint64_t> of_one_that_is_gone = gone->remote();
-      gone.reset();
-      EXPECT_EQ(done, 0);
-      pe.quiesce();
-      EXPECT_EQ(done, 5);
-      for (Words* const words : {&of_stays, &of_moved, &of_assigned, &of_gone}) std::ranges::fill(*words, 0);
-      for (const RemoteSource<std::uint64_t>& remote :
-           {stays.remote(), moved.remote(), copied, assigned.remote(), of_one_that_is_gone}) {
-        EXPECT_TRUE(remote.is_short());
-        Words to(size);
-        get(pe, remote, to).get();
-        EXPECT_EQ(to, expected);
-      }
-      pe.quiesce();
-    }, settings);
+    expect_run(
+        {2, 1},
+        [size](Pe& pe) {
+          using Words = std::vector<std::uint64_t>;
+          const Words expected = words_of(pe.id(), size);
+          Words of_stays = expected, of_moved = expected, of_assigned = expected, of_gone = expected;
+          int done = 0;
+          const auto count = [&done] { ++done; };
+          const Source<std::uint64_t> stays(pe, of_stays, count);
+          Source<std::uint64_t> before(pe, of_moved, count), assigned(pe, of_assigned, count);
+          const Source<std::uint64_t> moved(std::move(before));
+          const RemoteSource<std::uint64_t> copied = moved.remote();
+          assigned = Source<std::uint64_t>(pe, of_assigned, count);
+          std::optional<Source<std::uint64_t>> gone(std::in_place, pe, of_gone, count);
+          const RemoteSource<std::uint64_t> of_one_that_is_gone = gone->remote();
+          gone.reset();
+          EXPECT_EQ(done, 0);
+          pe.quiesce();
+          EXPECT_EQ(done, 5);
+          for (Words* const words : {&of_stays, &of_moved, &of_assigned, &of_gone}) std::ranges::fill(*words, 0);
+          for (const RemoteSource<std::uint64_t>& remote :
+               {stays.remote(), moved.remote(), copied, assigned.remote(), of_one_that_is_gone}) {
+            EXPECT_TRUE(remote.is_short());
+            Words to(size);
+            get(pe, remote, to).get();
+            EXPECT_EQ(to, expected);
+          }
+          pe.quiesce();
+        },
+        settings);
   };
   expect_of(transfer::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
   expect_of(transfer::Transfers::in_message_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
@@ -287,7 +289,10 @@ TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
     const std::size_t most = pe.engine().sizes().held_bytes_max / Transfers::in_message_bytes_max;
     const std::vector<std::byte> memory(Transfers::in_message_bytes_max);
     const auto is_copied = [&](std::uint64_t gets = 1) {
-      return Source<std::byte>(pe, memory, [] {}, gets).remote().is_short();
+      return Source<std::byte>(
+                 pe, memory, [] {}, gets)
+          .remote()
+          .is_short();
     };
     std::deque<Source<std::byte>> sources;
     for (std::size_t i = 0; i < most; ++i) {
@@ -412,7 +417,8 @@ TEST(Transfer, waits_behind_others_in_its_own_epoch) {
     sources_there.on([&](const RemoteSource<std::uint64_t>& source) { from = source; });
     destinations_there.on([&](const auto& destination, std::uint32_t i) { to[i] = destination; });
     int filled = 0;
-    const Source<std::uint64_t> source(pe, words, [] {}, 2);
+    const Source<std::uint64_t> source(
+        pe, words, [] {}, 2);
     std::vector<Destination<std::uint64_t>> destinations;
     for (std::uint32_t i = 0; i < 2; ++i) {
       destinations.emplace_back(pe, put_here[i], [&] { ++filled; });
@@ -475,17 +481,16 @@ std::span<std::byte> repeated_memory(std::size_t bytes) {
 }
 
 TEST(Transfer, of_more_bytes_than_32_bits_count) {
-  expect_run(
-      {2, 1},
-      [](Pe& pe) {
-        const std::size_t bytes = 5_GiB;
-        const std::span<std::byte> memory = repeated_memory(bytes);
-        if (pe.id() == 0) memory[bytes - 1] = std::byte(7);
-        get_on_pe_1(pe, memory, memory);
-        EXPECT_EQ(memory[bytes - 1], std::byte(7));
-        munmap(memory.data(), bytes);
-      },
-      {{"HEADWAY_TRANSFER", "cma"}});
+  expect_run({2, 1},
+             [](Pe& pe) {
+               const std::size_t bytes = 5_GiB;
+               const std::span<std::byte> memory = repeated_memory(bytes);
+               if (pe.id() == 0) memory[bytes - 1] = std::byte(7);
+               get_on_pe_1(pe, memory, memory);
+               EXPECT_EQ(memory[bytes - 1], std::byte(7));
+               munmap(memory.data(), bytes);
+             },
+             {{"HEADWAY_TRANSFER", "cma"}});
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -500,46 +505,45 @@ std::size_t peak_resident_bytes() {
 
 TEST(Transfer, takes_no_memory_but_that_of_both_ends) {
   for (const char* way : {"auto", "cma", "frames"}) {
-    expect_run(
-        {2, 1},
-        [](Pe& pe) {
-          const std::size_t bytes = 512_MiB;
-          void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-          const std::span<std::byte> span(static_cast<std::byte*>(memory), bytes);
-          if (pe.id() == 0) std::ranges::fill(span, std::byte(5));
-          pe.quiesce();
-          const std::size_t before = peak_resident_bytes();
-          get_on_pe_1(pe, span, span);
-          const std::size_t grown = peak_resident_bytes() - before;
-          EXPECT_LT(grown, pe.id() == 0 ? bytes / 100 + 24_MiB : bytes + bytes / 100 + 24_MiB);
-          EXPECT_EQ(span.back(), std::byte(5));
-          munmap(memory, bytes);
-        },
-        {{"HEADWAY_TRANSFER", way}});
+    expect_run({2, 1},
+               [](Pe& pe) {
+                 const std::size_t bytes = 512_MiB;
+                 void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                 const std::span<std::byte> span(static_cast<std::byte*>(memory), bytes);
+                 if (pe.id() == 0) std::ranges::fill(span, std::byte(5));
+                 pe.quiesce();
+                 const std::size_t before = peak_resident_bytes();
+                 get_on_pe_1(pe, span, span);
+                 const std::size_t grown = peak_resident_bytes() - before;
+                 EXPECT_LT(grown, pe.id() == 0 ? bytes / 100 + 24_MiB : bytes + bytes / 100 + 24_MiB);
+                 EXPECT_EQ(span.back(), std::byte(5));
+                 munmap(memory, bytes);
+               },
+               {{"HEADWAY_TRANSFER", way}});
   }
 }
 
 TEST(SendBuffer, takes_one_buffer_more_at_its_receiver) {
   for (const char* way : {"auto", "cma", "frames"}) {
-    expect_run(
-        {2, 1},
-        [](Pe& pe) {
-          const std::size_t bytes = 512_MiB;
-          Aggregator<std::span<const std::byte>> blocks(pe);
-          std::size_t handled = 0;
-          blocks.on([&](std::span<const std::byte> block) {
-            for (std::size_t i = 0; i < block.size(); i += 4_KiB) handled += block[i] == std::byte(5) ? 4_KiB : 0;
-          });
-          std::vector<std::byte> content(pe.id() == 0 ? bytes : 0, std::byte(5));
-          pe.quiesce();
-          const std::size_t before = peak_resident_bytes();
-          if (pe.id() == 0) blocks.send(1, send_buffer(content, [] {}));
-          pe.quiesce();
-          const std::size_t grown = peak_resident_bytes() - before;
-          EXPECT_EQ(handled, pe.id() == 1 ? bytes : 0);
-          EXPECT_LT(grown, (pe.id() == 0 ? 0 : bytes) + bytes / 100 + 24_MiB);
-        },
-        {{"HEADWAY_TRANSFER", way}});
+    expect_run({2, 1},
+               [](Pe& pe) {
+                 const std::size_t bytes = 512_MiB;
+                 Aggregator<std::span<const std::byte>> blocks(pe);
+                 std::size_t handled = 0;
+                 blocks.on([&](std::span<const std::byte> block) {
+                   for (std::size_t i = 0; i < block.size(); i += 4_KiB)
+                     handled += block[i] == std::byte(5) ? 4_KiB : 0;
+                 });
+                 std::vector<std::byte> content(pe.id() == 0 ? bytes : 0, std::byte(5));
+                 pe.quiesce();
+                 const std::size_t before = peak_resident_bytes();
+                 if (pe.id() == 0) blocks.send(1, send_buffer(content, [] {}));
+                 pe.quiesce();
+                 const std::size_t grown = peak_resident_bytes() - before;
+                 EXPECT_EQ(handled, pe.id() == 1 ? bytes : 0);
+                 EXPECT_LT(grown, (pe.id() == 0 ? 0 : bytes) + bytes / 100 + 24_MiB);
+               },
+               {{"HEADWAY_TRANSFER", way}});
   }
 }
 #endif

@@ -80,40 +80,39 @@ TEST(Turns, a_transfer_stays_first_until_its_pe_has_its_share) {
 template <template <class> class Remote, class Offer, class Use>
 void expect_that_others_do_not_wait_for_a_silent_pe(Offer offer, Use use) {
   constexpr std::int64_t awake_ns = 105'000'000;
-  expect_run(
-      {3, 3, "stop=0@5ms+100ms"},
-      [&](Pe& pe) {
-        constexpr std::size_t n = 100'000, times = 10;
-        Aggregator<std::size_t, Remote<std::uint64_t>> offers(pe);
-        std::vector<Remote<std::uint64_t>> offered(2 * times);
-        offers.on([&](PeId from, std::size_t i, const Remote<std::uint64_t>& remote) {
-          offered[from / 2 * times + i] = remote;
-        });
-        std::vector<std::vector<std::uint64_t>> memory(2 * times, words_of(pe.id(), n));
-        auto kept = offer(pe, memory);
-        if (pe.id() != 1) {
-          for (std::size_t i = 0; i < times; ++i) offers.send(1, i, kept[i].remote());
-        }
-        pe.quiesce();
-        EXPECT_LT(pe.engine().now(), 5'000'000) << "it begins before PE 0 is silent";
-        if (pe.id() == 1) {
-          while (pe.engine().now() < 6'000'000) pe.engine().endpoint().sleep(1'000'000);
-          std::size_t done = 0;
-          std::int64_t last_ns = 0;
-          for (std::size_t i = 0; i < 2 * times; ++i) {
-            use(pe, offered[i], memory[i], [&, i] {
-              if (i < times) return;
-              ++done;
-              last_ns = pe.engine().now();
-            });
-          }
-          while (done < times) pe.progress() ? void() : pe.engine().endpoint().sleep(100'000);
-          EXPECT_LT(last_ns, awake_ns) << "they have waited for PE 0";
-        }
-        pe.quiesce();
-        EXPECT_GT(pe.engine().now(), awake_ns) << "PE 0 was not silent";
-      },
-      {{"HEADWAY_TRANSFER", "frames"}});
+  expect_run({3, 3, "stop=0@5ms+100ms"},
+             [&](Pe& pe) {
+               constexpr std::size_t n = 100'000, times = 10;
+               Aggregator<std::size_t, Remote<std::uint64_t>> offers(pe);
+               std::vector<Remote<std::uint64_t>> offered(2 * times);
+               offers.on([&](PeId from, std::size_t i, const Remote<std::uint64_t>& remote) {
+                 offered[from / 2 * times + i] = remote;
+               });
+               std::vector<std::vector<std::uint64_t>> memory(2 * times, words_of(pe.id(), n));
+               auto kept = offer(pe, memory);
+               if (pe.id() != 1) {
+                 for (std::size_t i = 0; i < times; ++i) offers.send(1, i, kept[i].remote());
+               }
+               pe.quiesce();
+               EXPECT_LT(pe.engine().now(), 5'000'000) << "it begins before PE 0 is silent";
+               if (pe.id() == 1) {
+                 while (pe.engine().now() < 6'000'000) pe.engine().endpoint().sleep(1'000'000);
+                 std::size_t done = 0;
+                 std::int64_t last_ns = 0;
+                 for (std::size_t i = 0; i < 2 * times; ++i) {
+                   use(pe, offered[i], memory[i], [&, i] {
+                     if (i < times) return;
+                     ++done;
+                     last_ns = pe.engine().now();
+                   });
+                 }
+                 while (done < times) pe.progress() ? void() : pe.engine().endpoint().sleep(100'000);
+                 EXPECT_LT(last_ns, awake_ns) << "they have waited for PE 0";
+               }
+               pe.quiesce();
+               EXPECT_GT(pe.engine().now(), awake_ns) << "PE 0 was not silent";
+             },
+             {{"HEADWAY_TRANSFER", "frames"}});
 }
 
 TEST(Turns, gets_do_not_wait_for_a_silent_owner_of_others) {

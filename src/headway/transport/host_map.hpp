@@ -17,8 +17,8 @@ struct PeRange {
 
 /// The same on all PEs of a run, but for `id`.
 struct HostMap {
-  std::size_t id = 0;               // this PE
-  std::size_t size = 1;             // PEs of the run
+  std::size_t id = 0;    // this PE
+  std::size_t size = 1;  // PEs of the run
   std::size_t pes_per_process =
       1;  // process p has PEs p * k to p * k + k - 1, where k is this; the last may have fewer
   /// The first PE of each host, ascending from 0. Empty: all PEs are on one host. PEs of one host reach one another

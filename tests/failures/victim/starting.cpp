@@ -123,7 +123,9 @@ int throws_before(int argc, char** argv) {
 }
 
 /// launches COMMAND ...: headway::launch of a command by a program that is not the headway command.
-int launches(int argc, char** argv) { return headway::launch_processes({}, std::vector<std::string>(argv + 2, argv + argc)); }
+int launches(int argc, char** argv) {
+  return headway::launch_processes({}, std::vector<std::string>(argv + 2, argv + argc));
+}
 
 /// arguments: prints how many there are and their bytes.
 int arguments(int argc, char** argv) {

@@ -220,12 +220,8 @@ int stuck_unwinding(int argc, char** argv) {
 }  // namespace
 
 Scenarios working() {
-  return {{"load", load},
-          {"finite", finite},
-          {"computes_for_ever", computes_for_ever},
-          {"exit_race", exit_race},
-          {"swallow", swallow},
-          {"stuck_unwinding", stuck_unwinding}};
+  return {{"load", load},           {"finite", finite},   {"computes_for_ever", computes_for_ever},
+          {"exit_race", exit_race}, {"swallow", swallow}, {"stuck_unwinding", stuck_unwinding}};
 }
 
 }  // namespace victim

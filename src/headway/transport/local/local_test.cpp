@@ -428,8 +428,8 @@ TEST(LocalEndpoint, a_frame_that_is_too_long_for_a_cell_needs_memory_of_its_send
 
 TEST(LocalEndpoint, a_cell_that_says_to_hold_more_than_a_cell_does_is_refused) {
   constexpr std::uint32_t most = by_value_bytes_most, all = ~std::uint32_t(0);
-  constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {
-      {most + 1, 0}, {most, 1}, {0, most + 1}, {all - most + 1, most}, {1, all}, {all, all}};
+  constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {{most + 1, 0},          {most, 1}, {0, most + 1},
+                                                                 {all - most + 1, most}, {1, all},  {all, all}};
   for (const auto& [payload, tail] : lengths) {
     Frames frames;
     ASSERT_EQ(frames.post(1, 8, 0), Endpoint::Posted::copied);

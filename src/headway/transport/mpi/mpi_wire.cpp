@@ -1,6 +1,5 @@
 // The wire over MPI: one source, compiled once for each MPI that the build finds. It needs MPI 3.0. One thread at a
 // time calls it; a communicator of its own keeps its messages apart from the user's.
-#include <headway/transport/wire/ucx_defaults.hpp>
 #include <headway/transport/wire/wire.h>
 #include <mpi.h>
 #include <sched.h>
@@ -10,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <headway/transport/wire/ucx_defaults.hpp>
 #include <new>
 #include <string>
 #include <utility>

@@ -22,11 +22,11 @@ struct Conditions {
   double gap_per_byte_ns = 0.1;     // G
 
   std::int64_t delay_ns_max =
-      0;              // largest random extra delay of a frame, log-uniform: frames of different pairs overtake
-  double refuse = 0;  // probability that a possible claim or post is refused
-  double past_caches = 0;         // probability of Endpoint::should_write_past_caches()
-  double in_place = 1;            // probability that try_begin_in_place() is permitted
-  double jitter = 0;              // a call takes up to 1 + jitter times as long
+      0;                   // largest random extra delay of a frame, log-uniform: frames of different pairs overtake
+  double refuse = 0;       // probability that a possible claim or post is refused
+  double past_caches = 0;  // probability of Endpoint::should_write_past_caches()
+  double in_place = 1;     // probability that try_begin_in_place() is permitted
+  double jitter = 0;       // a call takes up to 1 + jitter times as long
   std::size_t pes_per_process = 1;                       // PEs of each process; the simulation itself has one process
   std::size_t inbox_frames = 1024;                       // in flight to one PE; more are refused
   std::size_t by_value_bytes_max = by_value_bytes_most;  // payload and tail of frames that need no memory of the sender

@@ -1,11 +1,10 @@
 // Memory that UCX reads for other processes: keys, and gets.
-#include "ucx_wire.hpp"
-
-#include <headway/base/counted.hpp>
-
 #include <cstdio>
 #include <cstring>
+#include <headway/base/counted.hpp>
 #include <string>
+
+#include "ucx_wire.hpp"
 
 namespace headway::ucx {
 namespace {
@@ -84,8 +83,8 @@ int expose(headway_wire* wire, void* memory, std::size_t bytes, headway_wire_reg
   if (packed != nullptr) ucp_rkey_buffer_release(packed);
   if (!fits) {
     if (mapped != nullptr) ucp_mem_unmap(wire->context, mapped);
-    return refuse(*wire, "the key takes " + counted(*key_bytes, "byte") + ", and there is room for " +
-                             std::to_string(key_room));
+    return refuse(
+        *wire, "the key takes " + counted(*key_bytes, "byte") + ", and there is room for " + std::to_string(key_room));
   }
   *region = *wire->regions.insert(new headway_wire_region{mapped}).first;
   return 0;

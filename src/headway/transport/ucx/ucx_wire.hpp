@@ -52,15 +52,15 @@ struct headway_wire {
   headway_wire_meeting meeting{};
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
-  std::vector<ucp_ep_h> endpoints;                   // by process
-  std::deque<headway::ucx::Receive> frames;          // oldest first; UCX keeps addresses of them
-  std::list<headway::ucx::Receive> large;            // UCX keeps addresses of them
-  std::list<headway::ucx::Receive> counts;           // of the other processes, while settling
-  std::deque<headway::ucx::Operation> operations;    // UCX keeps addresses of them; never shrinks
-  std::vector<headway::ucx::Operation*> unused;      // of these
-  std::deque<headway::ucx::Done> done;               // oldest first
-  std::unordered_set<headway_wire_region*> regions;  // owned
-  std::unordered_set<headway_wire_remote*> remotes;  // owned
+  std::vector<ucp_ep_h> endpoints;                       // by process
+  std::deque<headway::ucx::Receive> frames;              // oldest first; UCX keeps addresses of them
+  std::list<headway::ucx::Receive> large;                // UCX keeps addresses of them
+  std::list<headway::ucx::Receive> counts;               // of the other processes, while settling
+  std::deque<headway::ucx::Operation> operations;        // UCX keeps addresses of them; never shrinks
+  std::vector<headway::ucx::Operation*> unused;          // of these
+  std::deque<headway::ucx::Done> done;                   // oldest first
+  std::unordered_set<headway_wire_region*> regions;      // owned
+  std::unordered_set<headway_wire_remote*> remotes;      // owned
   std::vector<std::uint64_t> sent_to, counts_of_others;  // messages, by process
   bool settling = false, leaving = false;
   std::string failure;     // the first one, which ends the wire

@@ -17,11 +17,8 @@
 namespace headway::wire {
 
 /// Estimates between the costs of MPI through shared memory and over Ethernet. No sender wakes a sleeping PE.
-inline constexpr TransportCosts costs = {.overhead_ns = 2000,
-                                         .gap_per_byte_ns = 0.3,
-                                         .latency_ns = 4000,
-                                         .wake_ns = 500'000,
-                                         .copied = true};
+inline constexpr TransportCosts costs = {
+    .overhead_ns = 2000, .gap_per_byte_ns = 0.3, .latency_ns = 4000, .wake_ns = 500'000, .copied = true};
 
 /// A frame is claimed in the PE's part of the segment, sent from there, and returned when it has left. An arrived frame
 /// lies in memory of the receiver until release(). Credit bounds that memory (CreditTaken).

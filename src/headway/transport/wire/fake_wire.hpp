@@ -1,12 +1,13 @@
 /// For tests: a wire between Ports of this process, with delays from a seed.
 #pragma once
 
+#include <headway/transport/wire/wire.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <headway/base/random.hpp>
-#include <headway/transport/wire/wire.h>
 #include <memory>
 #include <mutex>
 #include <vector>

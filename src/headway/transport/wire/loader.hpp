@@ -1,8 +1,9 @@
 /// Finds, loads and starts the plug-in that fits launcher and program.
 #pragma once
 
-#include <headway/base/launcher.hpp>
 #include <headway/transport/wire/wire.h>
+
+#include <headway/base/launcher.hpp>
 #include <memory>
 #include <optional>
 #include <string>

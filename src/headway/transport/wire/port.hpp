@@ -32,15 +32,15 @@ struct PortOptions {
   const headway_wire_functions* functions = nullptr;
   headway_wire* wire = nullptr;
   std::size_t process = 0, processes = 1;
-  std::size_t pes = 1, pes_per_process = 1;  // of the run
-  std::size_t credit_bytes = 0;              // the same in every process: credit_for()
+  std::size_t pes = 1, pes_per_process = 1;         // of the run
+  std::size_t credit_bytes = 0;                     // the same in every process: credit_for()
   std::size_t posted_bytes = default_posted_bytes;  // the same in every process: longer frames are announced
   std::size_t posted = 2;                           // posted receives: posted_for()
-  std::size_t eager_bytes = 0;               // the same in every process: headway_wire_functions::eager_bytes
-  std::size_t sends_max = 512;               // sends that are not done
-  std::vector<std::string> hosts = {};       // names by process; empty if there is one host
-  bool driven = false;                       // a CommunicationThread drives the wire
-  bool pools = false;                        // every PE of the run has a pool of pool_bytes_min or more
+  std::size_t eager_bytes = 0;                      // the same in every process: headway_wire_functions::eager_bytes
+  std::size_t sends_max = 512;                      // sends that are not done
+  std::vector<std::string> hosts = {};              // names by process; empty if there is one host
+  bool driven = false;                              // a CommunicationThread drives the wire
+  bool pools = false;                               // every PE of the run has a pool of pool_bytes_min or more
 };
 
 /// The least pool for users of Services. Half of a pool is for common allocations of all PEs.
@@ -191,11 +191,11 @@ class Port : public Services {
   CreditTaken::Terms terms_;
   std::mutex mutex_;
   ReceiveMemory memory_;
-  std::vector<Inbox> inboxes_;      // by PE of this process
-  std::vector<Source> sources_;     // by process
-  std::vector<CreditTaken> taken_;  // own PE * PEs + target
-  std::vector<CreditOwed> owed_;    // own PE * PEs + source
-  std::vector<Owed> unreported_;    // credit that is due, but not sent: too many sends are open
+  std::vector<Inbox> inboxes_;                     // by PE of this process
+  std::vector<Source> sources_;                    // by process
+  std::vector<CreditTaken> taken_;                 // own PE * PEs + target
+  std::vector<CreditOwed> owed_;                   // own PE * PEs + source
+  std::vector<Owed> unreported_;                   // credit that is due, but not sent: too many sends are open
   std::unordered_map<std::uint64_t, Read> reads_;  // open, by cookie
   std::uint64_t next_read_ = 0;
   std::vector<Service> services_;

@@ -1,13 +1,14 @@
 /// Memory of posted receives, in which PEs also read the arrived frames.
 #pragma once
 
+#include <headway/transport/wire/wire.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <headway/base/bytes.hpp>
 #include <headway/transport/frame.hpp>
-#include <headway/transport/wire/wire.h>
 #include <memory>
 #include <new>
 #include <vector>

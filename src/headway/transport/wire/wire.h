@@ -37,10 +37,10 @@ typedef struct headway_wire_remote headway_wire_remote; /* a region of another p
 
 typedef struct headway_wire_facts {
   uint32_t processes;
-  uint32_t process;       /* number of this process */
-  uint32_t any_thread;    /* 1: any thread may call, one at a time; 0: only the thread that called start */
-  uint32_t was_there;     /* 1: the user's program had initialised the library (MPI, UCX) before start */
-  const char* library;    /* the library's name and version */
+  uint32_t process;    /* number of this process */
+  uint32_t any_thread; /* 1: any thread may call, one at a time; 0: only the thread that called start */
+  uint32_t was_there;  /* 1: the user's program had initialised the library (MPI, UCX) before start */
+  const char* library; /* the library's name and version */
 } headway_wire_facts;
 
 /* Two channels for messages from one process to another. They do not wait for each other. */

@@ -106,8 +106,16 @@ class Participant {
     Frame* const frame = endpoint_->try_claim(bytes, endpoint_->block_bytes(bytes));
     if (frame == nullptr) return;
     std::byte* const end = reinterpret_cast<std::byte*>(frame) + bytes;
-    frame->header = {std::uint32_t(payload), std::uint32_t(tail), std::uint32_t(sent_[target]),
-                     std::uint16_t(endpoint_->id()), 0, std::uint8_t(random_.below(hops_max)), 0, 0, 0, 0};
+    frame->header = {std::uint32_t(payload),
+                     std::uint32_t(tail),
+                     std::uint32_t(sent_[target]),
+                     std::uint16_t(endpoint_->id()),
+                     0,
+                     std::uint8_t(random_.below(hops_max)),
+                     0,
+                     0,
+                     0,
+                     0};
     for (std::size_t i = 0; i < payload; ++i) frame->payload()[i] = pattern(endpoint_->id(), sent_[target], i);
     for (std::size_t i = 0; i < tail; ++i) (end - tail)[i] = pattern(endpoint_->id(), sent_[target], i + 99);
     const auto* const content = reinterpret_cast<const std::byte*>(&frame->header);
