@@ -51,7 +51,8 @@ install(FILES src/headway/headway.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/he
 set(libraries)
 foreach(layer IN LISTS layers)
   install(DIRECTORY src/headway/${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headway
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "wire.h" PATTERN "fake_*" EXCLUDE PATTERN "ucx_wire*" EXCLUDE PATTERN "*_test*" EXCLUDE PATTERN "*_fuzz*" EXCLUDE PATTERN "*_bench*" EXCLUDE)
+          FILES_MATCHING PATTERN "*.hpp" PATTERN "wire.h" PATTERN "fake_*" EXCLUDE PATTERN "ucx_wire*" EXCLUDE
+          PATTERN "*_test*" EXCLUDE PATTERN "*_fuzz*" EXCLUDE PATTERN "*_bench*" EXCLUDE)
   list(APPEND libraries headway_${layer})
 endforeach()
 install(TARGETS headway ${libraries} EXPORT headwayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,4 +1,5 @@
-# No source of a layer includes by a path with "..", and none a layer above its own. Tests may: they start PEs by launch.
+# No source of a layer includes by a path with "..", and none a layer above its own. Tests may: they start PEs by
+# launch.
 string(REPLACE "," ";" order "${order}")
 set(count 0)
 foreach(layer IN LISTS order)
