@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the benchmark programs on Headway share: the aggregator's options on the command line, and its statistics in a
 /// record.
 #pragma once

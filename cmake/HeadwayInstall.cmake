@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # What `cmake --install` gives: headers as <headway/LAYER/...>, one static library a layer, the headway command and the
 # headway-NAME programs, the CMake package (find_package(headway): headway::headway, or headway::LAYER alone) and
 # headway.pc. Also the targets headway_programs, everything that belongs into bin/, and headway_demo.

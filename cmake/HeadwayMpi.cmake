@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The MPIs that are here, by their compiler wrappers: the list HEADWAY_MPIS of openmpi, mpich, mpi-abi for one through
 # the standard ABI of MPI 5.0, or mpi for one that is none of these, and for each HEADWAY_MPI_NAME_INCLUDES, _DEFINES,
 # _LINKS and _WRAPPER. None found is no error.

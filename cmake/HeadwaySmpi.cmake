@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Programs for SimGrid's SMPI, which runs all ranks of an MPI program in one process, each over a copy of the program,
 # on a simulated network and clock. HEADWAY_SMPI builds everything for that, in a folder of its own (preset smpi); other
 # programs of such a build still run, but what they take for time stands still. tests/smpi/run starts what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Helper functions for targets. A layer is one folder of src/headway and one static library whose include root shows
 # that folder alone, as <headway/LAYER/...>; a layer that it does not name cannot be included.
 

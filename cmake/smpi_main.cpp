@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// main() of a program for SMPI that has the plug-in for MPI linked in (HeadwaySmpi.cmake): MPI begins and ends in it,
 /// since at the process's end there are no ranks, and it tells the library which of them this is, for all have one
 /// environment.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Comes before every source of a build for SMPI (HeadwaySmpi.cmake): what tells time or lets it pass is the
 /// simulation's. SimGrid's own header for that takes more names, also those of members, and so does not compile with
 /// this project.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Figures of global memory: puts of words beside UCX's, reads of mapped memory beside local ones, gets by messages."""
 from __future__ import annotations
 

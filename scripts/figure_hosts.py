@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Figures between hosts, which are namespaces of this machine, joined by TCP (tests/hosts/hosts)."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Plots of times by some number, both logarithmic, as SVG."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whether the system has the two processors together or apart, which changes by seconds and triples the cost of
 a line."""
 from __future__ import annotations

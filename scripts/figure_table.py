@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the figures are written as: rows of one figure and its bound, in markdown."""
 from __future__ import annotations
 

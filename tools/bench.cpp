@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// `headway bench`: starts every case once per round, A B C A B C, and compares neighbours in time.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Cases of headway-limit, the hand-written loops: the mode `limit` of other benchmarks, which their cases are given as
 /// fractions of, and the benchmark `limit`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "bench_peers.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The cases of a comparison that do the same work without Headway.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What `headway bench` was asked for, as groups of cases: the cases of a group are one comparison, run interleaved.
 #pragma once
 

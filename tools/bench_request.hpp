@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What `headway bench` was asked for: its options, checked one by one and against each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The table of one comparison, for people.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// `headway bench` as users start it: which cases it runs, and what its records and tables say of them.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The benchmarks that `headway bench` knows, and what sets them apart.
 #pragma once
 

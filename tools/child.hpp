@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Starting a program and keeping what it prints.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The command as users start it: what it refuses, in which words, with which status.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The commands of `headway`. Each takes its own arguments (argv[0] is the command's name) and returns an exit status.
 #pragma once
 

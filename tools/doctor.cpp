@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// `headway doctor`: what this machine offers, what is wrong with it, and the cure.
 #include "doctor.hpp"
 

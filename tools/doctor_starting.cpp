@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What `headway doctor` says of launchers, and of what programs need that they start.
 #include <arpa/inet.h>
 #include <fmt/format.h>

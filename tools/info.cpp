@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// `headway info`: what this build is.
 #include <fmt/format.h>
 

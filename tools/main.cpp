@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The headway command.
 #include <fmt/format.h>
 

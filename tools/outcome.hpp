@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a program that was started ended, for people.
 #pragma once
 

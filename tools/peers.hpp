@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The peers that were built beside this command, and how they are started.
 #pragma once
 

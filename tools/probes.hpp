@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Trying what the kernel of this machine permits. A probe returns why it failed, or an empty string.
 #pragma once
 

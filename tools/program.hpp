@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The program that a command starts: the first of its arguments that is no option.
 #pragma once
 

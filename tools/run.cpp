@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// `headway run`: sets the HEADWAY_ variables and starts the program.
 #include <fmt/format.h>
 

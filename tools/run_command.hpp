@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The command, run as users start it. For its tests.
 #pragma once
 

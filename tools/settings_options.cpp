@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "settings_options.hpp"
 
 #include <fmt/format.h>

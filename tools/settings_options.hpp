@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The HEADWAY_ settings as options of a command.
 #pragma once
 

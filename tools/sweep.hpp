@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A search for the fastest of some settings, by runs that take turns.
 #pragma once
 

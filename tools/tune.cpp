@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// `headway tune`: the program with other settings of its aggregators, and what these would gain.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Breadth-first search of Graph500 on an array of elements, each of which has a block of vertices: level by level, a
 /// message for each edge that leaves the level, to vertices that this PE has not sent to before.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D program=FILE -P check.cmake
 # headway-bfs refuses what cannot be, in one line, and starts from as many vertices as lead to others, each once.
 include(${CMAKE_CURRENT_LIST_DIR}/../support/expect.cmake)

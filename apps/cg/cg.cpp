@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Conjugate gradients on Poisson's equation: one that waits for its sums, one that waits for fewer, and one whose sums
 /// are on their way while the next product is made. The first is run beside each of the others, and they must agree.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D program=FILE -D sim=YES|NO -P check.cmake
 # headway-cg gives the same residuals to the bit wherever its PEs run, and by any seed; refuses what cannot be; says
 # WRONG where rounding has added up; and with the latency of a network pipelined is faster than cg, in simulated time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The product with the matrix on all PEs: what lies at the edges of blocks travels while what does not need it is
 /// computed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Poisson's equation on a square grid, of which each PE has a block: where the blocks lie, vectors of a block, and the
 /// product with the matrix. Knows nothing of messages.
 #pragma once

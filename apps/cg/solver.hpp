@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Three conjugate gradients, which find the same in exact arithmetic, and differ in what they wait for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What an iteration does to a row of its vectors, in one pass. Functions of their own, for pointers are known to lead
 /// to different rows only as parameters; then several cells are computed at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Connected components of a grid some of whose edges are missing: each PE joins what it has, then all join across the
 /// edges between them, by reads and compare-and-exchange of words that others have (connect of Split-C's programs).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The graph of connect, a grid some of whose edges are there, and its components found by one processor.
 #pragma once
 

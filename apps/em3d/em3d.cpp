@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Electromagnetic waves on a bipartite graph: in each step all electric nodes are made anew from magnetic ones, then
 /// all magnetic from electric ones. A program of Split-C's, whose values are read from other PEs, or written to those
 /// that will need them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The graph of em3d: who depends on whom, and by how much. The same on every PE without a message.
 #pragma once
 

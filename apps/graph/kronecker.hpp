@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Kronecker graphs as the Graph500 benchmark (specification 2.0, section 3) has them, by seed: the same edge of the
 /// same number whoever makes it.
 #pragma once

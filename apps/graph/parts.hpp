@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a graph's vertices and edges lie in parts, which vertices are searched from, and what a search keeps, whoever
 /// makes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What searches of a Kronecker graph on an array of its parts have in common: their options, their graph, their roots.
 #pragma once
 

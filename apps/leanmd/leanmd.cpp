@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Lennard-Jones molecular dynamics on two arrays of elements: cells, which have particles, and pairs of cells, which
 /// compute forces. No PE waits for all within a phase: a pair computes when both cells' positions have come, a cell
 /// makes its step when the forces of all its pairs have.

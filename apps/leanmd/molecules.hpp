@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Lennard-Jones molecular dynamics in cells of a periodic box: what a cell and a pair of cells compute, and all of
 /// them on one processor. Units are the potential's sigma and epsilon, and a particle's mass.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D program=FILE -P check.cmake
 # headway-phold refuses what cannot be, in one line.
 include(${CMAKE_CURRENT_LIST_DIR}/../support/expect.cmake)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// PHOLD: processes to which events happen, each of which makes one event of another process, later (Fujimoto,
 /// "Performance of Time Warp under synthetic workloads", 1990). What a process does, and all of them on one processor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// HPC Challenge RandomAccess: T[a mod 2^k] ^= a for 4 * 2^k values of one global sequence, on a table spread over all
 /// PEs. Each PE generates its part and sends every update, eight bytes, to the PE that owns the word. Updates may also
 /// be larger messages, by their last eight bytes instead: T[a mod 2^k] ^= ~a.

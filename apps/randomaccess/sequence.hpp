@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The HPC Challenge RandomAccess sequence: a_0 = 1, a_{n+1} = 2 a_n in GF(2)[x] / (x^64 + x^2 + x + 1).
 /// Update j of a run (from 0) is a_{j+1}; the table's slot is its low bits. Source: HPCC 1.5, RandomAccess/utility.c.
 #pragma once

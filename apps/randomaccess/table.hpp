@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The table of 2^log2 words, split into one contiguous block per PE, and the check of a finished run. Shared by the
 /// application and by its peers on plain MPI, so that all do the same work on the same memory.
 #pragma once

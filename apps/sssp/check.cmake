@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D program=FILE -P check.cmake
 # headway-sssp refuses what cannot be, in one line, and finds the same however wide its buckets are.
 include(${CMAKE_CURRENT_LIST_DIR}/../support/expect.cmake)

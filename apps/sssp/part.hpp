@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A block of vertices: their edges, and what a search has found of them.
 #pragma once
 

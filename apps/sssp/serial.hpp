@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Shortest paths on one processor, and what is compared of them.
 #pragma once
 

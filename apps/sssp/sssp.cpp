@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Single-source shortest paths of Graph500 on an array of elements, each of which has a block of vertices: bucket by
 /// bucket of distances, a message for each edge that is looked along.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Jacobi's iteration for Laplace's equation on a grid of cells, and how the grid is split into blocks. Knows
 /// nothing of messages, so that others can do the same work, and check it.
 #pragma once

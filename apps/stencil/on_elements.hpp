@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Several blocks on each PE, elements of an array, which send to blocks wherever these are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A block on each PE, which sends to PEs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, which is split into blocks. In
 /// each step a block sends the cells at its edges to its neighbours, each cell a message, and goes on as soon as as
 /// many have come: neighbours wait for each other, nobody waits for all. Blocks are elements, several on each PE, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What applications on collections of elements have in common: options of the command line, progress on a terminal.
 #pragma once
 

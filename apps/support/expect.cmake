@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # For the checks of programs, which are run by cmake -D program=FILE -P check.cmake.
 set(ENV{HEADWAY_BIND} none)
 set(ENV{HEADWAY_STALL} 30s)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Each PE reads words at random places of a table that is spread over all PEs (bale's index gather). Verified: every
 /// word says where it lies.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Instructions per message, exact and repeatable: callgrind's totals for 2N messages less those for N, over N.
 #   cmake -DPROGRAM=build/release/bin/... [-DGUARD=ON] [-DFIGURES=docs/performance.md] -P check.cmake
 # Prints a table; with GUARD fails where a bound of docs/performance.md is exceeded or a message allocates memory; with

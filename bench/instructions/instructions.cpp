@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The work per message, for an instruction counter: runs N messages of one kind through one PE, in this process,
 // sending and delivering together. Run it with N and 2N under `valgrind --tool=callgrind` and subtract; check.py does.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Instructions per message in all, and frames, over two dimensions and over one: callgrind's totals for 2N rounds less
 # those for N, over the messages of N rounds.
 #   cmake -DPROGRAM=build/release/tests/headway_routes -DWORK=... -P routes.cmake

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What messages to each of many PEs cost on a route in all, for an instruction counter: a square of PEs, all in this
 // thread, each of which sends some messages of 8 bytes to every other PE, first to those beyond its row, and to those
 // in its row when what it has to forward to them is there. Run it with N rounds and with 2N under `valgrind

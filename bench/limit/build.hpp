@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a sender makes a message in a buffer, formulated in several ways. Each writes all bytes of every message.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The oracle of the rings: receivers know what every sender sends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Copies of one size: within a process, and out of another process's memory.
 #include <sys/uio.h>
 #include <unistd.h>

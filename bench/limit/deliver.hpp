@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What a receiver does with the messages of a buffer, formulated in several ways. What a message does (Apply) gets its
 /// first word and its last eight bytes.
 #pragma once

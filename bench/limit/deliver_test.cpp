@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Every formulation does what the plainest loop does; and what is wrong in a buffer is noticed.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One PE's end of all rings: buffers being filled, and the delivery of what arrives.
 #pragma once
 

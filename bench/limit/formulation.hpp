@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the rings' cases are made of: every way to build with every way to deliver and every choice of buffers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Eight bytes from one PE to another and back, through a cell of shared memory per direction.
 #include <atomic>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// headway-limit: what this machine allows, by hand-written loops. One case a start; here its command line and its
 /// record, which are all that it shares with Headway.
 #include <fmt/format.h>

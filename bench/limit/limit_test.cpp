@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// headway-limit as users start it: every case in all its formulations is verified, bad arguments are refused, and
 /// nobody waits for the dead.
 #include <gtest/gtest.h>

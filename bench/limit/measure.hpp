@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Measuring one case in its formulations, and what comes of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The messages of the rings. Word 0 holds the message's number, the last eight bytes its complement, the words between
 /// a pattern that depends on the sender; less than 16 bytes hold the number alone.
 #pragma once

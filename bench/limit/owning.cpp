@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages that own what they hold, over the rings.
 #include "owning.hpp"
 

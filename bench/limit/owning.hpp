@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages that are objects with memory of their own, as types `vector` and `struct` of Headway's benchmarks: a sender
 /// stamps its object and writes lengths and content into the buffer; a receiver reads each message into an object that
 /// it has, and looks at that. Copies write and read what there is and no byte more, for what is behind it may be

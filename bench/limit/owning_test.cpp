@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages that own what they hold: every formulation of writing and reading them agrees with the plainest, and what
 /// is wrong in one is noticed.
 #include "owning.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A message of more than eight bytes from one PE to another and back, copied once into memory that both share and read
 /// there.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Processes of this program's own: forked from a supervisor, which measures nothing and ends all of them when one
 /// dies, so that no loop that waits for another process needs to ask whether it still lives.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages over the rings.
 #include <memory>
 #include <stdexcept>

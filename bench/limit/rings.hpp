@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Single-producer single-consumer rings of buffers in shared memory, one for each ordered pair of PEs.
 ///
 ///   ring:    | posted | released | buffer 0 | buffer 1 | ... |       a line each for the two counters

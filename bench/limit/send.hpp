@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Sending a PE's share of the messages, in several formulations.
 #pragma once
 

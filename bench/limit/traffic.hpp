@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Who sends which messages to whom, in numbers. Receivers know it too, which is how everything is verified.
 #pragma once
 

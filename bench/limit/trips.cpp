@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A message that lies in memory of the one PE to memory of the other, and one back: copied by its receiver where both
 /// have mapped its memory, through a ring of pieces, or read out of the other process.
 #include <unistd.h>

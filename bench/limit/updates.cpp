@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random updates of a table by each PE alone: what messages would do, without any.
 #include <bit>
 

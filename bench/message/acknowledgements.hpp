@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Cumulative acknowledgements: a PE tells each that sends to it, every 100 messages or as asked, how many of its
 /// messages it has handled.
 #pragma once

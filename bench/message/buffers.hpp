@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Where the messages lie of a program that sends from, and receives into, the same memory again and again, and of one
 /// that does not. Shared with the peers and headway-limit.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a message of each `--type` is made, sent and read. A Kind has
 ///
 ///     using Sender          the aggregator

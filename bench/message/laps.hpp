@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The time of round trips, part by part, so that a run says its median.
 #pragma once
 

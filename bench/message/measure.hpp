@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the programs that send numbered messages have in common: a pass that looks at every byte, a timed one, and the
 /// record. A Pattern, who sends to whom and who waits for what, has
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The messages of the benchmarks: n bytes whose first eight hold the message's number, whose last eight its
 /// complement, and between them a pattern that depends on the sender. Shared with the peers on plain MPI.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the patterns have in common: messages of one Kind, and where they want them acknowledgements.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The check of messages whose numbers are any: the updates of randomaccess that are more than their value. Shared with
 /// the peers on plain MPI.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a message is declared to an aggregator: `--type` of the benchmarks' programs and of the command.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Breadth-first search of Graph500 as its simple reference code goes about it, without buffers: vertices in blocks,
 /// one on each rank; a message for each edge that leaves a level to another rank, to vertices that this rank has not
 /// sent to before; a level ends when all are handled.

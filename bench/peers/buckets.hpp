@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The usual hand optimisation on plain MPI: a bucket of items per rank; when one is full, all ranks exchange theirs by
 /// MPI_Alltoall (how many) and MPI_Alltoallv (the items).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A message per item on plain MPI: MPI_Isend from a window of slots, and a window of posted receives from anybody.
 #pragma once
 

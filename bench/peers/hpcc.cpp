@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Runs MPIRandomAccess of the distribution's hpcc, the reference of HPC Challenge, and writes its result as a record:
 /// `headway-peer-hpcc --log2 K --pes N -- mpirun -n N hpcc`. hpcc runs all of HPC Challenge, MPIRandomAccess first; it
 /// is ended as soon as that is through.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What hpcc writes of its MPIRandomAccess into hpccoutf.txt, and what it reads so that its table has the size wanted.
 /// Source: HPCC 1.5.0, RandomAccess/MPIRandomAccess.c and src/io.c.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The messages of the benchmarks as the peers write and read them: in a slot of a bucket or window, where they stay.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The benchmarks' work on plain MPI, for comparison: `headway-peer-MPI BENCH [options]` under mpirun.
 #include "peer.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the benchmarks of a peer share: its arguments, and the record of a run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <headway/base/clock.hpp>
 #include <message/laps.hpp>
 

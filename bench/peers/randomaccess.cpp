@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <message/payload.hpp>
 #include <randomaccess/sequence.hpp>
 #include <randomaccess/table.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// headway-peer-ucx: zerocopy's work between two processes on UCX's tagged messages, as UCX is when told nothing.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the peers on UCX share: two processes, a socket between them, and an endpoint each to the other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the peers of headway-zerocopy share: a message to the partner and one back, out of memory of which both ends
 /// are written and no more.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Pairs of PEs: one message to the partner and back, again and again; half the time of a round trip.
 #include <message/laps.hpp>
 #include <message/measure.hpp>

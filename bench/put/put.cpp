@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// PE 0 puts words to random places of PE 1's memory; verified.
 #include <fmt/format.h>
 

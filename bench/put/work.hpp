@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The work of headway-put and of its peer on UCX: words that go to random places of memory of one other process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Command lines: values that are refused in one line with their name, their text and what is allowed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What pairs of runs that follow each other say: the median of their ratios, and between which bounds it is known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Result records: one JSON object per measured case, as the command line and the report read them.
 #pragma once
 

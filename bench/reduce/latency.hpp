@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The time of one collective after the other without skew: the loop, for Headway's program and its peers alike.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Reductions that nobody waits in: processor time under skew, and latency without.
 #include <fmt/format.h>
 

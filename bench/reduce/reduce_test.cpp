@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the loops of headway-reduce count, on a world of one PE and with what stands in for a collective.
 #include <gtest/gtest.h>
 #include <time.h>

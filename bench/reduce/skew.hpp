@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Processor time of reductions whose PEs come late by chance: the loop, for Headway's program and its peers alike. PEs
 /// compute by sleeping, so what a process uses of its processor is what the calls cost and, subtracted, what its PEs
 /// use in the same loop without them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What headway-reduce and its peers do alike: their work as options, what each PE gives, and what comes of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// As stream, with a cumulative acknowledgement per 100 messages received, for which nobody waits.
 #include <message/measure.hpp>
 #include <message/pattern.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Pairs of PEs: each sends m messages of n bytes to its partner at once; the time until all are handled on both.
 #include <message/measure.hpp>
 #include <message/pattern.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// As staggered, from every PE to every other: 100 messages to each (--window), and on only when all of them are
 /// acknowledged. In all m P (P - 1) messages.
 #include <message/measure.hpp>

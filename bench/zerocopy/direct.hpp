@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The direct interface: a message names a Source, which the receiver gets.
 #pragma once
 

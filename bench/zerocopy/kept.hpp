@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The regular call, whose handler copies the content to memory of its own: what post and direct do, and MPI.
 #pragma once
 

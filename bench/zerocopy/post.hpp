@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The post interface: send_buffer() among the arguments, and a receiver that says where its content goes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The regular call: a span among the arguments of a message, which is copied into a frame and read in place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The send interface: send_buffer() among the arguments; the handler reads what it gets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The messages that a PE sends: where they lie, and their numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The ways to send that headway-zerocopy knows, for it and for the command. A further one is a class in a header
 /// beside regular.hpp, a name here and a line in zerocopy.cpp's measure_way().
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Pairs of PEs: one message to the partner and one back, out of memory of which both ends are written and no more. How
 /// it travels is a way, a class that has
 ///

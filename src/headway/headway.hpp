@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// All of Headway that programs use. Each layer can also be included, and linked, alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -DPROGRAM=FILE -DWORK="..." [-DDIRECT_WORK="..."] -DPES_AS=processes|threads|sim|openmpi|mpich|ucx -DPES=1,2
 # [-DSEEDS=n]
 #       -DMODES=direct,1d,2d -DSAME=field,field -P check.cmake

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory stays bounded when receivers are slow or handlers send more than they receive.
 #include <gtest/gtest.h>
 #include <unistd.h>

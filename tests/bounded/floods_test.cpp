@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floods at 64 PEs, where two cores run them: what all PEs hold stays within the formula of docs/memory.md.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A program may make and destroy objects for as long as it runs: each number names one object, and destroyed ones cost
 /// no memory. MANY_MADE says how many of each kind are made; without it, as many as a short test allows.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A run whose memory is watched from outside.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Every message is handled exactly once, unchanged, where it was sent to: random traffic by seed, over every route and
 /// at the limits of every option, with handlers that send on. Both ends write down what they sent and handled per pair
 /// of PEs in memory that the starting process compares afterwards.

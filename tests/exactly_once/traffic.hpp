@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The random traffic of exactly_once: what a message carries, how it is made by a seed, and what both ends write down.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Whatever becomes of a PE or of the supervisor: the run ends within two seconds, says what happened, leaves nothing.
 #include <gtest/gtest.h>
 #include <signal.h>

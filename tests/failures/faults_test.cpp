@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Faults by seed: processes are killed, stopped and slowed down at random moments under random loads.
 #include <gtest/gtest.h>
 #include <signal.h>

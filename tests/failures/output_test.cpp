@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What PEs write arrives: whole lines, all of them, and nobody hangs for it.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A program with an MPI, or so it seems: pretends_mpi INITIALISED.
 #include <cstdlib>
 #include <headway/headway.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The page on what each PE does: what it says of a stalled run, and that anybody may ask a healthy one for it.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Resources that are missing or forbidden: each run ends with its result, or with what is missing and how to get it.
 #include <gtest/gtest.h>
 #include <unistd.h>

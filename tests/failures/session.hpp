@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A command that a test starts, with all processes that come from it.
 #pragma once
 

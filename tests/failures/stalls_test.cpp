@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What waits for ever is ended and explained; what takes long is not.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Starting: what is refused, with which words and status, and what a program may do around and inside run().
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A program with an MPI: with_mpi initialise|later.
 #include <mpi.h>
 

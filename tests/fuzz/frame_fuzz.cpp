@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Hostile frames: what Engine, every kind of Aggregator, calls and collectives make of bytes that were a valid frame
 // once.
 //

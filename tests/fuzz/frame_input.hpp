@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the fuzzer of frames decodes, and how it makes another one of it:
 ///
 ///     | How it arrives, 1 byte | FrameHeader, 24 | payload | tail |

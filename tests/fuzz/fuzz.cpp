@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A fuzzer's frame: inputs made from valid ones by seed, decoded in this process, each under the same promises:
 /// nothing is read or written beyond its memory, nothing is thrown but a refusal, and no more is allocated than the
 /// input's bytes justify. Overruns are found where sanitizers watch, and without them where an input ends at a page

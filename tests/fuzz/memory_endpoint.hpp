@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// An endpoint whose frames stay in this process: what is posted goes to a function, what arrives is given to it. Each
 /// frame has memory of exactly its own size, so that sanitizers see what goes beyond it.
 #pragma once

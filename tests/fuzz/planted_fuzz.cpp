@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A decoder with holes planted in it, one at a time, to show that the frame of all fuzzers finds them; the first
 // argument says which.
 #include <cstdio>

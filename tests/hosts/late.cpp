@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// late MS: PE 2 of 4, which has another below it in the tree, gives its part to reductions and computes for so long
 /// each time, without calling the library. Says whether PE 0 has the sums while it does, and what the helper thread
 /// takes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The doorbell: every interleaving of those that post and ring, and the sleeper. Futexes do not time out, so that a
 // lost wake-up is a standstill.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Inbox, returns and doorbell together, as LocalEndpoint composes them: a PE that others post to and give frames back
 // to, and that sleeps while there is neither.
 #include <gtest/gtest.h>

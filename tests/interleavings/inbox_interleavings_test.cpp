@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The inbox ring with two cells: every interleaving of one or two senders and the receiver.
 #include <gtest/gtest.h>
 

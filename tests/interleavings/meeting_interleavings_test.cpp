@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where members of a blocking call meet: every interleaving of members that come to round after round, and sleep
 // until they are told. Futexes do not time out, so that word that nobody sends is a standstill.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A transport whose delays the explorer chooses: frames between two PEs stay in order, and otherwise each is seen
 /// whenever its receiver happens to see it. Everything goes by value.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quiescence over real engines: every order in which 2 or 3 PEs make progress, and every delay of their frames.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The cell in which contributions to a collective meet: every interleaving of members that come to it generation after
 // generation.
 #include <gtest/gtest.h>

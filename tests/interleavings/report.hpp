@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What tests of interleavings expect of an exploration, and the line they print about it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The stack of returned frames: every interleaving of those that push and the owner, who takes all and uses them again.
 #include <gtest/gtest.h>
 

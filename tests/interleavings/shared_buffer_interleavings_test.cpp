@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The buffer that the PEs of a process fill together: every interleaving of those that insert, close and open it again.
 #include <gtest/gtest.h>
 

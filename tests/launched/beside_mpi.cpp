@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A program that has MPI for itself: it initialises it, and calls it before, beside and after two runs.
 #include <mpi.h>
 

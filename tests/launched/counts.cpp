@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Every PE sends to every one; prints how many frames went over the wire between processes, and how many PEs there
 /// are.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Programs whose processes a launcher starts: one binary, that knows of no MPI and no UCX, under the mpirun of each
 /// MPI that is here, and over UCX under `headway run`.
 #include <gtest/gtest.h>

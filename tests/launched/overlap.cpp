@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// overlap FILE SECONDS: PE 0 sends each PE of other processes a large message, and the PEs of its process compute for
 /// at most so long, without calling the library, until the last PE has made the file, which it does when it has its
 /// message. PE 0 says whether it saw it.

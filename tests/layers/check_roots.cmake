@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Holds the include roots of every layer against the order of layers, then asks the compiler.
 string(REPLACE "," ";" order "${order}")
 file(STRINGS ${roots} lines)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # No source of a layer includes by a path with "..", and none a layer above its own. Tests may: they start PEs by
 # launch.
 string(REPLACE "," ";" order "${order}")

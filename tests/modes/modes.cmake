@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs PROGRAM on each number of PEs (PES, by commas) in each placement and mode (MODES, by commas; what OPTION takes),
 # each time with the next of its arguments (WORK, by commas; DIRECT_WORK, where it is given, in mode direct), REPEATS
 # times; every run must verify.

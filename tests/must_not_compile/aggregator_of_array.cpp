@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: an array is no argument of a message: use std::array, or std::span<const T> for its content
 // names: int *\[3\]
 #include <headway/aggregate/aggregator.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: this type cannot be sent: give it a serialize\(archive\) member, or make it a plain aggregate of sendable members
 // names: Name
 #include <headway/aggregate/aggregator.hpp>

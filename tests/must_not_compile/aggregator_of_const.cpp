@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: write the types of a message without const and &
 #include <headway/aggregate/aggregator.hpp>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a span as an argument is read in place: write std::span<const T>
 // names: std::span<int>
 #include <headway/aggregate/aggregator.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a span as an argument stands for its content, which must be trivially copyable and carry no address
 // names: std::span
 #include <headway/aggregate/aggregator.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the class of the elements has no constructor for the arguments of the collection
 #include <headway/object/object.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: this type carries an address
 #include <headway/collective/reduce.hpp>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D COMPILER=c++ -D INCLUDE_DIRS=file -D HEADERS=x.hpp [-D CASE=x.cpp] -P check.cmake: checks a case; without
 # one, makes the precompiled header that cases begin with.
 file(STRINGS ${INCLUDE_DIRS} dirs)

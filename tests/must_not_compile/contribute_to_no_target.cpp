@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the target of contribute\(\) must be a result of headway::to<&Class::method>\(\)
 #include <functional>
 #include <headway/object/object.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: contribute\(\) takes a value, an operator and a target
 #include <functional>
 #include <headway/object/object.hpp>

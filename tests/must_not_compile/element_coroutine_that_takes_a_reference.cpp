@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a coroutine goes on when its message is gone: it takes its arguments by value
 #include <headway/object/object.hpp>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a method with steps gives no answer
 #include <headway/object/object.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the entry method cannot be called with these arguments: it has more parameters
 #include <headway/object/object.hpp>
 

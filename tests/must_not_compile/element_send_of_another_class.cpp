@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: this is not a method of the class of the collection's elements
 #include <headway/object/object.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a class of elements that migrate or are checkpointed has a constructor without arguments and a member
 #include <headway/object/object.hpp>
 

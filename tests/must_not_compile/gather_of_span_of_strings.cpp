@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the elements of a span in a collective are trivially copyable, carry no address, and are not bool
 #include <headway/collective/gather.hpp>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a handler is called as handler\(args...\), optionally with Pe& and then PeId source before them, where a view arrives by value and all else as a const reference
 #include <headway/aggregate/aggregator.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a handler returns nothing
 #include <headway/aggregate/aggregator.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the function that posts memory returns a std::span of elements that are not const
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: on_posted\(\) is for messages of which one argument is a std::span
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the operator of a collective takes two elements and gives one: for the elements of a vector
 #include <functional>
 #include <headway/collective/reduce.hpp>

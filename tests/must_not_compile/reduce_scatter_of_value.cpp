@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: give a std::span, which is cut into blocks of equal length, or a std::vector with a block
 #include <array>
 #include <functional>

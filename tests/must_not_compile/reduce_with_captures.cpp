@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the operator of a collective outlives the call: it is a function, a closure without captures
 #include <algorithm>
 #include <headway/collective/reduce.hpp>

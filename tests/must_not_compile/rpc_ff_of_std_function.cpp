@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: a function called on another PE is a plain function or one without captures
 // names: std::function
 #include <headway/call/calls.hpp>

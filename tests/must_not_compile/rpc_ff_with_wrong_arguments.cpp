@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the function cannot be called with these arguments \(const references; DistObject<T> arrives as T&\), optionally with Pe& and PeId source before them
 #include <headway/call/calls.hpp>
 #include <string>

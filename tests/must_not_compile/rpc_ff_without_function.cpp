@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: rpc\(\) and rpc_ff\(\) take the PE to run on, a number, then the function, then its arguments
 #include <headway/call/rpc.hpp>
 

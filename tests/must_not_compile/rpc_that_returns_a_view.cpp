@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: this type carries an address
 // names: basic_string_view
 #include <headway/call/rpc.hpp>

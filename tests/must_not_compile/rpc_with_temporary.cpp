@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: GCC 12 destroys such a temporary twice where it is in an expression with co_await .GCC bug 99576.: give the argument a name first
 // where: headway::am::destroys_temporaries_twice
 #include <headway/call/rpc.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the function cannot be called with these arguments
 #include <headway/call/rpc.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the body of run\(\) returns nothing or an int
 #include <headway/headway.hpp>
 

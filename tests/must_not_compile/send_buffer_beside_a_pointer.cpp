@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send\(\) takes the PE and the Aggregator's arguments: an argument has another type
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send_buffer\(\) is for an argument that is a std::span or std::string_view
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the result of send_buffer\(\) is for one send\(\): call it among the arguments
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: the elements of a send_buffer\(\) have another type than those of the argument
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

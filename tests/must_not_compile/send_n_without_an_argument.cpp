@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send_n\(\) takes a number and next\(\), which returns a pair or tuple: the PE, and the Aggregator's arguments
 #include <headway/aggregate/aggregator.hpp>
 #include <tuple>

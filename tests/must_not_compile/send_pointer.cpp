@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: this type carries an address \(a pointer, reference, view, iterator or closure\), which means nothing on another PE
 // names: Message
 #include <headway/base/serialize.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send_range\(\) takes the PE and a range of the Aggregator's type, of which it has one
 #include <headway/aggregate/aggregator.hpp>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send\(\) takes the PE and the Aggregator's arguments: 1 argument is too many
 #include <headway/aggregate/aggregator.hpp>
 

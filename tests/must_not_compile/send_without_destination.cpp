@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send\(\) takes first the PE that the message goes to: a number
 #include <headway/aggregate/aggregator.hpp>
 #include <string>

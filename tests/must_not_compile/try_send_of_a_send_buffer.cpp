@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // expect: headway: send_buffer\(\) is for send\(\), not for try_send\(\)
 #include <headway/aggregate/aggregator.hpp>
 #include <span>

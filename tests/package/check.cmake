@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Installs the build into an empty folder, moves that, and builds and runs the consumer against it, once through
 # find_package and once through pkg-config.
 

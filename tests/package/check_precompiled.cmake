@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Compiles precompiled.cpp with headers that come precompiled, and expects no warning.
 file(STRINGS ${include_dirs} dirs)
 list(TRANSFORM dirs PREPEND -I)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What GCC warns of although a header tells it not to: it forgets that where the header comes precompiled.
 #include <cstdint>
 #include <span>

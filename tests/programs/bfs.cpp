@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Breadth-first search, level by level. The owner of a vertex takes the first edge that reaches it, and its handler
 /// tells the parent. Only quiesce() separates the levels.
 #include <stdexcept>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D program=FILE -D pes_as=processes|threads|both|sim|openmpi|mpich [-D many=YES] -P check.cmake
 # The program must end well and print the same line however many PEs there are, wherever they run, over every topology;
 # the first line, which all others are compared with, is that of one PE on the local transport.

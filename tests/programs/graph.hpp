@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Graphs for the programs of this folder: the same on every PE, which uses its part, and the whole only to check.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Histogram: the samples are spread over all PEs, and so are the bins; each sample goes to its bin.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Index gather: result[i] = table[wanted[i]], where the table is spread over all PEs. A read is a request and a reply.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Particles walk at random over a grid of cells that is spread over all PEs. A particle is a message: its handler
 /// moves it and sends it on, until it has come to rest. The main program only starts them.
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the programs of this folder share: their one argument, numbers, and how they end.
 #pragma once
 

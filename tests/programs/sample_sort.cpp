@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Sample sort: samples of the keys decide which PE gets which range, and every PE sends each its part, a vector.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Sparse matrix times vector, again and again: the PE of column j holds x[j] and the column, and sends each product to
 /// the PE of its row, where it is added up.
 #include <utility>

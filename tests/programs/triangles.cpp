@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Triangle counting: each vertex sends the list of its later neighbours to each of them, where it is compared, in
 /// place, with theirs.
 #include <span>

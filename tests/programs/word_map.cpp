@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A map spread over all PEs, visited where each key lives: how often each word of a text comes, and where first.
 #include <algorithm>
 #include <string>

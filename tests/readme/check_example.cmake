@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The program succeeds with each number of PEs, and prints the line that it should, once.
 string(REPLACE "," ";" pes "${pes}")
 foreach(n IN LISTS pes)

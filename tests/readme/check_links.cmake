@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Every relative link of a Markdown page names a file or folder that is there. Code between ``` is not text.
 cmake_minimum_required(VERSION 3.22)
 

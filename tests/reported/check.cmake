@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # cmake -D program=FILE -D way=processes|threads|sim|openmpi|mpich|ucx -D sizes="1;2" [-D seeds=N] [-D plugins=DIR]
 #       -P check.cmake
 # The program must end with 0 on each of these numbers of PEs; in sim, for each of N seeds with refusals and delays.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An element that is inserted by the method that a broadcast runs does not receive that broadcast, wherever its home
 // is.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of a fixed size that is no multiple of their alignment, from one frame to many parts, in order and not.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One message of as many bytes as the argument says, here more than 1 GiB, of which the receiver learns in the first
 // part.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Classes of elements that hold proxies of one another: one of them is incomplete where its proxy is copied.
 #include <cstdio>
 #include <headway/headway.hpp>

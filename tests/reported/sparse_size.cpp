@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A reduction over a sparse array that a PE asks for as soon as it has left done_inserting() counts all elements.
 #include <cstdio>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Teams of similar lists, such as {2} and {2, 3}, which each PE makes in an order of its own.
 #include <algorithm>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A channel that is an aggregator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every transport handles the same messages of the same random programs.
 #include <gtest/gtest.h>
 

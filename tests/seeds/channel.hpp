@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Channels: what a program's messages of one kind go through, whatever their type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of fixed size: an aggregator for each form of them, and calls with each as their arguments.
 #include <array>
 #include <headway/call/calls.hpp>

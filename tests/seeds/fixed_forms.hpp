@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages of fixed size that random programs send: one argument, or several, aligned to 1 to 64 bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The books of a run: what was sent and handled, and what had to happen before what.
 #pragma once
 

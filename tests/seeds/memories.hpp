@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What one PE does with the global memories of a program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the messages of random programs carry, and how each kind of channel takes it apart and recognises it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random programs: what every PE of a run does, drawn from a seed. The messages of a program, those that handlers send
 /// included, do not depend on when anything happens; only the order of things does.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Runs random programs on the simulated transport, one a seed, and says which break a promise of the library.
 ///
 ///     headway_seeds [--first SEED] [--count N] [--jobs J] [--violations-max N] [--without KIND] [--expect-violation]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "simulated.hpp"
 
 #include <fmt/format.h>

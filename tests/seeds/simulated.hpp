@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A random program on the simulated transport, under the eyes of an oracle.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Runs random programs, one a seed, as whatever has started this program: the mpirun of an MPI, `headway run`, or
 /// nobody.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The plug-in for MPI, linked into a program for SMPI: every process sends one frame to each other, in a ring of
 /// steps, and gets one. MPI has begun before this main().
 #include <headway/transport/wire/wire.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// For tests that compare what arrived with what was sent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Things that say when they are made and destroyed.
 #pragma once
 

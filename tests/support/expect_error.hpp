@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Errors that tests expect, by a part of their text. For GoogleTest.
 #pragma once
 

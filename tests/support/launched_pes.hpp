@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Runs whose PEs a launcher starts. Where TEST_LAUNCHER names one, such as `mpirun --oversubscribe`, a test starts
 /// itself below it, once for each of its runs: there it takes the same position to the same run, told how the runs
 /// before have ended, and its processes are the PEs' processes. What the PEs share with the test lies in memory of the

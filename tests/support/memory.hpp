@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What processes hold of the machine's memory, for tests that bound it.
 #pragma once
 

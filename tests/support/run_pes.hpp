@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Runs a test's body on PEs of their own, from a test process that is none of them. For GoogleTest.
 ///
 /// The PEs are forked: EXPECT and ASSERT work in the body and are reported from there, but what it changes in memory is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The plainest coroutine, for tests of what can be awaited.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the members of teams do, each in an order of its own, beside what a serial program makes of the same values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Teams of random lists of PEs, and what their members call: drawn from a seed. For tests on every transport.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The routes that tests of the aggregator take.
 #pragma once
 

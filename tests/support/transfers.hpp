@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What tests of transfers have in common.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Collectives by Headway and by the MPI of the same processes, with the same values: every outcome is compared.
 #include <fmt/format.h>
 #include <mpi.h>

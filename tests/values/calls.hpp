@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of collectives that Headway and an MPI make alike: what each member gives, and with whom.
 #pragma once
 

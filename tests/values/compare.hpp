@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Makes calls, many under way at once, and compares what they give with what somebody else says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The calls as Headway makes them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One call of each type and operator, as Headway makes it.
 #pragma once
 

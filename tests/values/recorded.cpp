@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Collectives by Headway beside what an MPI gave in another run, of beside_mpi.cpp: over what goes with no MPI.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Packs many small messages into few large frames.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What looks ahead of the handler: Aggregator::on(handler, ahead).
 #include <gtest/gtest.h>
 

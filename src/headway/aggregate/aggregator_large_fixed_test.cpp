@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages of fixed size that go in parts: their lengths are padded to their alignment, their arguments end before.
 #include <gtest/gtest.h>
 

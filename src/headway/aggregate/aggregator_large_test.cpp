@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages about as large as one frame may be, and larger ones.
 #include <gtest/gtest.h>
 #include <sys/resource.h>

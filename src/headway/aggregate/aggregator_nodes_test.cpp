@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many frames the routes cost, exactly: grids against one dimension, and schemes that know of processes against
 // those that do not. On simulated time, and nothing is sent because of time or idleness.
 #include <gtest/gtest.h>

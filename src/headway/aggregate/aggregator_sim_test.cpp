@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Aggregators on simulated time, where how long something takes is exact.
 #include <gtest/gtest.h>
 

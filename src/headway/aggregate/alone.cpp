@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages sent alone: by value, in a frame, or in parts.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The parts as which an argument of a message travels, and the types that may not be arguments.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The size of a slot's next buffer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Buffers whose size nobody gave grow and shrink with what gathers for each destination.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of functions with a message's arguments: the form of a function, and the parameters of coroutines.
 #pragma once
 

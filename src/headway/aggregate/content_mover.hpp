@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the aggregator needs of the layer transfer: zero-copy content of messages, sent by a key and fetched by the
 /// receiver.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How often messages are copied on their way, exactly, on simulated time. Each is handled once, so that what is counted
 // beyond that is the library's.
 #include <gtest/gtest.h>

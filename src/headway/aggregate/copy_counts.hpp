@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Counts of copies of packed messages, and of their bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The part of an aggregator that does not depend on its message type: slots, routes, flushing, large messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The part of Core for buffers that the PEs of a process fill together.
 #include <headway/aggregate/core.hpp>
 #include <headway/aggregate/defaults.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The optimal number of messages in a frame if delay has a cost.
 #pragma once
 

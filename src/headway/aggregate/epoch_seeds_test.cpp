@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random programs with epochs, by seed, on the simulated transport: all PEs see what the others have done.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Checks of frames that have arrived, and forwarding: the part of a receiver that does not call handlers.
 #pragma once
 

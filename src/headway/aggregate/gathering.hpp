@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Whether the messages for one hop gather in a buffer or are sent alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Messages that would be alone in their buffers go by themselves; simulated, where a PE is idle at the same times in
 // every run.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of handlers: the form of a handler, and messages as its arguments.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Delivery of messages with zero-copy content.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The owners of the indices of an index space that is distributed over all PEs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// With pp: merges a PE's messages for other processes with those of the other PEs of its process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Options and statistics of an aggregator.
 #pragma once
 

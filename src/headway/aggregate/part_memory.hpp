@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory for the reassembly of messages in parts.
 #pragma once
 

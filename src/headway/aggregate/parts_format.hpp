@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The layout of the parts of one message.
 #pragma once
 

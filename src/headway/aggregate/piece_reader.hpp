@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A message that is too large to be packed in one piece of memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Handlers of on_posted(): content goes to memory that the program posts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Reassembly of messages that arrive in parts.
 #pragma once
 

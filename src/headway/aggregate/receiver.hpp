@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The receiving half of an aggregator: delivers and forwards messages. Its loops are instantiated for each handler
 /// type, with the user's code inlined.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The next hop of a message, and its key.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// An argument of send() for zero-copy content: see transfer/send_buffer.hpp.
 #pragma once
 

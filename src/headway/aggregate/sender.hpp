@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The ways to send a message that are not on the fast path of Aggregator.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A buffer that the PEs of one process fill together: it decides which PE writes where, and which PE posts it. Without
 /// a lock; no PE waits.
 #pragma once

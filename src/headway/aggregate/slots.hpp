@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Open frames: one for each next hop, in a set for each scope that sends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Compile errors in one line for wrong arguments of a call, in place of the compiler's list of candidates.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A pending value and its waiter: the type behind futures, callbacks and tasks. For the layers above; programs use
 /// Future and Task.
 #pragma once

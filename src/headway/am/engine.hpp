@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The runtime of one PE: makes progress, dispatches arrived frames to handlers, waits, and detects quiescence. For
 /// the layers above; programs use Pe.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Arrived frames that the PE cannot handle yet.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The PE's part of a report: messages that cannot be delivered, and what it waits for.
 #include <fmt/format.h>
 

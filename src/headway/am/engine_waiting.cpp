@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a PE waits for a condition, and for quiescence.
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <headway/am/engine.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/base/error.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A part of a program whose messages are counted separately.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Outgoing frames of a PE: the budget, frames that wait for a slow receiver, and the spill.
 #pragma once
 

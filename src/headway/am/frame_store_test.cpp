@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The shares of the budget.
 #include <gtest/gtest.h>
 

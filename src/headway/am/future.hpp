@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A value that is set once; the main program, a callback or a coroutine waits for it.
 #pragma once
 

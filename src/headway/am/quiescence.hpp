@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Detects that no message of a scope is queued, buffered, in flight or being handled on any PE.
 ///
 /// Four counters (Mattern, "Algorithms for distributed termination detection", 1987): when a PE can start no work in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A scope is a set of messages that are counted together. The root holds all messages; an epoch holds those sent in
 /// it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// All scopes of one PE: which frames may be handled, where messages are counted, and which epochs are done.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory for frames outside a PE's budget. Unlike malloc, it returns to the system after a peak.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory of staging buffers, in which a PE fills frames for remote cores before it copies them past the caches.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Coroutines that return a value, and waiting for several.
 #pragma once
 

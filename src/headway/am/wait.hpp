@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Waits for a condition that a handler makes true.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How idle PEs wait.
 #include <gtest/gtest.h>
 

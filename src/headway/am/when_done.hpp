@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The action at the end of a transfer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The archives behind serialize.hpp: one counts bytes, one writes them, one reads them. A serialize(archive) member
 /// gets one of them and calls `archive(fields...)`; these calls are defined in serialize.hpp.
 #pragma once

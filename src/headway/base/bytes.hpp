@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Sizes in bytes: literals, and text for users.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Monotonic time in nanoseconds. Layers above the transport use Endpoint::now() instead.
 #pragma once
 

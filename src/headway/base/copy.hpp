@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Copies of a few bytes, for the path of every message.
 #pragma once
 

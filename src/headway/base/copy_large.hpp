@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Copies of many bytes, none of which overlap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Objects that all PEs make in the same order and name by their number in that order.
 #pragma once
 

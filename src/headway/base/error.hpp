@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The kinds of errors. A refusal (full, empty, busy) is a return value and never an exception.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Fibers: threads of control that take turns on one system thread. Only if the build found Boost.Context.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Compiles fmt's implementation once. If each file that formats compiled it, a build would take twice as long.
 #include <fmt/format-inl.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The settings of this process as text, for processes that compare their settings.
 #pragma once
 

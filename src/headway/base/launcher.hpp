@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The launcher that has started this process, recognised by its environment variables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>

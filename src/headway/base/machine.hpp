@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The part of the machine that this process may use, by affinity masks and cgroup limits.
 #pragma once
 

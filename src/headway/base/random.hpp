@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random numbers from a seed, the same on every machine.
 #pragma once
 

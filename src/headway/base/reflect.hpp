@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Visits the fields of a plain aggregate, without registration. It finds their number by trying initialisers at
 /// compile time, and names them by structured bindings. No cost at run time.
 #pragma once

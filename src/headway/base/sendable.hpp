@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Decides at compile time which types may travel in a message. Addresses are refused at any depth, because they are
 /// invalid on another PE. Members that the compiler does not show are trusted: those of unions, of classes with private
 /// members, and of an aggregate behind the 32nd.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One serializer, for messages, elements and checkpoints. Nothing is aligned; the byte order is the machine's.
 ///
 ///   FixedSize            its bytes (bool, optional and variant by themselves are written as below and checked)

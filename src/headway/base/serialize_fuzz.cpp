@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Damaged payloads: all kinds of values, deserialized from changed valid bytes. The first byte of an input selects the
 // type that is read from the other bytes.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The run's settings. Only this file reads the HEADWAY_ variables.
 #pragma once
 

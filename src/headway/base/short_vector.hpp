@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A vector with memory for a few elements in the object.
 #pragma once
 

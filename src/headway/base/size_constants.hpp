@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Sizes at which large content changes its path. No path of every message reads them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The text of a topology in options and settings.
 #pragma once
 

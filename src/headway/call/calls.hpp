@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of any function on any PE, many to a frame; and DistObject, of which each PE has one.
 #pragma once
 

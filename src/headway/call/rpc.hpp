@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls with an answer: the value of a function on another PE, or its exception.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random trees of calls, by seed, on the simulated transport, beside what a serial program makes of the same trees;
 /// and very many coroutines. All PEs live in this process, so that what leaks is seen at its end.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Blocking `allreduce` and `barrier` of all PEs: the fastest calls for a program that waits at once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Blocks of collectives: how a block travels, and the blocks of one call on one PE.
 #pragma once
 

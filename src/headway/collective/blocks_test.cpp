@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// all_gather, scatter, all_to_all and reduce_scatter, and both forms of each collective, compared with a serial
 /// program.
 #include <gtest/gtest.h>

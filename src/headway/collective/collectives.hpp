@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The collectives in flight on one PE, and the arrival of contributions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One call of a collective on one PE: its contributions, the missing ones, and what it sends when one arrives.
 ///
 /// The receiver of a contribution calls take(); a descriptor does not know how contributions arrive. It never waits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Elements in a message or in shared memory, and their reduction there.
 #pragma once
 

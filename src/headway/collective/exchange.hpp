@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A block from each member to each member: exchanged, or combined.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Blocks from each member to the root or to all members, and from the root to each member.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of all PEs on several hosts: the contributions of a host go up a tree of hosts, and the result comes down.
 #pragma once
 

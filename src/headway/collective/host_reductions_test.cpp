@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Reductions between hosts in every order of messages: without PEs, by services that this test implements.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How members of a blocking call in shared memory find that all have arrived. No lock; a waiting member may sleep.
 #pragma once
 

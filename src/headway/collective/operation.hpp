@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The properties on which all members of a call must agree, as a number and as text.
 #pragma once
 

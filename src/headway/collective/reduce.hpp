@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Reductions, broadcasts and barriers. The plain name blocks and returns the value; the name with `_async` returns a
 /// future.
 #pragma once

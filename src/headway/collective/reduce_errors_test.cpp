@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How runs end in which collectives cannot.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random sequences of collectives by seed, many in flight at once on overlapping teams of late and slow PEs, compared
 /// with a serial program. On the simulated transport.
 #include <fmt/format.h>

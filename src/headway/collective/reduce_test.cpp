@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Asynchronous collectives over shapes of PEs, compared with a serial program.
 #include <gtest/gtest.h>
 

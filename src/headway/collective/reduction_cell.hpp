@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The memory in which the members of one call meet: which member may write, which member is the last, when the call
 /// is over. No lock; no member waits.
 #pragma once

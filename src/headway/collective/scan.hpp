@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Prefix sums over the ranks of a team, with any operator.
 #pragma once
 

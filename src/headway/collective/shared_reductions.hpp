@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of all PEs whose contributions meet in shared memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Calls of all PEs in shared memory: no member waits for one that computes, any number may be in flight, and results
 /// are right.
 #include <fmt/format.h>

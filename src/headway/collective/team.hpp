@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A list of PEs that call collectives together.
 #pragma once
 

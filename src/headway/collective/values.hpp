@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The elements of one call on one PE: running result and operator, for any type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Arrays that are spread over all PEs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Strided and indexed gets and puts.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Reads and writes memory of any PE with the operations of Split-C: read, write, get, put, store and sync.
 #pragma once
 

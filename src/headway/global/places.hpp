@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The places of the elements of an array that is spread over all PEs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Pointers to memory of any PE.
 #pragma once
 

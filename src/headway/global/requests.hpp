@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The messages of a GlobalMemory, and the records of requests without an answer.
 #pragma once
 

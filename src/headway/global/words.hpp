@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Words of memory that is mapped into this process: which values are words, where they lie, and how they are loaded
 /// and stored.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Processes of a launcher on one host share a segment: which processes, and how they open it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Starts and watches processes that meet by TCP, on this host or several: for runs without an MPI, and without
 /// memory that all processes share.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The program and the build that a process runs, to refuse runs with differing builds.
 #pragma once
 

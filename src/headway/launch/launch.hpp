@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Starts any program as the processes of one run, for `headway run`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One process of a run that a launcher has started: the wire to other processes, and this process's PEs.
 #pragma once
 

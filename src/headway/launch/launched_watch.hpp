@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Detects stalls of a run under a launcher, and collects reports of its PEs, by messages instead of shared memory.
 #pragma once
 

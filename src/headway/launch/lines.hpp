@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Forwards the output of many processes to one descriptor, line by line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The PEs of one process, for every way to start it and every transport: their threads, begin and end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One process of a run under a supervisor: attaches to the shared memory, meets the others, runs its PEs.
 #pragma once
 

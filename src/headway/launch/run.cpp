@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fmt/format.h>

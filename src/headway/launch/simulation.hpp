@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Runs PEs on the simulated transport: as fibers in this process, in an order that a seed decides.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The process that starts the others and watches them: it names a process that died and the cause, ends the others,
 /// and forwards their output line by line. It is not a PE.
 #pragma once

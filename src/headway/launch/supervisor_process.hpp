@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The supervisor's state for each process, and for its own process.
 #pragma once
 

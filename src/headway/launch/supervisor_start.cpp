@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the supervisor starts a process, and the first steps of that process.
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Load balancing: moves elements from busy PEs to others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Strategies with known loads, and the effect of balance() on a collection.
 #include <gtest/gtest.h>
 

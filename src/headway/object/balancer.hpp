@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One PE's part in balancing: collects loads, runs the strategy, moves elements. It never waits.
 ///
 ///     requester  -- request -->   PE 0        queues requests: one turn at a time

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Checkpoints: collections written to files, and read by a later run on any number of PEs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One file of a checkpoint: magic, version, content, checksum. Writing it to the disc, and reading it with all checks.
 #pragma once
 

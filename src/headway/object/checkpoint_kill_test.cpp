@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Kills runs while they write checkpoints: the last complete checkpoint must be readable.
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Checkpoints with several shapes of runs: elements are equal after a restart, and damaged files are refused with the
 /// reason.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Elements of two classes that send to each other and wait for each other's steps.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Collections of elements: construction, sending to elements, and delivery to them.
 #pragma once
 

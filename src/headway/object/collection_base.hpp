@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The part of a collection that depends neither on the class of its elements nor on their names: counts, the order of
 /// broadcasts, steps, reductions, and the elements' requests to move.
 #pragma once

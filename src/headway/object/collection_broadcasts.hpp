@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a collection runs broadcasts, and the reductions that use them. Included by collection.hpp.
 #pragma once
 

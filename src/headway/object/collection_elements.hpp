@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a collection makes, moves, erases and restores its elements. Included by collection.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// How a collection delays messages of later steps, and runs triggers. Included by collection.hpp.
 #pragma once
 

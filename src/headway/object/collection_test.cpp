@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Collections with several shapes of runs: messages find their elements, also after moves.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The contract of each kind of collection: names and homes, insertion and erasure, groups, proxies and calls.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Where the elements of a collection are, as far as one PE knows.
 ///
 /// Each element has a home PE, which learns of each of its moves. A sender does not ask: it sends to the last known PE

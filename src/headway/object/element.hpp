@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The base class of elements: name, PE, and requests to the collection.
 #pragma once
 

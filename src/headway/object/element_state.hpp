@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The runtime's part of an element: requests to move, counts, and messages of later steps.
 #pragma once
 

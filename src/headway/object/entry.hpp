@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Entry methods: which methods of a class share buffers, which have steps, and the types in which their arguments
 /// travel.
 #pragma once

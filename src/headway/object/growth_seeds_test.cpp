@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random programs, by seed, on collections that are made and destroyed all the time. Elements of sparse arrays insert
 /// others and erase themselves, in broadcasts and in messages. Reductions follow done_inserting() at once. A ledger
 /// that all PEs share records the broadcasts of each element. A serial replay, in the order of an element that is never

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The elements of growth_seeds_test.cpp, the ledger that all PEs share, and the serial replay of it.
 #pragma once
 

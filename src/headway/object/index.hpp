@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Names of elements in programs, and their addresses in messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The broadcasts of elements that are inserted while broadcasts run, and the elements that reductions count, on
 /// networks that delay frames.
 #include <gtest/gtest.h>

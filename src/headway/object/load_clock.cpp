@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <headway/object/load_clock.hpp>
 #include <limits>
 

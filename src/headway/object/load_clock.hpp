@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The clock that measures the loads of elements. The runtime reads it before and after each method.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The names of a collection's elements, their addresses in messages, their homes, and where they are.
 #pragma once
 

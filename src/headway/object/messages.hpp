@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The functions that a collection's messages call on the receiver, and the types that they carry.
 #pragma once
 

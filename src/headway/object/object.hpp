@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Includes the whole layer: arrays, groups and singletons of elements that run methods by messages and move between
 /// PEs.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Random programs on elements, by seed, on the simulated transport: messages that send others, broadcasts, steps,
 /// coroutines, reductions, sections, insertions and erasures. Elements may move at any message. A serial program
 /// computes the expected ledger from the seed.

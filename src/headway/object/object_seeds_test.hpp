@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The elements of object_seeds_test.cpp, their messages, and the ledger that all PEs share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Options of collections: those that a class declares for its entries, and those that a program gives.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// References to elements, and names of collections that travel in messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Reductions over elements. Each PE combines the values of its elements and sends the result up a tree of PEs.
 #pragma once
 

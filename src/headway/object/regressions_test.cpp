@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One test for each fault or gap of Charm++ TRAM, with elements.
 #include <gtest/gtest.h>
 

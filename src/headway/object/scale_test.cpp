@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The memory of many elements, and many moves without losses.
 #include <gtest/gtest.h>
 #include <malloc.h>

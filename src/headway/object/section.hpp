@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Sections: some elements of a collection, which get broadcasts along a tree of their PEs and take part in reductions.
 #pragma once
 

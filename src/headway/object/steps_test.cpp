@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Waiting: triggers, coroutines, many reductions at once, epochs, while elements move.
 #include <gtest/gtest.h>
 

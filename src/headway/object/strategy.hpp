@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Loads of elements, strategies that balance them, and the table of the result.
 #pragma once
 

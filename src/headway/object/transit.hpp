@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Elements in transit between PEs, and the broadcasts that they may still need.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The state that each PE shows to other PEs and to the supervisor: phase, counts and failure. It lies in the PE's
 /// board page.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The record of each process of the run in shared memory: its pid, and whether it waits for the others at the start
 /// of run().
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The PE's report pages in shared memory: the PE writes its report and its stack there for the supervisor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The two signals of reports, and their handlers.
 #pragma once
 

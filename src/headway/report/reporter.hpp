@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Collects a report from the PEs of this host, also from those that do not answer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <headway/report/process_record.hpp>
 #include <headway/report/stall.hpp>

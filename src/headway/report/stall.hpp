@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Detects that nothing moves in a run although work is pending.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A page of text about each PE of a run: its activity, the PEs that it waits for, and its messages. Printed when the
 /// run has stalled, or on request.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The page for given views of PEs: its conclusions, and its length.
 #include <gtest/gtest.h>
 

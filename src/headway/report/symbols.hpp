@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Translates addresses in running processes to functions and source lines.
 #pragma once
 

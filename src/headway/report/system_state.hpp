@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// State of processes and threads from /proc. Without /proc nothing is known.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A name for memory of a PE that travels in messages.
 #pragma once
 

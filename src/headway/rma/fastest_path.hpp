@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The fastest of a few paths for transfers of a size, learned from the transfers before.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory of a PE that other PEs of its host read and write by load and store.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// An array that the other PEs of the host reach by load and store.
 #pragma once
 

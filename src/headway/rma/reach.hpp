@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Access of a PE to memory of other PEs without their help.
 #pragma once
 

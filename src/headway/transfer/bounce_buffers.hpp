@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory that other processes of the host have mapped, for copies of short content.
 #pragma once
 

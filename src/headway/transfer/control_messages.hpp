@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Shared by the files of Transfers: control messages, and the paths between which the runtime chooses.
 #pragma once
 

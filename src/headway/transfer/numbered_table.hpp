@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Objects that other PEs know by a number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Transfers through memory that two processes of a host have mapped: one writes while the other reads.
 #pragma once
 

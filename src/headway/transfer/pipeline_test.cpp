@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Content that is read while it is being written.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Zero-copy content of messages.
 #pragma once
 

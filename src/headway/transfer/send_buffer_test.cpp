@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Content of messages that stays with its sender, and content that goes where its receiver wants it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One-sided transfers: get from a Source, put to a Destination.
 #pragma once
 

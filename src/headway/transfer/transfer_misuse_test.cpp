@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Buffers that are too small, gone too early, or changed too early: an error that says so.
 #include <gtest/gtest.h>
 #include <linux/filter.h>

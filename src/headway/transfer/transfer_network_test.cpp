@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // get() and put() that the network itself does, between processes that are as on hosts of their own.
 #include <gtest/gtest.h>
 #include <unistd.h>

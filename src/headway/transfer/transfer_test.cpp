@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // get() and put() of memory that PEs name to one another.
 #include <gtest/gtest.h>
 #include <sys/mman.h>

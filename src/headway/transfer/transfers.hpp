@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Moves content between PEs: through memory that both reach, or in pieces. Internal; programs use send_buffer(),
 /// Source, Destination, get() and put().
 #pragma once

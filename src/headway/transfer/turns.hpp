@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The order of transfers that wait for the window.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The contract of a transport: one Endpoint per PE moves frames to and from all others.
 #pragma once
 

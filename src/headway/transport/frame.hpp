@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Frames: a header and bytes. The header is the same on every transport.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Where a PE is among the PEs of a run: its process and its host.
 #pragma once
 

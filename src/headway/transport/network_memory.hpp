@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory that the network reads on behalf of other processes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages between processes that belong to no PE.
 #pragma once
 

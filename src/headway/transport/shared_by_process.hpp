@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Objects that the PEs of one process have in common.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "scenarios.hpp"
 
 int main(int argc, char** argv) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// What the program under test can do; `victim SCENARIO ARGS` does it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One execution of a program under exploration: its threads as fibers, each stopped before its next step.
 #pragma once
 

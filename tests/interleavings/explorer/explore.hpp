@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Explores all executions of a small program of a few threads over explored memory (shared.hpp).
 #pragma once
 

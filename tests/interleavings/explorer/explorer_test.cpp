@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small programs whose outcomes under the C++ memory model are known: the explorer must find all of those and no
 // others, and leaving out equivalent orders must not lose any.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The C++20 memory model, for executions that are made one step at a time.
 ///
 /// Each atomic location keeps all its stores, in modification order, which here is the order of the steps. A thread's

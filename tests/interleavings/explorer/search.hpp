@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Depth-first search over everything that may happen differently in an execution: which thread moves next, and what
 /// a step finds (which store a load reads, whether a thread dies). Nothing is stored but the path: each execution
 /// starts anew and repeats the choices of the last one up to where it differs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Shared memory as a program under exploration sees it: in place of std::atomic, plain data, fences and futexes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program outside the project: uses the aggregator and allreduce from the installed package.
 #include <cstdint>
 #include <cstdio>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Reads DESCRIPTION, which sets FROM, TO, REPLACE and WITH, and writes FROM to TO with that one place changed.
 include(${DESCRIPTION})
 file(READ ${FROM} text)

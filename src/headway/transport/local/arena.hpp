@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A PE's frame memory: a buddy allocator with bookkeeping private to the PE.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Damaged shared memory: cells of an inbox, frames that they refer to, and the stack of returned frames.
 //
 // An input:  | what, 1 byte | header, 24 | content of the cell, 224 | links of returned frames, 8 each |

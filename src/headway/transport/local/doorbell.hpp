@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A PE sleeps until another PE has stored something: a flag that both sides read, and a futex on it.
 #pragma once
 

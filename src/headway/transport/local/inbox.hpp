@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// A PE's queue of arrived frames: a bounded ring in shared memory, many senders, one receiver. A full ring refuses.
 ///
 /// The classes are templates over the cell, so that tests explore this code with two cells of their own atomics.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The transport between PEs of one host, threads or processes: frames are handed over in place in shared memory.
 #pragma once
 

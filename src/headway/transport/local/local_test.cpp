@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The arena: the order of reuse. LocalEndpoint among threads: frames of all sizes arrive exactly once, unchanged and in
 // order, and all memory returns.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Detects readers that share no last-level cache with this PE's core, from the cost of writing lines they have read.
 #pragma once
 

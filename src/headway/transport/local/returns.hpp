@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Frames that return to their owner: a stack in shared memory. Any PE pushes. Only the owner takes, always all frames.
 /// A pusher needs only that the top is the frame in its link, wherever that frame has been since; and no taker reads a
 /// link that another PE may change (no ABA).

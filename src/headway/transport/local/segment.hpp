@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The shared memory of a run on one host: an anonymous mapping that all processes attach to. It holds offsets, never
 /// pointers, and leaves nothing behind.
 ///

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wire over MPI: one source, compiled once for each MPI that the build finds. It needs MPI 3.0. One thread at a
 // time calls it; a communicator of its own keeps its messages apart from the user's.
 #include <headway/transport/wire/wire.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Works around MPICH 4.0 over TCP. Its MPI_Finalize closes its UCX endpoints and then waits in a barrier of the
 /// launcher, where it answers no other rank; a rank that waits for such an answer never returns (MPICH's pull request
 /// 6596). This function replaces UCX's: the endpoints stay until the worker is destroyed, after that barrier. The

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Properties and faults of a simulated network and its machines.
 #pragma once
 

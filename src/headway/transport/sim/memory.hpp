@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The frame memory of one simulated PE. Each frame lies in its own block between guards. Every call that the contract
 /// of Endpoint forbids is detected.
 #pragma once

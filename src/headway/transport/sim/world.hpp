@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The simulated transport: all PEs are fibers of one process, on a virtual clock, scheduled by a seed.
 #pragma once
 

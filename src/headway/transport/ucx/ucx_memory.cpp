@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that UCX reads for other processes: keys, and gets.
 #include <cstdio>
 #include <cstring>

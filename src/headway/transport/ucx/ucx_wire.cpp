@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The wire over UCX. A message's tag carries its channel and its sender. Processes exchange their addresses in the
 // meeting that start() is given; UCX chooses the transport between each two. One thread at a time calls it.
 #include "ucx_wire.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// State of the plug-in for UCX, which its source files share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The plug-in for UCX, loaded by processes that meet in shared memory: gets bring exactly the bytes of exposed memory,
 // and invalid calls are refused with their values and change nothing.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// For tests of a plug-in: processes that load it and meet in shared memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Threads that move a process's frames over the wire while its PEs compute.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Credit: the bytes that a PE may have in flight to another PE over the wire.
 #pragma once
 

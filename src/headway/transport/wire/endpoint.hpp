@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// The endpoint of a run over several hosts: frames to PEs of the own segment use the local transport, all other frames
 /// the wire.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// For tests: a wire between Ports of this process, with delays from a seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Connections between the processes of a run on several hosts. They carry no data; their loss tells within seconds
 /// that a process is lost, for which MPI or UCX would take minutes.
 #pragma once

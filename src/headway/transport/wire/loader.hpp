@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Finds, loads and starts the plug-in that fits launcher and program.
 #pragma once
 

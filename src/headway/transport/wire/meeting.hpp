@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Meeting of a run's processes before a wire connects them: all connect to one place by TCP, which sends each process
 /// the bytes of all. For UCX without an MPI. Never on the data path.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Messages between processes on a wire: frames as they lie in memory, and three small kinds of the transport.
 #pragma once
 

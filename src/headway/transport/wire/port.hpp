@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// One process's end of the wire: sends and receives the frames of its PEs, and bounds the memory that both take.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Memory of posted receives, in which PEs also read the arrived frames.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// TCP between the processes of a run, for meetings and lifelines. Never on the data path.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /// Defaults for UCX, for plug-ins that use UCX or an MPI on UCX.
 #pragma once
 

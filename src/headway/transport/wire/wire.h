@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A plug-in moves bytes between processes. It provides a struct of C functions. The runtime loads plug-ins at run time,
  * so that programs need no MPI and no UCX to be built or started. No exceptions and no C++ types cross this interface.
  *

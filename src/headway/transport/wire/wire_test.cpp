@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The endpoint over a fake wire, several processes in one thread, by seeds: exactly once, in order, unchanged, refusals
 // that change nothing, all memory back, and no more of it than credit allows.
 #include <gtest/gtest.h>
