@@ -99,6 +99,20 @@ TEST(Defaults, the_timeout_is_a_millisecond_unless_it_is_given) {
   EXPECT_EQ(resolve({.timeout = no_timeout}, here(2, 1_MiB)).timeout, no_timeout);
 }
 
+/// Hosts with `pes_per_host` PEs each: local costs within a host, a wire between hosts.
+struct Hosts {
+  std::vector<std::size_t> firsts;
+  Surroundings s;
+
+  Hosts(std::size_t hosts, std::size_t pes_per_host, std::size_t budget_bytes, std::size_t message_bytes = 0)
+      : s(here(hosts * pes_per_host, budget_bytes, message_bytes)) {
+    for (std::size_t host = 0; host < hosts; ++host) firsts.push_back(host * pes_per_host);
+    s.hosts = firsts;
+    s.costs = {.overhead_ns = 2'000, .gap_per_byte_ns = 0.3, .latency_ns = 4'000};
+    s.costs_within_host = local::costs;
+  }
+};
+
 TEST(DefaultsOverHosts, straight_to_every_pe_while_buffers_are_large_enough_for_the_wire) {
   EXPECT_EQ(resolve({}, Hosts(4, 4, 16_MiB).s).topology, grid(1));
   EXPECT_EQ(resolve({}, Hosts(4, 4, 16_MiB, 8).s).topology, grid(1));

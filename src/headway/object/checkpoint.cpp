@@ -26,8 +26,8 @@
 namespace headway::object {
 
 void throw_unfinished(const std::string& collection, const char* what) {
-  throw UsageError(
-      fmt::format("checkpoint(): {} in the collection of {}: wait until it has ended", what, as_written(collection)));
+  throw UsageError(fmt::format("checkpoint(): {} in the collection of {}: wait until it has ended", what,
+                               short_type_names(collection)));
 }
 void throw_wrong_address(std::uint64_t address, std::uint64_t size) {
   throw FormatError(
@@ -209,7 +209,7 @@ void require_same(const std::string& name, const Manifest& manifest, const Store
     const std::string given = collections[i]->signature();
     if (manifest.signatures[i] != given)
       throw_damaged(name, fmt::format("is of another program: its collection {} is {}, but {} is given", i,
-                                      as_written(manifest.signatures[i]), as_written(given)));
+                                      short_type_names(manifest.signatures[i]), short_type_names(given)));
     const std::optional<std::uint64_t> size = collections[i]->complete_size();
     if (size && *size != manifest.elements[i])
       throw_damaged(name, fmt::format("has {} of collection {}: the given collection has {}",

@@ -436,7 +436,7 @@ class Collection : public object::CollectionBase {
       send_to_moved<method, Wires...>(address, object::as_wire<Wires>(given)...);
   }
   template <auto method, class... Wires>
-  __attribute__((noinline)) void send_to_moved(Address address, aggregate::Kept<Wires>... wires) {
+  __attribute__((noinline)) void send_to_moved(Address address, aggregate::ByValueIfSmall<Wires>... wires) {
     aggregators_.template get<object::entry_index<T, method>>().send(locations_.where(address), address, wires...);
   }
   template <auto method, class... Wires>

@@ -22,7 +22,7 @@ class ElementRef {
   /// Aggregator. For a span, a std::vector may be given, or send_buffer() if its content must not be copied.
   template <auto method, class... Given>
   inline __attribute__((always_inline)) void send(Given&&... given) const {
-    const aggregate::Kept<Address> address = address_;
+    const aggregate::ByValueIfSmall<Address> address = address_;
     collection_->template send_to<method>(address, std::forward<Given>(given)...);
   }
   /// Calls the method. The future holds its result, or throws RemoteError with the text of its exception; see rpc().
