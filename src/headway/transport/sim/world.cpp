@@ -150,7 +150,7 @@ struct World::SimPe {
 
 SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
     : Endpoint({.id = id,
-                .size = world.size(),
+                .size = world.options_.pes,
                 .pes_per_process = world.options_.conditions.pes_per_process,
                 .host_firsts = world.host_firsts_},
                *this),
