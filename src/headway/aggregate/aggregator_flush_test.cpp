@@ -50,7 +50,7 @@ std::uint64_t flushes(const AggregatorStatistics& s) {
   return s.flush_full + s.flush_timeout + s.flush_idle + s.flush_explicit;
 }
 
-// --- what is on the wire
+// --- bytes on the wire
 
 TEST(Wire, a_flush_of_one_8_byte_message_sends_less_than_64_bytes) {
   expect_run({16, 8}, [](Pe& pe) {

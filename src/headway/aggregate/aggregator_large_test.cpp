@@ -246,8 +246,7 @@ TEST(LargeMessage, of_some_budgets_is_reassembled_in_mapped_pages) {
           const std::uint64_t before = page_faults();
           if (pe.id() == 0) messages.send(1, sent);
           pe.quiesce();
-          faults =
-              std::min(faults, page_faults() - before);  // one whose memory was given back meanwhile does not count
+          faults = std::min(faults, page_faults() - before);  // a round after its memory was returned does not count
         }
         EXPECT_EQ(handled, pe.id() == 1 ? 8u : 0u);
         EXPECT_LT(faults, 256u);  // anew it were 512 and a huge page for each 2 MiB of the rest, or 1536

@@ -65,8 +65,8 @@ void send_some(Aggregator<std::uint64_t>& words, std::size_t to) {
   for (std::uint64_t i = 0; i < messages_per_pair; ++i) words.send(to, i);
 }
 
-/// Every PE sends to all others, first to those beyond its row, and to those in its row when what it has to forward to
-/// them is there.
+/// Every PE sends to all PEs outside its row first. It sends to the PEs of its row later, once the messages that it
+/// forwards to them have arrived.
 Frames frames_on_a_square(std::size_t side, Topology topology) {
   const std::size_t pes = side * side;
   return frames_of({pes}, topology, messages_per_pair * pes * (pes - 1), [&](Pe& pe, auto& words) {
@@ -112,7 +112,7 @@ TEST(FramesOfRoutes, a_pe_that_sends_to_processes_posts_a_frame_for_each_of_them
   EXPECT_EQ(ww.all, 16u * 12);
   EXPECT_EQ(ww.between_processes, ww.all);
   EXPECT_EQ(wps.between_processes, 16u * 3);
-  EXPECT_LE(wps.all, 16u * (3 + 9));  // what comes from three processes is passed on to three PEs, at once or together
+  EXPECT_LE(wps.all, 16u * (3 + 9));  // a PE passes the frames of 3 processes on to 3 PEs, each frame alone or together
   // A last process of one PE, which passes on nothing.
   EXPECT_EQ(frames_between(13, 4, grid(1, Scheme::wps)).between_processes, 13u * 3);
 }
@@ -158,7 +158,7 @@ TEST(FramesOverHosts, are_one_for_each_pe_and_other_host_or_one_for_each_pair_of
   const Spread four_hosts{.pes = 16, .pes_per_host = {4}};
   EXPECT_EQ(frames_of_all_to_all(four_hosts, grid(1), 10).between_hosts, 16u * 12);
   EXPECT_EQ(frames_of_all_to_all(four_hosts, grid(1, Scheme::whs), 10).between_hosts, 16u * 3);
-  // Who sends for a host flushes when it waits for the end, which may be before all others have come to theirs.
+  // A PE that sends for its host flushes when it waits for the end. Other PEs may still send to it then.
   const std::uint64_t together = frames_of_all_to_all(four_hosts, grid(1, Scheme::hh), 10).between_hosts;
   EXPECT_GE(together, 4u * 3);
   EXPECT_LT(together, 16u * 3);
@@ -173,7 +173,7 @@ TEST(FramesOverHosts, are_several_times_fewer_at_equal_memory_where_buffers_are_
       larger.buffer_bytes = 16_KiB;
       const Frames over_hosts = frames_of_all_to_all(larger, grid(1, scheme), per_pair);
       EXPECT_LE(over_hosts.peak_buffer_bytes, straight.peak_buffer_bytes);
-      // What comes for another PE when that waits for the end is sent on at once.
+      // A PE that waits for the end forwards each arriving message at once.
       const unsigned times = scheme == Scheme::whs ? 3 : 2;
       EXPECT_LE(times * over_hosts.between_hosts, straight.between_hosts) << to_string(grid(1, scheme));
     }
@@ -271,7 +271,7 @@ TEST(IdlePes, send_one_frame_between_two_polls_and_the_rest_when_they_stop_waiti
         return ++looks == 2;
       });
       EXPECT_EQ(words.statistics().flush_idle, 2u);
-      // Who does not wait may not look again soon.
+      // A PE that does not wait may not poll again soon.
       words.send(1, 1);
       words.send(2, 1);
       pe.progress();

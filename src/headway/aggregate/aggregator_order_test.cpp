@@ -22,7 +22,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ x >> 27;
 }
 
-/// Streams that each keep their order: what the main program of a PE sends to another, and what its handlers do.
+/// Two streams of messages from one PE to another: from its main program, and from its handlers. Each keeps its order.
 enum Stream : std::uint32_t { from_program, from_handlers, streams };
 
 struct Label {

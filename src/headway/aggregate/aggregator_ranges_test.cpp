@@ -33,7 +33,7 @@ auto numbers_to(std::uint64_t n) {
   return std::views::iota(std::uint64_t(0), n) | std::views::transform([](std::uint64_t i) { return i; });
 }
 
-/// What came from one source, in its order.
+/// The messages of one source, in order of arrival, are 0 to n-1.
 template <class Message>
 void expect_all(const std::vector<Message>& got, std::uint64_t n) {
   std::vector<Message> all(n);

@@ -80,7 +80,8 @@ TEST(Sending, a_sender_whose_targets_queue_is_full_sees_soon_that_there_is_room)
   });
   EXPECT_EQ(result.status, 0) << result.text;
   EXPECT_EQ(handled, messages);
-  // The queue is full about 30 times, and nobody rings for room in it: a sleep until something arrives takes 100 ms.
+  // The queue is full about 30 times, and the receiver sends no signal when it has room. A sleep until a frame arrives
+  // would take 100 ms.
   EXPECT_LT(result.simulated_ns, 50'000'000);
 }
 

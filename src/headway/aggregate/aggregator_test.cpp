@@ -83,7 +83,7 @@ TEST(Aggregator, every_message_is_handled_once_where_it_was_sent_to_on_every_rou
   }
 }
 
-/// Content that tells whether it is unchanged, and whose it is: for each number another part of one pattern.
+/// Content that shows changes and mix-ups: each number has another part of one pattern.
 std::span<const std::uint8_t> content(std::size_t bytes, std::uint32_t number) {
   static const std::vector<std::uint8_t> pattern = [] {
     std::vector<std::uint8_t> result(2_MiB);

@@ -51,7 +51,7 @@ constexpr ArgumentKind kind_of() {
     return FixedSize<Arg> ? ArgumentKind::fixed : ArgumentKind::owning;
 }
 
-/// Element types of a vector whose content may be copied as bytes.
+/// Element types of vectors that are copied as bytes.
 template <class T>
 inline constexpr bool is_content_element =
     detail::Raw<T> && !std::is_empty_v<T> && std::is_default_constructible_v<T> && std::is_copy_constructible_v<T> &&
@@ -85,8 +85,8 @@ constexpr NoParts operator+(PartList<T...>, NoParts) {
   return {};
 }
 
-/// The parts of a field of an aggregate: its bytes, its content, or the parts of its own fields. A type whose bytes
-/// must be checked on arrival (bool, optional, variant) is serialized, and so is an aggregate with a field of it.
+/// The parts of a field of an aggregate: its bytes, its content, or the parts of its own fields. Types with bytes that
+/// must be checked on arrival (bool, optional, variant) are serialized, and so are aggregates with a field of them.
 template <class Field>
 constexpr auto parts_of_field();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers whose size nobody gave grow and shrink with what gathers for each destination.
+// Buffers without a given size grow and shrink with the bytes that gather for each destination.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -198,7 +198,7 @@ struct Block {
   std::uint64_t words[bytes / 8];
 };
 
-/// Counts of what a fixed message of so many bytes, or a text of as many, takes.
+/// Statistics for a message of fixed size, or for a text of the same size.
 template <class Message>
 AggregatorStatistics statistics_of(Pe& pe, const AggregatorOptions& options, const Message& message) {
   Aggregator<Message> messages(pe, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the aggregator needs of the layer transfer: zero-copy content of messages, sent by a key and fetched by the
-/// receiver.
+/// The aggregator's interface to the layer transfer: zero-copy content of messages. The sender sends a key; the
+/// receiver fetches the content by it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How often messages are copied on their way, exactly, on simulated time. Each is handled once, so that what is counted
-// beyond that is the library's.
+// How often the library copies each message on its way: exact counts on simulated time. Each PE checks that its handler
+// gets the right messages.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -74,7 +74,7 @@ inline constexpr std::size_t entry_slack = 8;
 enum FrameFlags : std::uint8_t {
   frame_of_one = 1,   // a single message that fills the frame; its length is the payload's
   frame_of_part = 2,  // a PartHeader and one part of a message
-  frame_of_key = 4,   // a KeyHeader and a single message, one of whose views is empty: the key names its content
+  frame_of_key = 4,   // a KeyHeader and a single message with one empty view: the key names its content
 };
 
 class Core : public am::FrameHandler {

@@ -148,7 +148,7 @@ TEST(DefaultsOverHosts, a_given_topology_stays_and_buffers_of_it_take_half_the_b
 constexpr TransportCosts tcp{.overhead_ns = 3'000, .gap_per_byte_ns = 0.4, .latency_ns = 15'000};
 constexpr TransportCosts fast_network{.overhead_ns = 500, .gap_per_byte_ns = 0.04, .latency_ns = 1'000};
 
-/// Of a local transport whose frames take so many times as long.
+/// The costs of the local transport, with the overhead per frame multiplied by `times`.
 TransportCosts with_overhead(double times) {
   TransportCosts costs = local::costs;
   costs.overhead_ns *= times;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Random programs with epochs, by seed, on the simulated transport: all PEs see what the others have done.
+/// Random programs with epochs, by seed, on the simulated transport. Every PE can read the records of all PEs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using testing::Task;
 
-/// What a main program does next; the same on every PE.
+/// The next action of a main program; the same on every PE.
 enum class Step { begin, send, close, wait, destroy, await_oldest, continue_from_oldest, levels, quiesce };
 
 struct Program {
@@ -44,7 +44,7 @@ Program draw(Random& random) {
   return program;
 }
 
-/// What is known of an epoch in all PEs together, and in those within it. Number 0 is the root.
+/// The state of an epoch and of the epochs within it, over all PEs. Number 0 is the root.
 struct Record {
   std::size_t around = 0;
   std::uint64_t created = 0, handled = 0;

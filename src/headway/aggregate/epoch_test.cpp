@@ -105,7 +105,7 @@ TEST(Epoch, messages_outside_it_are_neither_waited_for_nor_counted) {
         EXPECT_EQ(travellers.handled[0], 0u);
         ++*waited;
         ++rounds;
-        EXPECT_TRUE(await(*waited, rounds * std::uint32_t(pe.size())));  // nobody posts them before all have looked
+        EXPECT_TRUE(await(*waited, rounds * std::uint32_t(pe.size())));  // no PE posts them before all PEs have checked
         for (int i = 0; i < 10; ++i) travellers.send({0, 0});
         EXPECT_EQ(pe.quiesce(), 41 * pe.size());
       }

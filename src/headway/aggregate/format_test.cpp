@@ -47,7 +47,7 @@ bool equal(const T& a, const T& b) {
   }
 }
 
-/// Whether what lies at `at` reads as `args`, with fixed arguments and views in place and aligned.
+/// Decodes the bytes at `at`: the result equals `args`. Fixed arguments and views are in place and aligned.
 template <class... Args>
 void expect_reads(const std::byte* at, std::size_t bytes, const Args&... args) {
   using Format = MessageFormat<Args...>;
@@ -105,8 +105,8 @@ void round_trip(const Args&... args) {
     for (std::size_t shorter = 0; shorter < bytes; ++shorter) {
       const Exactly cut(shorter);
       if (shorter != 0) std::memcpy(cut.data(), whole.data(), shorter);
-      // What is left may be a message of fewer elements in its last view, never the same message, and nothing behind
-      // it.
+      // A shorter input may decode as a message with fewer elements in its last view. It never gives the same message,
+      // and the decoder reads nothing behind it.
       try {
         Format::apply(cut.data(), shorter, scratch, [&](const auto&... read) {
           if constexpr (Format::owning)

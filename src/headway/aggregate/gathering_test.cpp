@@ -189,7 +189,7 @@ TEST(OneByOne, ordered_messages_keep_their_order_whether_they_gather_or_not) {
     const std::size_t bytes_max = draw.one_in(2) ? 40 : draw.one_in(2) ? 700 : 6000;
     const launch::SimulateResult result = launch::simulate(options, [&](Pe& pe) {
       Random random(seed * 100 + pe.id());
-      // Streams, each in order: what the main program sends (0), and what handlers do (1).
+      // Two streams, each in order: messages of the main program (0), and of handlers (1).
       std::vector<std::uint32_t> sent(2 * pe.size()), next(2 * pe.size());
       Aggregator<std::uint32_t, std::uint32_t, std::string_view> texts(pe, {.topology = topology, .ordered = true});
       const std::string text(bytes_max, 'x');

@@ -18,7 +18,7 @@ namespace headway::aggregate {
 /// A frame that PEs of one process have filled together, without its header.
 struct MergedFrame {
   am::OpenFrame frame;
-  std::size_t owner = 0;  // the PE whose memory holds it
+  std::size_t owner = 0;  // the PE that owns its memory
   SharedBuffer::Content content;
 };
 

@@ -67,8 +67,8 @@ struct AggregatorOptions {
   /// + cutoff <= 1, and those of at least 64 KiB are always sent alone. Derived, messages of fixed size gather if the
   /// largest buffer holds two.
   /// With `pp` both fractions are of the PE's own buffer, which has buffer_bytes / PEs of the process, at least 2 KiB
-  /// and at most half of buffer_bytes. With `whs` and `hh` they are of a buffer for a PE of the same host, whose size
-  /// follows from the PEs of a host in the same way; buffers for other hosts have buffer_bytes.
+  /// and at most half of buffer_bytes. With `whs` and `hh` they are of a buffer for a PE of the same host. The size of
+  /// that buffer follows from the PEs of a host in the same way; buffers for other hosts have buffer_bytes.
   double cutoff = derived_fraction;
   /// Longest wait of a buffer's oldest message; tested at progress(). no_timeout: unlimited.
   std::chrono::nanoseconds timeout = derived_timeout;

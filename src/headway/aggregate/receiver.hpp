@@ -61,10 +61,10 @@ class Receiver : public FrameReader<Args...> {
     }
   }
 
-  /// The same for messages with one std::span, whose content goes to memory of the program. The runtime calls `post`
-  /// like the handler, with the number of elements in the place of the span. `post` returns a std::span<Element> of at
-  /// least as many elements (UsageError otherwise). The runtime copies the content to it, at once or as it arrives, and
-  /// then calls the handler with a span of it. Other messages may be handled in between.
+  /// The same for messages with one std::span, with its content in memory of the program. The runtime calls `post` like
+  /// the handler, with the number of elements in the place of the span. `post` returns a std::span<Element> of at least
+  /// as many elements (UsageError otherwise). The runtime copies the content to it, at once or as it arrives, and then
+  /// calls the handler with a span of it. Other messages may be handled in between.
   ///
   ///     blocks.on_posted([&](std::uint64_t i, std::size_t n) { return std::span(field).subspan(i * n, n); },
   ///                      [&](std::uint64_t i, std::span<const double> block) { ++arrived; });

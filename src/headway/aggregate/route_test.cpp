@@ -22,7 +22,7 @@ std::vector<Route> routes(std::size_t pes, Topology topology, std::size_t pes_pe
   return all;
 }
 
-/// What a message meets on its way, as an empty text, or what was wrong with it.
+/// Follows a message along its route. Returns an empty text, or the first error.
 std::string follow(const std::vector<Route>& all, std::size_t source, std::size_t destination) {
   auto wrong = [&](const std::string& what) {
     return std::to_string(source) + " -> " + std::to_string(destination) + ": " + what;

@@ -24,7 +24,7 @@ namespace headway::am {
 namespace {
 
 constexpr unsigned frames_per_round = 16;
-constexpr std::size_t removed_max = 64;  // removed handlers whose descriptions are kept
+constexpr std::size_t removed_max = 64;  // descriptions of removed handlers that are kept
 
 /// Never destroyed: when one PE's thread calls exit(), other PEs may still be starting.
 std::vector<MakeExtension>& extension_makers() {

@@ -199,7 +199,7 @@ class Engine {
     leave_wait();
   }
 
-  /// wait_until() for a condition whose change wakes no PE, such as a free cell in another PE's inbox: sleeps are
+  /// wait_until() for a condition that changes without a wake-up, such as a free cell in another PE's inbox: sleeps are
   /// short.
   template <class Done>
   void wait_polling(Done done, report::Phase what, std::uint32_t peer) {
@@ -315,7 +315,8 @@ class Engine {
   /// The number of these messages.
   std::uint64_t undeliverable_messages(ScopeId scope) const;
 
-  /// The PE's part of a report: what it waits for and holds. Also updates its board.
+  /// The PE's part of a report: the PEs it waits for, its undelivered messages and their memory. Also updates its
+  /// board.
   report::PeReport report();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The PE's part of a report: messages that cannot be delivered, and what it waits for.
+/// The PE's part of a report: messages that cannot be delivered, and the PEs that it waits for.
 #include <fmt/format.h>
 
 #include <algorithm>

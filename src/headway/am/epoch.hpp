@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A part of a program whose messages are counted separately.
+/// A part of a program with its own count of messages.
 #pragma once
 
 #include <coroutine>

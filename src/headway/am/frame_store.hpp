@@ -20,7 +20,7 @@ namespace headway::am {
 struct OpenFrame {
   enum class Memory : std::uint8_t {
     claimed,
-    staging,     // the PE's own, whose link is the claimed frame; post() copies it there, past the caches
+    staging,     // the PE's own; its link is the claimed frame, to which post() copies it past the caches
     spilled,     // the PE's own, instead of frame memory
     of_another,  // claimed by another PE of the process, which reclaims it; may only be posted
   };

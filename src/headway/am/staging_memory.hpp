@@ -14,14 +14,14 @@
 
 namespace headway::am {
 
-/// Blocks of powers of two, the one that came back last first, so that few that are in use at a time stay in the core's
-/// caches. Who gets none does without. For one PE.
+/// Blocks of powers of two. The block that came back last is taken first: so the few blocks in use at a time stay in
+/// the core's caches. A caller that gets no block works without one. For one PE.
 class StagingMemory {
   using Blocks = local::BasicArena<10>;
 
  public:
-  /// `bytes` is a power of two; they cost only what is touched. Where they are less than 1 KiB, or the system has no
-  /// addresses left, there is no room.
+  /// `bytes` is a power of two. Only pages that are touched take memory. With less than 1 KiB, or when the system has
+  /// no addresses left, there is no room.
   explicit StagingMemory(std::size_t bytes) : bytes_(bytes) {
     if (bytes < std::size_t(1) << Blocks::order_min) return;
     void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -57,7 +57,8 @@ class StagingMemory {
  private:
   static std::size_t block_bytes(std::size_t bytes) { return std::size_t(1) << Blocks::order_for(bytes + guard_bytes); }
 
-  // What no block has is nobody's to touch; AddressSanitizer holds users to it, with some of it behind each.
+  // Memory outside all blocks must not be touched. AddressSanitizer checks this, with some guard bytes behind each
+  // block.
 #if defined(__SANITIZE_ADDRESS__)
   static constexpr std::size_t guard_bytes = 64;
   static void forbid(std::byte* at, std::size_t bytes) { __asan_poison_memory_region(at, bytes); }

@@ -33,7 +33,7 @@ struct CallNumber {
   std::uint32_t uses;
 };
 
-/// Destination of a call whose answer may come from any PE.
+/// Destination of a call that any PE may answer.
 inline constexpr std::uint32_t any_pe = ~std::uint32_t(0);
 
 /// The calls of one PE that wait for their answers.
@@ -244,9 +244,9 @@ Future<R> call_for_answer(Pe& pe, CallAggregator& calls, PeId destination, F run
 ///
 /// Functions and arguments are those of rpc_ff. A coroutine, which returns a Task<R>, takes its arguments by value; its
 /// answer is sent when it is done. The caller that takes the value gets an exception of `fn` as RemoteError. A dropped
-/// future drops the exception: use rpc_ff for functions whose failure should end the run. Call and answer are messages
-/// of the epoch in which rpc was called. That epoch and quiesce() wait until the answer is handled, also for a dropped
-/// future.
+/// future drops the exception: use rpc_ff for functions that should end the run when they fail. Call and answer are
+/// messages of the epoch in which rpc was called. That epoch and quiesce() wait until the answer is handled, also for a
+/// dropped future.
 ///
 /// With GCC 12, arguments that need a destructor must have names: am::require_named_arguments.
 template <class F, class... Args>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Random trees of calls, by seed, on the simulated transport, beside what a serial program makes of the same trees;
-/// and very many coroutines. All PEs live in this process, so that what leaks is seen at its end.
+/// Random trees of calls, by seed, on the simulated transport: a serial program computes the expected values. Also very
+/// many coroutines. All PEs live in this process, so that the sanitizer reports leaks at its end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 namespace headway {
 namespace {
 
-/// What a node of a tree does; drawn from its number alone, so that every PE, and the serial program, know it.
+/// The kind of work of a node. It follows from the node's number alone: every PE and the serial program know it.
 enum class Kind { leaf, fails, one_after_the_other, all_at_once, as_tasks, drops, destroys };
 
 struct Node {
@@ -38,7 +38,7 @@ struct Node {
   std::uint64_t draw(std::uint64_t what) const { return Random(number * 1000 + what).next(); }
 };
 
-/// What a node's function gives: nothing where it throws. Every function that ran is counted in `runs`.
+/// The value of a node's function; nothing where it throws. `runs` counts every function that ran.
 std::optional<std::uint64_t> serial(Node node, std::uint64_t& runs) {
   ++runs;
   const Kind kind = node.kind();
@@ -110,7 +110,7 @@ Task<std::uint64_t> run(Pe& pe, Node node, std::string padding) {
   co_return sum;
 }
 
-/// Calls a root, and counts it where what comes is right.
+/// Calls a root; counts it if the answer is right.
 Task<> check(Pe& pe, Node root, std::optional<std::uint64_t> expected, std::uint64_t& right) {
   std::optional<std::uint64_t> value;
   try {

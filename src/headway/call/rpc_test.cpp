@@ -156,7 +156,7 @@ TEST(Rpc, calls_functions_of_every_kind) {
     EXPECT_EQ(rpc(pe, next, &twice_for_sure, 4).get(), 8);
     EXPECT_EQ(rpc(pe, next, add_to, sum, std::uint64_t(1)).get(), next * 1000 + 1);
     pe.quiesce();
-    // What comes back is a value, also where the function returns a reference.
+    // The caller gets a value, also where the function returns a reference.
     const auto of_mine = [](std::uint64_t& mine) -> const std::uint64_t& { return mine; };
     EXPECT_EQ(rpc(pe, next, of_mine, sum).get(), next * 1000 + 1);
     Future<> nothing = rpc(
@@ -276,7 +276,7 @@ TEST(Rpc, waiting_for_it_in_a_handler_is_an_error_that_comes_back) {
   });
 }
 
-// Answers that nobody asked for. Their functions are as good as any other's; only the numbers say what they are.
+// Answers without a call. Their functions are like any other; only the call numbers mark them as answers.
 TEST(Rpc, answers_to_no_call_end_the_run_and_say_so) {
   struct Case {
     void (*body)(Pe&);
@@ -463,7 +463,7 @@ TEST(Aggregator, a_handler_that_is_a_coroutine_runs_to_its_end) {
   }
 }
 
-// --- many, and those that nobody waits for
+// --- many, and those without a waiting caller
 
 TEST(Rpc, thousands_are_under_way_at_once) {
   for (const Shape shape : shapes) {

@@ -54,8 +54,8 @@ class Collectives final : public am::Extension, private Carrier {
   /// collected, and leave with a later call or at the next progress.
   void start(std::unique_ptr<Descriptor> descriptor);
 
-  /// The parent of a PE whose only part in a reduction is one message: it has no children, and the vector is one
-  /// segment. Else `nobody`.
+  /// The parent of a PE that contributes to a reduction with one message only: it has no children, and the vector is
+  /// one segment. Otherwise the default of TreePlace::parent.
   std::uint32_t only_gives_to(const Call& call, bool ordered, std::size_t element_bytes, bool by_type) const;
   /// start() of that call, without a descriptor.
   void give(const Call& call, std::uint32_t rank, Bytes bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// One call of a collective on one PE: its contributions, the missing ones, and what it sends when one arrives.
+/// One call of a collective on one PE: its contributions, the missing ones, and the messages that it sends when one
+/// arrives.
 ///
 /// The receiver of a contribution calls take(); a descriptor does not know how contributions arrive. It never waits.
 #pragma once
@@ -197,7 +198,7 @@ class TreeDescriptor final : public Descriptor {
  private:
   /// A contribution that arrived before its turn.
   struct Held {
-    std::uint32_t segment = 0, child = nobody;  // nobody: free
+    std::uint32_t segment = 0, child = nobody;  // the default marks a free entry
     std::vector<std::byte> bytes;
   };
   static constexpr std::uint32_t final = ~std::uint32_t(0);

@@ -63,7 +63,7 @@ class HostReductions {
 
   /// PEs of other hosts for which a call waits after this host has contributed: the first PE of each host.
   void add_missing(std::uint64_t reduction, std::uint32_t root, std::vector<std::uint32_t>& pes) const;
-  /// At the end of a run: the call of another host whose part arrived before any member here has called.
+  /// At the end of a run: the call of another host that has contributed before any member here has called.
   bool first_early(std::uint64_t reduction, Said& said) const;
 
  private:

@@ -62,8 +62,8 @@ class BasicCrossing {
 
   BasicCrossing(Word& arrived_call, Word& passed) : arrived_call_(&arrived_call), passed_(&passed) {}
 
-  /// A member is about to arrive. Returns whether another has passed instead. `tell` writes what a member that finds
-  /// the mark reports.
+  /// A member is about to arrive. Returns whether another has passed instead. `tell` writes the text that a member
+  /// reports when it finds the mark.
   template <class Tell>
   bool arrive(std::uint64_t own, Tell tell) {
     if (generation_of(arrived_call_->load(std::memory_order_relaxed)) != generation_of(own)) {

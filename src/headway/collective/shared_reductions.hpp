@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Calls of all PEs whose contributions meet in shared memory.
+/// Calls of all PEs that combine their contributions in shared memory.
 #pragma once
 
 #include <array>
@@ -106,7 +106,7 @@ class SharedReductions final : private am::FrameHandler {
   /// Distinguishes epochs of one number; without the phase.
   static constexpr std::uint8_t epoch_tag(std::uint8_t tag) { return tag & ~std::uint8_t(1); }
 
-  /// A call whose end this PE awaits.
+  /// A call that this PE waits for.
   struct Waiting {
     std::uint64_t reduction;
     std::uint32_t number;
@@ -141,7 +141,7 @@ class SharedReductions final : private am::FrameHandler {
   }
   ContributionHeader header_of(std::size_t pe, std::uint64_t reduction) const;
 
-  /// Resumes calls whose cells are free, and calls that are over, at the next progress. Returns whether there are any.
+  /// Resumes calls with a free cell, and calls that are over, at the next progress. Returns whether there are any.
   bool resume_free();
   bool resume_over();
   bool none_waits() const { return deferred_.empty() && waiting_.empty(); }

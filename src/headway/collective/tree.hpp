@@ -28,7 +28,7 @@ struct TreePlace {
   ShortVector<std::uint32_t, 8> children;  // ascending, counted from the root
 };
 
-/// The parent of a rank without children; `nobody` if it has children or no parent.
+/// The parent of a rank without children; the default of TreePlace::parent if it has children or no parent.
 inline std::uint32_t parent_of_leaf(std::size_t rank, std::size_t size, std::size_t root) {
   const std::size_t from_root = rank >= root ? rank - root : rank + size - root;
   if (from_root == 0 || (from_root % 2 == 0 && from_root + 1 < size)) return nobody;

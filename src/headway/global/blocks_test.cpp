@@ -126,7 +126,7 @@ void agree_with_arrays(Pe& pe, GlobalMemory& memory, std::uint64_t seed, std::si
     ASSERT_EQ(whole, expected) << "seed " << seed << ", round " << round;
   }
   barrier(pe);
-  // By its owner: what was written is there, and nothing else.
+  // The owner finds the written values and no others.
   std::vector<T> mine(n);
   memory.get_indexed(a[n * pe.id()], Indices{0, n - 1}, std::span(mine).first(2));
   memory.sync();

@@ -39,7 +39,7 @@ std::vector<std::byte> content_of(std::uint64_t number, std::size_t bytes) {
 TEST(Pipeline, the_oldest_content_frees_its_memory_when_consumed) {
   Memory memory(1024);
   PipelineRing ring(memory.all());
-  constexpr std::size_t bytes = 128;  // 256 with what lies before it
+  constexpr std::size_t bytes = 128;  // 256 with its header
   std::vector<PipelinedContent*> held;
   for (int i = 0; i < 4; ++i) held.push_back(ring.begin(bytes));
   for (PipelinedContent* const content : held) ASSERT_NE(content, nullptr);

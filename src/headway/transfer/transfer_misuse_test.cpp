@@ -83,7 +83,7 @@ TEST(TransferMisuse, a_destroyed_source) {
   }
 }
 
-/// What is small has been copied to the pool: it is found where the getter says that it has it.
+/// Small content is copied to the pool. The error is found when the getter reports that it has the content.
 TEST(TransferMisuse, a_small_source_that_is_destroyed_or_changed_too_early) {
   const auto get_it = [](Pe& pe, const RemoteSource<std::uint64_t>& remote) {
     std::vector<std::uint64_t> to(remote.size());

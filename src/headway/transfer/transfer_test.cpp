@@ -314,7 +314,8 @@ TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
   });
 }
 
-/// What a Source is known by is kept after its message, passed on, and got by one whom its PE does not know.
+/// A PE keeps the name of a Source after its message and passes it on. A PE that the source's owner does not know gets
+/// by it.
 TEST(Transfer, of_names_that_were_kept_and_passed_on) {
   by_every_way([](Pe& pe) {
     using Remote = RemoteSource<std::uint64_t>;

@@ -76,8 +76,8 @@ TEST(Turns, a_transfer_stays_first_until_its_pe_has_its_share) {
 }
 
 #if defined(HEADWAY_SIM)
-/// PE 0 is silent for 100 ms, in which PE 1 wants much of it, and then something of PE 2: what they offer() as Remotes,
-/// by use().
+/// PE 0 is silent for 100 ms. In that time PE 1 first asks PE 0 for much content, and then PE 2. offer() makes the
+/// Remotes of a PE; use() moves their content.
 template <template <class> class Remote, class Offer, class Use>
 void expect_that_others_do_not_wait_for_a_silent_pe(Offer offer, Use use) {
   constexpr std::int64_t awake_ns = 105'000'000;
