@@ -29,7 +29,7 @@ struct Block1K {
   std::uint64_t words[128];
 };
 
-/// What the PEs of a flood tell the test.
+/// Counts that the PEs of a flood report to the test.
 struct Told {
   std::atomic<std::uint64_t> handled, spilled_bytes, pes_with_staging_buffers;
 };
@@ -85,7 +85,7 @@ void expect_bounded(const char* name, Topology topology, std::uint64_t messages,
   std::printf("%s: peak %.1f MiB; idle %.1f + budgets, tables and staging buffers %.1f + spilled at most %.1f MiB\n",
               name, double(flooded.peak_bytes) / 0x1p20, double(idle) / 0x1p20, double(budgets) / 0x1p20,
               double(told->spilled_bytes) / 0x1p20);
-  // A tenth for what the allocator adds to the spill, and for pages that are first touched late.
+  // A tenth more: for the allocator's overhead on the spill, and for pages that are first touched late.
   EXPECT_LT(double(flooded.peak_bytes), 1.1 * double(bound));
 }
 

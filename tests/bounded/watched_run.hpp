@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A run whose memory is watched from outside.
+/// A run with its memory watched from outside.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Every message is handled exactly once, unchanged, where it was sent to: random traffic by seed, over every route and
-/// at the limits of every option, with handlers that send on. Both ends write down what they sent and handled per pair
-/// of PEs in memory that the starting process compares afterwards.
+/// at the limits of every option, with handlers that send on. Sender and receiver count the messages of each pair of
+/// PEs in memory that the starting process compares afterwards.
 ///
 ///     exactly_once [--mode direct,1d,2d,3d,wps,pp,pp-2d] [--messages N] [--large N] [--case NAME] [--seed N]
 ///                  [--seconds N] [--verbose]
 ///
-/// N messages of 0 to 4 KB and N of up to 1 MB in each mode, spread over all cases. PEs as HEADWAY_PES says, and so on.
-/// With --seconds each case goes on for so long, again and again with as many messages, and its memory must not grow.
+/// N messages of 0 to 4 KB and N of up to 1 MB in each mode, spread over all cases. HEADWAY_PES and the other settings
+/// give the shape of the run. With --seconds each case repeats for so long, with as many messages each time, and its
+/// memory must not grow.
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -108,15 +109,15 @@ struct Plan {
   double seconds = 0;                     // 0: `rounds` rounds
 };
 
-/// Memory of all PEs together, looked at about a hundred times in a soak. After the first quarter of a long one it must
-/// not grow; in a short one queues and spills still come to what they need at most.
+/// Memory of all PEs together, in about 100 samples of a soak. After the first quarter of a long soak it must not grow.
+/// In a short soak queues and spills may still grow to their peak.
 class Growth {
  public:
   void look(Pe& pe, double part_of_the_time) {
     if (part_of_the_time < double(samples_.size() + 1) * 0.01) return;
     samples_.push_back(headway::allreduce(pe, headway::testing::proportional_bytes(getpid()), std::plus<>()));
   }
-  /// What is wrong, or empty.
+  /// Describes the growth; empty if there is none.
   std::string report(bool is_long) const {
     if (samples_.size() < 8) return {};
     const auto quarter = samples_.begin() + std::ptrdiff_t(samples_.size() / 4);
@@ -341,7 +342,7 @@ class Memory {
   void* shared_;
 };
 
-/// Runs one case. Returns 0, or what is wrong with it.
+/// Runs one case. Returns 0, or the exit status of the failure.
 int run_case(const Plan& plan, char* program, bool verbose) {
   const auto begin = std::chrono::steady_clock::now();
   const Memory memory;

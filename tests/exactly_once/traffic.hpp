@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The random traffic of exactly_once: what a message carries, how it is made by a seed, and what both ends write down.
+/// The random traffic of exactly_once: the content of messages, its seed, and the records of senders and receivers.
 #pragma once
 
 #include <cstddef>

@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
 struct Failure {
   const char* name;
   const char* whole_process;  // of the process: how the line ends. nullptr: it is the PE's
-  const char* thrown;         // what the program or the handler threw
+  const char* thrown;         // the line's words for the exception of the program or handler
 };
 
 constexpr Failure failures[] = {
@@ -136,7 +136,7 @@ TEST_P(FailingPe, ends_the_run_with_121_and_one_line_that_says_who_and_why) {
     if (failure.whole_process != nullptr) {
       parts = {name_of(shape, pe) + " (pid " + who + ") " + failure.whole_process + "\n"};
     } else if (in_handler) {
-      // What a handler threw that is no exception is said without a colon.
+      // For a thrown value that is no exception, the line has no colon.
       std::string thrown = failure.thrown;
       if (failure.name == std::string("throw_int")) thrown.erase(thrown.find(':'), 1);
       parts = {"PE 2 (pid " + who + "): the handler of aggregator number ", " 'wrong' <int, 1d>",

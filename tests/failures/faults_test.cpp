@@ -107,7 +107,7 @@ TEST(Faults, a_process_that_is_stopped_at_any_moment_ends_the_run_after_the_stal
   std::vector<double> all;
   for (std::size_t round = 0; round < std::max<std::size_t>(repeats(10) / 5, 3); ++round) {
     Case c(first_seed() + 500'000 + round);
-    if (c.processes() == 1) c.pes_per_process = c.pes - 1;  // somebody must be left to wait
+    if (c.processes() == 1) c.pes_per_process = c.pes - 1;  // at least 1 other process must wait
     SCOPED_TRACE("seed " + std::to_string(first_seed() + 500'000 + round) + ": " + c.text());
     const Variables variables = c.variables() + Variables{{"HEADWAY_STALL", "1s"}, {"HEADWAY_BUDGET", "2M"}};
     Session session(c.command({"load", c.load, "none", "0"}), variables);
@@ -173,7 +173,8 @@ std::size_t watch_memory(Session& session, double seconds) {
   return most;
 }
 
-// What the PEs share counts for each: 8 PEs with 2 MiB of frame memory, large messages in parts, and the program.
+// The memory that PEs share counts for each: 8 PEs with 2 MiB of frame memory, large messages in parts, and the
+// program.
 constexpr std::size_t resident_bytes_max = std::size_t(128) << 20;
 
 const Variables small_budget = {{"HEADWAY_BUDGET", "2M"}, {"HEADWAY_SPILL", "64M"}, {"HEADWAY_STALL", "30s"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What PEs write arrives: whole lines, all of them, and nobody hangs for it.
+/// The output of PEs arrives: whole lines, all of them, and no process hangs because of it.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The page on what each PE does: what it says of a stalled run, and that anybody may ask a healthy one for it.
+/// The page on the state of each PE: its text for a stalled run, and that any user may ask a healthy run for it.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -25,7 +25,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// What a page says of one PE, up to the next. Looked through by itself: an expression for lines between would try
+/// The page's text on one PE, up to the next PE. Tests search it alone: a regular expression over many lines would try
 /// every way to divide them.
 std::string part_of(const std::string& page, std::size_t pe) {
   const std::size_t begin = page.find("\n  PE " + std::to_string(pe) + " (pid ");
@@ -50,7 +50,7 @@ bool wait_for_pages(const Session& session, std::size_t pages, double seconds = 
   return true;
 }
 
-/// Ends what is stuck.
+/// Ends the processes that are stuck.
 void let_go(const Session& session) {
   for (const pid_t child : session.children()) kill(child, SIGUSR2);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Resources that are missing or forbidden: each run ends with its result, or with what is missing and how to get it.
+/// Resources that are missing or forbidden: each run ends with its result, or names the missing resource and its
+/// remedy.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@ std::vector<std::string> with_mounts(const std::string& script) { return {"unsha
 
 bool may_mount() { return run_to_end(with_mounts("mount -t tmpfs none /mnt")).status == 0; }
 
-/// The words that execute a command as a user who has nothing else and may have only so many processes and threads.
+/// The words that execute a command as a user without other processes, with limits on processes and threads.
 std::vector<std::string> as_user_with(int processes, const std::vector<std::string>& command) {
   const std::string limit = std::to_string(processes);
   std::vector<std::string> words = {"prlimit", "--nproc=" + limit + ":" + limit,         "setpriv",
@@ -64,7 +65,7 @@ TEST(Threads, that_may_not_be_started_end_the_run_with_the_pe_and_the_limits) {
   EXPECT_EQ(outcome.leftovers, "");
 }
 
-/// A control group of cgroup v1 or v2 whose memory is limited; gone with the object.
+/// A control group of cgroup v1 or v2 with limited memory; gone with the object.
 class MemoryGroup {
  public:
   explicit MemoryGroup(const std::string& bytes) {

@@ -115,7 +115,7 @@ void Session::start(const std::vector<std::string>& command, const Variables& en
   }
   if (chdir((folder_ / "work").c_str()) != 0) _exit(126);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
-  // Only what the test says: no settings of whoever runs the tests.
+  // Only the test gives settings: those of the user that runs the tests are removed.
   std::vector<std::string> settings;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;

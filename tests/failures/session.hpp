@@ -16,19 +16,19 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct SessionOptions {
   std::string input = {};       // standard input; empty: none
-  bool terminal = false;        // standard streams are a terminal of its own, and output() is what it shows
-  bool output_blocked = false;  // standard output is a pipe that nobody reads
+  bool terminal = false;        // standard streams are a terminal of its own; output() gives the terminal's text
+  bool output_blocked = false;  // standard output is a pipe without a reader
 };
 
-/// Runs in a process group of its own, in an empty folder of its own. Its processes carry a mark in their environment,
-/// by which they are found whoever their parent is. Output goes to files, so that nobody waits for the test.
+/// Runs in a process group of its own, in an empty folder of its own. Its processes carry a mark in their environment:
+/// the session finds them by it, also with another parent. Output goes to files, so that no process waits for the test.
 class Session {
  public:
   Session(const std::vector<std::string>& command, const Variables& environment = {},
           const SessionOptions& options = {});
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Kills what is left.
+  /// Kills the processes that are left.
   ~Session();
 
   pid_t pid() const { return pid_; }
@@ -56,7 +56,7 @@ class Session {
   /// The fair ones: on a machine that is full of other work the kernel's queue says nothing about the run.
   double seconds_until_gone(double seconds = 10) { return until_gone(seconds).fair; }
 
-  /// What the session has left: processes, files in its folder, shared memory. Empty if nothing.
+  /// The session's leftovers: processes, files in its folder, shared memory. Empty if there are none.
   std::string leftovers();
 
  private:
@@ -96,7 +96,7 @@ bool has_terminals();
 Variables pes(std::size_t n, std::size_t per_process = 1);
 Variables operator+(Variables a, const Variables& b);
 
-/// The number of times a test repeats what it does at random: from --repeat=N, else `fallback`.
+/// The number of times a test repeats its random part: from --repeat=N, else `fallback`.
 std::size_t repeats(std::size_t fallback);
 
 }  // namespace headway::testing

@@ -111,7 +111,7 @@ TEST(Stalls, never_when_told_so) {
   EXPECT_EQ(session.wait(1.5), -1) << session.errors();
 }
 
-// --- what is never handled
+// --- messages that no handler gets
 
 TEST(Undelivered, messages_for_an_aggregator_that_another_pe_lacks_end_the_run_with_123) {
   for (const auto& [n, per_process] : shapes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Starting: what is refused, with which words and status, and what a program may do around and inside run().
+/// Starting: refusals, with their words and status, and actions that a program may take around and inside run().
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -378,7 +378,7 @@ TEST(Extremes, large_arrays_fit_on_the_stacks_that_were_asked_for) {
   }
 }
 
-// --- what a program may do
+// --- actions that a program may take
 
 TEST(Programs, may_fork_in_a_pe) {
   for (const Shape& shape : shapes) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hostile frames: what Engine, every kind of Aggregator, calls and collectives make of bytes that were a valid frame
-// once.
+// Hostile frames: Engine, every kind of Aggregator, calls and collectives decode bytes that were a valid frame once.
 //
-// What a transport has looked at holds: payload and tail lie in the memory that the frame came in.
+// The transport has checked the bounds: payload and tail lie in the memory that the frame came in.
 #include <fmt/format.h>
 
 #include <array>
@@ -238,7 +237,7 @@ class Kinds {
   Aggregator<Table> tables_;
   Aggregator<std::uint64_t, Table, std::string> tables_source_;
   CallAggregator calls_2d_;
-  Aggregator<std::uint16_t> silent_;  // nobody listens
+  Aggregator<std::uint16_t> silent_;  // without a handler
   std::optional<Aggregator<std::uint16_t>> destroyed_;
   Aggregator<std::uint64_t> fixed_wps_, fixed_wps_too_;  // grids of PEs where each is a process
   Aggregator<Words> words_wps_2d_;
@@ -263,7 +262,7 @@ struct Shape {
 };
 constexpr Shape shapes[] = {{7, 4, 1}, {20, 9, 1}, {13, 5, 4}, {18, 7, 3}, {11, 6, 1, hosts}};
 
-/// What the valid frames to all PEs of a shape have: the signature of each handler, and lengths.
+/// Facts of the valid frames to all PEs of a shape: the signature of each handler, and lengths.
 struct Valid {
   std::map<std::uint32_t, std::uint16_t> signatures;
   fuzz::FrameLengths lengths;
@@ -295,7 +294,7 @@ Bytes input_of(How how, const FrameHeader& header, const std::byte* payload, con
   return input;
 }
 
-/// All PEs in this process, delivering to each other; keeps what comes to one of them.
+/// All PEs in this process, delivering to each other; keeps the frames to one of them.
 class Capture {
  public:
   Capture(const Shape& shape, std::vector<Bytes>& inputs, Valid& valid)
@@ -371,7 +370,7 @@ class Capture {
     pending_[pe].clear();
   }
 
-  /// What a PE posts in a collective until it has to wait.
+  /// Keeps the frames that a PE posts in a collective until it has to wait.
   template <class Call>
   void collect(Node& node, Call call) {
     give(node.endpoint.id());
@@ -516,7 +515,7 @@ class Frames final : public fuzz::Target {
     }
   }
 
-  /// Once there is room, what was paused goes on.
+  /// Once there is room, paused frames go on.
   void go_on() {
     node_->endpoint.refuse_claims(false);
     for (int i = 0; i < 4 && refusal_.empty(); ++i) run(idle);
@@ -524,7 +523,8 @@ class Frames final : public fuzz::Target {
     settle(false);
   }
 
-  /// What was given back may be used again. What is held by value lies in a copy; what was refused is held by nobody.
+  /// Frames that the engine gave back may be used again. The engine copies frames that it holds by value, and keeps no
+  /// reference to refused frames.
   void settle(bool refused) {
     if (node_->endpoint.has_arrivals()) spoilt_ = true;  // it failed before it looked at this one
     const std::uint64_t last = next_owned_ - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the fuzzer of frames decodes, and how it makes another one of it:
+/// The input of the fuzzer of frames, and how the fuzzer changes it:
 ///
 ///     | How it arrives, 1 byte | FrameHeader, 24 | payload | tail |
 #pragma once
@@ -21,7 +21,7 @@ enum How : std::uint8_t {
   keep_signature = 2,  // instead of the right one for its handler
   no_room = 4,         // for frames of the PE's own, at first
   by_value = 8,        // if it is short enough
-  idle = 16,           // the PE posts what is in its open buffers
+  idle = 16,           // the PE posts its open buffers
   in_quiesce = 32,
   in_allreduce = 64,
 };

@@ -266,7 +266,7 @@ class Fuzzer {
     std::string text;
     std::uint64_t times = 0;
   };
-  std::map<std::uint64_t, Refusal> refusals_;  // by what is wrong, without numbers
+  std::map<std::uint64_t, Refusal> refusals_;  // by text without its numbers
   std::uint64_t kept_ = 0;
   bool reported_ = false;
 
@@ -309,7 +309,7 @@ void Fuzzer::on_signal(int signal) {
 
 /// Whatever ends the process says which input it was.
 void Fuzzer::watch() {
-  static std::array<std::byte, 1 << 16> stack;  // the usual one may be what is exhausted
+  static std::array<std::byte, 1 << 16> stack;  // the usual stack may be exhausted
   stack_t alternative{};
   alternative.ss_sp = stack.data();
   alternative.ss_size = stack.size();

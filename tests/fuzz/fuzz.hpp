@@ -22,12 +22,12 @@ struct Broken : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// What is fuzzed. All is called from one thread.
+/// The decoder under test. All is called from one thread.
 class Target {
  public:
   virtual ~Target() = default;
 
-  /// Inputs to start from, made by the code that writes what is decoded. What belongs together lies in order.
+  /// Inputs to start from, made by the code that encodes. Inputs that belong together are neighbours, in order.
   virtual std::vector<Bytes> valid_inputs() = 0;
   /// Every so many inputs: forgets all that inputs have left behind. What happens in a round depends on it alone.
   virtual void begin_round(std::uint64_t round) = 0;
@@ -47,7 +47,7 @@ int run(int argc, char** argv, const char* name, Target& target);
 /// The bytes that operator new has given since the process began.
 std::uint64_t allocated_bytes();
 
-/// Values at which decoders go wrong: 0, 1, powers of two and their neighbours, what is near `size`.
+/// Values at which decoders go wrong: 0, 1, powers of two and their neighbours, values near `size`.
 std::uint64_t boundary_value(Random& random, std::uint64_t size);
 
 /// Changes bytes from `first` on, of which nothing is known: flips, numbers at their bounds, cuts, repeats, splices.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// An endpoint whose frames stay in this process: what is posted goes to a function, what arrives is given to it. Each
-/// frame has memory of exactly its own size, so that sanitizers see what goes beyond it.
+/// An endpoint that keeps its frames in this process: a function gets the posted frames, and the test gives it arriving
+/// ones. Each frame has memory of exactly its own size, so that sanitizers find accesses beyond it.
 #pragma once
 
 #include <algorithm>

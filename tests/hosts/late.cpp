@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// late MS: PE 2 of 4, which has another below it in the tree, gives its part to reductions and computes for so long
-/// each time, without calling the library. Says whether PE 0 has the sums while it does, and what the helper thread
-/// takes.
+/// late MS: PE 2 of 4 has a child in the tree. It gives its part to reductions and then computes for MS milliseconds
+/// each time, without calling the library. The program prints whether PE 0 has the sums meanwhile, and the time that
+/// the helper thread uses.
 #include <time.h>
 
 #include <algorithm>

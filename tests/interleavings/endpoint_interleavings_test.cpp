@@ -32,7 +32,7 @@ struct TestCell {
   Plain<std::uint64_t> frame;
 };
 
-/// What a thread does to the PE, once each: posts a frame, gives one back, or both.
+/// The actions of a thread on the PE, once each: it posts a frame, returns one, or both.
 struct Deeds {
   bool posts = false, gives_back = false;
 };

@@ -30,7 +30,7 @@ struct TestCell {
 using TestSender = BasicInboxSender<TestCell, cell_count>;
 using TestReceiver = BasicInboxReceiver<TestCell, cell_count>;
 
-/// A planted bug: the ticket is taken first, and given back to nobody when the cell is not free.
+/// A planted bug: the sender takes the ticket first, and drops it when the cell is not free.
 class EagerSender {
  public:
   EagerSender(TestCell* cells, Atomic<std::uint64_t>& tail) : cells_(cells), tail_(&tail) {}
@@ -95,7 +95,7 @@ class Traffic : public explore::Program {
     }
     if (!missing || explore::died(shape_.senders)) return;
     explore::check(sender_died, "a frame did not arrive");
-    // What is missing lies behind a ticket whose sender died before it published.
+    // A missing frame lies behind a ticket of a sender that died before it published.
     const std::uint64_t head = shape_.first_ticket + received_count_;
     explore::check(tail_.load(relaxed) > head, "a frame did not arrive though all tickets did");
     explore::check(cells_[head % cell_count].sequence.load(relaxed) == 2 * (head / cell_count),

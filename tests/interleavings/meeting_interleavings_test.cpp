@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where members of a blocking call meet: every interleaving of members that come to round after round, and sleep
-// until they are told. Futexes do not time out, so that word that nobody sends is a standstill.
+// Members of a blocking call meet: every interleaving of members that arrive round after round, and sleep until they
+// are woken. Futexes do not time out: a missing wake-up is a standstill.
 #include <gtest/gtest.h>
 
 #include <array>

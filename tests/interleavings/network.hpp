@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A transport whose delays the explorer chooses: frames between two PEs stay in order, and otherwise each is seen
-/// whenever its receiver happens to see it. Everything goes by value.
+/// A transport with delays that the explorer chooses: frames between two PEs stay in order, and otherwise the receiver
+/// sees each of them at any later time. Every frame is passed by value.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ namespace headway::explore {
 
 inline constexpr std::size_t pes_max = 3;
 
-/// Frames from one PE to another, by the order they were posted in. What is relaxed may be seen late: that is the
-/// delay, and says nothing of what others sent.
+/// Frames from one PE to another, in the order they were posted. The receiver may see a relaxed store late: that is the
+/// delay, and tells nothing about frames of other senders.
 class Channel {
  public:
   struct Bytes {
@@ -28,7 +28,7 @@ class Channel {
     std::array<std::byte, 32> payload;
   };
 
-  /// After so many looks in vain the receiver sees what is there: nothing is on its way for ever.
+  /// After so many polls in vain the receiver sees all posted frames: no delay lasts for ever.
   explicit Channel(unsigned late_looks_max) : late_looks_left_(late_looks_max) {}
 
   Atomic<std::uint32_t>& posted_count() { return posted_; }
@@ -112,7 +112,7 @@ class ExploredEndpoint : public Endpoint, private SharedMemory {
 
   bool poll(Arrival& arrival) override {
     for (std::size_t source = 0; source < size(); ++source) {
-      if (source == pe_) continue;  // nobody sends to itself here
+      if (source == pe_) continue;  // no PE sends to itself here
       const Channel::Bytes* frame = network_->channel(source, pe_).next();
       if (frame == nullptr) continue;
       arrive(*frame, arrival);

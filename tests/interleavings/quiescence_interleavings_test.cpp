@@ -30,8 +30,8 @@ struct Message {
 };
 using Script = std::vector<Message>;
 
-/// Sends what the script says. What is sent lies in a buffer until it is flushed, and counts as created from then on,
-/// as with an aggregator.
+/// Sends the messages of the script. A message lies in a buffer until it is flushed; it counts as created when it
+/// enters the buffer, as with an aggregator.
 class Relay : public FrameHandler {
  public:
   Relay(Engine& engine, const Script& script) : engine_(engine), script_(script), id_(engine.add_handler(*this)) {}
@@ -100,7 +100,7 @@ class Relay : public FrameHandler {
 
 static_assert(sizeof(report::PeBoard) <= explore::Network::board_bytes);
 
-/// Each PE sends what is its own of a phase and quiesces, phase by phase.
+/// Each PE sends its own messages of a phase and quiesces, phase by phase.
 template <class PesEndpoint>
 class Quiescing : public explore::Program {
  public:

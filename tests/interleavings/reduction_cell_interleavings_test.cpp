@@ -25,8 +25,7 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 using TestCell = BasicReductionCell<Atomic<std::uint64_t>>;
 
-/// Each member comes to each generation with a contribution of its own, once the cell is free; who comes last reads
-/// all.
+/// Each member contributes to each generation once the cell is free; the last member to arrive reads all contributions.
 class Generations : public explore::Program {
  public:
   static constexpr unsigned members_max = 3;
@@ -96,7 +95,7 @@ TEST(ReductionCellInterleavingsLong, more_generations) {
   expect_no_violation("reduction cell: 2 members, 4 generations", {}, generations(2, 4));
 }
 
-/// One member passes, the others come: whatever they see of each other, somebody sees that they differ.
+/// One member passes, the others arrive. In every interleaving at least one of them detects the difference.
 class Crossing : public explore::Program {
  public:
   explicit Crossing(unsigned members) : members_(members) {
@@ -138,9 +137,9 @@ TEST(ReductionCellInterleavings, who_comes_and_who_passes_do_not_miss_each_other
   expect_no_violation("reduction cell: 1 passes, 2 come", {}, crossing(3));
 }
 
-/// A host's own part and those of two hosts below it, generation after generation: whoever completes a generation reads
-/// all, and ends it. Those below go on when they hear of the end, the second one by a host that is ahead of this one,
-/// so that a part of the next generation comes before this one is over.
+/// A host's own part and those of two hosts below it, generation after generation. The host that completes a generation
+/// reads all parts and ends it. The hosts below go on when they learn of the end. The second one learns it from a host
+/// that is ahead of this one, so a part of the next generation arrives before this one is over.
 class PartsOfGenerations : public explore::Program {
  public:
   static constexpr unsigned parts = 3, generations_max = 3;

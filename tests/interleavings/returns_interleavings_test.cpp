@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stack of returned frames: every interleaving of those that push and the owner, who takes all and uses them again.
+// The stack of returned frames: every interleaving of threads that push, and the owner, which takes all and reuses
+// them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +28,7 @@ using TestReturns = BasicReturns<Atomic<std::uint64_t>>;
 
 struct TestFrame {
   Plain<std::uint64_t> link;
-  Plain<std::uint64_t> content;  // written by the owner, read by who holds the frame
+  Plain<std::uint64_t> content;  // written by the owner, read by the receiver that holds the frame
 };
 
 /// The owner lends receiver r its frame, offset r + 1, lent[r] times, anew whenever it has come back.
@@ -151,8 +152,8 @@ TEST(PlantedInReturns, the_owner_takes_relaxed) {
                lending({1}, [](Lending& program) { program.top_.plant_exchanges(relaxed, 0b10); }));
 }
 
-/// Two that take one frame at a time, by compare-and-swap and nothing else: what an owner alone who takes all is safe
-/// from.
+/// Two threads that take one frame at a time, by compare-and-swap alone. Only an owner that takes all frames at
+/// once, and takes alone, is safe from their error.
 class TakenOneByOne : public explore::Program {
  public:
   TakenOneByOne() {

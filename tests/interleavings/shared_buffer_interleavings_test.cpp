@@ -25,9 +25,9 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 using TestBuffer = BasicSharedBuffer<Atomic<std::uint64_t>>;
 
-/// Each thread inserts `messages[thread]` messages, one after the other, into a buffer with room for two, and then
-/// closes what it has inserted in last. Whoever opens the buffer brings a frame of its own. A message that the buffer
-/// does not take at once goes by itself.
+/// Each thread inserts `messages[thread]` messages, one after the other, into a buffer with room for two. It then
+/// closes the buffer that it inserted into last. The thread that opens a buffer brings a frame of its own. A message
+/// that the buffer does not take at once is sent alone.
 class Filling : public explore::Program {
  public:
   static constexpr unsigned threads_max = 3, messages_max = 3, room = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Programs whose processes a launcher starts: one binary, that knows of no MPI and no UCX, under the mpirun of each
-/// MPI that is here, and over UCX under `headway run`.
+/// Programs with processes that a launcher starts: one binary, built without MPI and UCX, under the mpirun of each MPI
+/// that is installed, and over UCX under `headway run`.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -214,7 +214,7 @@ TEST_P(Launched, runs_one_after_the_other_work) {
   EXPECT_EQ(run_to_end(under(3, {victim(), "many_times", "10"}), settings()).status, 0);
 }
 
-// Over TCP, for through shared memory an MPI may read what the sender has without it.
+// Over TCP: through shared memory an MPI may read the sender's memory without the help of the sender.
 TEST_P(Launched, a_thread_moves_frames_while_its_pes_compute) {
   const std::string file = ::testing::TempDir() + "/overlap_" + mpi() + "_" + std::to_string(getpid());
   for (const std::size_t k : {1, 2}) {
@@ -268,7 +268,7 @@ TEST(Binary, links_no_mpi) {
   EXPECT_FALSE(contains(outcome.output, "mpi")) << outcome.output;
 }
 
-// --- what goes wrong
+// --- errors
 
 TEST_P(Launched, what_the_program_or_a_handler_throws_and_exit_end_all_with_one_line) {
   struct Failure {
@@ -366,7 +366,7 @@ TEST_P(Launched, messages_that_nobody_takes_end_it_with_123) {
   EXPECT_TRUE(contains(outcome.errors, "1 message from PE 0 is undelivered on PE 1")) << outcome.errors;
 }
 
-// --- what is no run
+// --- starts that are no run
 
 TEST_P(Launched, differing_builds_are_refused_with_both_names) {
   if (!is_mpi()) GTEST_SKIP() << "`headway run` starts one program, as often as it is told";

@@ -63,7 +63,7 @@ std::size_t reached_from_0(headway::Pe& pe, const headway::AggregatorOptions& op
       for (const Vertex to : graph[from]) edges.send(layout.owner(to), from, to, level);
     }
     frontier.clear();
-  } while (pe.quiesce() != 0 && (frontier.swap(next), ++level));  // 0: nobody had an edge to follow
+  } while (pe.quiesce() != 0 && (frontier.swap(next), ++level));  // 0: no PE had an edge to follow
 
   const std::vector<int> expected = serial_levels(graph);
   std::size_t reached = 0;

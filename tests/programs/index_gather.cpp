@@ -40,12 +40,12 @@ Words gather_by_two(Pe& pe, const headway::AggregatorOptions& options, const Blo
   return result;
 }
 
-/// One aggregator, whose handler sends back.
+/// One aggregator for both directions: its handler sends the reply.
 Words gather_by_one(Pe& pe, const headway::AggregatorOptions& options, const Block& layout, const Words& table,
                     const Indices& wanted) {
   enum class Kind : std::uint8_t { request, reply };
   Words result(wanted.size());
-  // The last one is where to read in a request, and what was read in a reply.
+  // The last argument is the place to read in a request, and the value read in a reply.
   Aggregator<Kind, std::size_t, std::uint64_t> messages(pe, options);
   messages.on([&](PeId source, Kind kind, std::size_t position, std::uint64_t word) {
     if (kind == Kind::reply) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the programs of this folder share: their one argument, numbers, and how they end.
+/// Common parts of the programs of this folder: their one argument, numbers, and how they end.
 #pragma once
 
 #include <cstdint>

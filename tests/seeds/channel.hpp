@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Channels: what a program's messages of one kind go through, whatever their type.
+/// Channels: send and receive a program's messages of one kind, whatever their type.
 #pragma once
 
 #include <headway/aggregate/options.hpp>
@@ -14,12 +14,12 @@ namespace seeds {
 using headway::Pe;
 using headway::PeId;
 
-/// Who gets a PE's messages.
+/// The receiver of a PE's messages.
 class Receiver {
  public:
   virtual ~Receiver() = default;
 
-  /// A message has arrived that says it is `header`. Returns what it must contain.
+  /// A message has arrived with this header. Returns the content it must have.
   virtual Content arrives(std::size_t channel, std::optional<PeId> source, const Header& header) = 0;
   /// And whether it does.
   virtual void arrived(std::size_t channel, const Header& header, bool unchanged) = 0;

@@ -57,7 +57,7 @@ using FixedForms = std::tuple<
     FixedForm<Loose<1>, Lump<64, 64>>>;
 inline constexpr std::size_t fixed_forms = std::tuple_size_v<FixedForms>;
 
-/// What a program must know of one.
+/// The facts that a program needs about one form.
 struct FixedFormFacts {
   std::size_t bytes, alignment, remainder;
   bool has_header;
@@ -122,7 +122,7 @@ struct OfFixed {
   static bool holds(Content content, const Parts&... parts) {
     return are_aligned(parts...) && same(content, Content(bytes_of(parts...)).subspan(header_bytes));
   }
-  /// What is not aligned is no content that anybody sent.
+  /// Unaligned parts give empty content, which no PE sends.
   static Bytes content_of(const Parts&... parts) { return are_aligned(parts...) ? bytes_of(parts...) : Bytes(); }
 };
 

@@ -22,15 +22,15 @@ std::uint64_t key_of(const Program& program, const MessagePlan& planned) {
 
 namespace {
 
-/// Memory for a message that finds no room and so opens a buffer, or two, or goes in parts. Strings that are serialized
-/// may be several times as long as what is in them.
+/// Memory for a message that finds no room and so opens a buffer, or two, or goes in parts. Serialized strings may be
+/// several times as long as their content.
 std::uint64_t spill_bytes_of(const Program& program, const MessagePlan& planned) {
   const std::size_t buffer = std::min(program.channel(planned).options.buffer_bytes, program.budget_bytes / 2);
   return 2 * std::max(buffer, headway::buffer_bytes_min) + 8 * (planned.bytes + 128);
 }
 
-/// The same for what the library sends by itself, of all PEs: a word of a memory, or a value of a collective for, or
-/// from, each member, may be a message.
+/// The same for messages that the library sends by itself, of all PEs. A word of a memory, or a value of a collective
+/// for, or from, each member, may be a message.
 std::uint64_t spill_bytes_of_others(const Program& program) {
   std::uint64_t messages = 0, bytes = 0;
   for (const auto& line : program.teams.lines) {

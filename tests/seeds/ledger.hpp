@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The books of a run: what was sent and handled, and what had to happen before what.
+/// The books of a run: the messages sent and handled, and the required order of events.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// By what a message is known: its number, or its content where it has none.
+/// The key of a message: its number, or its content where it has no number.
 std::uint64_t key_of(const Program& program, const MessagePlan& planned);
 std::uint64_t key_of_bare(std::size_t episode, std::size_t channel, std::size_t destination, Content content);
 
-/// What a program does, by executing it serially, without the library.
+/// The expected results of a program, from a serial execution without the library.
 struct Expectation {
   struct Phase {
     std::uint64_t messages = 0;
@@ -60,7 +60,7 @@ class Ledger {
   virtual bool is_settled(std::size_t /*round*/) const { return true; }
   virtual void enters_quiesce(std::size_t /*phase*/) {}
   virtual void leaves_quiesce(std::size_t /*phase*/) {}
-  /// What it returned.
+  /// The count that it returned.
   virtual void counts_in_quiesce(std::size_t /*phase*/, std::uint64_t /*messages*/) {}
   /// An epoch, by how many it lies in, itself included.
   virtual void ends_epoch(std::size_t /*round*/, unsigned /*level*/) {}
@@ -103,7 +103,7 @@ class Oracle final : public Ledger {
   std::uint64_t unhandled_messages_ = 0, messages_ = 0;
   std::vector<RoundState> rounds_;
   std::vector<std::size_t> quiescing_, quiesced_;      // PEs, by phase
-  std::vector<std::optional<std::uint64_t>> counted_;  // messages, by phase: what the first PE said
+  std::vector<std::optional<std::uint64_t>> counted_;  // messages, by phase: the count of the first PE
 };
 
 }  // namespace seeds

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the messages of random programs carry, and how each kind of channel takes it apart and recognises it.
+/// The content of messages of random programs; each kind of channel encodes and recognises it in its own way.
 #pragma once
 
 #include <array>
@@ -55,8 +55,8 @@ struct Record {
   std::vector<std::uint16_t> numbers;
 };
 
-/// One codec a kind: send(header, content, to) calls to(arguments...); header_of(arguments...) and
-/// holds(content, arguments...) look at what has arrived. Codecs of kinds without a header have content_of instead.
+/// One codec per kind: send(header, content, to) calls to(arguments...); header_of(arguments...) and holds(content,
+/// arguments...) check an arrived message. Codecs of kinds without a header have content_of instead.
 namespace codecs {
 
 inline bool same(Content a, Content b) {

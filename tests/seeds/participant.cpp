@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t words_max = 300;
 using Words = std::array<std::uint64_t, words_max>;
 
-/// What a PE gives to an allreduce, and what must come of it.
+/// A PE's contribution to an allreduce, and its expected result.
 template <std::size_t n>
 std::array<std::uint64_t, n> words_of(const Round& round, std::size_t pe) {
   std::array<std::uint64_t, n> words{};
@@ -102,8 +102,8 @@ std::uint64_t Participant::run() {
   return digest_;
 }
 
-/// PEs are at different places meanwhile: messages come for what does not exist yet, or does not listen. Aggregators of
-/// calls always listen, and what comes there may be sent on through all the others.
+/// PEs are at different places meanwhile: messages arrive for aggregators that do not exist yet, or have no handler.
+/// Aggregators of calls always have one, and it may send on through all the others.
 void Participant::make_channels(const Episode& episode) {
   const bool may_wait = std::ranges::none_of(episode.channels, [](const ChannelPlan& plan) {
     return plan.kind == Kind::calls || plan.kind == Kind::default_calls || plan.kind == Kind::fixed_calls;
@@ -127,7 +127,7 @@ void Participant::make_channel(const Episode& episode, std::size_t number) {
   line.handled.resize(line.sent.size());
 }
 
-/// For channels whose last round, by its number in the episode, is over: half are destroyed at once, the others later.
+/// Closes channels after their last round, by its number in the episode: half are destroyed at once, the others later.
 void Participant::leave_channels(const Episode& episode, std::size_t round) {
   for (std::size_t number = 0; number < lines_.size(); ++number) {
     const bool is_last = round + 1 == episode.rounds.size() || episode.channels[number].last_round == round;

@@ -85,7 +85,7 @@ void draw_hosts(Random random, Program& program) {
   }
 }
 
-/// Whether what lies in its buffers leaves without a flush.
+/// Whether messages in its buffers leave without a flush.
 bool delivers_unaided(const ChannelPlan& plan) {
   return plan.options.flush_when_idle || plan.options.timeout != headway::no_timeout;
 }

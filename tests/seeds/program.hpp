@@ -17,7 +17,7 @@ namespace seeds {
 
 using headway::Random;
 
-/// What the messages of a channel are made of.
+/// The types of a channel's messages.
 enum class Kind : std::uint8_t {
   nothing,
   byte,  // fixed size, without a header
@@ -113,7 +113,7 @@ struct Episode {
   std::vector<Round> rounds;
 };
 
-/// One message. What it is follows from its number, its source, its round and its hops alone.
+/// One message. It follows from its number, its source, its round and its hops alone.
 struct MessagePlan {
   std::uint64_t id = 0;
   std::size_t channel = 0;  // of its episode
@@ -144,7 +144,7 @@ struct Program {
   /// How many messages the main program of `pe` sends in a round, and each of them.
   std::size_t roots(const Round& round, std::size_t pe) const;
   MessagePlan root(const Round& round, std::size_t pe, std::size_t index, unsigned level) const;
-  /// The messages that the handler of `parent` sends, and any one by what is known of it on arrival.
+  /// The messages that the handler of `parent` sends, and any message by the facts known on arrival.
   MessagePlan child(const MessagePlan& parent, unsigned index) const;
   MessagePlan message(std::uint64_t id, std::size_t source, const Round& round, unsigned hops, unsigned level) const;
 

@@ -43,7 +43,7 @@ struct Options {
   ProgramLimits limits;
 };
 
-/// What the jobs share.
+/// State that all jobs share.
 struct Progress {
   std::atomic<std::uint64_t> next, done, violations, messages, frames, spilled_frames;
   std::atomic<std::uint64_t> lowest_violation;  // seed

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Runs random programs, one a seed, as whatever has started this program: the mpirun of an MPI, `headway run`, or
-/// nobody.
+/// Runs random programs, one a seed. The mpirun of an MPI or `headway run` starts this program, or it starts alone.
 ///
 ///     headway_random_programs --pes N [--first SEED] [--count N] [--verbose]
 ///
-/// Programs of another number of PEs are passed over. Every PE compares what it has handled with a serial run. Ends
-/// with 0 if all agree.
+/// Seeds with another number of PEs are skipped. Every PE compares the messages that it has handled with a serial run.
+/// Ends with 0 if all agree.
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What a build for SMPI and its simulated machines promise: no rank sees another's variables, the clock is the
-/// simulation's, and messages take what LogGP says.  wire LATENCY_NS OVERHEAD_NS PICOSECONDS_PER_BYTE, of the machine
-/// it runs on
+/// Checks a build for SMPI and its simulated machines: no rank sees another's variables, the clock is the simulation's,
+/// and messages take the time that LogGP gives. The arguments describe the machine it runs on:
+///
+///     wire LATENCY_NS OVERHEAD_NS PICOSECONDS_PER_BYTE
 #include <mpi.h>
 
 #include <cmath>

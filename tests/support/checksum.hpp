@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// For tests that compare what arrived with what was sent.
+/// For tests that compare received with sent content.
 #pragma once
 
 #include <bit>

@@ -6,7 +6,7 @@
 
 namespace headway::testing {
 
-/// Adds one to a counter when it, or what it was moved to, is destroyed.
+/// Adds one to a counter when it, or the object it was moved to, is destroyed.
 class Counted {
  public:
   explicit Counted(int* destroyed) : destroyed_(destroyed) {}

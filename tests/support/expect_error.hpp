@@ -9,7 +9,7 @@
 
 namespace headway::testing {
 
-/// f() throws a UsageError whose text holds `part`.
+/// f() throws a UsageError with `part` in its text.
 template <class F>
 void expect_usage_error(F f, const std::string& part) {
   try {
@@ -20,7 +20,7 @@ void expect_usage_error(F f, const std::string& part) {
   }
 }
 
-/// f() throws a SettingError whose text holds `part`.
+/// f() throws a SettingError with `part` in its text.
 template <class F>
 void expect_setting_error(F f, const std::string& part) {
   try {

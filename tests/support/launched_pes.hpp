@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Runs whose PEs a launcher starts. Where TEST_LAUNCHER names one, such as `mpirun --oversubscribe`, a test starts
-/// itself below it, once for each of its runs: there it takes the same position to the same run, told how the runs
-/// before have ended, and its processes are the PEs' processes. What the PEs share with the test lies in memory of the
-/// test.
+/// Runs with PEs that a launcher starts. TEST_LAUNCHER names a launcher, for example `mpirun --oversubscribe`. The test
+/// then starts itself under it, once for each of its runs. The started test goes to the same position and the same run,
+/// with the results of the runs before, and its processes are the PEs' processes. The memory that the PEs share with
+/// the test belongs to the test.
 #pragma once
 
 #include <fcntl.h>

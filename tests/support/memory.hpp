@@ -24,8 +24,8 @@ inline std::vector<pid_t> children_of(pid_t parent) {
   return result;
 }
 
-/// Memory of a process, what it shares divided by those that share it, in bytes; 0 if it has ended. `parts` are lines
-/// of smaps_rollup: "Pss", or "Pss_Anon", "Pss_File", "Pss_Shmem".
+/// Memory of a process in bytes, with each shared page divided by the number of processes that share it; 0 if it has
+/// ended. `parts` are lines of smaps_rollup: "Pss", or "Pss_Anon", "Pss_File", "Pss_Shmem".
 inline std::size_t proportional_bytes(pid_t pid, std::initializer_list<std::string_view> parts = {"Pss"}) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/smaps_rollup");
   std::size_t sum = 0;

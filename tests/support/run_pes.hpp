@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Runs a test's body on PEs of their own, from a test process that is none of them. For GoogleTest.
 ///
-/// The PEs are forked: EXPECT and ASSERT work in the body and are reported from there, but what it changes in memory is
-/// gone at its end. What the test wants to know goes through Shared. No threads may run in the test process. The same
-/// holds where a launcher starts the PEs (launched_pes.hpp).
+/// The PEs are forked: EXPECT and ASSERT work in the body and report from there. Changes of the body to memory are lost
+/// at its end; results go to the test through Shared. No threads may run in the test process. The same holds where a
+/// launcher starts the PEs (launched_pes.hpp).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -138,7 +138,7 @@ int run_shape(Shape shape, Body body, Settings settings) {
   return run_pes(shape.pes, shape.pes_per_process, std::move(body), settings);
 }
 
-/// run_pes() whose body and run are expected to succeed.
+/// run_pes() with a body and a run that must succeed.
 template <class Body>
 void expect_run(Shape shape, Body body, const Settings& more = {}) {
   const int status = run_shape(shape, std::move(body), more);
@@ -147,7 +147,7 @@ void expect_run(Shape shape, Body body, const Settings& more = {}) {
                                                       : std::to_string(shape.pes_per_process) + " in a process");
 }
 
-/// What a run ended with, and what it wrote to standard error.
+/// The result of a run, and its text on standard error.
 struct Outcome {
   int status = 0;
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the members of teams do, each in an order of its own, beside what a serial program makes of the same values.
+/// The actions of team members, each in an order of its own, and the results of a serial program for the same values.
 #pragma once
 
 #include <fmt/format.h>

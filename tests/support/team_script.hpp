@@ -150,7 +150,7 @@ inline TeamScript draw_team_script(Random& random, std::size_t pes, const TeamSc
   TeamScript script;
   for (std::size_t lines = random.size(1, limits.lines_max); lines > 0; --lines) {
     std::vector<std::size_t> list = draw_list(random, pes);
-    // Of each list there is one line, whose teams are made in one order.
+    // Each list of PEs has one line: all its teams are made in one order.
     if (std::ranges::count(script.lines, list, &TeamLine::pes) == 0) {
       script.lines.push_back(draw_line(random, std::move(list), pes, limits));
     }

@@ -118,7 +118,7 @@ std::vector<double> bounds_of(const Call& call, std::size_t members) {
       sums[i] += std::abs(double(value));
     }
   }
-  // Each addition rounds by at most half an epsilon of a sum that is no larger than that of what is added (Higham,
+  // Each addition rounds by at most half an epsilon of a sum that is no larger than that of the operands (Higham,
   // "Accuracy and Stability of Numerical Algorithms", 2002, section 4.2).
   for (double& sum : sums) sum *= 2 * double(members) * double(std::numeric_limits<T>::epsilon());
   return sums;

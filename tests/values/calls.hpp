@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Calls of collectives that Headway and an MPI make alike: what each member gives, and with whom.
+/// Calls of collectives that Headway and an MPI make alike: the contribution of each member, and the members of the
+/// call.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ enum class Kind : std::uint8_t {
   exchange,
   reduce_scatter
 };
-/// `matrix`: two by two unsigned numbers, whose product does not commute.
+/// `matrix`: two by two unsigned numbers; their product does not commute.
 enum class Type : std::uint8_t { i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, matrix };
 enum class Op : std::uint8_t { sum, product, least, most, bit_and, bit_or, bit_xor, logical_and, logical_or, after };
 /// How the elements are given: `in_place` where there is this call, else as a span; `value`: one, not as a span. For
@@ -57,22 +58,22 @@ struct Call {
   std::size_t block(std::size_t rank) const;
   /// How many elements rank `from` gives for rank `to`, in calls with a block for each member.
   std::size_t block(std::size_t from, std::size_t to) const;
-  /// Whether its operator tells the order of what is combined.
+  /// Whether its result depends on the order of the operands.
   bool in_order() const { return ordered || op == Op::after; }
 };
 
 std::size_t bytes_of(Type type);
-/// What a rank gives, as it lies in memory. But where it is inexact no order of combining overflows or rounds, up to 60
-/// members.
+/// A rank's contribution, as it lies in memory. Unless the call is inexact, no order of combining overflows or rounds,
+/// up to 60 members.
 Bytes given(const Call& call, std::size_t rank, std::size_t members);
 /// One element, the first of an exclusive scan.
 Bytes initial(const Call& call, std::size_t members);
-/// How far a sum of what they give may be from another one of the same: twice the bound on the error of each.
+/// The largest difference between two sums of the same contributions: twice the bound on the error of each.
 std::vector<double> bounds(const Call& call, std::size_t members);
 
 std::string describe(const Call& call);
 
-/// What is to be made with so many PEs. `all`: each operator with each type it is for, in each reduction and scan, with
+/// The calls to make with so many PEs. `all`: each operator with each type it is for, in each reduction and scan, with
 /// each of a few counts; gather, broadcast and all_to_all with each type; each root of each team; sums that round.
 /// `every`: each of these with each root of each family. `large`: with 10^6 elements.
 enum class Which : std::uint8_t { all, every, large };

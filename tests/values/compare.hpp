@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Makes calls, many under way at once, and compares what they give with what somebody else says.
+/// Makes calls, many under way at once, and compares their results with those of an oracle.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace values {
 
-/// Who knows what calls give, for one PE.
+/// Gives the expected results of calls, for one PE.
 class Oracle {
  public:
   Oracle() = default;
@@ -24,7 +24,7 @@ class Oracle {
   virtual ~Oracle() = default;
   /// Finds out what these give; all PEs ask for the same ones.
   virtual void find_out(std::span<const Call> calls) = 0;
-  /// What is wrong with the outcome of the i-th of them; empty if nothing.
+  /// Describes the error in the outcome of the i-th of them; empty if there is none.
   virtual std::string complaint(std::size_t i, const Bytes& outcome) = 0;
 };
 

@@ -30,7 +30,7 @@ Bytes as_bytes(const std::vector<T>& elements) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// `elements`: what was borrowed. bytes(value of the future, elements).
+/// `elements`: the elements lent to the call. bytes(value of the future, elements).
 template <class Future, class T, class ToBytes>
 class MadeOf final : public Made {
  public:

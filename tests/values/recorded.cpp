@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Collectives by Headway beside what an MPI gave in another run, of beside_mpi.cpp: over what goes with no MPI.
+/// Compares collectives of Headway with those that an MPI gave in another run (beside_mpi.cpp): over transports without
+/// MPI.
 #include <fmt/format.h>
 
 #include <cstdio>

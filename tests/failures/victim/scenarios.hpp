@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the program under test can do; `victim SCENARIO ARGS` does it.
+/// Scenarios of the program under test; `victim SCENARIO ARGS` runs one.
 #pragma once
 
 #include <unistd.h>
@@ -19,10 +19,10 @@ using Scenarios = std::map<std::string, Scenario>;
 
 Scenarios working();    // for ever, until something goes wrong
 Scenarios starting();   // run() and what may surround it
-Scenarios waiting();    // for what comes, or does not
+Scenarios waiting();    // for messages and PEs that come, or do not
 Scenarios writing();    // to standard output
 Scenarios meddling();   // with processes, signals and descriptors
-Scenarios reporting();  // for reports on what the PEs do
+Scenarios reporting();  // for reports on the state of the PEs
 
 /// A line by which the test knows the PE's process, and that the PE is there.
 inline void say_who(Pe& pe) {

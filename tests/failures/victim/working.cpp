@@ -47,7 +47,7 @@ void work(Pe& pe, const std::string& load, Messages& messages) {
     }
     return;
   }
-  if (load == "collectives") {  // that are under way together, some in segments, whoever comes first or late
+  if (load == "collectives") {  // many at a time, some in segments, in any order of members
     const std::vector<double> few(100, 1.0), many(100'000, 1.0);
     std::vector<headway::Future<std::vector<double>>> sums;
     for (std::size_t i = 0; i < 20; ++i) {
@@ -178,7 +178,7 @@ int exit_race(int argc, char** argv) {
   });
 }
 
-/// swallow end|loop|sleep: what a handler threw is caught around the waiting calls, and the program goes on.
+/// swallow end|loop|sleep: the program catches the exception of a handler around the waiting calls, and goes on.
 int swallow(int argc, char** argv) {
   const std::string then = argv[2];
   return headway::run(argc, argv, [&](Pe& pe) {

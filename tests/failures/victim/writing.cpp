@@ -48,7 +48,7 @@ int prints_and_dies(int argc, char** argv) {
   });
 }
 
-/// text_before: what is in the buffers before run() is written once.
+/// text_before: text in the output buffers before run() is written once.
 int text_before(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   std::cout << "once by cout\n";

@@ -123,8 +123,7 @@ void Execution::upcoming(Upcoming& threads) const {
   }
 }
 
-/// Nobody can move. Whoever waits does so in vain; where nobody died that is a failure, unless the options say
-/// otherwise.
+/// No thread can move: all waits are in vain. If no thread died that is a failure, unless the options allow it.
 bool Execution::end_vain_waits() {
   bool any = false;
   for (unsigned t = 0; t < count_; ++t) {
@@ -265,8 +264,8 @@ void Execution::finish_read_modify_write(std::size_t location, std::uint64_t bef
 bool Execution::compare_exchange(std::size_t location, std::uint64_t& expected, std::uint64_t desired,
                                  std::memory_order success, std::memory_order failure, bool weak) {
   step(location, true, success);
-  // What may be found, the likely first: the newest store holds what is expected; some store that may be seen holds
-  // something else; one holds what is expected, and still the exchange fails.
+  // The stores that the exchange may find, the likely ones first: the newest store holds `expected`; visible stores
+  // hold other values; a store holds `expected`, and the exchange still fails.
   const StoreIndex newest = memory_.newest(location);
   const StoreIndex earliest = earliest_unexplored(location, memory_.earliest(running_, location, failure), success);
   const bool can_succeed = memory_.value(location, newest) == expected;
@@ -308,7 +307,7 @@ void Execution::fence(std::memory_order order) {
 }
 
 void Execution::fence_everywhere() {
-  // What others may find afterwards changes, at every location.
+  // Changes the stores that other threads may find afterwards, at every location.
   Footprint footprint;
   footprint.add(order_location, true);
   for (std::size_t location = 0; location < atomic_names_.size(); ++location) footprint.add(location, true);

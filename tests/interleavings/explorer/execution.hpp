@@ -23,7 +23,7 @@ class Execution {
   enum class End { complete, cut_short };
   End run(const std::function<std::unique_ptr<Program>()>& make, bool traced);
 
-  /// The one whose program runs now.
+  /// The execution that runs now.
   static Execution& current();
 
   // --- what shared.hpp is made of. From a thread each is a step; from the program's constructor and check() it is not.
@@ -34,7 +34,7 @@ class Execution {
 
   std::uint64_t load(std::size_t location, std::memory_order order);
   void store(std::size_t location, std::uint64_t value, std::memory_order order);
-  /// Returns what was there.
+  /// Returns the value before.
   template <class NewValue>
   std::uint64_t read_modify_write(std::size_t location, NewValue new_value, std::memory_order order) {
     step(location, true, order);
@@ -83,7 +83,7 @@ class Execution {
     Footprint next;
     int touches = -1;  // the one atomic location that its next step touches and no order of sequential consistency
     std::size_t futex = 0;
-    bool in_vain = false;  // what it waited for will never come
+    bool in_vain = false;  // it waits for an event that will never come
     unsigned spurious_failures = 0;
     std::vector<Looked> looked;
   };

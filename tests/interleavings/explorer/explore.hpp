@@ -14,8 +14,8 @@
 
 namespace headway::explore {
 
-/// Made anew for each execution; its members are the shared memory. What threads note for the check must belong to one
-/// thread each, and nothing may be owned by what lies on a thread's stack: a thread that dies is never unwound.
+/// Made anew for each execution; its members are the shared memory. A record for the check must belong to one
+/// thread. Objects on a thread's stack must own nothing: a thread that dies is never unwound.
 class Program {
  public:
   virtual ~Program() = default;
@@ -29,12 +29,13 @@ struct Options {
   /// One of these threads may die before any one of its steps, in each execution. What waits for it then waits in vain:
   /// futexes time out, wait_for_news() returns false.
   ThreadSet mortal = 0;
-  /// Where nobody can go on though somebody waits and nobody died: a lost wake-up. If not a failure, it waits in vain.
+  /// A standstill is a lost wake-up: no thread can go on, some wait, and none died. If it is not a failure, the waits
+  /// end in vain.
   bool standstill_fails = true;
   /// How often a compare_exchange_weak may fail for no reason, per thread and execution.
   unsigned spurious_failures_max = 0;
   int preemptions_max = Search::unbounded;
-  /// An execution of more steps is a failure: somebody does not terminate.
+  /// An execution of more steps is a failure: some thread does not terminate.
   std::size_t steps_max = 500;
   /// The search ends here, incomplete.
   std::uint64_t executions_max = 2'000'000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small programs whose outcomes under the C++ memory model are known: the explorer must find all of those and no
-// others, and leaving out equivalent orders must not lose any.
+// Small programs with known outcomes under the C++ memory model. The explorer must find all of them and no others, also
+// when it leaves out equivalent orders.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -156,7 +156,7 @@ TEST(Explorer, continues_a_release_sequence_through_exchanges_of_others_but_not_
     m.r[2] = m.y.load(acquire);
     m.s[2] = m.x.load(relaxed);
   };
-  // What the reader gets from the one in between was added to 1 or to 0: only the former brings the message.
+  // The thread in between adds to 1 or to 0. The reader gets the message only if it was added to 1.
   const Outcomes added = outcomes_of({publisher, [](Litmus& m) { m.y.fetch_add(4, relaxed); }, reader});
   EXPECT_EQ(added.count("50"), 0u);
   EXPECT_EQ(added.count("51"), 1u);

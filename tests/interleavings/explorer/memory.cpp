@@ -89,7 +89,7 @@ void Memory::store(unsigned thread, std::size_t location, std::uint64_t value, s
 
 void Memory::read_modify_write(unsigned thread, std::size_t location, std::uint64_t value, std::memory_order order) {
   take_over(thread, location, newest(location), order);
-  const View read = atomics_[location].back().view;  // it continues the release sequence of what it read
+  const View read = atomics_[location].back().view;  // it continues the release sequence of the store it read
   append(thread, location, value, order, &read);
 }
 

@@ -33,7 +33,7 @@ using StoreIndex = std::uint16_t;
 
 class Memory {
  public:
-  /// After the threads comes the test itself, which looks at what they leave behind.
+  /// After the threads comes the test itself, which checks the final state.
   static constexpr unsigned test_itself = threads_max;
 
   void clear();
@@ -41,7 +41,7 @@ class Memory {
   std::size_t add_atomic(std::uint64_t value);
   std::size_t add_plain();
 
-  // --- atomic locations. What the caller chose to read must be in [earliest(), newest()].
+  // --- atomic locations. The store that the caller chose to read must be in [earliest(), newest()].
   StoreIndex newest(std::size_t location) const { return StoreIndex(atomics_[location].size() - 1); }
   StoreIndex earliest(unsigned thread, std::size_t location, std::memory_order order) const;
   std::uint64_t value(std::size_t location, StoreIndex store) const { return atomics_[location][store].value; }
@@ -58,7 +58,7 @@ class Memory {
   /// It sees all that is there now.
   void hurry(unsigned thread);
 
-  // --- a lock in the kernel, one a location, that orders what is done under it but nothing else
+  // --- a lock in the kernel, one per location: it orders the operations under it but nothing else
   void kernel_release(unsigned thread, std::size_t location);
   StoreIndex kernel_earliest(unsigned thread, std::size_t location) const;
 
@@ -75,7 +75,7 @@ class Memory {
   struct Store {
     std::uint64_t value;
     int step;
-    View view;  // what who acquires it takes over
+    View view;  // the view that an acquiring thread takes over
   };
   struct Plain {
     unsigned writer = test_itself;

@@ -204,7 +204,7 @@ void Search::explore_before(std::size_t earlier, unsigned thread, const Footprin
                         [&](std::size_t other) { return comes_after(steps_[other]); });
   };
   ThreadSet seen = 0;
-  ThreadSet initial = 0;  // threads of those steps whose first one comes after no other of them
+  ThreadSet initial = 0;  // threads with a first step here that comes after none of the others
   for (std::size_t i = earlier + 1; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     if (precedes(steps_[earlier], step.clock)) continue;

@@ -15,7 +15,8 @@ namespace headway::explore {
 inline constexpr unsigned threads_max = 4;
 using ThreadSet = std::uint8_t;  // bit t: thread t
 
-/// What a step touches. Two steps of different threads commute unless both touch a location and one of them changes it.
+/// The locations that a step touches. Two steps of different threads commute unless both touch a location and one of
+/// them changes it.
 struct Footprint {
   struct Access {
     std::uint16_t location;
@@ -26,7 +27,7 @@ struct Footprint {
 
   void add(std::size_t location, bool changes);
   bool conflicts_with(const Footprint& other) const;
-  /// Whether it changes what the other touches.
+  /// Whether it changes a location that the other touches.
   bool matters_to(const Footprint& other) const;
 };
 
@@ -35,18 +36,18 @@ struct Upcoming {
   static constexpr int always = std::numeric_limits<int>::max();
 
   std::array<Footprint, threads_max> footprints;
-  std::array<int, threads_max> news;  // up to which step what they may find can have changed: at most up to now
+  std::array<int, threads_max> news;  // the last step, at most this one, that can have changed the values they may find
   ThreadSet enabled = 0;
 };
 
 /// Without a bound on preemptions, executions that differ only in the order of steps that commute are not repeated:
-/// source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas, "Optimal dynamic partial order reduction", 2014).
-/// What steps find is part of a step there: a thread is done at a point when all that its step may find has been
-/// explored.
+/// source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas, "Optimal dynamic partial order reduction", 2014). The
+/// values that steps find are part of the steps there: a thread is done at a point when all that its step may find has
+/// been explored.
 ///
-/// As a read may find what was there before others changed it, it need not be tried before such a change as well: it
-/// comes after the change only that it found. And a thread that was done at a point need not find again later what it
-/// could find there: found_before().
+/// A read may find a value from before another thread's change. So the search need not try the read before that change
+/// as well: the read comes only after the change that it found. A thread that was done at a point need not find again
+/// later any value that it could find there: found_before().
 ///
 /// With a bound the search takes every order with at most so many switches away from a thread that could go on.
 class Search {
@@ -58,7 +59,7 @@ class Search {
 
   /// Before each execution.
   void restart();
-  /// Who moves next, or `nobody`: what follows has been explored in another order. `threads` must not be empty.
+  /// The thread that moves next. -1: all that follows has been explored in another order. `threads` must not be empty.
   int choose_thread(const Upcoming& threads);
   /// One of `count` things that the step of the thread that moves may find, 0 first.
   unsigned choose(unsigned count);
@@ -72,9 +73,9 @@ class Search {
   /// Whether the step that is being made has been explored elsewhere as to all that had come to pass by `step`.
   bool found_before(int step) const { return step <= known_until_; }
 
-  /// `thread` has been waiting for what the last step of `waker` did.
+  /// `thread` has waited for a change by the last step of `waker`.
   void woken(unsigned thread, unsigned waker);
-  /// `thread` has been waiting for that nobody else can move.
+  /// `thread` has waited until no other thread could move.
   void woken_by_standstill(unsigned thread);
 
   /// The choices of this execution, and an execution that repeats them.
@@ -85,7 +86,7 @@ class Search {
   using Clock = std::array<std::uint16_t, threads_max>;  // how many steps of each thread come before
   struct Node {
     unsigned taken = 0;
-    unsigned count = 0;  // of what a step may find; 0: a choice of threads
+    unsigned count = 0;  // of the values that a step may find; 0: a choice of threads
     ThreadSet enabled = 0;
     ThreadSet wanted = 0;  // to be explored from here, or done
     ThreadSet done = 0;

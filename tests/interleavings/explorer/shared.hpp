@@ -108,7 +108,8 @@ class Atomic {
   Planted loads_, stores_, exchanges_;
 };
 
-/// In place of a T that threads may only touch one after the other: who does otherwise is found, whatever the values.
+/// In place of a T that only one thread at a time may touch. The explorer finds every data race on it, independent of
+/// the values.
 template <class T>
 class Plain {
  public:
@@ -134,7 +135,7 @@ class Plain {
   T value_;
 };
 
-/// In place of the system calls of a doorbell. Futexes do not time out, unless nobody else is left to wake them.
+/// In place of the system calls of a doorbell. Futexes do not time out, unless no other thread is left to wake them.
 struct System {
   using Word = Atomic<std::uint32_t>;
 
