@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the benchmark programs on Headway share: the aggregator's options on the command line, and its statistics in a
+/// Shared by the benchmark programs on Headway: the aggregator's options on the command line, and its statistics in a
 /// record.
 #pragma once
 
@@ -18,9 +18,9 @@
 
 namespace headway::bench {
 
-/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout, --patient and --ordered, stored to
-/// `options`, whose members keep their meaning of "derived" where an option is not given. Values are refused here where
-/// no aggregator could take them; what depends on the message type is the aggregator's to refuse.
+/// Adds --mode, --buffer-bytes, --threshold, --cutoff, --timeout, --patient and --ordered, stored to `options`. A
+/// member keeps its meaning of "derived" where its option is not given. Refuses values that no aggregator could take;
+/// the aggregator itself refuses values that do not suit the message type.
 inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--mode", [&](const std::string& text) { options.topology = parse_topology(text); }, "NAME",
@@ -80,7 +80,7 @@ inline FrameCounts growth(const AggregatorStatistics& before, const AggregatorSt
   return counts;
 }
 
-/// The frames of both; fills are weighed by frames. What they held at most is summed: it may have been at once.
+/// The frames of both; fills are weighed by frames. Peak bytes are summed: both may have had their peak at once.
 inline FrameCounts joined(const FrameCounts& a, const FrameCounts& b) {
   FrameCounts sum;
   sum.frames = a.frames + b.frames;
@@ -142,7 +142,7 @@ inline std::uint64_t sum_over_pes(Pe& pe, std::uint64_t value) {
 /// The fields of a record that this run decides.
 inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& options, std::size_t message_bytes,
                       std::uint64_t messages) {
-  // Not from these settings: how many PEs, whose default a PE bound to its core would derive wrongly.
+  // The number of PEs is not from these settings: a PE bound to its core would derive a wrong default.
   const Settings settings = Settings::from_environment();
   return {.bench = bench,
           .mode = to_string(options.topology),

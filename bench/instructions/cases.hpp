@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the cases have in common: the generator, the messages of 32 bytes, and one PE to run them through.
+// Shared by the cases: the generator, the messages of 32 bytes, and one PE to run them through.
 #pragma once
 
 #include <cstddef>

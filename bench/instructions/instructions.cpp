@@ -36,7 +36,7 @@ void local_8(Table& table, std::size_t n, unsigned) {
   }
 }
 
-// What a careful programmer writes by hand: a buffer per destination, applied when it is full.
+// The loop that a careful programmer writes by hand: a buffer per destination, applied when it is full.
 void hand_8(Table& table, std::size_t n, unsigned shift) {
   constexpr std::size_t capacity = 2000;
   struct Buffer {
@@ -83,7 +83,7 @@ void fixed_8(Table& table, std::size_t n, unsigned shift, headway::Topology topo
     Aggregator<std::uint64_t> updates(pe,
                                       {.buffer_bytes = 16384, .timeout = headway::no_timeout, .topology = topology});
     std::uint64_t* const words = table.data();
-    const unsigned top = shift;  // copies, so that the loop below is what a program's own loop is
+    const unsigned top = shift;  // copies, so that the loop below is like a user program's loop
     const std::size_t count = n;
     updates.on([words](const std::uint64_t& a) { words[a & mask] ^= a; });
     std::uint64_t a = 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What messages to each of many PEs cost on a route in all, for an instruction counter: a square of PEs, all in this
-// thread, each of which sends some messages of 8 bytes to every other PE, first to those beyond its row, and to those
-// in its row when what it has to forward to them is there. Run it with N rounds and with 2N under `valgrind
-// --tool=callgrind` and subtract; routes.cmake does.
+// Counts the instructions of messages to each of many PEs on a route: a square of PEs, all in this thread. Each sends
+// some messages of 8 bytes to every other PE, first to those beyond its row, and to those in its row after the messages
+// that it forwards to them have arrived. Run it with N rounds and with 2N under `valgrind --tool=callgrind` and
+// subtract; routes.cmake does.
 //
-//   headway-routes 1d|2d SIDE MESSAGES ROUNDS      prints a checksum of what was handled, how many, and frames
+//   headway-routes 1d|2d SIDE MESSAGES ROUNDS      prints a checksum of the handled messages, their number, and frames
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

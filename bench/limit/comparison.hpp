@@ -17,7 +17,7 @@ namespace headway::limit {
 /// How messages lie in a buffer.
 enum class Format { fixed, length_before, lengths_at_end, owning };
 
-/// What a PE must get in a pass, byte by byte and in each source's order, and what of that it did not.
+/// The messages that a PE must get in a pass, byte by byte and in each source's order; counts those that differ.
 class Comparison {
  public:
   Comparison(const Traffic& traffic, std::size_t me, std::size_t bytes, Format format, std::uint64_t messages)

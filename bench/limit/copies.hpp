@@ -55,7 +55,7 @@ struct Owner {
   std::byte* memory;
 };
 
-/// Reads `bytes` at `from`, which is an address of `owner`, in calls of `piece` bytes. Throws what the system says.
+/// Reads `bytes` at `from`, an address in process `owner`, in calls of `piece` bytes. Throws the system's error.
 void read_memory_of(pid_t owner, std::byte* to, std::byte* from, std::size_t bytes, std::size_t piece);
 
 }  // namespace headway::limit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What a receiver does with the messages of a buffer, formulated in several ways. What a message does (Apply) gets its
-/// first word and its last eight bytes.
+/// The receiver's loop over the messages of a buffer, formulated in several ways. Apply, the work for a message, gets
+/// its first word and its last eight bytes.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct Compare {};
 class Comparison;     // comparison.hpp
 struct OwnedObjects;  // owning.hpp
 
-/// What a PE's buffers are delivered to.
+/// The state that a PE's deliveries change.
 struct Receiver {
   Update update{};
   Sum sum{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Every formulation does what the plainest loop does; and what is wrong in a buffer is noticed.
+/// Every formulation agrees with the plainest loop and notices errors in a buffer.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t table_words = 1 << 8;
 
-/// What is delivered to in these tests.
+/// The receiver's state in these tests.
 struct Delivered {
   std::vector<Word> table = std::vector<Word>(table_words);
   Receiver receiver{.update = {table.data(), table_words - 1}};

@@ -73,7 +73,7 @@ bool Exchange::deliver_arrived() {
   for (std::size_t source = 0; source < incoming_.size(); ++source) {
     if (source == pe_.id()) continue;
     Ring& ring = incoming_[source];
-    const BufferHead* const buffer = ring.peek();  // one: who only received would not send
+    const BufferHead* const buffer = ring.peek();  // one buffer a turn: else this PE might receive and never send
     if (buffer == nullptr) continue;
     deliver(source, reinterpret_cast<const std::byte*>(buffer) + cache_line, buffer->bytes);
     ended_ += buffer->last;

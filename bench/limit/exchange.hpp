@@ -19,9 +19,9 @@ struct Cursor {
   std::byte* limit;
 };
 
-/// What a PE does in a pass, beside sending.
+/// A PE's part in a pass, beside sending.
 struct PassSetup {
-  std::vector<std::size_t> targets;  // whom it may send to
+  std::vector<std::size_t> targets;  // the PEs it may send to
   std::size_t sources = 0;           // how many others may send to it
   std::size_t buffer_bytes = 0;      // as much of each buffer is used
   std::size_t depth = 0;             // so many buffers of each ring
@@ -45,15 +45,15 @@ class Exchange {
   Cursor* cursors() { return cursors_.data(); }
 
   std::size_t buffer_bytes() const { return setup_.buffer_bytes; }
-  /// What is left of the buffer of `target`.
+  /// The bytes left in the buffer of `target`.
   std::size_t room_at(std::size_t target) const { return std::size_t(cursors_[target].limit - cursors_[target].at); }
-  /// The target whose buffer has the least room.
+  /// The target with the least room in its buffer.
   std::size_t fullest() const {
     return std::ranges::min(setup_.targets, {}, [&](std::size_t target) { return room_at(target); });
   }
 
-  /// Hands the buffer of `target` over, delivers what has arrived and waits for an empty one. What goes to this PE
-  /// itself is delivered where it lies.
+  /// Hands the buffer of `target` over, delivers the buffers that have arrived and waits for an empty one. Delivers
+  /// messages to this PE itself in place.
   [[gnu::noinline]] void turn_over(std::size_t target);
 
   /// Hands all over, and delivers until every source has ended its pass. Returns the messages delivered in the pass.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the rings' cases are made of: every way to build with every way to deliver and every choice of buffers.
+/// The formulations of the rings' cases: every way to build with every way to deliver and every choice of buffers.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ struct CellsInTurn {
   static Word payload(const Cells& cells, Word number) { return cells.cells[number % Cells::count].payload; }
 };
 
-/// The eight bytes alone, which are never what they were before.
+/// The eight bytes alone; each message differs from the one before, so the receiver can see it arrive.
 struct PayloadAlone {
   static void put(Cells& cells, Word /*number*/, Word payload) {
     cells.cells[0].number.store(payload, std::memory_order_release);

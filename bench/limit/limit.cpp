@@ -176,7 +176,7 @@ void lay_out(Arguments& arguments) {
   options.buffer_count = layout.count;
 }
 
-/// What was left to this case, and what does not go together.
+/// Sets the options that the user left to this case, and refuses options that exclude each other.
 void complete(Arguments& arguments) {
   Options& options = arguments.options;
   refuse_options_of_others(arguments);
@@ -269,7 +269,7 @@ void print(const Options& options, const bench::Json& record) {
             << std::flush;
 }
 
-/// What is to be started.
+/// The job, and the formulation that the user chose.
 struct Prepared {
   Job job;
   std::optional<std::size_t> only;  // of its formulations

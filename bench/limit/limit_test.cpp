@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// headway-limit as users start it: every case in all its formulations is verified, bad arguments are refused, and
-/// nobody waits for the dead.
+/// no PE waits for a dead one.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -275,7 +275,7 @@ bool comes_true(Condition condition) {
   return true;
 }
 
-/// A zombie has ended too; whose it became need not reap it.
+/// False for a zombie: it has ended, but its new parent need not have reaped it.
 bool runs(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Measuring one case in its formulations, and what comes of it.
+/// Measures one case in its formulations; declares its options and its results.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 
 namespace headway::limit {
 
-/// What a message is: a struct of a size that the compiler knows, bytes of any number read in place, a vector, or a
+/// The type of a message: a struct of a size that the compiler knows, bytes of any number read in place, a vector, or a
 /// vector and a string (`struct`).
 enum class Type { fixed, bytes, vector, parts };
 
 enum class Pattern { one_way, both_ways, pairs, others };
 
-/// What was asked for. Sizes are in range, and fit each other.
+/// The user's request. Sizes are in range, and fit each other.
 struct Options {
   std::string bench = "ring";
   std::size_t pes = 2;
@@ -40,10 +40,10 @@ struct Options {
 
 inline constexpr std::size_t formulations_max = 192;
 
-/// Of a run of round trips, whose time is the median part's, as headway-pingpong's and its peers' is.
+/// The parts of a run of round trips. The run's time is that of the median part, as in headway-pingpong and its peers.
 inline constexpr std::uint64_t trip_parts = 20;
 
-/// What the processes found; lies in shared memory, PE 0 writes it.
+/// The result of the processes; lies in shared memory, PE 0 writes it.
 struct Outcome {
   std::size_t winner;              // of the formulations
   double seconds;                  // of the winner's pass over all messages, on the slowest PE
@@ -88,10 +88,10 @@ double seconds_in_parts(Pe& pe, std::uint64_t messages, std::uint64_t parts, Pas
   return *middle * double(messages);
 }
 
-/// Collective. Short passes of all formulations, interleaved, say which is the fastest; another pass of that one alone
-/// is the measurement, so that it is no luckier than what it is compared with. pass(formulation, messages), called
-/// alike on every PE between meetings of all, does the PE's share and returns its seconds. The measurement is in
-/// `parts` where what it is compared with is.
+/// Collective. Short passes of all formulations, interleaved, find the fastest. Another pass of that one alone is the
+/// measurement: the shortest of many tries would be luckier than the program compared with it. pass(formulation,
+/// messages), called alike on every PE between meetings of all, does the PE's share and returns its seconds. The
+/// measurement is in `parts` where the program compared with it measures in parts.
 template <class Pass>
 void measure_best(Pe& pe, std::size_t formulations, std::optional<std::size_t> only, std::uint64_t tried,
                   std::uint64_t messages, Outcome& outcome, Pass pass, std::uint64_t parts = 1) {

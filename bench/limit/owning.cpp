@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Messages that own what they hold, over the rings.
+/// Messages with memory of their own, over the rings.
 #include "owning.hpp"
 
 #include "formulation.hpp"

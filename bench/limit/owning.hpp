@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Messages that are objects with memory of their own, as types `vector` and `struct` of Headway's benchmarks: a sender
 /// stamps its object and writes lengths and content into the buffer; a receiver reads each message into an object that
-/// it has, and looks at that. Copies write and read what there is and no byte more, for what is behind it may be
-/// another's.
+/// it keeps, and gives that to the handler. Copies read and write the content and no byte more, since the bytes behind
+/// it may belong to another object.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@
 
 namespace headway::limit {
 
-// Copies of at least 8 bytes. What was just written in words is read in words: in wider pieces it would wait until the
-// words have left the store buffer. All that is done with each message is to be in the loop: left to itself the
-// compiler makes calls of it where there are several loops, which took 1.1 times as long.
+// Copies of at least 8 bytes. Content that was just written in words is read in words: a wider load would wait until
+// the words have left the store buffer. All work for a message must be inlined into the loop: the compiler, left to
+// itself, makes calls of it where there are several loops, which took 1.1 times as long.
 
-/// In words, the last of which may overlap the one before.
+/// In words; the last one may overlap the word before.
 struct CopyWords {
   static constexpr const char* name = "words";
   [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -145,7 +145,7 @@ struct VectorType {
     limit::stamp(content, bytes, number);
   }
 
-  /// What is in the object, held by registers.
+  /// The object's address and size, held by registers.
   struct View {
     const std::byte* content;
     std::size_t size;
@@ -223,7 +223,7 @@ struct PartsType {
   }
 };
 
-/// What a receiver reads all its messages into.
+/// The objects that a receiver reads all its messages into.
 struct OwnedObjects {
   VectorType::Object vector;
   PartsType::Object parts;
@@ -293,7 +293,7 @@ struct AtEnd {
   }
 };
 
-/// What a program does with an object is its own affair: here the compiler has written its lengths and its content to
+/// Stands for a program that does anything with an object: here the compiler has written its lengths and its content to
 /// memory, and knows neither from here on.
 template <class Object>
 void out_of_hand(const Object& object) {
@@ -328,7 +328,7 @@ struct SendOwning {
       write(object, number, cursors[to], [&] { exchange.turn_over(to); });
     }
   }
-  /// To one target, whose cursor registers hold.
+  /// To one target; registers hold its cursor.
   template <class Numbers>
   static void all(Exchange& exchange, typename Type::Object& object, Numbers numbers, Always target,
                   std::uint64_t messages) {
@@ -359,7 +359,7 @@ struct DeliverOwning {
   using Object = typename Type::Object;
   static constexpr std::size_t ahead = 64;  // messages
 
-  /// The handler: what it does, it does with the object.
+  /// The handler; it works on the object, not on the buffer.
   template <class Apply>
   [[gnu::always_inline]] static void handle(const Object& object, Apply& apply, const Receiver& receiver) {
     out_of_hand(object);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Messages that own what they hold: every formulation of writing and reading them agrees with the plainest, and what
-/// is wrong in one is noticed.
+/// Messages with memory of their own: every formulation of writing and reading them agrees with the plainest and
+/// notices errors in a message.
 #include "owning.hpp"
 
 #include <gtest/gtest.h>

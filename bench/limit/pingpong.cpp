@@ -29,7 +29,7 @@ class Slot {
   std::byte* memory_;
 };
 
-/// What a PE plays with.
+/// A PE's memory for the round trips.
 struct Player {
   std::size_t me, bytes;
   std::byte *mine, *theirs;                   // slots that this PE writes, and that the other one does

@@ -57,7 +57,7 @@ class Children {
   ~Children() { end_all(); }
   void add(pid_t process) { processes_.push_back(process); }
 
-  /// Reaps whoever has ended. Returns what went wrong, or an empty string.
+  /// Reaps the processes that have ended. Returns the error of one that failed, or an empty string.
   std::string reap() {
     int status = 0;
     for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {

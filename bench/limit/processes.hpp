@@ -40,7 +40,7 @@ class Memory {
 /// Waiting for another process, a turn at a time.
 class Waiting {
  public:
-  /// `crowded`: there are more PEs than cores, and whoever is waited for may need this one.
+  /// `crowded`: there are more PEs than cores, and the process that the caller waits for may need this core.
   explicit Waiting(bool crowded) : spins_left_(crowded ? 0 : spins) {}
   void turn() {
     if (spins_left_ == 0) {

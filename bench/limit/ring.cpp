@@ -47,7 +47,7 @@ std::vector<NamedSend> fixed_builds(const Traffic& traffic) {
   return builds;
 }
 
-/// Who has messages of any size must look before each.
+/// For messages of any size: the sender must check the room before each.
 template <class Walk>
 std::vector<NamedSend> variable_builds() {
   return {{"words", send<VariableCopy<Walk, copy_words>, Filling::checked>},
@@ -174,9 +174,9 @@ class RingCase {
     errors_ += comparison.errors();
   }
 
-  /// Sends and receives `messages` of each sender, others than in the pass before where there are more, so that a large
-  /// table is not in the cache because the last pass was there, and verifies what they did. Returns the seconds of the
-  /// former.
+  /// Sends and receives `messages` of each sender and verifies their effect. Where the case has more messages, takes
+  /// others than in the pass before, so that a large table is not in the cache because of the last pass. Returns the
+  /// seconds of sending and receiving.
   double pass(std::size_t formulation, std::uint64_t messages) {
     receiver_.sum = {};
     traffic_.skip(passes_++ * messages % (options_.messages - messages + 1));

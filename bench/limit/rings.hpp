@@ -2,7 +2,7 @@
 /// Single-producer single-consumer rings of buffers in shared memory, one for each ordered pair of PEs.
 ///
 ///   ring:    | posted | released | buffer 0 | buffer 1 | ... |       a line each for the two counters
-///   buffer:  | bytes, last | messages, one after the other ... |     a line, then what is sent
+///   buffer:  | bytes, last | messages, one after the other ... |     a line, then the messages
 #pragma once
 
 #include <atomic>
@@ -56,7 +56,7 @@ class Ring {
     }
     return buffer(next_) + cache_line;
   }
-  /// Hands over what was claimed.
+  /// Hands over the claimed buffer.
   void post(std::size_t bytes, bool last) {
     *reinterpret_cast<BufferHead*>(buffer(next_)) = {bytes, last};
     head_.posted.store(++next_, std::memory_order_release);

@@ -61,7 +61,7 @@ void send_in_rows(Exchange& exchange, const Build build, Numbers numbers, Target
   }
 }
 
-/// The same to one target, whose cursor a register holds.
+/// The same to one target; a register holds its cursor.
 template <class Build, class Numbers>
 void send_in_rows(Exchange& exchange, const Build build, Numbers numbers, Always target, std::uint64_t messages) {
   Cursor& cursor = exchange.cursors()[target.pe];
@@ -75,7 +75,7 @@ void send_in_rows(Exchange& exchange, const Build build, Numbers numbers, Always
   }
 }
 
-/// What a PE sends, and what with.
+/// A PE's messages, and the bytes prepared for them.
 struct Sending {
   const Traffic& traffic;
   std::size_t source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Who sends which messages to whom, in numbers. Receivers know it too, which is how everything is verified.
+/// The numbers of the messages from each sender to each receiver. Receivers know them too, and verify by them.
 #pragma once
 
 #include <bit>
@@ -34,7 +34,7 @@ class Traffic {
   bool one_target() const { return pattern_ == Pattern::one_way || pattern_ == Pattern::pairs; }
   std::uint64_t senders() const { return pattern_ == Pattern::one_way ? pes_ / 2 : pes_; }
 
-  /// Whom `pe` may send to.
+  /// The PEs that `pe` may send to.
   std::vector<std::size_t> targets(std::size_t pe) const {
     std::vector<std::size_t> all;
     for (std::size_t target = 0; target < pes_; ++target) {

@@ -18,7 +18,7 @@
 namespace headway::limit {
 namespace {
 
-/// A ring of pieces. Behind each is room: for copies in wide pieces, and what a processor reads ahead of need.
+/// A ring of pieces. Behind each is room for copies in wide pieces and for the processor's prefetching.
 struct Ring {
   std::size_t piece_bytes, places, stride;
   std::size_t bytes() const { return places * stride; }
@@ -30,7 +30,7 @@ constexpr Ring rings[] = {{16 * kibi, 64, ring_stride},
                           {64 * kibi, 64, ring_stride},
                           {256 * kibi, 64, ring_stride}};
 
-/// What a PE shares with the other; its messages, or its pieces, follow.
+/// The memory that a PE shares with the other; its messages, or its pieces, follow.
 ///
 ///   | sent | filled | emptied | owner |        each in a line of its own
 struct Side {
@@ -237,7 +237,7 @@ Job trips_job(const Options& options, std::vector<NamedMethod<Method>> ways, boo
       if (pe.sum_of_all(refused) > 0) return;
     }
     measure(ways, options, pe, player, only, outcome);
-    pe.meet_all();  // whose memory is read is there until then
+    pe.meet_all();  // until then the owner keeps the memory that the other PE reads
   };
   return job;
 }

@@ -42,7 +42,7 @@ class Acknowledgements {
     confirmed_in_all_ = taken_ = 0;
   }
 
-  /// What is wrong once `receivers` others have handled `messages` each.
+  /// The number of errors once `receivers` others have handled `messages` each.
   std::uint64_t errors(std::uint64_t messages, std::size_t receivers) const {
     const std::uint64_t each = messages / window_;
     return (taken_ != each * receivers) + (confirmed_in_all_ != each * receivers * window_);

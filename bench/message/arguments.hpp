@@ -23,7 +23,7 @@ struct Arguments {
   bool one_by_one = false;  // send() for each message instead of send_range()
 };
 
-/// What a program says of itself.
+/// A program's description, and its defaults.
 struct About {
   const char* bench;
   const char* help;
@@ -31,7 +31,7 @@ struct About {
   bool pairs;                 // it needs an even number of PEs, else at least two
   bool ranges = false;        // it sends ranges, where not told to send one by one
   bool acknowledged = false;  // its messages are acknowledged
-  const char* messages_help;  // whose --messages are
+  const char* messages_help;  // which PEs send --messages
 };
 
 /// Reads the command line into `arguments`. Returns the status to end with, or nothing where the program goes on.

@@ -6,7 +6,7 @@
 ///     Kind(bytes, source)
 ///     send(sender, destination, index)   sends message `index`
 ///     send_all(sender, destination, n)   sends messages 0 to n-1, in one call where that may gain
-///     ends(received)                     what is read of it while it is timed
+///     ends(received)                     the part that the timed pass reads
 ///     check(checker, received)           every byte, as checker(message, bytes)
 #pragma once
 
@@ -80,7 +80,7 @@ class FixedKind {
   std::conditional_t<is_small, Message, std::unique_ptr<Message>> message_ = make();
 };
 
-/// What holds its bytes in a row: `Argument` is what is sent, `Owner` keeps it.
+/// Messages with their bytes in a row: the program sends an `Argument`, `Owner` keeps it.
 template <class Argument, class Owner, class Given>
 class ContentKind {
  public:
@@ -95,7 +95,7 @@ class ContentKind {
     sender.send(destination, message_);
   }
   void send_all(Sender& sender, std::size_t destination, std::uint64_t count) {
-    // Local: what is a member would be read again after every message, for bytes may be anything's.
+    // A local reference: the compiler would read a member again after each message, since bytes may alias anything.
     const Argument& argument = message_;
     std::byte* const at = reinterpret_cast<std::byte*>(message_.data());
     const std::size_t bytes = message_.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the programs that send numbered messages have in common: a pass that looks at every byte, a timed one, and the
-/// record. A Pattern, who sends to whom and who waits for what, has
+/// Shared by the programs that send numbered messages: a pass that checks every byte, a timed pass, and the record. A
+/// Pattern decides which PEs send to which, and which acknowledgements they wait for. It has
 ///
 ///     Pattern(pe, arguments)                 collective: makes its aggregators
 ///     sources()                              the PEs that send to this one
@@ -104,8 +104,8 @@ template <template <class> class Pattern>
 int main_of(int argc, char** argv, const About& about) {
   Arguments arguments;
   if (const auto status = parse(argc, argv, about, arguments)) return *status;
-  // Else malloc learns from what is freed, and whether a large message lies in a mapping of its own or somewhere in the
-  // heap depends on what was allocated before: with that the same copies take up to 1.1 times as long.
+  // Else malloc adapts its threshold to freed blocks, and earlier allocations decide whether a large message lies in a
+  // mapping of its own or somewhere in the heap: with that the same copies take up to 1.1 times as long.
   mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   return run(argc, argv, [&](Pe& pe) {
     if (!are_enough(pe, arguments)) return exit_status::unusable_arguments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The messages of the benchmarks: n bytes whose first eight hold the message's number, whose last eight its
-/// complement, and between them a pattern that depends on the sender. Shared with the peers on plain MPI.
+/// The messages of the benchmarks: n bytes. The first eight hold the message's number, the last eight its complement,
+/// and between them is a pattern that depends on the sender. Shared with the peers on plain MPI.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace headway::bench {
 
-/// A message whose size the compiler knows.
+/// A message of a size that the compiler knows.
 template <std::size_t Bytes>
 using Fixed = std::array<std::uint64_t, Bytes / sizeof(std::uint64_t)>;
 
@@ -67,7 +67,7 @@ constexpr std::uint64_t warming_messages(std::uint64_t messages, std::size_t byt
   return std::max(checked_messages(messages, bytes), std::min(messages / 4, all_frames));
 }
 
-/// The largest message that the peers send: what they lay out is counted in ints.
+/// The largest message that the peers send: MPI counts the bytes of their buffers in ints.
 inline constexpr std::size_t peer_bytes_max = std::size_t(64) << 20;
 
 inline void fill_pattern(std::span<std::byte> message, std::size_t source) {
@@ -117,7 +117,7 @@ inline Ends ends_of(const std::byte* message, std::size_t bytes) {
 /// The last eight bytes of message `index`, of at least eight.
 constexpr std::uint64_t back_of(std::uint64_t index, std::size_t bytes) { return bytes >= 16 ? ~index : index; }
 
-/// What a receiver adds up while it is timed.
+/// The sum that a receiver makes while it is timed.
 struct Sum {
   std::uint64_t count = 0, front = 0, back = 0;
   bool operator==(const Sum&) const = default;
@@ -130,7 +130,7 @@ inline void add(Sum& sum, Ends ends) {
   sum.back += ends.back;
 }
 
-/// The sum of messages 0 to `messages`-1 of `bytes` each, whoever sent them.
+/// The sum of messages 0 to `messages`-1 of `bytes` each, of any sender.
 inline Sum expected_sum(std::uint64_t messages, std::size_t bytes) {
   Sum sum;
   std::array<std::byte, 16> ends{};

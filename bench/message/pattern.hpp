@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the patterns have in common: messages of one Kind, and where they want them acknowledgements.
+/// Shared by the patterns: messages of one Kind, and acknowledgements where a pattern wants them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace headway::bench {
 
-/// Nobody acknowledges anything. Collective to make.
+/// A pattern without acknowledgements. Collective to make.
 template <class Kind>
 class PlainPattern {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The check of messages whose numbers are any: the updates of randomaccess that are more than their value. Shared with
-/// the peers on plain MPI.
+/// The check of messages with arbitrary numbers: the updates of randomaccess that are larger than their value. Shared
+/// with the peers on plain MPI.
 #pragma once
 
 #include <cstddef>

@@ -119,7 +119,7 @@ class Part {
   template <class Messages, class Passes>
   void search(std::uint32_t root, Messages& messages, Passes passes, Found& found) {
     if (blocks_.owner(root) == blocks_.me) visit(root, root);
-    while (total(advance()) > 0) {  // until everybody is here, nobody sends for the next level
+    while (total(advance()) > 0) {  // the sum is a barrier: no rank sends for the next level before all are here
       ++depth_;
       ++found.levels;
       for (const std::uint32_t vertex : frontier_) {
@@ -172,7 +172,7 @@ class Part {
   }
 
  private:
-  /// What the level has reached, in the order of vertices. Returns how many.
+  /// Makes the vertices reached in this level the frontier, in their order. Returns how many.
   std::size_t advance() {
     frontier_.clear();
     for (std::size_t i = 0; i < reached_.size(); ++i) {
@@ -186,7 +186,7 @@ class Part {
 
   static constexpr std::size_t bucket_bytes = std::size_t(256) << 10;
 
-  /// Collective. Each rank makes its share of the edges, for whoever has their ends.
+  /// Collective. Each rank makes its share of the edges and sends them to the owners of their ends.
   void build(const graph::KroneckerOptions& graph) {
     const auto take = [&](const std::uint32_t* ends, std::size_t count, std::size_t /*rank*/) {
       for (; count > 0; --count, ends += 2) edges_.add(ends[0] - blocks_.begin, ends[1]);
@@ -228,7 +228,7 @@ class Part {
   Edges edges_;
   std::vector<std::uint64_t> reached_, searched_;  // bits; the latter as it was before this level
   std::vector<std::uint32_t> parents_, levels_;
-  std::uint32_t depth_ = 0;              // of what is reached now
+  std::uint32_t depth_ = 0;              // of the vertices reached now
   std::vector<std::uint32_t> frontier_;  // of this rank's vertices, counted from its first
 };
 
@@ -271,7 +271,7 @@ bench::Json run_bfs(const Arguments& arguments) {
     });
   }
   const std::uint64_t edges = total(found.edges);
-  const std::uint64_t errors = total(found.errors) + (edges != total(found.degrees));  // of what was reached, each once
+  const std::uint64_t errors = total(found.errors) + (edges != total(found.degrees));  // each reached edge, once
   bench::Json record = make_peer_record(arguments, sizeof(Visit), total(found.messages), seconds, errors);
   record["scale"] = graph.scale;
   record["edge_factor"] = graph.edge_factor;

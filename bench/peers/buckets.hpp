@@ -15,7 +15,7 @@
 
 namespace headway::peers {
 
-/// Buckets of items of `item_words` words each. `Word` is what the filling loop writes.
+/// Buckets of items of `item_words` words each. The filling loop writes in units of `Word`.
 template <class Word>
 class Buckets {
  public:
@@ -48,7 +48,7 @@ class Buckets {
     return capacity_ - most;
   }
 
-  /// Collective. Exchanges all buckets and empties them; calls apply(items, count, rank) for what came from each rank,
+  /// Collective. Exchanges all buckets and empties them; calls apply(items, count, rank) for the items of each rank,
   /// its own bucket included, which MPI does not see. Returns whether every rank said `done`.
   template <class Apply>
   bool exchange(bool done, Apply&& apply) {

@@ -14,7 +14,7 @@
 namespace headway::peers {
 
 /// `Handle` is called for each item that arrives, as handle(const std::byte*) or, where it wants to know the sender, as
-/// handle(const std::byte*, std::size_t rank). What goes on at once, in one communicator, differs by `tag`.
+/// handle(const std::byte*, std::size_t rank). Objects that exist at once in one communicator need different `tag`s.
 template <class Handle>
 class DirectMessages {
  public:
@@ -56,7 +56,7 @@ class DirectMessages {
   /// Memory for the next item; then send() it.
   std::byte* next() { return send_memory_.data() + std::size_t(slot_) * stride_; }
 
-  /// Sends what was written to next(), to another rank. Handles arrivals while the window is full.
+  /// Sends the item in next() to another rank. Handles arrivals while the window is full.
   void send(std::size_t rank) {
     MPI_Isend(next(), int(item_bytes_), MPI_BYTE, int(rank), tag_, comm_, &sends_[std::size_t(slot_)]);
     ++sent_[rank];
@@ -68,7 +68,7 @@ class DirectMessages {
     }
   }
 
-  /// Handles what has arrived. Posted receives match in the order of posting, so the oldest completes first.
+  /// Handles the items that have arrived. Posted receives match in the order of posting, so the oldest completes first.
   void poll() {
     for (int arrived = 1; arrived;) {
       MPI_Request& receive = receives_[std::size_t(receive_slot_)];

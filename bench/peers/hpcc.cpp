@@ -54,7 +54,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return bench::parse_command_line(app, argc, argv);
 }
 
-/// A directory of its own, gone with what is in it at the end.
+/// A directory of its own, removed with its files at the end.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -102,7 +102,7 @@ class Signals {
 
 class Child {
  public:
-  /// Starts `command` in `directory`; what it prints goes to the file printed.txt there.
+  /// Starts `command` in `directory`; its output goes to the file printed.txt there.
   Child(const std::vector<std::string>& command, const fs::path& directory, const Signals& signals)
       : signals_(&signals) {
     pid_ = ::fork();
@@ -118,7 +118,7 @@ class Child {
     return ended_;
   }
 
-  /// mpirun ends its ranks; what is still there after five seconds is killed.
+  /// mpirun ends its ranks; after five seconds the rest is killed.
   void end() {
     const std::int64_t limit = monotonic_ns() + 5'000'000'000;
     if (!has_ended()) ::kill(pid_, SIGTERM);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What hpcc writes of its MPIRandomAccess into hpccoutf.txt, and what it reads so that its table has the size wanted.
+/// Reads hpcc's report on MPIRandomAccess from hpccoutf.txt, and makes the input that gives its table the wanted size.
 /// Source: HPCC 1.5.0, RandomAccess/MPIRandomAccess.c and src/io.c.
 #pragma once
 
@@ -50,7 +50,7 @@ std::optional<Number> number_after(std::string_view text, std::string_view label
   return number;
 }
 
-/// What the output says of MPIRandomAccess, where all of it is there.
+/// The report on MPIRandomAccess, or nothing where the output is incomplete.
 inline std::optional<HpccReport> read_hpcc(std::string_view output) {
   const std::string_view text = output.substr(0, output.find(hpcc_section_end));
   const auto log2 = number_after<unsigned>(text, "Total Main table size = 2^");

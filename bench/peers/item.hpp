@@ -12,13 +12,13 @@
 
 namespace headway::peers {
 
-/// Messages of `bytes` each, of one source. `Message` is a bench::Fixed, whose size the compiler knows, or Bytes.
+/// Messages of `bytes` each, of one source. `Message` is Bytes, or a bench::Fixed of a size that the compiler knows.
 using Bytes = std::vector<std::byte>;
 
 template <class Message>
 class Items {
  public:
-  using Word = std::byte;  // what a bucket is made of
+  using Word = std::byte;  // the unit of a bucket
   Items(std::size_t bytes, std::size_t source) : bytes_(bytes) {
     if constexpr (any_size) pattern_.resize(bytes);
     bench::fill_pattern(std::as_writable_bytes(std::span(pattern_)), source);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t acknowledged_messages = 100;
 
-/// Who sends to whom, and what is acknowledged.
+/// The ranks that this rank exchanges messages with, and the acknowledgements.
 struct Pattern {
   std::vector<std::size_t> others;  // to which this rank sends, and from which it gets
   bool acknowledged;                // every 100 messages
@@ -26,8 +26,8 @@ Pattern pattern_of(const std::string& bench, std::size_t me, std::size_t pes) {
   return {others, true, true};
 }
 
-/// An exchange of buckets is an acknowledgement: when it returns, what was sent before is handled. Who waits for those
-/// fills no bucket beyond 100 messages.
+/// An exchange of buckets is an acknowledgement: when it returns, the receivers have handled all earlier messages. A
+/// pattern that waits for acknowledgements therefore fills no bucket beyond 100 messages.
 template <class Item, class Handle>
 void send_by_buckets(const Items<Item>& items, const Pattern& pattern, std::uint64_t messages, std::size_t bucket_bytes,
                      Handle handle) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the benchmarks of a peer share: its arguments, and the record of a run.
+/// Shared by the benchmarks of a peer: the arguments, and the record of a run.
 #pragma once
 
 #include <mpi.h>

@@ -59,7 +59,7 @@ void apply_all_ahead(std::uint64_t* __restrict table, const Blocks blocks, const
   }
 }
 
-/// apply(items, count, rank) for what comes from each rank.
+/// Calls apply(items, count, rank) for the items from each rank.
 template <class Blocks, class Updates, class Apply>
 void update_by_buckets(const Blocks blocks, const Updates& updates, Share share, std::size_t bucket_bytes,
                        Apply apply) {
@@ -84,7 +84,7 @@ void update_by_buckets(const Blocks blocks, const Updates& updates, Share share,
   } while (!buckets.exchange(left == 0, apply));
 }
 
-/// handle(item, rank) for what comes from other ranks, own(a) for this one's.
+/// Calls handle(item, rank) for items from other ranks, own(a) for this rank's.
 template <class Blocks, class Updates, class Handle, class Own>
 void update_directly(const Blocks blocks, const Updates& updates, std::size_t me, Share share, Handle handle, Own own) {
   DirectMessages messages(MPI_COMM_WORLD, updates.bytes(), handle);
@@ -103,7 +103,7 @@ void update_directly(const Blocks blocks, const Updates& updates, std::size_t me
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/// Every byte of some updates, which nobody applies. Returns errors.
+/// Sends some updates and checks every byte; receivers apply none. Returns errors.
 template <class Blocks, class Updates>
 std::uint64_t check_payload(const Arguments& arguments, const Blocks blocks, const Updates& updates, std::size_t me,
                             std::size_t pes, Share share) {

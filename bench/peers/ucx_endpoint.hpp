@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the peers on UCX share: two processes, a socket between them, and an endpoint each to the other.
+/// Shared by the peers on UCX: two processes, a socket between them, and an endpoint each to the other.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,8 @@
 
 namespace headway::peers {
 
-/// A socket to the other process, for what is not measured. Throws SystemError, also where the other is gone.
+/// A socket to the other process, for data that no measurement counts. Throws SystemError, also where the other is
+/// gone.
 class Line {
  public:
   Line(int socket, std::string program) : socket_(socket), program_(std::move(program)) {}
@@ -34,8 +35,8 @@ class Line {
     get(&value, sizeof value);
     return value;
   }
-  /// Whether the other has put something that nobody has got. Ends this process where the other one has ended: what
-  /// waits for that would wait for ever.
+  /// Whether the other has put something that this process has not got yet. Ends this process where the other one has
+  /// ended: a loop that waits for news would wait for ever.
   bool has_news() const {
     std::byte next;
     const ssize_t got = ::recv(socket_, &next, sizeof next, MSG_PEEK | MSG_DONTWAIT);
@@ -129,8 +130,8 @@ class UcxEndpoint {
   ucp_ep_h endpoint_ = nullptr;
 };
 
-/// Two processes: this one is 0, and forks 1, which does not outlive it. `first(line)` and `second(line)` are what they
-/// do; returns whether the second ended well.
+/// Two processes: this one is 0, and forks 1, which does not outlive it. They call `first(line)` and `second(line)`.
+/// Returns whether the second ended well.
 template <class First, class Second>
 bool run_two(const std::string& program, First first, Second second) {
   int sockets[2];

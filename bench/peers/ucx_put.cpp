@@ -143,7 +143,7 @@ double put_all(const Line& line, const Arguments& arguments) {
   return seconds;
 }
 
-/// Waits, and moves what has to be moved, until all has come. How many words are wrong.
+/// Makes progress until all words have arrived. Returns how many of them are wrong.
 std::uint64_t be_put_to(const Line& line, const Arguments& arguments) {
   UcxEndpoint ucx(line, UCP_FEATURE_RMA);
   std::uint64_t errors = 0;

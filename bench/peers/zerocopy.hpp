@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the peers of headway-zerocopy share: a message to the partner and one back, out of memory of which both ends
-/// are written and no more.
+/// Shared by the peers of headway-zerocopy: a message to the partner and one back. The sender writes both ends of each
+/// message, and no more.
 #pragma once
 
 #include <cstddef>
@@ -65,12 +65,12 @@ ZerocopyResult play_zerocopy(Wire& wire, const ZerocopyWork& work, std::size_t m
   const std::int64_t begin = monotonic_ns();
   const bench::Laps laps = pass(work.messages, take);
   const double seconds = double(monotonic_ns() - begin) * 1e-9;
-  asm volatile("" : : "r"(touched));  // nobody else wants it
+  asm volatile("" : : "r"(touched));  // the program does not use it otherwise
   const bool wrong = sum != bench::expected_sum(work.messages, work.bytes);
   return {seconds, laps.one_way_us(), checker.errors() + (wrong ? 1 : 0)};
 }
 
-/// What a record says of the work, as that of Headway's program does.
+/// The record's fields that describe the work, as in the record of Headway's program.
 inline void add_zerocopy_fields(bench::Json& record, const ZerocopyWork& work, double one_way_us) {
   record["memory"] = "heap";
   record["buffers"] = bench::buffer_kinds[work.fresh ? 1 : 0];

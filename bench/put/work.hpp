@@ -22,7 +22,7 @@ class PutPlaces {
   std::uint64_t mask_;
 };
 
-/// What is put to each place, never 0; in the timed pass others than in the one before.
+/// The word to put to each place, never 0; the timed pass puts others than the pass before.
 inline std::vector<std::uint64_t> words_to_put(unsigned log2, bool timed) {
   std::vector<std::uint64_t> words(std::size_t(1) << log2);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = ((i * 0x9e3779b97f4a7c15) | 1) ^ (timed ? 2 : 0);

@@ -47,7 +47,7 @@ const CLI::App& active(const CLI::App& app) {
 
 std::string join_quoted(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
-/// What CLI11 found wrong, in words that name what is allowed.
+/// The error that CLI11 found, in words that name the allowed values.
 std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   const CLI::App& app = active(root);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();

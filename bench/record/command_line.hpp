@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Command lines: values that are refused in one line with their name, their text and what is allowed.
+/// Command lines: a refused value gets one line with its name, its text and the allowed values.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@
 
 namespace headway::bench {
 
-// Each throws SettingError with `what`, the text and what is allowed.
+// Each throws SettingError with `what`, the text and the allowed values.
 
 /// "1000000", "1e6", "10^6", "2^20"; within [min, max].
 std::uint64_t parse_count(std::string_view what, std::string_view text, std::uint64_t min, std::uint64_t max);
@@ -40,7 +40,7 @@ inline constexpr const char* patient_help =
 /// The entry of `allowed` that `text` was probably meant to be, or empty.
 std::string nearest(std::string_view text, std::span<const std::string> allowed);
 
-/// Adds `--name VALUE`, whose text goes to `store`; a SettingError from there ends parsing, with the option's name.
+/// Adds `--name VALUE` and gives its text to `store`; a SettingError from there ends parsing, with the option's name.
 CLI::Option* add_value(CLI::App& app, const std::string& name, std::function<void(const std::string&)> store,
                        const std::string& value_name, const std::string& help);
 

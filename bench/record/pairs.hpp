@@ -10,8 +10,8 @@
 
 namespace headway::bench {
 
-/// The positions, from 0, of the smallest and largest of `count` sorted values between which the median of what they
-/// are drawn from lies with at least 95 %, whatever its distribution (the sign test). Nothing for less than six values.
+/// The positions, from 0, of the smallest and largest of `count` sorted values between which the median of their
+/// distribution lies with at least 95 %, for any distribution (the sign test). Nothing for less than six values.
 /// W. J. Conover, Practical Nonparametric Statistics, 3rd edition, section 3.2.
 std::optional<std::pair<std::size_t, std::size_t>> median_bounds(std::size_t count);
 

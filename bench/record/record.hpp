@@ -12,7 +12,7 @@ namespace headway::bench {
 
 using Json = nlohmann::ordered_json;
 
-/// What was measured; the fields that every record has.
+/// The measured case; the fields that every record has.
 struct Case {
   std::string bench;      // "randomaccess", "stream"
   std::string mode;       // "direct", "1d", ..., or "peer:NAME"

@@ -19,10 +19,10 @@ struct LatencyResult {
   std::uint64_t errors = 0;
 };
 
-/// Barriers that PEs enter at different times: nobody may be through before all have come. How many were not so.
+/// Barriers that PEs enter at different times. Returns how many a PE left before all PEs had entered.
 template <class Call>
 std::uint64_t early_leavers(const ReduceWorld& world, Call& call) {
-  if (!world.one_clock) return 0;  // nobody could tell
+  if (!world.one_clock) return 0;  // times of different clocks cannot be compared
   constexpr std::uint64_t barriers = 20;
   constexpr double us_max = 200;
   Random random(world.me + 1);
@@ -37,12 +37,12 @@ std::uint64_t early_leavers(const ReduceWorld& world, Call& call) {
   return errors;
 }
 
-/// Collective. `Call` has double reduce(double given, std::size_t root), whose value counts on the root, which it waits
-/// for; double allreduce(double); void barrier().
+/// Collective. `Call` has double reduce(double given, std::size_t root), which waits on the root and returns the sum
+/// there; double allreduce(double); void barrier().
 ///
-/// The root of reduction i is PE i modulo P. A root goes on when it has its result, and only then gives its part to the
-/// next reduction, which therefore cannot be done before this one is: without another collective between them, the time
-/// of each is what it takes from the last part to the result. At two PEs it is a ball that goes to and fro.
+/// The root of reduction i is PE i modulo P. A root first waits for its result, and then gives its part to the next
+/// reduction. So reductions follow each other without another collective between them, and the time of each runs from
+/// the last part to the result. Two PEs play ping-pong.
 template <class Call>
 LatencyResult measure_latency(const ReduceWork& work, const ReduceWorld& world, Call& call) {
   const ReduceValues values(world.me, world.pes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Reductions that nobody waits in: processor time under skew, and latency without.
+/// Reductions without waiting: processor time under skew, and latency without skew.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the loops of headway-reduce count, on a world of one PE and with what stands in for a collective.
+/// The counts of the loops of headway-reduce, on a world of one PE and with stand-ins for a collective.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -20,7 +20,7 @@ ReduceWorld world_of_one() {
           .latest = [](std::int64_t value) { return value; }};
 }
 
-/// Of one PE, whose part is the sum; it may be wrong, and takes so much processor time.
+/// A reduction over one PE: the sum is its own part, or wrong on request, and takes so much processor time.
 struct StandIn {
   static constexpr bool by_thread = false;
   std::int64_t burn_ns = 0;
@@ -78,7 +78,8 @@ TEST(ReduceSkew, a_loop_counts_the_processor_time_of_calls_and_not_its_own_or_th
   EXPECT_GT(result.cpu_us, burn_us / 2);
   EXPECT_GT(result.in_calls_us, burn_us / 2);
   EXPECT_GT(result.without_us, 0);
-  // A call takes ten times as long as an iteration has; there are ten parts of two iterations, whose first is in time.
+  // A call takes ten times as long as an iteration has. In each of ten parts of two iterations only the first is in
+  // time.
   EXPECT_GE(result.late_fraction, 0.5);
 }
 
@@ -97,7 +98,7 @@ TEST(ReduceSkew, every_wrong_sum_is_counted) {
   EXPECT_EQ(result.errors, work.iterations + work.warming());
 }
 
-/// On a world of two whose other PE comes an hour later.
+/// On a world of two PEs: the other PE enters an hour later.
 struct Leaves {
   double reduce(double given, std::size_t) { return given; }
   double allreduce(double given) { return given + 1; }

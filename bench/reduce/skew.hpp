@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Processor time of reductions whose PEs come late by chance: the loop, for Headway's program and its peers alike. PEs
-/// compute by sleeping, so what a process uses of its processor is what the calls cost and, subtracted, what its PEs
-/// use in the same loop without them.
+/// Processor time of reductions under random skew: the loop, for Headway's program and its peers alike. PEs compute by
+/// sleeping. So a process's processor time is the cost of the calls plus the cost of the loop; a loop without calls
+/// gives the latter, to subtract.
 #pragma once
 
 #include <sys/prctl.h>
@@ -26,8 +26,8 @@ inline constexpr bool time_is_simulated = true;  // all clocks are one, and proc
 inline constexpr bool time_is_simulated = false;
 #endif
 
-/// Computes until then. By sleeping: PEs that share a core would take it from one another, and how long each of them
-/// waits for it is nobody's cost.
+/// Computes until then. By sleeping: PEs that share a core would take it from one another, and the time that they wait
+/// for it would count as no PE's cost.
 inline void compute_until(std::int64_t ns) {
 #if defined(HEADWAY_SMPI)
   if (const std::int64_t left = ns - monotonic_ns(); left > 0) {
@@ -78,8 +78,8 @@ class ProcessorTime {
   std::int64_t begin_ns_;
 };
 
-/// Nothing is called: what the loop costs by itself, not counting threads that the library has. What it gives for a sum
-/// is looked at as a sum is, and wrong.
+/// Calls nothing: measures the loop itself, without the threads of the library. end() returns this PE's part, which the
+/// loop reads like a sum; it is wrong.
 struct NoReduction {
   static constexpr bool by_thread = true;
   std::span<const double> given;
@@ -97,10 +97,9 @@ struct SkewCosts {
   std::uint64_t errors = 0;
 };
 
-/// Iteration i begins at the same moment on all PEs: each computes for what it comes late, calls begin(), computes for
-/// the catch-up delay, the same for all, with some looks between, and calls end(), which gives the sum to PE 0. After
-/// that it has nothing to do before the next iteration begins, so that PEs do not drift apart and the skew of each is
-/// what was drawn, by `seed`.
+/// Iteration i begins at the same moment on all PEs. Each computes for its random skew, calls begin(), computes for the
+/// catch-up delay, the same for all, with some looks between, and calls end(), which gives the sum to PE 0. Then it
+/// sleeps until the next iteration begins. So PEs do not drift apart, and the skew of each is the one drawn by `seed`.
 template <class Reduction>
 SkewCosts run_skewed(const ReduceWork& work, const ReduceWorld& world, std::uint64_t iterations, std::uint64_t seed,
                      Reduction& reduction) {
@@ -152,8 +151,9 @@ struct SkewResult {
   std::uint64_t errors = 0;
 };
 
-/// Collective. Loops without and with reductions take turns, for what waking up costs changes with the machine's mood:
-/// medians over their pairs. settle() is called by all after a loop: what is still on its way is then through.
+/// Collective. Loops without and with reductions alternate, since the cost of waking up changes over time on a machine;
+/// the results are medians over their pairs. All PEs call settle() after a loop: it completes the calls still under
+/// way.
 template <class Reduction>
 SkewResult measure_skew(const ReduceWork& work, const ReduceWorld& world, Reduction& reduction,
                         const std::function<void()>& settle) {

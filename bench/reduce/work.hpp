@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What headway-reduce and its peers do alike: their work as options, what each PE gives, and what comes of it.
+/// Shared by headway-reduce and its peers: the work as options, the part that each PE gives, and the result.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,12 +19,12 @@ namespace headway::bench {
 /// cpu: processor time of reductions under skew; latency: of one collective after the other.
 inline const std::vector<std::string> reduce_measures = {"cpu", "latency"};
 inline const std::vector<std::string> reduce_calls = {"reduce", "allreduce", "barrier"};
-/// bypass: calls that return a future, whose value is taken later; blocking: each is waited for at once.
+/// bypass: calls return a future, and the PE takes its value later; blocking: the PE waits for each call at once.
 inline const std::vector<std::string> reduce_ways = {"bypass", "blocking"};
 
 inline constexpr std::uint64_t reduce_elements_max = 1 << 20, reduce_iterations_max = std::uint64_t(1) << 32,
                                reduce_looks_max = 1000;
-inline constexpr double reduce_us_max = 1e6;  // of skew, and of what the delay is longer
+inline constexpr double reduce_us_max = 1e6;  // of skew, and of the delay beyond it
 
 struct ReduceWork {
   std::string measure = reduce_measures.front();
@@ -75,7 +75,7 @@ inline void add_reduce_options(CLI::App& app, ReduceWork& work, const std::strin
       [&](const std::string& t) { work.iterations = parse_count("--iterations", t, 1, reduce_iterations_max); });
 }
 
-/// What PEs give and what the sum is, in iteration `i`: whole numbers, so that sums of doubles are exact in any order.
+/// The PEs' parts and their sum, in iteration `i`: whole numbers, so that sums of doubles are exact in any order.
 class ReduceValues {
  public:
   ReduceValues(std::size_t me, std::size_t pes) : me_(me), pes_(double(pes)) {}
@@ -103,7 +103,7 @@ inline std::size_t reduce_elements(const ReduceWork& work) {
   return work.of_cpu() ? work.elements : work.call == "barrier" ? 0 : 1;
 }
 
-/// Adds what was done to a record.
+/// Adds the work to a record.
 inline void add_reduce_work(Json& record, const ReduceWork& work) {
   record["measure"] = work.measure;
   record["call"] = work.of_cpu() ? "reduce" : work.call;

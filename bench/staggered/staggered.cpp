@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// As stream, with a cumulative acknowledgement per 100 messages received, for which nobody waits.
+/// As stream, with a cumulative acknowledgement per 100 messages received. Senders do not wait for it.
 #include <message/measure.hpp>
 #include <message/pattern.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The regular call, whose handler copies the content to memory of its own: what post and direct do, and MPI.
+/// The regular call with a handler that copies the content to memory of its own, as post, direct and MPI do.
 #pragma once
 
 #include <cstdint>

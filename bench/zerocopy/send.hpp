@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The send interface: send_buffer() among the arguments; the handler reads what it gets.
+/// The send interface: send_buffer() among the arguments; the handler reads the content in place.
 #pragma once
 
 #include <cstdint>

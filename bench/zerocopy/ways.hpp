@@ -12,7 +12,7 @@ namespace headway::bench {
 /// post, direct: send_buffer(), that with on_posted(), and Source with get().
 inline const std::vector<std::string> zerocopy_ways = {"regular", "kept", "send", "post", "direct"};
 
-/// What is sent lies on the heap, or in memory that the PEs of a host have mapped before anything is sent.
+/// Content lies on the heap, or in memory that the PEs of a host have mapped before they send anything.
 inline const std::vector<std::string> zerocopy_memories = {"heap", "pool"};
 
 /// In records.
