@@ -28,7 +28,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return bench::parse_command_line(app, argc, argv);
 }
 
-/// A block of vertices: their edges, and what the search has found of them.
+/// A block of vertices: their edges, and the state of the search (reached vertices, parents, levels).
 class Part : public Element<Part, Index<1>> {
  public:
   Part() = default;
@@ -62,7 +62,8 @@ class Part : public Element<Part, Index<1>> {
     reached |= bit;
     parents_[vertex] = parent;
   }
-  /// When all messages of a level have been handled: what they reached is searched next. Returns how many that is.
+  /// Call after all messages of a level are handled. Makes the reached vertices the next frontier; returns their
+  /// number.
   std::size_t advance() {
     frontier_.clear();  // in their order: so their edges are read through memory once
     for (std::size_t i = 0; i < reached_.size(); ++i) {
@@ -152,8 +153,8 @@ class Part : public Element<Part, Index<1>> {
  private:
   graph::Layout layout_;
   graph::Edges<std::uint32_t> edges_;
-  // Bits: most edges lead to a vertex that has been reached, and these stay in caches. Searched is what was before this
-  // level.
+  // Bits: most edges lead to a vertex that has been reached, and these stay in caches. `searched_` has the vertices
+  // that the search reached before this level.
   std::vector<std::uint64_t> reached_, searched_;
   std::vector<std::uint32_t> parents_, levels_;
   std::uint32_t depth_ = 0;
@@ -231,7 +232,7 @@ class Search {
       return Found{a.visited + b.visited, a.edges + b.edges,       a.messages + b.messages,
                    a.levels + b.levels,   a.checksum + b.checksum, a.errors + b.errors};
     });
-    found.errors += found.edges != bench::sum_over_pes(pe_, scanned_);  // each edge of what was reached, once
+    found.errors += found.edges != bench::sum_over_pes(pe_, scanned_);  // each edge of a reached vertex, once
     return found;
   }
 

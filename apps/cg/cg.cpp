@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Conjugate gradients on Poisson's equation: one that waits for its sums, one that waits for fewer, and one whose sums
-/// are on their way while the next product is made. The first is run beside each of the others, and they must agree.
+/// Conjugate gradients on Poisson's equation in three variants. The first waits for each sum. The second needs fewer
+/// sums. The third computes the next product while its sums travel. The program runs the first beside each of the
+/// others and compares the results.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,7 +97,8 @@ std::string refusal(const Arguments& arguments, const Blocks& blocks, std::size_
   return {};
 }
 
-/// The largest difference of two histories, as far as both go, relative to the residual or what it need not be below.
+/// The largest difference of two histories over their common length, relative to the residual, or to `tolerance` where
+/// the residual is smaller.
 double difference(const History& a, const History& b, double tolerance) {
   double largest = 0;
   for (std::size_t i = 0; i <= std::min(a.iterations(), b.iterations()); ++i) {

@@ -18,7 +18,7 @@ constexpr std::size_t pes_tried[] = {1, 2, 3, 4, 6, 7, 8, 12, 16};
 /// A cell's value that no other has.
 double value_of(std::ptrdiff_t row, std::ptrdiff_t column) { return double(row * 1009 + column + 1); }
 
-/// A block's part of a vector whose cells are those, and the ring as its neighbours would fill it.
+/// A block's part of a vector with value_of() in each cell, and the ring as the neighbours would fill it.
 Vector part_of(const Blocks& blocks, const Area& area) {
   Vector part(area);
   for (std::ptrdiff_t row = -1; row <= area.rows; ++row) {

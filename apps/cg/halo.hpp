@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The product with the matrix on all PEs: what lies at the edges of blocks travels while what does not need it is
-/// computed.
+/// The product with the matrix on all PEs. The cells at the edges of blocks travel while the PE computes the cells that
+/// do not need them.
 #pragma once
 
 #include <time.h>
@@ -17,8 +17,8 @@
 
 namespace headway::cg {
 
-/// What vectors take that pass through a memory of so many bytes a second: a PE sleeps that long besides computing.
-/// For machines whose processors are simulated, or which have fewer than PEs. Nothing is charged without it.
+/// Models a memory bandwidth: a PE sleeps for the time that its vectors take to pass through a memory of so many bytes
+/// a second. For machines with simulated processors, or with fewer processors than PEs. 0 charges nothing.
 class Processor {
  public:
   Processor(Pe& pe, double bytes_per_second)
@@ -29,7 +29,7 @@ class Processor {
     if (ns_per_word_ == 0) return;
     owed_ns_ += double(words) * ns_per_word_;
     if (owed_ns_ < 1) return;
-    // What it slept too long is taken off what comes next.
+    // A sleep that took too long shortens the next one.
     const std::int64_t begin = pe_.engine().now();
     const auto ns = std::int64_t(owed_ns_);
     const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
@@ -42,15 +42,15 @@ class Processor {
   double ns_per_word_, owed_ns_ = 0;
 };
 
-/// A look for messages by a PE that computes: for what has come, and then for what handlers have sent meanwhile, which
-/// leaves when there is nothing else to do.
+/// Makes progress for a PE that computes: handles the messages that have arrived, then sends the messages of their
+/// handlers, which otherwise leave only when the PE is idle.
 inline void look(Pe& pe) {
   constexpr int rounds_max = 16;
   for (int round = 0; round < rounds_max && pe.progress(); ++round) continue;
 }
 
-/// One PE's part of the product. A neighbour may be one product ahead, never two, since it waits for what this PE sends
-/// for each: what comes is kept in two halves, by turns.
+/// One PE's part of the product. A neighbour may be one product ahead, never two, since it waits for this PE's edges
+/// in each product. So two halves, used in turn, hold all arriving cells.
 class Product {
  public:
   /// Collective. For each cell `words` are charged to the processor.

@@ -85,7 +85,7 @@ class Vector {
   std::ptrdiff_t columns() const { return columns_; }
   /// From a cell to the one below it.
   std::ptrdiff_t stride() const { return columns_ + 2; }
-  /// A row of the block, whose first cell is [0]; row -1 and row rows() are of the ring, as are [-1] and [columns()].
+  /// A row of the block; its first cell is [0]. Row -1, row rows(), [-1] and [columns()] belong to the ring.
   double* row(std::ptrdiff_t row) { return cells_.data() + skip_ + (row + 1) * stride() + 1; }
   const double* row(std::ptrdiff_t row) const { return cells_.data() + skip_ + (row + 1) * stride() + 1; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Three conjugate gradients, which find the same in exact arithmetic, and differ in what they wait for.
+/// Three variants of conjugate gradients. They agree in exact arithmetic, and differ in the sums that they wait for.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct History {
   std::size_t iterations() const { return residuals.size() - 1; }
 };
 
-/// What came out, against what should have; relative to |b|, but for the error.
+/// The quality of a solution. All values but the error are relative to |b|.
 struct Found {
   double residual;   // |b - A x|
   double gap;        // |b - A x - r|, where r is the recurrence's
@@ -195,7 +195,7 @@ class Solver {
     double gamma_ = 0, alpha_ = 0;
   };
 
-  /// Stores the residual, whose square this is.
+  /// Stores the residual; `gamma` is its square.
   bool goes_on(History& history, double gamma) const {
     const double residual = std::sqrt(gamma) / b_norm_;
     history.residuals.push_back(residual);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Connected components of a grid some of whose edges are missing: each PE joins what it has, then all join across the
-/// edges between them, by reads and compare-and-exchange of words that others have (connect of Split-C's programs).
+/// Connected components of a grid with missing edges. Each PE joins the vertices of its own block, then all join across
+/// the edges between blocks, by remote reads and compare-and-exchange (connect of Split-C's programs).
 #include <fmt/format.h>
 
 #include <headway/headway.hpp>

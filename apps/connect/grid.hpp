@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The graph of connect, a grid some of whose edges are there, and its components found by one processor.
+/// The graph of connect, a grid with missing edges, and a serial program that finds its components.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct Grid {
   bool is_there(std::uint64_t edge) const { return Random(seed * 0x9e3779b97f4a7c15 + edge).chance(edges); }
 };
 
-/// Disjoint sets of the numbers from `first` on: `parents` names for each one of its set that is not larger, the
-/// smallest names itself. One that is not in the span is named by those whose set goes on elsewhere.
+/// Disjoint sets of the numbers from `first` on. `parents` names for each number another of its set that is not larger;
+/// the smallest names itself. A parent outside the span means that the set continues on another PE.
 class Sets {
  public:
   Sets(std::span<std::uint64_t> parents, std::uint64_t first) : parents_(parents), first_(first) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Electromagnetic waves on a bipartite graph: in each step all electric nodes are made anew from magnetic ones, then
-/// all magnetic from electric ones. A program of Split-C's, whose values are read from other PEs, or written to those
-/// that will need them.
+/// Electromagnetic waves on a bipartite graph: each step computes all electric nodes from magnetic ones, then all
+/// magnetic nodes from electric ones. A program of Split-C's. A PE reads values from other PEs, or their owners write
+/// them to the PEs that need them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,8 +54,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return bench::parse_command_line(app, argc, argv);
 }
 
-/// The nodes of one kind that a PE has, and what they depend on: a number of a value of its own copies, which are of
-/// nodes that it needs, each once, ascending.
+/// A PE's nodes of one kind, and their dependencies. A dependency is an index into the PE's copies. The copies hold the
+/// value of each node that the PE needs, once, in ascending order of nodes.
 class Half {
  public:
   /// Collective.
@@ -78,7 +78,7 @@ class Half {
     copies_.emplace(pe, most * pe.size(), most);
   }
 
-  /// Collective, for way store: tells the owners of what is needed where to write it.
+  /// Collective, for way store: tells the owner of each needed node where to write its value.
   void subscribe(Pe& pe, Half& other) {
     Aggregator<std::uint64_t, GlobalPtr<double>> wishes(pe);
     wishes.on([&](std::uint64_t node, const GlobalPtr<double>& copy) {
@@ -90,7 +90,7 @@ class Half {
     pe.quiesce();
   }
 
-  /// Reads what it needs of the other kind.
+  /// Reads the values of the other kind that this PE needs.
   void get(const Half& other) {
     for (std::size_t i = 0; i < needed_.size(); ++i) memory_->get(other.values_[needed_[i]], &copies_->local()[i]);
     memory_->sync();
@@ -176,7 +176,8 @@ int measure(Pe& pe, const Arguments& arguments) {
     electric.subscribe(pe, magnetic);
     magnetic.subscribe(pe, electric);
   }
-  // Half a step. Nobody goes on to change what others still read, or to write where others have not read yet.
+  // Half a step. The barrier keeps a PE from changing values that others still read, or from writing into copies that
+  // others have not read yet.
   const auto advance = [&](Half& half, Half& from) {
     if (stores) {
       from.store();

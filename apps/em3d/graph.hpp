@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The graph of em3d: who depends on whom, and by how much. The same on every PE without a message.
+/// The graph of em3d: the dependencies of each node, and their weights. Each PE computes the same graph without
+/// messages.
 #pragma once
 
 #include <cstddef>

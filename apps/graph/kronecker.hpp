@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Kronecker graphs as the Graph500 benchmark (specification 2.0, section 3) has them, by seed: the same edge of the
-/// same number whoever makes it.
+/// Kronecker graphs of the Graph500 benchmark (specification 2.0, section 3), by seed. Any PE computes the same edge
+/// from the same number.
 #pragma once
 
 #include <cstdint>

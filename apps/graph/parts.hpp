@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// How a graph's vertices and edges lie in parts, which vertices are searched from, and what a search keeps, whoever
-/// makes it.
+/// The parts of a graph, the start vertices of searches, and the results of a search. Headway's program and its peers
+/// share them.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace headway::graph {
 /// In the place of a vertex.
 inline constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
-/// Parts of 2^log2 vertices each, whose labels follow one another.
+/// Parts of 2^log2 vertices each. The labels of a part's vertices are consecutive.
 struct Layout {
   unsigned log2 = 0;
 
@@ -30,7 +30,7 @@ struct Layout {
   std::uint32_t first(std::int32_t part) const { return std::uint32_t(part) << log2; }
 };
 
-/// The edges of a part's vertices, those of one vertex side by side; a Far is what is kept of the other end.
+/// The edges of a part's vertices, those of one vertex side by side. A Far describes an edge's other end.
 template <class Far>
 class Edges {
  public:
@@ -76,12 +76,12 @@ class Candidates {
   std::uint64_t next_ = 0;
 };
 
-/// Which vertices this PE has sent to in a search: whoever of its parts was first has told them.
+/// The vertices that this PE has sent to in a search. Any of its parts inserts them, so that no other part sends again.
 class Sieve {
  public:
   explicit Sieve(std::uint64_t vertices) : words_((vertices + 63) / 64) {}
   void reset() { std::ranges::fill(words_, 0); }
-  /// False for what was in it before.
+  /// Returns false if the vertex was already in.
   bool insert(std::uint32_t vertex) {
     std::uint64_t& word = words_[vertex / 64];
     const std::uint64_t bit = std::uint64_t(1) << vertex % 64;
@@ -94,8 +94,8 @@ class Sieve {
   std::vector<std::uint64_t> words_;
 };
 
-/// A checksum is the sum over the vertices that were reached, in any order. Parents have no part in it: which of
-/// several a vertex gets depends on who comes first.
+/// A checksum is the sum over the reached vertices, in any order. It leaves out parents, since a vertex may have
+/// several candidates and the order of arrival decides.
 inline std::uint64_t digest(std::uint32_t vertex, std::uint32_t level) {
   return Random(std::uint64_t(vertex) << 32 ^ level).next();
 }

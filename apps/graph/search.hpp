@@ -69,8 +69,8 @@ class Parts {
   const Array<Part>& array() const { return array_; }
   const Layout& layout() const { return layout_; }
 
-  /// Collective. Calls send(i, vertex, other) for both ends of each edge i of this PE's share, and builds what was
-  /// sent.
+  /// Collective. Calls send(i, vertex, other) for both ends of each edge i of this PE's share, and builds the edges
+  /// that the parts receive.
   template <class Send>
   void build(Send send) {
     const std::uint64_t edges = arguments_.graph.edges(), pes = pe_.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Lennard-Jones molecular dynamics in cells of a periodic box: what a cell and a pair of cells compute, and all of
-/// them on one processor. Units are the potential's sigma and epsilon, and a particle's mass.
+/// Lennard-Jones molecular dynamics in cells of a periodic box: the computations of a cell and of a pair of cells, and
+/// a serial program. Units are the potential's sigma and epsilon, and a particle's mass.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ struct Geometry {
     cutoff = options.away * side - 2 * margin(options);
     for (unsigned k = 0; k < 3; ++k) box[k] = cells[k] * side;
   }
-  /// So far a particle may be outside of its cell before the cells exchange what has left.
+  /// How far a particle may move out of its cell before the cells exchange particles.
   static double margin(const Options& options) { return speed_max * options.time_step * options.migrate_every; }
 
   std::uint32_t size() const { return std::uint32_t(cells[0]) * std::uint32_t(cells[1]) * std::uint32_t(cells[2]); }
@@ -161,8 +161,8 @@ class Potential {
   double cutoff_, at_cutoff_, force_at_cutoff_;
 };
 
-/// Adds to the forces on the particles of two cells what each does to the other, or, of the `same` cell, to the first
-/// ones' what they do to one another; returns the energy. Not inlined, that it is rounded alike wherever it is called.
+/// Adds the forces between the particles of two cells to both; of the `same` cell, the forces among the particles of
+/// the first. Returns the energy. Not inlined, so that all callers round alike.
 [[gnu::noinline]] inline double interact(const Potential& potential, const Vector& box, bool same,
                                          std::span<const Vector> first, std::span<const Vector> second,
                                          std::span<Vector> first_forces, std::span<Vector> second_forces) {
@@ -224,8 +224,9 @@ class CellState {
   double kinetic_first() const { return kinetic_first_; }  // in step 0
   double kinetic() const { return kinetic_; }              // in the last step
 
-  /// Takes out who is in another cell now, by the places of these in `neighbours`, which are in order. Positions are
-  /// brought back into the box. Who is further from the cell than `margin` has strayed, and stays if need be.
+  /// Moves the particles that now belong to another cell into `leaving`, at that cell's index in `neighbours`, which is
+  /// sorted. Wraps positions into the box. A particle farther than `margin` from its cell is counted as strayed; it
+  /// stays if no neighbour is its cell.
   void part(const Geometry& geometry, double margin, std::uint32_t self, std::span<const std::uint32_t> neighbours,
             std::vector<std::vector<Particle>>& leaving) {
     leaving.assign(neighbours.size(), {});

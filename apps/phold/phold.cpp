@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// PHOLD on an array of elements: conservative simulation in windows. All events before the earliest one's time plus
-/// the lookahead are handled at once, for what they make comes later; then all PEs agree on the next window.
+/// PHOLD on an array of elements: conservative simulation in windows. The PEs handle all events before the earliest
+/// one's time plus the lookahead at once, since new events come later than that; then they agree on the next window.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// PHOLD: processes to which events happen, each of which makes one event of another process, later (Fujimoto,
-/// "Performance of Time Warp under synthetic workloads", 1990). What a process does, and all of them on one processor.
+/// PHOLD: processes handle events; each event makes one later event of another process (Fujimoto, "Performance of Time
+/// Warp under synthetic workloads", 1990). The work of one process, and a serial program.
 #pragma once
 
 #include <algorithm>

@@ -84,7 +84,7 @@ struct ValueAlone {
   static void check(auto& checker, Received a) { checker(reinterpret_cast<const std::byte*>(&a), sizeof a); }
 };
 
-/// Collective. Sends some updates that nobody applies; returns how many were not what they should be, byte by byte.
+/// Collective. Sends some updates. Their handler checks every byte and applies nothing. Returns the number of errors.
 template <class Kind, class Blocks>
 std::uint64_t check_payload(Pe& pe, const Arguments& arguments, const Blocks& blocks, Share share) {
   typename Kind::Sender updates(pe, arguments.aggregator);
@@ -134,7 +134,7 @@ int measure(Pe& pe, const Arguments& arguments, const Blocks blocks) {
   const auto pass = [&](Share part) {
     pe.quiesce();
     const std::int64_t begin = pe.engine().now();
-    // Local: what is captured would be read again after every message, for bytes may be anything's.
+    // A local copy: the compiler would read a captured value again after each message, since bytes may alias anything.
     const Blocks split = blocks;
     Kind kind(arguments.bytes, me);
     typename Kind::Sender& sender = updates;

@@ -31,7 +31,7 @@ class EvenBlocks {
   std::uint64_t owner_mask_, slot_mask_;
 };
 
-/// Blocks for any number of PEs, whose sizes differ by at most one word: owner = index * pes / words, which is a
+/// Blocks for any number of PEs; their sizes differ by at most one word. owner = index * pes / words, computed with a
 /// multiplication and a shift; PE p's block begins at ceil(p * words / pes).
 class AnyBlocks {
  public:

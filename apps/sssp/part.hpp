@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A block of vertices: their edges, and what a search has found of them.
+/// A block of vertices: their edges, and the state of a search.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace headway::sssp {
 using graph::nobody;
 
 /// Vertices wait in buckets by their distance, of a width of delta each (Meyer and Sanders, "Delta-stepping", 2003);
-/// the last has all that are further. Nothing depends on that but how many messages there are: whoever comes nearer
-/// waits once more, and a search is over when nobody waits.
+/// the last has all that are further. Delta changes only the number of messages: a vertex that gets a shorter distance
+/// waits again, and a search ends when all buckets are empty.
 class Part : public Element<Part, Index<1>> {
  public:
   static constexpr std::uint32_t no_bucket = std::numeric_limits<std::uint32_t>::max();
@@ -72,7 +72,7 @@ class Part : public Element<Part, Index<1>> {
     while (lowest_ < buckets_.size() && buckets_[lowest_].empty()) ++lowest_;
     return lowest_ < buckets_.size() ? lowest_ : no_bucket;
   }
-  /// Sends along those edges of a bucket's vertices whose ends may be in this bucket, too. Returns how many.
+  /// Sends along the light edges of a bucket's vertices: their ends may be in this bucket, too. Returns how many.
   std::uint64_t relax_light(std::uint32_t bucket) {
     if (bucket >= buckets_.size()) return 0;
     std::uint64_t sent = 0;
@@ -88,7 +88,7 @@ class Part : public Element<Part, Index<1>> {
     }
     return sent;
   }
-  /// When nobody waits in the bucket: the other edges of those that did, once.
+  /// Call when the bucket is empty: sends along the heavy edges of its former vertices, once.
   std::uint64_t relax_heavy() {
     std::uint64_t sent = 0;
     for (const std::uint32_t vertex : heavy_) {
@@ -98,7 +98,7 @@ class Part : public Element<Part, Index<1>> {
     heavy_.clear();
     return sent;
   }
-  /// Sends along all edges of all who wait, the nearest first.
+  /// Sends along all edges of all waiting vertices, the nearest first.
   std::uint64_t relax_all() {
     std::uint64_t sent = 0;
     std::vector<std::vector<std::uint32_t>> buckets;
@@ -146,8 +146,9 @@ class Part : public Element<Part, Index<1>> {
       }
     }
   }
-  // Children as far away as their parents may form a cycle. First all of them hang in the air; then, again and again,
-  // those whose parents do not are put on the ground. Those that hang in the end are in a cycle, or come from one.
+  // Children as far away as their parents may form a cycle. First lift() marks all of them as hanging; then
+  // ground_children(), again and again, unmarks the children of parents that do not hang. Children that hang in the end
+  // are in a cycle, or descend from one.
   void lift() {
     for (const auto& [parent, child] : level_) all()[layout_.part(child)].send<&Part::hang>(layout_.within(child));
   }
@@ -262,8 +263,8 @@ class Part : public Element<Part, Index<1>> {
   std::vector<std::uint32_t> parents_;
   std::vector<std::uint64_t> listed_;  // a bit for each vertex: it is in heavy_
   std::vector<std::vector<std::uint32_t>> buckets_;
-  std::vector<std::uint32_t> heavy_;  // whose heavy edges are to be sent along
-  std::uint32_t lowest_ = 0;          // no bucket below has anybody
+  std::vector<std::uint32_t> heavy_;  // vertices that still have to send along their heavy edges
+  std::uint32_t lowest_ = 0;          // all buckets below are empty
   std::uint64_t taken_ = 0;
   std::uint64_t errors_ = 0;
   // In a check alone: parents here, and children that are as far away.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Shortest paths on one processor, and what is compared of them.
+/// Shortest paths on one processor, and the values that the check compares.
 #pragma once
 
 #include <bit>

@@ -19,7 +19,7 @@ struct Area {
   std::ptrdiff_t row, column, rows, columns;
 };
 
-/// What a cell holds at first, in [0, 1). Cells outside the grid have a value too, and keep it.
+/// A cell's initial value, in [0, 1). Cells outside the grid have a value too, and keep it.
 inline double initial(std::ptrdiff_t row, std::ptrdiff_t column) {
   return Random(std::uint64_t(row) << 32 ^ std::uint64_t(column)).fraction();
 }
@@ -85,7 +85,7 @@ inline void relax(const Field& from, Field& to) {
   }
 }
 
-/// An edge of a block, whose cells lie in the ring of a neighbour's block too.
+/// An edge of a block. Its cells lie in the ring of a neighbour's block too.
 struct Edge {
   std::size_t neighbour;
   std::ptrdiff_t here, there, stride;  // places of its first cell, and from each to the next
@@ -130,9 +130,9 @@ class Blocks {
   std::ptrdiff_t rows_ = 1, columns_ = 1;  // of blocks
 };
 
-/// How many cells of a block that made `steps` are not, to the last bit, what one who computes alone finds: from the
-/// block and as many cells around it as there are steps, for what is farther away has not reached it. What is computed
-/// at the rim of these is wrong, by one cell more with each step.
+/// How many cells of a block, after `steps`, differ in any bit from a serial computation. The serial one takes the
+/// block and as many cells around it as there are steps: values farther away cannot have reached the block. Its own rim
+/// becomes wrong by one more cell with each step.
 inline std::uint64_t count_errors(const Field& block, const Area& whole, std::ptrdiff_t steps) {
   const Area& area = block.area();
   Area around{std::max(area.row - steps, whole.row), std::max(area.column - steps, whole.column), 0, 0};

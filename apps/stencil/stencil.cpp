@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, which is split into blocks. In
-/// each step a block sends the cells at its edges to its neighbours, each cell a message, and goes on as soon as as
-/// many have come: neighbours wait for each other, nobody waits for all. Blocks are elements, several on each PE, or
-/// the PEs' own.
+/// The 5-point stencil: Jacobi's iteration for Laplace's equation on a grid of cells, split into blocks. In each step a
+/// block sends the cells at its edges to its neighbours, each cell a message, and goes on as soon as as many have
+/// arrived. Only neighbours wait for each other; there is no barrier. Blocks are elements, several on each PE, or the
+/// PEs' own.
 #include <fmt/format.h>
 
 #include <array>
@@ -72,7 +72,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return std::nullopt;
 }
 
-/// What a run came to; counts are of this PE.
+/// The results of a run; counts are of this PE.
 struct Result {
   double seconds = 0;
   bench::FrameCounts frames;

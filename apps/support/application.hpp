@@ -40,7 +40,7 @@ void add_count(CLI::App& app, const char* name, T& value, std::uint64_t min, std
 }
 
 /// Adds --mode and the other options of aggregators, --balance, --balance-every and --json. Called in main(), before
-/// run(): a PE cannot tell whether what it prints goes to a terminal.
+/// run(): a PE cannot tell whether its output goes to a terminal.
 inline void add_common_options(CLI::App& app, Common& common) {
   static const std::array<std::string, 4> strategies = {"none", "greedy", "refine", "rotate"};
   common.shows_progress = ::isatty(STDERR_FILENO) == 1;
@@ -69,7 +69,7 @@ class Progress {
     if (printed_) print("\r\033[K");
   }
 
-  /// On this PE: somebody looks on.
+  /// Whether this PE shows progress.
   bool shown() const { return shown_; }
   void at(std::uint64_t done) {
     if (!shown_) return;
