@@ -48,9 +48,8 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
   return record;
 }
 
-/// What is compared: messages a second, or where a latency or processor time was measured, how many fit in a second.
-/// Where the work is a graph's edges, these, as long as `by_work`: how many messages they take depends on who sends
-/// them.
+/// The compared rate: messages a second; where a case measures latency or processor time, its reciprocal. For graph
+/// searches the edges a second, as long as `by_work`: the number of messages depends on the program.
 double rate_of(const Json& record, bool by_work = true) {
   for (const char* field : {"one_way_us", "latency_us", "cpu_us"}) {
     if (!record.contains(field)) continue;
@@ -98,7 +97,7 @@ std::vector<MeasuredCase> run_group(BenchGroup& group, const BenchPlan& plan, Pr
       progress.step(fmt::format("{} {}, {}, round {} of {}", plan.bench, group.title, group.cases[i].label, round + 1,
                                 plan.repeats));
       Json record = run_case(group.cases[i], {}, plan.limit);
-      if (group.cases[i].role == Role::limit) record["bench"] = plan.bench;  // in whose place it stands
+      if (group.cases[i].role == Role::limit) record["bench"] = plan.bench;  // it stands in for that benchmark
       rounds[i].push_back(std::move(record));
     }
   }

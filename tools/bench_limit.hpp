@@ -15,7 +15,7 @@ namespace headway::tools {
 /// What `mode`, limit or limit-N, does for one benchmark's comparison. Throws SettingError, in the name of --mode,
 /// where headway-limit cannot do the like.
 BenchCase limit_of_table(const Request& request, const std::string& mode, const Work& work, const Settings& settings);
-/// As many messages of `work.bytes`, up to some, as there are edges, to random PEs: what a search sends.
+/// For searches: as many messages of `work.bytes` to random PEs as the graph has edges, up to a bound.
 BenchCase limit_of_edges(const Request& request, const std::string& mode, const Work& work, const Settings& settings);
 BenchCase limit_of_messages(const Request& request, const std::string& mode, const Work& work,
                             const Settings& settings);

@@ -38,8 +38,8 @@ void print_list() {
   std::cout << (find_peers().empty() ? "peers          no MPI was found when this was built\n" : "") << std::flush;
 }
 
-/// Updates a word where nobody said how many: HPC Challenge's four, more on a small table, so that it takes a while,
-/// fewer of large updates, so that it ends.
+/// The default number of updates a word: HPC Challenge's four; more on a small table, so that the run lasts long enough
+/// to measure; fewer of large updates, so that it ends.
 std::string default_updates_per_word(const std::string& log2, const std::string& bytes) {
   const double words = std::ldexp(1, std::stoi(log2)), all = std::max(4 * words, double(1 << 24));
   const double fitting = bytes == "8" ? all : std::min(all, double(4_GiB) / std::stod(bytes));
@@ -137,7 +137,8 @@ std::vector<Work> works_of(const Request& request) {
   return works;
 }
 
-/// What a benchmark does in each mode: one thing, or one for each way and kind of memory, or for each way to balance.
+/// A benchmark's variant in each mode: the only one, or one for each way and kind of memory, or for each way to
+/// balance.
 struct Variant {
   std::string label;  // empty: there is but one
   std::vector<std::string> arguments;

@@ -48,7 +48,7 @@ struct Request {
     bool Benchmark::*of;
   };
   std::vector<OwnOption> own_options;
-  /// The same of work_options(), with its value, as texts that nobody checked.
+  /// An option of work_options() with its value, as unchecked text.
   struct GivenOption {
     std::string name, text;
   };
@@ -68,8 +68,8 @@ struct Work {
 /// Adds the options of the command, stored to `request`.
 void add_options(CLI::App& app, Request& request);
 
-/// Holds what was given against the benchmark, which must be known, and the settings; adds the benchmark's own sizes.
-/// Throws SettingError.
+/// Checks the given options against the benchmark, which must be known, and the settings; adds the benchmark's own
+/// sizes. Throws SettingError.
 void complete(Request& request, const Settings& settings);
 
 }  // namespace headway::tools

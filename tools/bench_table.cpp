@@ -59,7 +59,7 @@ std::optional<Measured> measured_us(const Json& record) {
   return std::nullopt;
 }
 
-/// The first columns: what was measured.
+/// The first columns: the measured quantity.
 std::vector<std::string> speed_head(const Json& record) {
   if (const auto measured = measured_us(record)) return {"mode", measured->head, "min", "max"};
   return {"mode", "M msg/s", "min", "max", "M msg/s/PE"};
@@ -79,7 +79,7 @@ std::vector<std::string> speed_cells(const MeasuredCase& one) {
           short_number(rate / 1e6 / record["pes"].get<double>())};
 }
 
-/// The columns behind: what it took.
+/// The last columns: the costs.
 std::vector<std::string> further_head(const Json& record) {
   if (record.contains("cpu_us")) return {"us in calls", "median ms", "late %"};
   if (record.contains("latency_us")) return {"median ms"};

@@ -17,7 +17,7 @@ inline constexpr const char* limit_of_buffers = "limit-";
 inline const std::vector<std::string> trip_limits = {"limit-mapped", "limit-pieces", "limit-cma"};
 inline bool is_limit(std::string_view mode) { return mode == limit_mode || mode.starts_with(limit_of_buffers); }
 
-/// An option of applications. Their programs and their peers get it as it is, and say what is allowed.
+/// An option of applications. Their programs and their peers get it unchanged, and check its value.
 struct WorkOption {
   std::string name, value, help;  // no value: a flag
 };

@@ -66,7 +66,7 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
   void release() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  /// What the signal does to this process where it is not held; returns when this process goes on.
+  /// Lets the signal act on this process as if it were not held; returns when this process goes on.
   void give_in(int signal) const {
     sigset_t it;
     ::sigemptyset(&it);
@@ -104,8 +104,8 @@ class HeldSignals {
   ::_exit(127);
 }
 
-/// Reads what a child prints and ends its group when it must; the child itself stays to be waited for, so that no other
-/// process gets the group's number meanwhile.
+/// Reads a child's output and ends its group when it must. Does not reap the child, so that no other process gets the
+/// group's number meanwhile.
 class Watch {
  public:
   Watch(pid_t child, const HeldSignals& signals, const Pipe& output, const Pipe& errors, std::size_t kept_bytes_max,
@@ -114,7 +114,7 @@ class Watch {
     polled_ = {pollfd{output.read, POLLIN, 0}, pollfd{errors.read, POLLIN, 0}, pollfd{signals.descriptor(), POLLIN, 0}};
   }
 
-  /// Returns when the child has ended and nobody can print any more, or all of the group was killed.
+  /// Returns when the child has ended and no process can write to its pipes any more, or the whole group was killed.
   void wait(std::chrono::seconds limit) {
     deadline_ns_ = monotonic_ns() + std::chrono::nanoseconds(limit).count();
     while (!child_ended_ || polled_[0].fd >= 0 || polled_[1].fd >= 0) {
@@ -142,14 +142,14 @@ class Watch {
   int ended_by() const { return ended_by_; }
 
  private:
-  /// What is left of it in five seconds is killed.
+  /// After five seconds the rest of the group is killed.
   void end_group(int signal) {
     ::kill(-child_, signal);
     if (!ending_) deadline_ns_ = monotonic_ns() + 5'000'000'000;
     ending_ = true;
   }
 
-  /// The group, and then this process, until somebody lets it go on.
+  /// Stops the group, and then this process, until a signal lets this process go on.
   void stop() {
     const std::int64_t begin = monotonic_ns();
     ::kill(-child_, SIGSTOP);
@@ -209,7 +209,7 @@ ChildResult run_child(const std::vector<std::string>& command, const std::vector
     signals.release();
     become(command, environment, output, errors);
   }
-  ::setpgid(child, child);  // as the child does, whoever is first
+  ::setpgid(child, child);  // the child does this too: either may be first
   output.close_write();
   errors.close_write();
   ChildResult result;

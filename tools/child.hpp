@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Starting a program and keeping what it prints.
+/// Starts a program and keeps its output.
 #pragma once
 
 #include <chrono>
@@ -24,10 +24,10 @@ struct Variable {
 };
 
 /// Starts `command` with `environment` added to this process's and waits for its end; after `limit` it is ended. It is
-/// a process group of its own, which is ended as one: with what a shell started. SIGINT, SIGTERM and SIGHUP, where this
-/// process does not ignore them, end the group first and then this process; SIGTSTP stops it and this process until
-/// this one goes on, and that time is not held against `limit`. Of each stream the last `kept_bytes_max` are kept.
-/// Throws SystemError where no process can be made; a program that cannot be executed ends with 127.
+/// a process group of its own, and ends as one: so a shell ends with its children. SIGINT, SIGTERM and SIGHUP, where
+/// this process does not ignore them, end the group first and then this process; SIGTSTP stops it and this process
+/// until this one goes on, and that time is not held against `limit`. Of each stream the last `kept_bytes_max` are
+/// kept. Throws SystemError where no process can be made; a program that cannot be executed ends with 127.
 ChildResult run_child(const std::vector<std::string>& command, const std::vector<Variable>& environment,
                       std::chrono::seconds limit, std::size_t kept_bytes_max = kept_whole);
 

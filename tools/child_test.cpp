@@ -34,7 +34,7 @@ struct Orphan {
   Orphan(const Orphan&) = delete;
   Orphan& operator=(const Orphan&) = delete;
 
-  /// As the system shows it: S sleeps, T is stopped, Z has ended and is waited for by nobody; empty: there is none.
+  /// The state that the system shows: S sleeps, T is stopped, Z has ended and is not reaped; empty: no such process.
   std::string state() const {
     std::string pid;
     std::ifstream(file) >> pid;

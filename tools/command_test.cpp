@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The command as users start it: what it refuses, in which words, with which status.
+/// The command as users start it: the arguments that it refuses, its messages and its exit status.
 #include <gtest/gtest.h>
 
 #include <algorithm>

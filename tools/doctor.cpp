@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `headway doctor`: what this machine offers, what is wrong with it, and the cure.
+/// `headway doctor`: the features of this machine, its problems, and their cures.
 #include "doctor.hpp"
 
 #include <fmt/format.h>

@@ -16,8 +16,7 @@ struct Finding {
   std::string cure;  // for all but ok
 };
 
-/// The ways to start a program beside the one that needs nothing: which launchers are here and whether what they need
-/// is.
+/// The ways to start a program beside the one without requirements: finds the launchers and checks their requirements.
 std::vector<Finding> ways_to_start();
 
 }  // namespace headway::tools

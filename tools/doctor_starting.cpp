@@ -42,7 +42,7 @@ std::string answer_of(const std::vector<std::string>& command) {
   return result.timed_out ? "" : result.output + result.errors;
 }
 
-/// Whose mpirun or mpiexec this is; empty: of neither.
+/// The MPI that this mpirun or mpiexec belongs to, or empty.
 std::string mpi_of_launcher(const std::string& path) {
   const std::string text = answer_of({path, "--version"});
   if (text.find("Open MPI") != text.npos || text.find("OpenRTE") != text.npos || text.find("PRRTE") != text.npos)

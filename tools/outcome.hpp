@@ -8,7 +8,7 @@
 
 namespace headway::tools {
 
-/// What a status of a program that was started means.
+/// The meaning of a program's exit status.
 inline const char* meaning(int status) {
   switch (status) {
     case exit_status::unusable_arguments: return "unusable arguments";
@@ -21,7 +21,7 @@ inline const char* meaning(int status) {
   }
 }
 
-/// The last lines of what a program said, at most `lines_max`.
+/// The last lines of a program's output, at most `lines_max`.
 inline std::string tail(const std::string& text, std::size_t lines_max) {
   std::size_t begin = text.size();
   for (std::size_t lines = 0; begin > 0; --begin) {

@@ -35,7 +35,7 @@ std::vector<Peer> without_cma(const std::vector<Peer>& peers);
 /// MPICH told to make progress by a thread of its own, if it is one of `peers`.
 std::vector<Peer> with_progress_thread(const std::vector<Peer>& peers);
 
-/// HPC Challenge as the distribution has it (Debian's is made with Open MPI); what is not here is empty.
+/// HPC Challenge as the distribution has it (Debian's is made with Open MPI); paths of missing programs are empty.
 Peer find_hpcc();
 
 /// The peer on UCX, which needs no launcher; empty where it was not built.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Trying what the kernel of this machine permits. A probe returns why it failed, or an empty string.
+/// Tests of the kernel's permissions. A probe returns why it failed, or an empty string.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ std::string probe_pidfd();
 /// process_vm_readv from one process in its sibling, which is how PEs of a run stand to each other.
 std::string probe_cross_memory_attach();
 
-/// Opening what a sibling has open, as /proc shows it: how processes of a launcher come to the memory of their host.
+/// Opens a sibling's descriptor through /proc, as processes of a launcher do to map the memory of their host.
 std::string probe_descriptor_of_sibling();
 
 double load_average();  // of the last minute

@@ -21,8 +21,8 @@ struct ProgramLine {
   Settings settings;
 };
 
-/// Parses the command line of a command whose options are those of `app`, `settings` among them. Empty where there is
-/// nothing to start: `status` is the command's exit status then, and what is wrong is on standard error.
+/// Parses the command line of a command with the options of `app`, `settings` among them. Empty where there is
+/// nothing to start: then `status` is the command's exit status, and standard error has the reason.
 std::optional<ProgramLine> parse_program_line(CLI::App& app, const SettingsOptions& settings, int argc, char** argv,
                                               int& status);
 

@@ -11,7 +11,7 @@
 
 namespace headway::tools {
 
-/// One line on a terminal that says what is running; nothing in a pipe.
+/// One line on a terminal that names the running case; nothing in a pipe.
 class Progress {
  public:
   explicit Progress(std::size_t steps) : steps_(steps), shown_(::isatty(STDERR_FILENO) == 1) {}

@@ -13,7 +13,7 @@
 
 namespace headway::tools {
 
-/// One way to run the program. The first of a sweep is without settings: what is derived.
+/// One way to run the program. The first of a sweep is without settings: the derived defaults.
 struct Candidate {
   std::vector<Variable> settings;
   std::vector<double> seconds = {};  // of its runs

@@ -10,7 +10,7 @@ namespace {
 
 Candidate named(const std::string& name) { return {{{"NAME", name}}}; }
 
-/// Candidates whose runs take a constant time each, by name; "" is the defaults.
+/// Candidates with a constant run time each, by name; "" is the defaults.
 struct Fixed {
   std::map<std::string, double> seconds;
   std::map<std::string, unsigned> runs = {};

@@ -27,7 +27,7 @@ using bench::Json;
 // A gain below this is no reason to set anything, however sure it is.
 constexpr double gain_min = 0.03;
 
-// Of what the program prints, which only its failure shows.
+// Kept of the program's output, which `tune` shows only if the program fails.
 constexpr std::size_t kept_bytes_max = 16384;
 
 struct Request {
@@ -54,7 +54,7 @@ class Runs {
     if (ended_.status != 0 || ended_.timed_out) return std::nullopt;
     return double(ns) * 1e-9;
   }
-  /// Whether there is time for another run, and what the last one took was its own.
+  /// Whether time is left for another run. If not, the limit of the sweep may have cut the last run.
   bool in_time() const { return left().count() > 0; }
   const ChildResult& ended() const { return ended_; }
 
