@@ -59,7 +59,7 @@ expect_status("HEADWAY_PES=2" "--grid 200 --tolerance 1e-12 --replace 0" 1 "WRON
 expect_status("HEADWAY_PES=2" "--grid 64 --iterations 5" 0 "5 iterations.* not converged, verified")
 
 expect_status("HEADWAY_PES=5" "--grid 4" 2
-              "--grid: '4' is not allowed; allowed for 5 PEs, which are 1 x 5 blocks, is 5 to ")
+              "--grid: '4' is not allowed; allowed for 5 PEs, with 1 x 5 blocks, is 5 to ")
 expect_status("" "--grid 0" 2 "--grid: '0' is not allowed; allowed is a whole number from 1 to ")
 expect_status("" "--method piplined" 2 "--method: 'piplined' is not allowed; .*did you mean 'pipelined'")
 expect_status("" "--tolerance 0" 2 "--tolerance: '0' is not allowed; allowed is a number from 1e-12 to 1")

@@ -222,6 +222,20 @@ class Receiver : public FrameReader<Args...> {
                                   [&](const auto& invoke) { return self.deliver_with_sources(invoke, arrival, form); });
   }
 
+  /// Finds the first length that does not fit. It takes no values of the loop, which would keep them in registers.
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_lengths(const Arrival& arrival) const {
+    std::uint64_t rest = arrival.header.payload_bytes - padding();
+    const std::byte* entry_end = arrival.tail_end;
+    for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= sizeof(Length)) {
+      const std::size_t bytes = read_length(entry_end), padded = Format::padded(bytes);
+      if (padded > rest || (rest - padded) % Format::alignment != 0) {
+        refuse_frame(arrival, "the length of a message", bytes, "with padding at most the rest of the frame,", rest);
+      }
+      rest -= padded;
+    }
+    refuse_frame(arrival, "the lengths of its messages do not fit");
+  }
+
   /// For entries of lengths alone. `__restrict` as in deliver_row().
   template <class Handlers>
   __attribute__((noinline)) static void deliver_row_of_lengths(Receiver& self, const std::byte* __restrict begin,
@@ -242,8 +256,7 @@ class Receiver : public FrameReader<Args...> {
         place.entry_end -= sizeof(Length);
         place.left -= std::int64_t(Format::padded(bytes));
         if ((place.left & no_rest) != 0) [[unlikely]]
-          self.refuse_frame(arrival, "the length of a message", bytes, "with padding at most the rest of the frame,",
-                            std::uint64_t(place.left) + Format::padded(bytes));
+          self.refuse_lengths(arrival);
         call(place.at, bytes, source);
         place.at += Format::padded(bytes);
       }
