@@ -104,7 +104,7 @@ TEST(Memory, that_the_container_does_not_have_ends_the_run_and_is_said_to_be_mis
   EXPECT_TRUE(contains(
       outcome.errors,
       "was killed by signal 9 \\(Killed\\); meanwhile the system has killed processes because memory ran out: .*"
-      "HEADWAY_BUDGET or HEADWAY_SPILL, need less\n"))
+      "HEADWAY_BUDGET or HEADWAY_SPILL\n"))
       << outcome.errors;
   EXPECT_EQ(outcome.leftovers, "");
 }

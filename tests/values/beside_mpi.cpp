@@ -67,6 +67,7 @@ class Mpi final : public Oracle {
       if (const MPI_Request request = start(i); request != MPI_REQUEST_NULL) requests.push_back(request);
     }
     MPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);  // a PE that sleeps in Headway does not move what MPI has not sent yet
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (members_[calls[i].family] == MPI_COMM_NULL) continue;
       if (calls[i].kind == Kind::exclusive_scan) begin_with_initial(i);
