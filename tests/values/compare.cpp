@@ -55,6 +55,7 @@ void compare(Pe& pe, const Options& options, Oracle& oracle) {
       }
       if (lateness.one_in(8)) pe.progress();
     }
+    barrier(pe);  // a PE that waits for memory to begin a call needs handlers of PEs that would wait in MPI
     oracle.find_out(batch);
     for (std::size_t i = batch.size(); i-- > 0;) {
       if (!made[i]) continue;
