@@ -183,7 +183,9 @@ TEST(Collectives, have_a_blocking_form_over_teams_and_for_all_values) {
         ASSERT_EQ(broadcast(team, std::string(rank, 'x'), n - 1), std::string(n - 1, 'x'));
         ASSERT_EQ(scan(team, rank, std::plus<>()), rank * (rank + 1) / 2);
         reduce_in_place(team, std::span(own), std::plus<>(), 0);
-        if (rank == 0) ASSERT_EQ(own[1], n);
+        if (rank == 0) {
+          ASSERT_EQ(own[1], n);
+        }
       });
       // All PEs: short values by boards or control messages, others by messages.
       const auto join = [](const std::string& a, const std::string& b) { return a + b; };
