@@ -9,6 +9,7 @@
 #include <headway/collective/allreduce.hpp>
 #include <headway/collective/reduce.hpp>
 #include <headway/object/object.hpp>
+#include <headway/transfer/send_buffer.hpp>
 #include <numeric>
 #include <span>
 #include <string>
