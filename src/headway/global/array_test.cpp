@@ -92,7 +92,7 @@ TEST(DistArray, places_are_read_as_pointers_to_them_are) {
         for (auto* array : {&one_block, &one_block_by_shifts, &by_shifts, &by_division}) read_all(*array, tripled);
         DistArray<std::array<double, 3>> larger(pe, 9, 2);
         read_all(larger, [](std::size_t i) { return std::array<double, 3>{double(i), 1, -double(i)}; });
-        const std::string beyond = "PE " + std::to_string(pe.size()) + " of " + std::to_string(pe.size());
+        const std::string beyond = "to PE " + std::to_string(pe.size()) + ", the run has PEs 0 to ";
         expect_usage_error([&] { (void)memory.read(one_block_by_shifts.places(), 8 * pe.size()); }, beyond);
         pe.quiesce();
       });

@@ -351,9 +351,9 @@ TEST(GlobalMemory, what_lies_outside_of_mapped_memory_is_refused_with_its_place)
     expect_usage_error([&] { memory.get(last, std::span(two)); }, where);
     expect_usage_error([&] { memory.put(last, two); }, where);
     expect_usage_error([&] { memory.get(last + 3, std::span(two).first(0)); },
-                       "0 bytes at " + std::to_string(size + 16) + at_next);
+                       "0 bytes at offset " + std::to_string(size + 16) + at_next);
     const GlobalPtr<Point> point(1 - pe.id(), size - 23);
-    const std::string where_point = "24 bytes at " + std::to_string(size - 23) + at_next;
+    const std::string where_point = "24 bytes at offset " + std::to_string(size - 23) + at_next;
     Point got;
     expect_usage_error([&] { (void)memory.read(point); }, where_point);
     expect_usage_error([&] { memory.get(point, &got); }, where_point);

@@ -159,16 +159,16 @@ TEST(Reach, refuses_keys_that_no_pe_has_made) {
     for (std::size_t byte = 0; byte < sizeof good; ++byte) {
       BufferKey damaged = good;
       reinterpret_cast<unsigned char*>(&damaged)[byte] ^= 0x10;
-      expect_format_error([&] { reach.check(damaged); }, "no PE of this run");
+      expect_format_error([&] { reach.check(damaged); }, "no key of this run");
     }
     BufferKey of_nobody = good;
     of_nobody.pe = 2;
     of_nobody.check = of_nobody.expected_check();
-    expect_format_error([&] { reach.check(of_nobody); }, "no PE of this run");
+    expect_format_error([&] { reach.check(of_nobody); }, "no key of this run");
     BufferKey beyond = pooled[1 - pe.id()];
     beyond.offset = Pool::of(pe).memory().size() - 10;
     beyond.check = beyond.expected_check();
-    expect_format_error([&] { (void)reach.mapped(beyond); }, "cannot be");
+    expect_format_error([&] { (void)reach.mapped(beyond); }, "'s pool, which has ");
   });
 }
 
