@@ -417,7 +417,7 @@ TEST(Epoch, thirty_two_may_be_open_within_one_another_and_more_are_refused) {
         Epoch one_more(pe);
         ADD_FAILURE() << "33 epochs";
       } catch (const UsageError& error) {
-        EXPECT_NE(std::string(error.what()).find("more than 32 epochs"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("more than 32 nested epochs"), std::string::npos) << error.what();
       }
       for (std::uint64_t i = 1; !epochs.empty(); ++i, epochs.pop_back()) EXPECT_EQ(epochs.back()->wait(), 3 * i);
     }

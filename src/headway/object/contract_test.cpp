@@ -124,7 +124,7 @@ TEST(Dense, elements_are_made_where_their_placement_says) {
   expect_run({2, 1}, [](Pe& pe) {
     expect_usage_error(
         [&] { Array<Box<1>>(pe, 3, {.placement = place<Index<1>>([](const Index<1>&) { return 2u; })}); },
-        "place() gave PE 2 for an element, of 2 PEs");
+        "place() gave PE 2 for an element: this run has 2 PEs");
     expect_setting_error([&] { Array<Box<1>>(pe, 3, {.placement = place<int>([](int) { return 0u; })}); },
                          "another type of names");
   });
