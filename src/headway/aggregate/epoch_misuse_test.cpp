@@ -46,8 +46,8 @@ TEST(EpochMisuse, a_handler_of_an_epoch_that_waits_for_that_epoch_is_refused) {
     Epoch inner(pe);
     Aggregator<int> words(pe);
     words.on([&](int) {
-      expect_usage_error([&] { inner.then([](std::uint64_t) {}); }, "never come");
-      expect_usage_error([&] { outer.then([](std::uint64_t) {}); }, "never come");
+      expect_usage_error([&] { inner.then([](std::uint64_t) {}); }, "never be done");
+      expect_usage_error([&] { outer.then([](std::uint64_t) {}); }, "never be done");
     });
     words.send(1 - pe.id(), 1);
     inner.close();
