@@ -341,7 +341,7 @@ std::string Collectives::unfinished() const {
     const Call& call = one.call();
     std::vector<std::uint32_t> missing;
     one.add_missing(missing);
-    text = fmt::format("{} on PE {} {} at the end of the run for what never comes: {}, number {} of {}",
+    text = fmt::format("{} on PE {} {} at the end of the run for contributions that never arrive: {}, number {} of {}",
                        counted(descriptors_.size(), "collective"), pe_->id().value,
                        by_number(descriptors_.size(), "waits", "wait"),
                        Operation::describe(call.what, call.count, call.root), call.number, call.team->name());

@@ -43,18 +43,19 @@ bool contains_any(const std::string& text, std::initializer_list<const char*> pa
 /// Whether the frame belongs to the library, or to the standard library between it and the program.
 bool is_library_frame(const std::string& name) {
   if (const auto at = name.rfind(" at /"); at != name.npos) {
-    return contains_any(name.substr(at),
-                        {"/headway/am/", "/headway/launch/", "/headway/report/", "/headway/collective/",
-                         "/headway/aggregate/", "/headway/transport/", "/headway/base/", "/include/c++/"});
+    return contains_any(
+        name.substr(at),
+        {"/headway/am/", "/headway/launch/", "/headway/report/", "/headway/collective/", "/headway/aggregate/",
+         "/headway/call/", "/headway/transfer/", "/headway/transport/", "/headway/base/", "/include/c++/"});
   }
-  return contains_any(
-      name.substr(0, name.find('(')),
-      {"headway::am::", "headway::launch::", "headway::report::", "headway::collective::", "headway::aggregate::",
-       "headway::local::", "headway::Pe::", "headway::run<", "std::_Function_handler", "std::__invoke"});
+  return contains_any(name.substr(0, name.find('(')),
+                      {"headway::am::", "headway::launch::", "headway::report::", "headway::collective::",
+                       "headway::aggregate::", "headway::call::", "headway::transfer::", "headway::local::",
+                       "headway::Pe::", "headway::run<", "std::_Function_handler", "std::__invoke"});
 }
 
 /// The function in which a PE begins.
-bool is_outermost(const std::string& name) { return name.find("headway::launch::ProcessRun::run_pe") != name.npos; }
+bool is_outermost(const std::string& name) { return name.find("headway::launch::ProcessPes::run_pe") != name.npos; }
 
 /// The name as the page shows it: file without folders, long types cut.
 std::string shown(std::string name) {
