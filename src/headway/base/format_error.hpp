@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+/// The error for invalid bytes.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The run's settings. Only this file reads the HEADWAY_ variables.
+/// The run's settings. Only settings.cpp and launcher.cpp read the HEADWAY_ variables.
 #pragma once
 
 #include <chrono>
