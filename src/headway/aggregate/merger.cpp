@@ -7,7 +7,8 @@
 namespace headway::aggregate {
 namespace {
 
-// An idle PE waits so long for the other PEs of its process to join a buffer: about the time to wake one.
+// An idle PE posts a buffer of its process after this time, in which other PEs may add messages. Waking a PE takes
+// about as long.
 constexpr std::int64_t linger_ns = 20'000;
 
 }  // namespace
@@ -49,7 +50,7 @@ bool Merger::merge(const OwnBuffer& own, am::FlushReason reason) {
         write(place, before, own);
         record(own, before.generation, reason);
         if (const auto content = place.buffer.finish()) post(own.slot, *content, reason);
-        // one more like this would not fit
+        // more content of this size would not fit
         if (!place.buffer.fits(before.payload_bytes + 2 * own.payload_bytes, before.count + 2 * own.count)) {
           close(own.slot, before.generation, am::FlushReason::full);
         }
@@ -99,8 +100,8 @@ void Merger::record(const OwnBuffer& own, std::uint8_t generation, am::FlushReas
     engine_->count_open_buffers(1);
     known = pending_.insert(pending_.end(), {own.slot, generation, own.scope, reason, 0, am::never});
   } else if (known->generation != generation || known->scope != own.scope) {
-    // That buffer was posted. Generations wrap around, so the scope is compared too. An equal number of a later buffer
-    // is harmless: it is posted earlier than necessary.
+    // The known buffer has been posted, and this is a later one. Generations wrap around, so scopes are compared, too.
+    // If both are equal by chance, the later buffer is posted earlier than necessary, which is harmless.
     *known = {own.slot, generation, own.scope, reason, 0, am::never};
   }
   known->messages += own.count;
@@ -142,7 +143,7 @@ bool Merger::close_those(Which which) {
 }
 
 bool Merger::flush(am::FlushReason reason) {
-  if (reason == am::FlushReason::full) return flush_now(reason);  // its messages or its memory are needed
+  if (reason == am::FlushReason::full) return flush_now(reason);  // a send or a paused frame needs its memory
   const std::int64_t until = pending_.empty() ? 0 : engine_->now() + linger_ns;
   for (Pending& pending : pending_) linger(pending, reason, until);
   return false;

@@ -56,8 +56,8 @@ class ProcessBuffers {
 };
 
 /// A PE fills its own small buffers without synchronization. Instead of posting one, it appends the content to the
-/// process's buffer for that hop, if that has room at once. The PE that finds the process's buffer full posts it. A
-/// buffer that is not full is posted by any PE with messages in it, a little later than a PE's own buffer would be.
+/// buffer of its process for that hop, if that buffer has room at once. The PE that finds the process's buffer full
+/// posts it. If it does not become full, any PE with messages in it posts it, a little later than a buffer of its own.
 /// Used on the PE's thread only.
 class Merger {
  public:

@@ -22,7 +22,7 @@
 namespace headway::launch {
 namespace {
 
-// Interval of checks whether the other processes have ended.
+// A process that has finished looks for the ends of the others at this interval, which grows.
 constexpr std::chrono::microseconds poll_interval_min(20), poll_interval_max(500);
 
 /// Equal for all processes on one kernel since its start.
@@ -130,7 +130,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
     pes_here += std::min(settings_.pes_per_process, settings_.pes - process * settings_.pes_per_process);
     cores_here = std::max<std::size_t>(cores_here, other.cores);
   }
-  // A launcher that binds gives each process its own cores. Else all processes share all cores.
+  // Fewer cores than the host has: the launcher has bound each process to its own. Else all processes share all cores.
   const std::size_t own = std::min(settings_.pes_per_process, settings_.pes - process_ * settings_.pes_per_process);
   have_cores_ = own <= self_.cores && (pes_here <= cores_here || self_.cores < processors_online());
   return all;
@@ -167,7 +167,8 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
   }
 }
 
-/// Makes or opens the segment of all processes of this host, or one of this process alone if they cannot open one.
+/// The first process of this host makes a segment, and the others open it. If one of them cannot, each process makes a
+/// segment for itself alone.
 void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
   if (settings_.pes_per_process > 1 && wire_.facts.any_thread == 0) {
     throw SettingError(
@@ -321,7 +322,7 @@ int LaunchedRun::status_of_all() {
 }
 
 void LaunchedRun::while_waiting() {
-  port_->progress();  // endpoints without the wire do not call it
+  port_->progress();  // a LocalEndpoint does not call it
   const auto page = watch_->step(monotonic_ns());
   if (!page) return;
   if (page->stalled) claim_end();

@@ -61,15 +61,16 @@ int run_as_part(const std::string& attach, const std::function<int(Pe&)>& body) 
   return status;
 }
 
-/// Whether a launcher started one process, and there is no plug-in: it runs as without a launcher.
+/// Whether a launcher has started this process alone, and there is no plug-in. The process then runs as without a
+/// launcher.
 bool is_alone(const Settings& settings) {
   return settings.launcher && settings.launcher->size == 1 && !settings.transport_given &&
          !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
 }
 
-/// Prints an error that all processes of a launcher have. The first process prints it. When a process ends, mpirun
-/// kills the others a second later, and Open MPI's drops their later output; so they let the first process end
-/// before. A process that is still alive and has not initialised MPI prints the error itself.
+/// All processes of a launcher have this error, and the first one prints it. When a process ends, mpirun kills the
+/// others a second later, and mpirun of Open MPI drops their later output. So the others wait until the first process
+/// has printed and ended. If MPI is not initialised, the launcher may let them live: they then print the error, too.
 void print_message_once(const std::optional<Launcher>& launcher, const std::string& text) {
   const bool is_first = !launcher || launcher->rank == 0;
   if (is_first) print_message(text);
@@ -94,6 +95,7 @@ int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) 
   }
 }
 
+/// One process that `run_by_meeting` has forked.
 int run_invited(const std::function<int(Pe&)>& body) noexcept {
   try {
     return run_launched(Settings::from_environment(), body);

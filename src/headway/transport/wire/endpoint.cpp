@@ -12,9 +12,10 @@ namespace {
 
 // Bit of Arrival::owned for a frame from the wire; the other bits are the address of its block.
 constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
-// A frame of up to this length without hops left is valid until the next poll, so that its block is free again soon.
+// A short frame on its last hop is valid only until the next poll, which frees its block: frames of up to this length.
 constexpr std::size_t by_value_frame_bytes = frame_overhead + by_value_bytes_most;
-// A poll of the wire may call the system, which takes as long as a frame of this host: one poll after so many of them.
+// After so many frames of this host the PE polls the wire once. A poll may call the system, which takes as long as
+// handling one of these frames.
 constexpr unsigned frames_per_poll = 8;
 // The wire wakes no sleeping PE, so the PE polls it, first often and then ever more rarely.
 constexpr std::int64_t first_poll_ns = 20'000, poll_ns_max = std::int64_t(costs.wake_ns);
@@ -124,7 +125,7 @@ void WireEndpoint::sleep(std::int64_t ns_max) {
     if (is_rung) {
       local_.sleep(std::min(port_->is_driven() ? poll_ns_max : look, left),
                    [this] { return !port_->has_arrived(in_process_); });
-      if (port_->is_driven()) return;  // the thread does not ring for the runtime's own messages
+      if (port_->is_driven()) return;  // the thread does not ring for services and credit
     } else {
       sleep_for(std::min(look, left));
     }
