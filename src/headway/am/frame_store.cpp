@@ -23,7 +23,7 @@ constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return 
 // reclaim() costs as much as a small claim. It runs after so many claimed bytes, and before a claim is refused.
 constexpr std::size_t reclaim_after_bytes = 4096;
 
-// Staging buffers, of the budget: so many may be written at a time.
+// Staging buffers together have the budget divided by this. It limits the frames that are filled in them at a time.
 constexpr std::size_t staging_share = 8;
 
 // An empty queue with more capacity frees its memory.

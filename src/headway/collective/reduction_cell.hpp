@@ -182,11 +182,10 @@ struct alignas(cell_line_bytes) CellSlot {
 };
 static_assert(offsetof(CellSlot, content) == 32 && sizeof(CellSlot) == cell_line_bytes);
 
-/// The cells' memory in the pool of one PE, zero at first. `ends` counts for the whole host, in the area of its first
-/// PE:
+/// The cells' memory in the pool of one PE, zero at first. The head of cell c is used in the area of PE c mod PEs.
+/// Slots and contents of all cells are this PE's own. `ends` counts for the whole host, in the area of its first PE.
 ///
-///     | reductions | ends | heads: those of cell c are in PE c mod PEs | slots: its own of each cell | contents:
-///     likewise |
+///     | reductions, ends | heads by cell | slots by cell | contents by cell |
 struct CellArea {
   struct alignas(cell_line_bytes) Begun {
     CellWord reductions;  // calls of this PE by cells

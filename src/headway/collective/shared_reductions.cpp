@@ -88,7 +88,7 @@ bool SharedReductions::takes(Kind kind, const Call& call, std::size_t element_by
   return element_bytes != 0 && call.count <= cell_bytes_max / element_bytes;
 }
 
-/// It counts as a message to this PE, so two waves with equal counts have no call between them.
+/// Counts as one message, created and handled on this PE: waves before and after a call then differ in their counts.
 std::uint64_t SharedReductions::begin() {
   engine_->count_created(1);
   engine_->count_handled(1);
@@ -261,8 +261,8 @@ Bytes SharedReductions::take_result(std::uint64_t reduction, std::size_t bytes) 
   return hosts_->result(reduction, bytes);
 }
 
-/// As a message of the epoch of the call, which cannot be done if all have called there. If the epoch is done: of the
-/// root scope.
+/// Resumes calls that are over. Each resumption counts as a message of the call's epoch. If that epoch is done already,
+/// because some member has called outside it, the resumption counts as a message of the root scope.
 bool SharedReductions::resume_over() {
   const std::uint64_t ends = hosts_->ends();
   if (ends == ends_seen_) return false;
