@@ -123,11 +123,12 @@ struct Call {
 /// on() without `ahead`.
 struct NothingAhead {};
 
-/// The runtime calls `ahead` so many messages before the handler: enough cache misses in flight, and not so many that
-/// prefetched lines are evicted before their use (16 and 64 differ by noise). One call for each handled message, not in
-/// blocks, keeps misses in flight while handlers run: 1.24 times as fast with 4 MiB of data for each PE.
+/// The number of messages by which `ahead` precedes the handler. It keeps enough cache misses in flight, and is so
+/// small that prefetched lines are not evicted before their use; 16 and 64 are as fast. The runtime calls `ahead` once
+/// for each handled message, not in blocks, so that misses are in flight while handlers run. That makes a program with
+/// 4 MiB of data for each PE 1.24 times as fast.
 inline constexpr std::size_t messages_ahead = 32;
-/// The same for messages that are read into objects, which are on the stack meanwhile.
+/// The same for messages that the receiver reads into objects. The objects of all these messages are on the stack.
 template <class Objects>
 inline constexpr std::size_t objects_ahead = std::clamp<std::size_t>((std::size_t(32) << 10) / sizeof(Objects), 1, 64);
 

@@ -75,12 +75,13 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
   copy_fixed<sizeof(T)>(at, reinterpret_cast<const std::byte*>(&value));
 }
 
-/// The bytes of a message with these parts, none of which is assembled:
+/// The bytes of a message with these parts. No part is of a type for which is_assembled holds: MessageFormat has split
+/// these types into parts.
 ///
-///   | fixed parts, each aligned | counts of the views but the last part | views, each aligned | owning ones |
+///   | fixed parts, each aligned | counts of elements of views | views, each aligned | owning parts, serialized |
 ///
-/// The number of elements of the last part follows from the message's length. All offsets up to the first view are
-/// compile-time constants.
+/// If the last part of the message is a view, it has no count: its number of elements follows from the length of the
+/// message. All offsets up to the first view are compile-time constants.
 template <class... Parts>
 struct PartsFormat {
   using Tuple = std::tuple<Parts...>;
@@ -146,7 +147,7 @@ struct PartsFormat {
   /// Bytes of a message of fixed size with padding; at least 1, so that messages can be counted.
   static constexpr std::size_t fixed_bytes = align_up(prefix_bytes == 0 ? 1 : prefix_bytes, alignment);
 
-  /// Every length is a multiple of the alignment: no padding between messages.
+  /// True if every message has a length that is a multiple of the alignment. Then no padding lies between messages.
   static constexpr bool lengths_are_aligned = [] {
     std::size_t last = 0;
     ((last = is_view<Parts> ? alignment_of<Parts>() : last), ...);

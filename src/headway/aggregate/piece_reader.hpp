@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// A message that is too large to be packed in one piece of memory.
+/// Reads a large message from the pieces of memory in which its arguments lie, without packing it first.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace headway::aggregate {
 
-/// The bytes of the pieces, one after the other, are the message.
+/// The message is the bytes of all pieces, in this order.
 using Pieces = std::span<const std::span<const std::byte>>;
 
 /// Reads the bytes of several pieces one after the other.
@@ -21,9 +21,9 @@ class PieceReader {
   void read(std::byte* to, std::size_t bytes, LargeCopy copy);
 
  private:
-  Pieces pieces_;
-  std::size_t at_ = 0;  // in the first one
-  std::size_t left_ = 0;
+  Pieces pieces_;         // those that have unread bytes
+  std::size_t at_ = 0;    // bytes of the first piece that were read
+  std::size_t left_ = 0;  // unread bytes of all pieces
 };
 
 }  // namespace headway::aggregate

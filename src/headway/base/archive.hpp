@@ -44,7 +44,7 @@ class ByteWriter {
   using is_loading = std::false_type;
   using is_saving = std::true_type;
 
-  // `more_follows`: as of copy_short().
+  // `more_follows`: as for copy_short().
   explicit ByteWriter(std::byte* out, bool more_follows = false)
       : begin_(out), end_(out), more_follows_(more_follows) {}
   std::byte* end() const { return end_; }
@@ -54,7 +54,7 @@ class ByteWriter {
     if (bytes > 0) std::memcpy(end_, from, bytes);
     end_ += bytes;
   }
-  // For sizes that the compiler does not know.
+  // The same as raw(), faster for sizes that the compiler does not know.
   void row(const void* from, std::size_t bytes) {
     copy_short<true>(end_, static_cast<const std::byte*>(from), bytes, more_follows_);
     end_ += bytes;
@@ -121,7 +121,8 @@ class ByteReader {
     }
   }
 
-  /// Reads a count of elements. Each element takes at least one byte and at least `bytes_min`.
+  /// Reads a count of elements, each of which takes at least `bytes_min` bytes, and at least one. Refuses a count for
+  /// which too few bytes are left.
   std::size_t count(std::size_t bytes_min) {
     const std::uint64_t elements = number();
     if (elements > unpromised() / (bytes_min == 0 ? 1 : bytes_min)) [[unlikely]]
@@ -129,8 +130,8 @@ class ByteReader {
     return static_cast<std::size_t>(elements);
   }
 
-  /// While it exists, reserves the unread bytes of a container's elements. They justify the memory of these elements,
-  /// so a container inside an element may not count them again.
+  /// While it exists, the smallest lengths of a container's unread elements are reserved. count() of a container inside
+  /// an element does not count these bytes, because they already justify the memory of the outer elements.
   class Promise {
    public:
     Promise(ByteReader& reader, std::size_t elements, std::size_t bytes_min)
@@ -151,7 +152,7 @@ class ByteReader {
   template <class... Fields>
   void operator()(Fields&... field);
 
-  /// Counts one level of nesting while it exists.
+  /// One level of nesting, while it exists.
   class Nesting {
    public:
     explicit Nesting(ByteReader& reader) : depth_(reader.depth_) {

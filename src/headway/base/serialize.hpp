@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// One serializer, for messages, elements and checkpoints. Nothing is aligned; the byte order is the machine's.
+/// Serializes values for messages, elements and checkpoints. The bytes have no alignment. Their order is that of the
+/// machine.
 ///
-///   FixedSize            its bytes (bool, optional and variant by themselves are written as below and checked)
-///   string, containers   count, elements; packed bits for vector<bool>; zeros up to `count` bytes in all, so that
-///                        elements >= count bytes and a hostile count is always refused before memory is claimed
+///   type                 bytes
+///   bool                 0 or 1; the reader refuses other values
+///   FixedSize            the bytes of the object, except for bool, optional and variant
+///   string, containers   count, elements; packed bits for vector<bool>. If elements may take no bytes, zeros follow
+///                        until the elements and the zeros have at least `count` bytes together.
 ///   optional             bool, value if true
 ///   variant              index + 1 (0: valueless), value
 ///   pair, tuple, aggregate, array, serialize()    the parts in order
 ///
-/// Counts and indices are LEB128. The content of trivially copyable aggregates is not checked when it is read.
+/// So a container of `count` elements has at least `count` bytes, or count / 8 for vector<bool>. The reader refuses a
+/// count for which too few bytes follow, before it claims memory.
+///
+/// Counts and indices are LEB128. The reader does not check bool, optional and variant inside a FixedSize aggregate.
 #pragma once
 
 #include <array>
@@ -179,8 +185,8 @@ T make(ByteReader& reader) {
   }
 }
 
-// Another member may lie in the only byte of an empty `out`, or in its tail padding if it is not plain old data.
-// Assignment does not change that member.
+// `out` may be a member of an object. Another member of that object may lie in the only byte of an empty `out`, or in
+// the tail padding of an `out` that is not plain old data. memcpy() would change that member; assignment does not.
 template <class T>
 void get_raw(ByteReader& reader, T& out) {
   const std::byte* bytes = reader.take(sizeof(T));
@@ -352,8 +358,8 @@ template <class T>
   return counter.position();
 }
 
-/// Writes `value` to the serialized_bytes(value) bytes at `out`, with any alignment; returns the end. `more_follows`:
-/// later messages follow behind it in the same frame.
+/// Writes `value` to the serialized_bytes(value) bytes at `out`, with any alignment; returns their end. `more_follows`:
+/// the caller will write more messages behind this one in the same frame, as for copy_short().
 template <class T>
 std::byte* serialize(std::byte* out, const T& value, bool more_follows = false) {
   detail::ByteWriter writer(out, more_follows);
@@ -362,8 +368,8 @@ std::byte* serialize(std::byte* out, const T& value, bool more_follows = false) 
 }
 
 /// Reads a T that serialize() has written into `out`, and reuses the memory of `out` if possible. Throws FormatError
-/// for bytes that are no T; `out` is then valid but unspecified. Allocates no more memory than the remaining bytes
-/// justify: sizeof(element) for each smallest serialized element.
+/// for bytes that are no T; `out` is then valid but unspecified. Allocates memory for at most as many elements as the
+/// remaining bytes can hold if each has its smallest serialized length.
 template <class T>
 void deserialize(ByteReader& reader, T& out) {
   reader(out);

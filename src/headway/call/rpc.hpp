@@ -26,14 +26,14 @@ struct RemoteError : std::runtime_error {
 
 namespace call {
 
-/// The number of a call: its place in the caller's table, and the earlier uses of that place, which reveal an answer to
-/// no call. Not an integer, which would convert to a PeId.
+/// The number of a call: its place in the caller's table, and the number of earlier calls that used this place. The
+/// latter detects an answer to a call that has been answered already. A struct, because an integer converts to a PeId.
 struct CallNumber {
   std::uint32_t place;
   std::uint32_t uses;
 };
 
-/// Destination of a call that any PE may answer.
+/// In place of a call's destination: any PE may answer.
 inline constexpr std::uint32_t any_pe = ~std::uint32_t(0);
 
 /// The calls of one PE that wait for their answers.
@@ -41,7 +41,7 @@ class PendingCalls final : public am::Extension {
  public:
   static PendingCalls& of(Pe& pe);
 
-  /// For an answer of type R from `destination`.
+  /// Enters a call that `destination` will answer with an R.
   template <class R>
   CallNumber add(am::CompletionOf<R>& completion, PeId destination) {
     return add(am::Hold<am::Completion>(&completion), &type_tag<R>, destination);
@@ -49,11 +49,13 @@ class PendingCalls final : public am::Extension {
   /// Removes a call that could not be sent.
   void cancel(CallNumber number) { take(number); }
 
-  /// The completion that waits for this answer. FormatError if none does, or if type or PE differ.
+  /// Removes the call with this number and returns its completion. FormatError if no call has this number, or if the
+  /// answer has another type or comes from another PE than the call expects.
   template <class R>
   am::Hold<am::Completion> take(CallNumber number, PeId source) {
     return take(number, &type_tag<R>, source);
   }
+  /// The same for an exception, which has no type.
   am::Hold<am::Completion> take_failed(CallNumber number, PeId source) { return take(number, nullptr, source); }
 
   std::size_t size() const { return size_; }
@@ -80,7 +82,7 @@ class PendingCalls final : public am::Extension {
 /// Returns the name of a function's type.
 using FunctionName = std::string (*)();
 
-/// In a catch block: the text of the exception. Rethrows one that ends the run.
+/// Call it in a catch block: returns the text of the exception. Rethrows RunFailed and InvalidFrame, which end the run.
 std::string text_of_failure();
 /// Answers a call with an exception.
 void send_failure(Pe& pe, PeId source, CallNumber number, FunctionName function, const std::string& text);
@@ -188,7 +190,7 @@ struct RunFunction {
   }
 };
 
-/// The type as which an argument arrives.
+/// The parameter type with which the function gets an argument of type Arg on the destination.
 template <class Arg>
 struct ArrivesAs {
   using Type = const Wire<Arg>&;
@@ -242,13 +244,13 @@ Future<R> call_for_answer(Pe& pe, CallAggregator& calls, PeId destination, F run
 ///     const int m = headway::rpc(pe, 3, plain_function, 41).get();                     // in the main program
 ///     headway::rpc(pe, 3, plain_function, 41).then([](int m) { ... });                 // anywhere
 ///
-/// Functions and arguments are those of rpc_ff. A coroutine, which returns a Task<R>, takes its arguments by value; its
-/// answer is sent when it is done. The caller that takes the value gets an exception of `fn` as RemoteError. A dropped
-/// future drops the exception: use rpc_ff for functions that should end the run when they fail. Call and answer are
-/// messages of the epoch in which rpc was called. That epoch and quiesce() wait until the answer is handled, also for a
-/// dropped future.
+/// The rules for `fn` and its arguments are those of rpc_ff(). A coroutine returns a Task<R> and takes its arguments by
+/// value; its answer is sent when it is done. If `fn` throws, the future throws a RemoteError when the caller takes the
+/// value. A caller that drops the future also drops the exception: use rpc_ff() for functions that should end the run
+/// when they fail. Call and answer are messages of the epoch in which rpc() was called. That epoch and quiesce() wait
+/// until the answer is handled, also for a dropped future.
 ///
-/// With GCC 12, arguments that need a destructor must have names: am::require_named_arguments.
+/// With GCC 12, arguments that have destructors must be named objects: see am::require_named_arguments.
 template <class F, class... Args>
 auto rpc(CallAggregator& calls, PeId destination, F, Args&&... args) {
   am::require_named_arguments<Args...>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The program and the build that a process runs, to refuse runs with differing builds.
+/// Identifies the program and the build of this process. All processes of a run must have the same build.
 #pragma once
 
 #include <string>

@@ -15,19 +15,22 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body);
 
 /// Runs `body` on every PE, and returns the program's exit status once all have finished.
 ///
-/// `body` is called as body(Pe&), once per PE, and returns nothing or an exit status. The run ends with a quiesce().
-/// Aggregators local to `body` are destroyed by then, so `body` calls quiesce() itself before it returns. Globals,
-/// and variables captured by reference, are private to each process, and shared by the PEs of one process
-/// (HEADWAY_PES_PER_PROCESS).
+/// `body` is called as body(Pe&), once per PE, and returns nothing or an exit status. The run ends with a quiesce()
+/// after `body` has returned everywhere. At that time the aggregators in `body` do not exist any more, so `body` must
+/// call quiesce() before it returns. Each process has its own globals and its own variables that `body` captures by
+/// reference. The PEs of a process share them (HEADWAY_PES_PER_PROCESS).
 ///
-/// Started as ./program, this process forks the others and watches them. It is not a PE, and does not see what PEs
-/// change in memory. PEs never return from run(). Under `headway run` and launchers every process has PEs, and run()
-/// returns in each. Code before run() thus executes once, or once per process.
+/// Where code before and after run() executes depends on the start:
 ///
-/// Settings come from the environment (HEADWAY_PES and others). Returns the status of the lowest failing PE, or 120
-/// for unusable settings, 121 when a PE died or a handler threw, 122 for a stalled run, 123 for undelivered messages.
-/// Prints the reason to standard error. Refuses with 120 if other threads run or MPI is initialised, because this
-/// process then cannot fork: start it with `headway run`. May be called again after it has returned.
+///     ./program                  In the first process alone. It forks the other processes and watches them. It is not
+///                                a PE, and does not see changes that PEs make to memory. PEs exit inside run().
+///     headway run, launchers     In every process. Each of them has PEs, and run() returns in each.
+///
+/// Settings come from the environment (HEADWAY_PES and others). Returns the status of the failed PE with the lowest
+/// number, or 120 for unusable settings, 121 when a PE died or a handler threw, 122 for a stalled run, 123 for
+/// undelivered messages, else 0. Prints the reason to standard error. Started as ./program, returns 120 if other
+/// threads run or MPI is initialised, because fork is not safe then; `headway run ./program` starts such a program. May
+/// be called again after it has returned.
 template <class Body>
 int run(int argc, char** argv, Body body) {
   constexpr bool callable = std::is_invocable_v<Body&, Pe&>;

@@ -31,7 +31,7 @@ class Stored {
   /// Types and extents: they must be equal for a restart.
   virtual std::string signature() const = 0;
   virtual std::uint64_t local_size() const = 0;
-  /// The number of elements of a dense collection when it is complete.
+  /// The number of elements that a dense collection must have; nothing for a sparse one.
   virtual std::optional<std::uint64_t> complete_size() const = 0;
   /// UsageError if it has state that cannot be written: a coroutine or an unfinished reduction.
   virtual void require_quiet() const = 0;
@@ -43,7 +43,7 @@ class Stored {
   virtual void send_home(const StoredElement& element) = 0;
   /// After quiescence: throws the first error of an element that could not be made on this PE.
   virtual void end_restart() = 0;
-  /// All elements exist on all PEs.
+  /// Called when all elements exist on all PEs: counts those of a sparse collection.
   virtual void count_all() = 0;
 };
 

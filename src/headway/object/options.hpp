@@ -35,7 +35,7 @@ struct CollectionOptions {
   /// Filled by set().
   std::vector<OfMethod> methods = {};
 
-  /// For the entry of `method`. Takes precedence over all other options.
+  /// Sets the options for the entry of `method`. They take precedence over all other options.
   template <auto method>
   CollectionOptions& set(const AggregatorOptions& options) {
     methods.push_back({object::tag_of<method>, object::name_of<method>(), options});

@@ -275,8 +275,8 @@ std::uint32_t lost(headway_wire* wire) {
 }
 
 #ifdef OPEN_MPI
-/// Largest message, with the library's header, that Open MPI's TCP sends without the receiver's answer: 64 KiB or the
-/// user's btl_tcp_eager_limit. 0: not known.
+/// Largest message, with the library's header, that Open MPI's TCP sends without the receiver's answer: the value of
+/// raise_eager_bytes() or the user's. 64 KiB if the program has initialised MPI without either. 0: not known.
 std::uint64_t eager_bytes(headway_wire* /*wire*/) {
   int level = 0, index = 0, count = 0, bytes = 0;
   if (MPI_T_init_thread(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS) return 0;
