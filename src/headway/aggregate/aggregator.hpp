@@ -47,7 +47,8 @@ class Aggregator final : private aggregate::Sender<Args...> {
   using Sender = aggregate::Sender<Args...>;
   using Core = aggregate::Core;
   using Receiver::good_arguments, Receiver::key_header_bytes, Receiver::copies_content;
-  using typename Receiver::Format, typename Receiver::Wait;
+  using typename Receiver::Format;
+  using Wait = aggregate::Wait;
   using Into = aggregate::Into;
   using Takes = aggregate::SendTakes<Args...>;
 
@@ -65,8 +66,8 @@ class Aggregator final : private aggregate::Sender<Args...> {
   /// their content. UsageError for a destination out of range.
   inline __attribute__((always_inline)) void send(PeId destination, const Args&... args) {
     if constexpr (good_arguments && Format::fixed) {
-      if (destination < one_hop_size_) [[likely]] {
-        aggregate::Slot& slot = slots_[destination];
+      if (destination < table().fast_paths().one_hop) [[likely]] {
+        aggregate::Slot& slot = table().slots()[destination];
         std::byte* const at = slot.cursor;
         if (at != slot.limit) [[likely]] {
           prefetch_for_next_messages(at, Format::fixed_bytes);
@@ -173,7 +174,7 @@ class Aggregator final : private aggregate::Sender<Args...> {
       while (count > 0) {
         std::size_t now = std::min(count, std::max(singly_min, 2 * engine().size()));
         if constexpr (good_arguments && Format::fixed) {
-          if (const std::size_t room = std::min(count, room_everywhere(Format::fixed_bytes)); room > now) {
+          if (const std::size_t room = std::min(count, table().room_everywhere(Format::fixed_bytes)); room > now) {
             write_batch(room, next, destination_of);
             count -= room;
             continue;
@@ -190,27 +191,25 @@ class Aggregator final : private aggregate::Sender<Args...> {
   using Core::options, Core::statistics;
 
   /// Posts all open buffers. Never waits.
-  void flush() { Core::flush_now(); }
+  void flush() { table().flush_now(); }
   /// Whether any buffer is open. Messages that were sent alone leave none.
-  bool has_open() const { return Core::has_open(); }
+  bool has_open() const { return table().has_open(); }
 
  private:
   friend class CallAggregator;
 
-  using Core::alone_bytes_max, Core::alone_from_, Core::begin_row, Core::by_value_bytes_max, Core::check_send;
-  using Core::claim_alone, Core::engine, Core::fills, Core::is_ordered, Core::message_of, Core::one_hop_size_;
-  using Core::part_bytes_max, Core::post_alone, Core::post_key_by_value, Core::room_everywhere, Core::slots_;
-  using Core::write_length, Sender::may_be_small, Sender::send_general, Sender::send_not_one_hop;
-  using Sender::send_to_full, Sender::send_unpacked;
+  using Core::check_send, Core::engine, Core::is_ordered, Core::large, Core::layout, Core::poster, Core::table;
+  using Sender::may_be_small, Sender::send_general, Sender::send_not_one_hop, Sender::send_to_full;
+  using Sender::send_unpacked;
 
   /// Writes elements to the open buffer for `destination` until it is full. Returns how many; 0 without a buffer.
   template <class Iterator>
   std::size_t write_row(std::size_t destination, Iterator first, std::size_t size) {
-    if (destination >= one_hop_size_) return 0;
-    const aggregate::Slot& slot = slots_[destination];
+    if (destination >= table().fast_paths().one_hop) return 0;
+    const aggregate::Slot& slot = table().slots()[destination];
     const std::size_t count = std::min(std::size_t(slot.limit - slot.cursor) / Format::fixed_bytes, size);
     if (count == 0) return 0;
-    aggregate::Row row = begin_row(std::uint32_t(destination));
+    aggregate::Row row = table().begin_row(std::uint32_t(destination));
     for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
       prefetch_for_next_messages<64>(row.at, Format::fixed_bytes);
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
@@ -225,8 +224,8 @@ class Aggregator final : private aggregate::Sender<Args...> {
   template <class Next, class DestinationOf>
   void write_batch(std::size_t count, Next& next, DestinationOf destination_of) {
     const std::size_t size = engine().size();
-    aggregate::Batch batch(slots_, size);
-    const typename Core::BatchGuard under_way(*this);
+    aggregate::Batch batch(table().slots(), size);
+    const aggregate::SlotTable::BatchGuard under_way(table());
     for (; count > 0; --count) {
       const auto message = next();
       const std::size_t destination = destination_of(message);
@@ -244,15 +243,15 @@ class Aggregator final : private aggregate::Sender<Args...> {
   /// the next message then does not wait for their stores before it loads its place (1.1 to 1.3 times as fast).
   template <bool may_throw, class Fill>
   inline __attribute__((always_inline)) bool send_packed(std::size_t destination, std::size_t bytes, Fill fill) {
-    if (destination >= one_hop_size_) return false;
-    aggregate::Slot& slot = slots_[destination];
+    if (destination >= table().fast_paths().one_hop) return false;
+    aggregate::Slot& slot = table().slots()[destination];
     std::byte* const at = slot.cursor;
     std::byte* const end = at + Format::padded(bytes);
-    if (fills(slot, end) || bytes >= alone_from_) [[unlikely]]
+    if (aggregate::SlotTable::fills(slot, end) || bytes >= layout().alone_from) [[unlikely]]
       return false;
     if constexpr (may_throw) fill(at);
     std::byte* const limit = slot.limit;
-    write_length(limit, bytes);
+    aggregate::write_length(limit, bytes);
     slot.limit = limit - sizeof(aggregate::Length);
     slot.cursor = end;
     if constexpr (!may_throw) fill(at);
@@ -338,7 +337,7 @@ class Aggregator final : private aggregate::Sender<Args...> {
     const SendPath path = is_ordered() ? SendPath{} : mover->send_path(destination, content, copies_content());
     if (path.by_key) {
       const std::size_t bytes = key_header_bytes + Format::bytes(packed_as<Args>(i == largest, given)...);
-      if (bytes <= part_bytes_max()) {
+      if (bytes <= layout().part_bytes_max) {
         const auto when_done = [&] {
           am::WhenDone done;
           with_buffers([&](bool is_largest, auto& buffer) {
@@ -357,7 +356,8 @@ class Aggregator final : private aggregate::Sender<Args...> {
     const std::int64_t begin = timed ? engine().now() : 0;
     send_general(destination, Wait::yes, aggregate::content_of<Args>(given)...);
     if (timed) {
-      const int copies = content.size() > alone_bytes_max(destination) ? 2 : 1;  // the receiver reassembles parts
+      const int copies =
+          content.size() > large().alone_bytes_max(destination) ? 2 : 1;  // the receiver reassembles parts
       mover->learn_sent(content, (engine().now() - begin) * copies);
     }
     with_buffers([](bool, auto& buffer) { buffer.finish(); });
@@ -373,23 +373,23 @@ class Aggregator final : private aggregate::Sender<Args...> {
       copy_fixed<sizeof header>(at, reinterpret_cast<const std::byte*>(&header));  // in words, as it was set
     };
     if constexpr (may_be_small) {
-      if (bytes <= by_value_bytes_max()) {
+      if (bytes <= layout().by_value_bytes_max) {
         alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
         Format::pack(small.message + key_header_bytes, args...);
         pack_header(small.message);
-        post_key_by_value(destination, small, bytes);
+        poster().post_key_by_value(destination, small, bytes);
         return;
       }
     }
-    const am::OpenFrame frame = claim_alone(destination, bytes, Wait::yes);
+    const am::OpenFrame frame = poster().claim_alone(destination, bytes, Wait::yes);
     try {
-      Format::template pack<Into::frame>(message_of(frame) + key_header_bytes, args...);
+      Format::template pack<Into::frame>(poster().message_of(frame) + key_header_bytes, args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;
     }
-    pack_header(message_of(frame));
-    post_alone(destination, frame, bytes, aggregate::frame_of_key);
+    pack_header(poster().message_of(frame));
+    poster().post_alone(destination, frame, bytes, aggregate::frame_of_key);
   }
 };
 

@@ -26,12 +26,12 @@ class FrameReader : public Core {
   void check_lengths(const Arrival& arrival, const Entry& form) const {
     const FrameHeader& header = arrival.header;
     const std::size_t count = header.count;
-    if (header.payload_bytes < padding())
-      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", padding());
+    if (header.payload_bytes < layout().padding)
+      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", layout().padding);
     if (count * form.bytes() != header.tail_bytes) {
       refuse_frame(arrival, "its tail", header.tail_bytes, "equal to", count * form.bytes());
     }
-    const std::size_t bytes = header.payload_bytes - padding();
+    const std::size_t bytes = header.payload_bytes - layout().padding;
     if (Format::fixed ? bytes != count * Format::fixed_bytes : bytes % Format::alignment != 0) {
       refuse_frame(arrival, "its payload without padding", bytes, Format::fixed ? "equal to" : "a multiple of",
                    Format::fixed ? count * Format::fixed_bytes : Format::alignment);
@@ -85,31 +85,32 @@ class FrameReader : public Core {
   /// Appends a message to the buffer of its next hop. False without memory.
   bool repack(const Arrival& arrival, const Route::Hop& hop, const std::byte* at, std::size_t bytes,
               std::uint64_t length, std::uint64_t source) {
-    const SlotEntry& form = slot_entry(hop.slot);
+    const SlotEntry& form = table().entry(hop.slot);
     const std::size_t padded = align_up(bytes, Format::alignment);
-    Slot& slot = slots_[hop.slot];
+    Slot& slot = table().slots()[hop.slot];
     for (;;) {
-      const bool fits = Format::fixed ? slot.cursor != slot.limit
-                                      : is_open(hop.slot) && padded + form.bytes + entry_slack <= room(slot);
+      const bool fits = Format::fixed
+                            ? slot.cursor != slot.limit
+                            : table().is_open(hop.slot) && padded + form.bytes + entry_slack <= SlotTable::room(slot);
       if (fits) break;
-      if (is_open(hop.slot)) {
-        if (is_empty(hop.slot))
-          refuse_frame(arrival, "the length of a message to forward", bytes, "at most", room(slot));
-        flush_slot(hop.slot, am::FlushReason::full);
+      if (table().is_open(hop.slot)) {
+        if (table().is_empty(hop.slot))
+          refuse_frame(arrival, "the length of a message to forward", bytes, "at most", SlotTable::room(slot));
+        table().post_forwarded(hop.slot);
       }
-      if (!try_open_slot(hop.slot, padded)) return false;
+      if (!table().try_open(hop.slot, padded)) return false;
     }
     if constexpr (Format::fixed) {
       copy_fixed<Format::fixed_bytes>(slot.cursor, at);
       slot.cursor += padded;
-      push_entry(slot, form, form.encode(0, hop.key, source));
+      SlotTable::push_entry(slot, form, form.encode(0, hop.key, source));
     } else {
-      const bool beyond_threshold = fills(slot, slot.cursor + padded);
+      const bool beyond_threshold = SlotTable::fills(slot, slot.cursor + padded);
       copy_short<true>(slot.cursor, at, bytes, true);
       slot.cursor += padded;
       write_entry(slot.limit, form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;
-      if (beyond_threshold) flush_slot(hop.slot, am::FlushReason::full);
+      if (beyond_threshold) table().post_forwarded(hop.slot);
     }
     return true;
   }

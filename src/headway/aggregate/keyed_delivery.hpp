@@ -50,7 +50,7 @@ struct KeyedDelivery {
       message.memory = self.reassembly().take(key.bytes);
       message.content = message.memory.at();
     }
-    self.count_copies(1, key.bytes);
+    self.counters().further_copies.add(1, key.bytes);
     if (const auto ns = mover.fetch_now(key, message.content, posts)) {
       take(self, message, source);
       mover.tell_used(key, *ns);  // after the handler: it may have an answer to send

@@ -29,9 +29,8 @@ class Receiver : public FrameReader<Args...> {
   friend struct KeyedDelivery;
 
  protected:
-  using Core::check_single, Core::count_delivered, Core::count_handled, Core::engine, Core::entry;
-  using Core::further_copies, Core::mark_ready, Core::padding, Core::push_entry, Core::read_entry, Core::read_length;
-  using Core::refuse_frame, Core::refuse_whole, Core::reassembly, Core::route;
+  using Core::check_single, Core::count_delivered, Core::count_handled, Core::counters, Core::engine, Core::layout;
+  using Core::mark_ready, Core::reassembly, Core::refuse_frame, Core::refuse_whole, Core::route, Core::table;
   using Reader::good_arguments, Reader::keeps_order_by_route;
   using Reader::length_of, Reader::message_bytes, Reader::repack, Reader::select, Reader::source_in;
   using Reader::Reader;
@@ -74,7 +73,7 @@ class Receiver : public FrameReader<Args...> {
       using HandlerCall = Call<Handler, Args...>;
       if constexpr (Posted<Post, Handler, Args...>::check() && HandlerCall::check()) {
         posts_ = true;
-        on(Posted<Post, Handler, Args...>(std::move(post), std::move(handler), further_copies()));
+        on(Posted<Post, Handler, Args...>(std::move(post), std::move(handler), counters().further_copies));
       }
     }
   }
@@ -138,7 +137,7 @@ class Receiver : public FrameReader<Args...> {
         self.refuse_frame(arrival, "its number of hops left", arrival.header.hops_left, "below", self.route().levels());
       }
       const unsigned level = self.route().levels() - 1 - arrival.header.hops_left;
-      const Entry form = self.entry(level);
+      const Entry form = self.layout().entries[level];
       self.check_lengths(arrival, form);
       if constexpr (Format::fixed) {
         const bool keys_alone = form.bytes() != 0 && form.bytes() == form.key_bytes;
@@ -159,9 +158,9 @@ class Receiver : public FrameReader<Args...> {
 
   template <class Handlers>
   static Result deliver_fixed(Receiver& self, const Arrival& arrival) {
-    const Entry& form = self.entry(self.route().levels() - 1);
+    const Entry& form = self.layout().entries[self.route().levels() - 1];
     self.check_lengths(arrival, form);
-    const std::byte* at = arrival.payload + self.padding();
+    const std::byte* at = arrival.payload + self.layout().padding;
     if (form.source_bytes == 0) {
       deliver_row<Handlers>(self, at, arrival.header.count, arrival.header.source);
     } else {
@@ -212,10 +211,10 @@ class Receiver : public FrameReader<Args...> {
 
   template <class Handlers>
   static Result deliver_variable(Receiver& self, const Arrival& arrival) {
-    const Entry& form = self.entry(self.route().levels() - 1);
+    const Entry& form = self.layout().entries[self.route().levels() - 1];
     self.check_lengths(arrival, form);
     if (form.source_bytes == 0 && !self.keeps_order_by_route()) {
-      deliver_row_of_lengths<Handlers>(self, arrival.payload + self.padding(), arrival);
+      deliver_row_of_lengths<Handlers>(self, arrival.payload + self.layout().padding, arrival);
       return Result::done;
     }
     return with_handler<Handlers>(self,
@@ -224,7 +223,7 @@ class Receiver : public FrameReader<Args...> {
 
   /// Finds the first length that does not fit. It takes no values of the loop, which would keep them in registers.
   [[noreturn, gnu::noinline, gnu::cold]] void refuse_lengths(const Arrival& arrival) const {
-    std::uint64_t rest = arrival.header.payload_bytes - padding();
+    std::uint64_t rest = arrival.header.payload_bytes - layout().padding;
     const std::byte* entry_end = arrival.tail_end;
     for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= sizeof(Length)) {
       const std::size_t bytes = read_length(entry_end), padded = Format::padded(bytes);
@@ -299,7 +298,7 @@ class Receiver : public FrameReader<Args...> {
 
   template <class Invoke>
   Result deliver_with_sources(const Invoke& invoke, const Arrival& arrival, const Entry& form) {
-    const std::byte* at = arrival.payload + padding();
+    const std::byte* at = arrival.payload + layout().padding;
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
     std::uint64_t handled = 0;
@@ -342,10 +341,10 @@ class Receiver : public FrameReader<Args...> {
   Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
     const FrameHeader& header = arrival.header;
     check_single(arrival);
-    if (header.payload_bytes < padding())
-      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", padding());
-    const std::byte* at = arrival.payload + padding();
-    const std::size_t bytes = header.payload_bytes - padding();
+    if (header.payload_bytes < layout().padding)
+      refuse_frame(arrival, "its payload", header.payload_bytes, "at least", layout().padding);
+    const std::byte* at = arrival.payload + layout().padding;
+    const std::size_t bytes = header.payload_bytes - layout().padding;
     if (header.flags == frame_of_one) [[likely]] {
       if (header.count != 1) refuse_frame(arrival, "its count of messages", header.count, "equal to", 1);
       if (Format::fixed && bytes != Format::fixed_bytes) {
@@ -365,9 +364,9 @@ class Receiver : public FrameReader<Args...> {
   /// Delivers messages for this PE, and repacks others for their next hop. Pauses without memory.
   template <class Invoke>
   Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, unsigned level, std::uint32_t& next) {
-    const Entry form = entry(level);
+    const Entry form = layout().entries[level];
     const std::size_t count = arrival.header.count;
-    const std::byte* at = arrival.payload + padding();
+    const std::byte* at = arrival.payload + layout().padding;
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
     for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // messages before the pause
@@ -414,12 +413,12 @@ class Receiver : public FrameReader<Args...> {
     Slot here;
     here.cursor = row;
     here.limit = row + sizeof row;
-    const std::size_t entry_bytes = self.entry(level).bytes();
-    const unsigned shift = self.entry(level).shift();
+    const std::size_t entry_bytes = self.layout().entries[level].bytes();
+    const unsigned shift = self.layout().entries[level].shift();
     const std::span<const Route::Hop> hops = self.route().all_next(level);
     const PeId source = arrival.header.source;
     const std::uint32_t first = next, count = arrival.header.count;
-    const std::byte* at = arrival.payload + self.padding() + first * Format::fixed_bytes;
+    const std::byte* at = arrival.payload + self.layout().padding + first * Format::fixed_bytes;
     const std::byte* entry_end = arrival.tail_end - first * entry_bytes;
     std::uint64_t handled = 0;
     const auto deliver_gathered = [&] {
@@ -442,7 +441,7 @@ class Receiver : public FrameReader<Args...> {
         ++handled;
         continue;
       }
-      Slot& slot = *select(stays, &here, self.slots_ + (hop.slot & (std::uint32_t(stays) - 1)));
+      Slot& slot = *select(stays, &here, self.table().slots() + (hop.slot & (std::uint32_t(stays) - 1)));
       if (slot.cursor == slot.limit) [[unlikely]] {
         if (!stays) {
           if (!self.repack_to_full(arrival, hop, at)) break;
@@ -454,8 +453,8 @@ class Receiver : public FrameReader<Args...> {
       slot.cursor += Format::fixed_bytes;
       if constexpr (further) {
         if (stays) continue;
-        const SlotEntry& form = self.slot_entry(hop.slot);
-        if (form.bytes != 0) push_entry(slot, form, form.encode(0, hop.key, source));
+        const SlotEntry& form = self.table().entry(hop.slot);
+        if (form.bytes != 0) SlotTable::push_entry(slot, form, form.encode(0, hop.key, source));
       }
     }
     if (gathers) deliver_gathered();

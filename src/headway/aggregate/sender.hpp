@@ -17,15 +17,10 @@ class Sender : public Receiver<Args...> {
 
  protected:
   using Base::Base;
-  using Core::after_post, Core::buffered_size_, Core::by_value_size_, Core::claim_large, Core::flush_slot;
-  using Core::alone_bytes_max, Core::alone_from_, Core::by_value_bytes_max, Core::check_send, Core::claim_alone;
-  using Core::engine, Core::is_open, Core::message_of, Core::one_hop_size_, Core::part_bytes_max, Core::post_alone;
-  using Core::in_place_bytes_max, Core::open_slot, Core::post_by_value, Core::post_in_place, Core::push_entry,
-      Core::put;
-  using Core::route, Core::send_in_order, Core::send_in_parts, Core::sends_alone, Core::slot_entry, Core::starts_alone;
-  using Core::slots_;
-  using Core::try_begin_in_place, Core::write_past_caches, Base::keeps_order_by_route;
-  using typename Base::Format, typename Base::Wait;
+  using Base::keeps_order_by_route, Core::check_send, Core::engine, Core::large, Core::layout, Core::poster,
+      Core::route;
+  using Core::table;
+  using typename Base::Format;
 
   static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
 
@@ -33,13 +28,13 @@ class Sender : public Receiver<Args...> {
   /// functions of their own, so that this one need not save registers for them.
   __attribute__((noinline)) void send_not_one_hop(std::size_t destination,
                                                   ByValueIfSmall<Args>... args) requires Format::fixed {
-    if (destination < buffered_size_) [[likely]] {
+    if (destination < table().fast_paths().buffered) [[likely]] {
       const Route::Hop& hop = route().first(destination);
-      Slot& slot = slots_[hop.slot];
+      Slot& slot = table().slots()[hop.slot];
       if (slot.cursor != slot.limit) [[likely]]
         return put_fixed(slot, hop, engine().id(), args...);
     } else if constexpr (may_be_small) {
-      if (destination < by_value_size_) return send_directly(destination, args...);
+      if (destination < table().fast_paths().by_value) return send_directly(destination, args...);
     }
     send_general_apart(destination, args...);
   }
@@ -58,16 +53,16 @@ class Sender : public Receiver<Args...> {
     std::byte* const at = slot.cursor;
     slot.cursor = at + Format::fixed_bytes;
     Format::pack(at, args...);
-    // A branch on the last hop, which has no entry, would be mispredicted: push_entry() always writes.
-    const SlotEntry& form = slot_entry(hop.slot);
-    push_entry(slot, form, form.encode(0, hop.key, source));
+    // A branch on the last hop, which has no entry, would be mispredicted: SlotTable::push_entry() always writes.
+    const SlotEntry& form = table().entry(hop.slot);
+    SlotTable::push_entry(slot, form, form.encode(0, hop.key, source));
   }
 
   /// Derives the destination from the slot, so that the caller need not keep it in a register.
   __attribute__((noinline)) void send_to_full(Slot& slot, ByValueIfSmall<Args>... args) {
-    const auto destination = std::size_t(&slot - slots_);
+    const auto destination = std::size_t(&slot - table().slots());
     if constexpr (may_be_small) {
-      if (Format::fixed_bytes <= by_value_bytes_max() && starts_alone(slot)) {
+      if (Format::fixed_bytes <= layout().by_value_bytes_max && table().starts_alone(slot)) {
         send_by_value(destination, Format::fixed_bytes, Wait::yes, args...);
         return;
       }
@@ -79,8 +74,8 @@ class Sender : public Receiver<Args...> {
   __attribute__((noinline)) void send_unpacked(std::size_t destination, std::size_t bytes,
                                                ByValueIfSmall<Args>... args) {
     if constexpr (may_be_small) {
-      if (destination < one_hop_size_ && bytes < alone_from_ && bytes <= by_value_bytes_max() &&
-          starts_alone(slots_[destination])) {
+      if (destination < table().fast_paths().one_hop && bytes < layout().alone_from &&
+          bytes <= layout().by_value_bytes_max && table().starts_alone(table().slots()[destination])) {
         send_by_value(destination, bytes, Wait::yes, args...);
         return;
       }
@@ -90,7 +85,7 @@ class Sender : public Receiver<Args...> {
 
   /// A function of its own, so that its callers need not save registers for it.
   __attribute__((noinline, cold)) void send_alone_or_buffered(std::size_t destination, ByValueIfSmall<Args>... args) {
-    if (sends_alone(std::uint32_t(destination), Format::fixed_bytes))
+    if (table().sends_alone(std::uint32_t(destination), Format::fixed_bytes))
       send_alone(destination, Format::fixed_bytes, Wait::yes, args...);
     else
       send_buffered(destination, Format::fixed_bytes, Wait::yes, args...);
@@ -99,8 +94,9 @@ class Sender : public Receiver<Args...> {
   bool send_general(std::size_t destination, Wait wait, const Args&... args) {
     check_send(destination);
     const std::size_t bytes = Format::fixed ? Format::fixed_bytes : Format::bytes(args...);
-    if (bytes >= alone_from_) return send_large(destination, bytes, wait, args...);
-    if (sends_alone(route().first(destination).slot, bytes)) return send_alone(destination, bytes, wait, args...);
+    if (bytes >= layout().alone_from) return send_large(destination, bytes, wait, args...);
+    if (table().sends_alone(route().first(destination).slot, bytes))
+      return send_alone(destination, bytes, wait, args...);
     return send_buffered(destination, bytes, wait, args...);
   }
 
@@ -110,23 +106,22 @@ class Sender : public Receiver<Args...> {
     const Route::Hop& hop = route().first(destination);
     if constexpr (Format::fixed) {
       for (;;) {
-        Slot& slot = slots_[hop.slot];
+        Slot& slot = table().slots()[hop.slot];
         if (slot.cursor != slot.limit) {
           put_fixed(slot, hop, engine().id(), args...);
           return true;
         }
-        if (is_open(hop.slot)) {
-          flush_slot(hop.slot, am::FlushReason::full);
-          after_post();
-          if (sends_alone(hop.slot, Format::fixed_bytes))
+        if (table().is_open(hop.slot)) {
+          table().post_full(hop.slot);
+          if (table().sends_alone(hop.slot, Format::fixed_bytes))
             return send_alone(destination, Format::fixed_bytes, wait, args...);
-        } else if (!open_slot(hop.slot, Format::fixed_bytes, wait)) {
+        } else if (!table().open(hop.slot, Format::fixed_bytes, wait)) {
           return false;
         }
       }
     } else {
-      const std::uint64_t value = slot_entry(hop.slot).encode(bytes, hop.key, engine().id());
-      return put(
+      const std::uint64_t value = table().entry(hop.slot).encode(bytes, hop.key, engine().id());
+      return table().put(
           hop.slot, bytes, value, [&](std::byte* at) { Format::template pack<Into::frame>(at, args...); }, wait);
     }
   }
@@ -134,15 +129,15 @@ class Sender : public Receiver<Args...> {
   bool send_by_value(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) requires may_be_small {
     alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
     Format::pack(small.message, args...);
-    return post_by_value(destination, small, bytes, wait);
+    return poster().post_by_value(destination, small, bytes, wait);
   }
 
   bool send_large(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     if (!keeps_order_by_route()) {
-      if (bytes <= part_bytes_max()) return send_alone(destination, bytes, wait, args...);
-      if (bytes <= alone_bytes_max(destination)) {
+      if (bytes <= layout().part_bytes_max) return send_alone(destination, bytes, wait, args...);
+      if (bytes <= large().alone_bytes_max(destination)) {
         const auto writing = is_of_views ? am::Writing::at_once : am::Writing::in_pieces;
-        if (const am::OpenFrame frame = claim_large(destination, bytes, wait, writing)) {
+        if (const am::OpenFrame frame = large().claim(destination, bytes, wait, writing)) {
           if constexpr (is_of_views) {
             if (frame.past_caches) return send_past_caches(destination, frame, bytes, args...);
           }
@@ -151,8 +146,8 @@ class Sender : public Receiver<Args...> {
       }
     }
     const auto send = [&](Pieces pieces) {
-      return keeps_order_by_route() ? send_in_order(destination, pieces, bytes, wait)
-                                    : send_in_parts(destination, pieces, bytes, wait);
+      return keeps_order_by_route() ? large().send_in_order(destination, pieces, bytes, wait)
+                                    : large().send_in_parts(destination, pieces, bytes, wait);
     };
     return Format::with_pieces(send, args...);
   }
@@ -167,41 +162,41 @@ class Sender : public Receiver<Args...> {
   /// The same as send_in_frame(), by non-temporal stores.
   bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
-      Format::with_pieces([&](Pieces pieces) { write_past_caches(frame, pieces, bytes); }, args...);
+      Format::with_pieces([&](Pieces pieces) { large().write_past_caches(frame, pieces, bytes); }, args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;
     }
-    post_alone(destination, frame, bytes);
+    poster().post_alone(destination, frame, bytes);
     return true;
   }
 
   /// Sends the message in a frame of its own, straight to its PE.
   bool send_alone(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) {
     if constexpr (may_be_small) {
-      if (bytes <= by_value_bytes_max()) return send_by_value(destination, bytes, wait, args...);
+      if (bytes <= layout().by_value_bytes_max) return send_by_value(destination, bytes, wait, args...);
     }
     if constexpr (goes_in_place) {
-      if (bytes <= in_place_bytes_max()) {
-        if (std::byte* const at = try_begin_in_place(destination)) {
+      if (bytes <= layout().in_place_bytes_max) {
+        if (std::byte* const at = poster().try_begin_in_place(destination)) {
           Format::template pack<Into::frame>(at, args...);
-          post_in_place(destination, bytes);
+          poster().post_in_place(destination, bytes);
           return true;
         }
       }
     }
-    const am::OpenFrame frame = claim_alone(destination, bytes, wait, am::Writing::in_pieces);
+    const am::OpenFrame frame = poster().claim_alone(destination, bytes, wait, am::Writing::in_pieces);
     return frame && send_in_frame(destination, frame, bytes, args...);
   }
 
   bool send_in_frame(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {
     try {
-      Format::template pack<Into::frame>(message_of(frame), args...);
+      Format::template pack<Into::frame>(poster().message_of(frame), args...);
     } catch (...) {
       engine().store().drop(destination, frame);
       throw;
     }
-    post_alone(destination, frame, bytes);
+    poster().post_alone(destination, frame, bytes);
     return true;
   }
 };
