@@ -122,6 +122,13 @@ void Core::refuse_frame(const Arrival& arrival, const char* what, std::uint64_t 
   refuse_frame(arrival, fmt::format("{} is {}, expected {} {}", what, actual, relation, expected).c_str());
 }
 
+void Core::refuse_single(const Arrival& arrival) const {
+  const FrameHeader& header = arrival.header;
+  if (header.hops_left != 0)
+    refuse_frame(arrival, "hops left of a message sent alone", header.hops_left, "equal to", 0);
+  refuse_frame(arrival, "tail of a message sent alone", header.tail_bytes, "equal to", 0);
+}
+
 void Core::refuse_whole(std::size_t bytes, std::size_t expected) {
   throw FormatError(fmt::format("a message in parts has {}; its type has {}", counted(bytes, "byte"), expected));
 }

@@ -71,10 +71,8 @@ class Core : public am::FrameHandler {
                                                            std::uint64_t expected) const;
   /// FormatError unless the frame of a single message has neither hops nor a tail.
   void check_single(const Arrival& arrival) const {
-    const FrameHeader& header = arrival.header;
-    if (header.hops_left != 0)
-      refuse_frame(arrival, "hops left of a message sent alone", header.hops_left, "equal to", 0);
-    if (header.tail_bytes != 0) refuse_frame(arrival, "tail of a message sent alone", header.tail_bytes, "equal to", 0);
+    if ((arrival.header.hops_left | arrival.header.tail_bytes) != 0) [[unlikely]]
+      refuse_single(arrival);
   }
   /// FormatError: a message in parts has not the length of its type.
   [[noreturn, gnu::cold, gnu::noinline]] static void refuse_whole(std::size_t bytes, std::size_t expected);
@@ -96,6 +94,7 @@ class Core : public am::FrameHandler {
   }
 
  private:
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_single(const Arrival& arrival) const;
   AggregatorOptions options_possible(const AggregatorOptions& given) const;
   FrameLayout make_layout();
 
