@@ -24,18 +24,17 @@ class ContentMover : public am::Extension {
 
   // --- the sender
 
-  /// Content that is not longer travels inside its message.
-  static constexpr std::size_t in_message_bytes_max = std::size_t(4) << 10;
-  static_assert(in_message_bytes_max + 32 <= in_place_bytes_most);
+  /// Content that is not longer fits an eager slot with its message.
+  static constexpr std::size_t in_eager_slot_bytes_max = std::size_t(4) << 10;
+  static_assert(in_eager_slot_bytes_max + 32 <= in_place_bytes_most);
   /// Shorter content travels inside its message: the copy costs less than a key and its answer. A receiver that `posts`
-  /// memory copies content twice then.
+  /// memory copies content twice then. Longer content may travel inside its message, too: send_path().
   static constexpr std::size_t keyed_bytes_min(bool posts) {
-    return posts ? std::size_t(2) << 10 : in_message_bytes_max + 1;
+    return posts ? std::size_t(2) << 10 : in_eager_slot_bytes_max + 1;
   }
   struct SendPath {
     bool by_key;
-    bool timed;         // the sender measures this path: learn_sent(), or the key asks the receiver for the time
-    bool maps = false;  // the receiver has not mapped the content: the sender makes it readable
+    bool timed;  // the sender measures this path: learn_sent(), or the key asks the receiver for the time
   };
   /// How content for `destination` travels. `posts`: the receiver copies it to memory that its program posts.
   virtual SendPath send_path(std::size_t destination, std::span<const std::byte> content, bool posts) = 0;

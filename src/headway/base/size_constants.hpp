@@ -37,13 +37,10 @@ struct SizeConstants {
 
   // --- zero-copy content (layer transfer), in bytes
 
-  /// Longest content that is copied to a bounce buffer; distance of bounce buffers, a multiple of the page size; number
-  /// of a PE's bounce buffers.
-  std::size_t bounce_buffer_bytes = std::size_t(16) << 10;
-  std::size_t bounce_buffer_stride = std::size_t(20) << 10;
-  std::size_t bounce_buffers = 256;
+  /// Longest content that is copied into its message where the receiver has not mapped it.
+  std::size_t copied_bytes_max = std::size_t(16) << 10;
   /// Limit for the copies that a PE keeps of short Sources, together.
-  std::size_t held_bytes_max = std::size_t(2) << 20;
+  std::size_t held_bytes_max = std::size_t(4) << 20;
   /// Shorter mapped content is copied through the caches: after a copy past the caches its user would wait for memory.
   std::size_t learned_bytes_min = std::size_t(32) << 10;
   /// Pieces within a host: the reader copies one while the owner writes the next. They stay in a core's cache; each is
@@ -87,10 +84,8 @@ inline constexpr SizeConstants small_sizes{
     .mapping_huge_page_bytes = std::size_t(16) << 10,
     .kept_bytes_max = std::size_t(96) << 10,
     .kept_mappings_max = 2,
-    .bounce_buffer_bytes = std::size_t(6) << 10,
-    .bounce_buffer_stride = std::size_t(8) << 10,
-    .bounce_buffers = 4,
-    .held_bytes_max = std::size_t(16) << 10,
+    .copied_bytes_max = std::size_t(6) << 10,
+    .held_bytes_max = std::size_t(24) << 10,
     .learned_bytes_min = std::size_t(1) << 10,
     .piece_bytes_within_host = (std::size_t(2) << 10) - 64,
     .piece_bytes_between_hosts = std::size_t(4) << 10,

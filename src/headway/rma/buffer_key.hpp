@@ -17,7 +17,7 @@ struct BufferKey {
 
   std::uint64_t address;  // in the owner's process
   std::uint64_t bytes;
-  std::uint64_t offset;         // in the owner's pool, of the memory or of a copy, or no_offset; with the flags
+  std::uint64_t offset;         // in the owner's pool, or no_offset; with the flags
   std::uint64_t number;         // in the owner's table of exposed memory
   std::uint64_t token;          // a random word of the owner's process ...
   std::uint64_t token_address;  // ... at this address there

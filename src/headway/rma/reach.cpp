@@ -46,8 +46,7 @@ Reach::Reach(Pe& pe)
       attach_(pe.size()),
       refused_by_(pe.size()) {}
 
-BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy,
-                     bool timed) {
+BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, bool timed) {
   if (token_ == 0) {
     // Yama lets only a process's ancestors attach to it unless it says otherwise; elsewhere this does nothing.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -55,8 +54,7 @@ BufferKey Reach::key(std::span<const std::byte> memory, std::uint64_t number, st
     token_ = random.next() | 1;
     system_process_ = std::uint32_t(getpid());
   }
-  const std::span<const std::byte> mapped = copy.data() != nullptr ? copy : memory;
-  std::uint64_t offset = offset_in_pool(mapped.data(), mapped.size());
+  std::uint64_t offset = offset_in_pool(memory.data(), memory.size());
   if (timed) offset |= BufferKey::timed;
   BufferKey key{reinterpret_cast<std::uintptr_t>(memory.data()),
                 memory.size(),
@@ -121,6 +119,12 @@ bool Reach::may_attach_to_this(std::size_t other) const {
 bool Reach::is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const {
   if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
   return in_this_process(other) || (on_this_host(other) && offset_in_pool(data, bytes) != BufferKey::no_offset);
+}
+
+bool Reach::is_mapped_by_all(const std::byte* data, std::size_t bytes) const {
+  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
+  return process_.count == pe_->size() ||
+         (host_.count == pe_->size() && offset_in_pool(data, bytes) != BufferKey::no_offset);
 }
 
 bool Reach::others_map_pool() const {

@@ -22,10 +22,8 @@ class Reach final : public am::Extension {
  public:
   static Reach& of(Pe& pe);
 
-  /// The key of this PE's own memory. The caller chooses `number`. `copy`: its copy in the pool, if there is one.
-  /// `timed`: BufferKey::is_timed().
-  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, std::span<const std::byte> copy = {},
-                bool timed = false);
+  /// The key of this PE's own memory. The caller chooses `number`. `timed`: BufferKey::is_timed().
+  BufferKey key(std::span<const std::byte> memory, std::uint64_t number, bool timed = false);
 
   /// FormatError unless a PE of this run has made this key.
   void check(const BufferKey& key) const;
@@ -38,18 +36,15 @@ class Reach final : public am::Extension {
   /// The same for PE `other` and memory of this PE.
   bool may_attach_to_this(std::size_t other) const;
   /// Records that the system does not let `other` attach to this process.
-  void refused_by(std::size_t other) { refused_by_[other] = any_refused_ = true; }
-  /// True if the settings permit attach, the host has other processes, and the system has refused none of them.
-  bool others_attach() const { return path_ == TransferPath::fastest && host_.count > process_.count && !any_refused_; }
+  void refused_by(std::size_t other) { refused_by_[other] = true; }
   /// True for a PE of another process of this host.
   bool is_other_process_here(std::size_t pe) const { return on_this_host(pe) && !in_this_process(pe); }
   /// True if PE `other` has that memory of this PE mapped.
   bool is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const;
+  /// True if all PEs of the run have it mapped.
+  bool is_mapped_by_all(const std::byte* data, std::size_t bytes) const;
   /// True if the host has other processes, and they can map this PE's pool.
   bool others_map_pool() const;
-  bool is_in_pool(const std::byte* data, std::size_t bytes) const {
-    return offset_in_pool(data, bytes) != BufferKey::no_offset;
-  }
 
   /// Copies `bytes` bytes from `offset` on. False if the system does not permit it: then the content at `to` is
   /// unknown, and may_attach() is false from now on. UsageError if the owner has unmapped the memory, SystemError if
@@ -80,7 +75,6 @@ class Reach final : public am::Extension {
   std::uint32_t system_process_ = 0;  // its number in the system, once a key has been made
   std::vector<Attach> attach_;        // by PE
   std::vector<bool> refused_by_;      // by PE: the system does not let it attach to this process
-  bool any_refused_ = false;
 };
 
 }  // namespace headway::rma

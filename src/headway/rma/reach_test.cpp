@@ -81,16 +81,16 @@ TEST(Reach, that_a_key_asks_for_the_time_changes_nothing_else) {
     Reach& reach = Reach::of(pe);
     Pool& pool = Pool::of(pe);
     const std::uint64_t at = pool.allocate(1000);
-    const std::span<const std::byte> room(pool.memory().data() + at, 1000);
-    const std::vector<std::byte> heap(room.size());
-    const BufferKey plain = reach.key(heap, 5, room), timed = reach.key(heap, 5, room, true);
+    const std::span<const std::byte> pooled(pool.memory().data() + at, 1000);
+    const std::vector<std::byte> heap(pooled.size());
+    const BufferKey plain = reach.key(pooled, 5), timed = reach.key(pooled, 5, true);
     EXPECT_FALSE(plain.is_timed());
     EXPECT_TRUE(timed.is_timed());
     reach.check(timed);
     EXPECT_EQ(timed.pool_offset(), plain.pool_offset());
     EXPECT_EQ(timed.pool_offset(), at);
     EXPECT_EQ(reach.mapped(timed), reach.mapped(plain));
-    EXPECT_EQ(reach.key(heap, 5, {}, true).pool_offset(), BufferKey::no_offset);
+    EXPECT_EQ(reach.key(heap, 5, true).pool_offset(), BufferKey::no_offset);
     pool.free(at);
   });
 }

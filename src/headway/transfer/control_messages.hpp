@@ -13,9 +13,8 @@ namespace headway::transfer {
 
 enum ContentPath : std::size_t { in_message, by_key };                                // content of messages
 enum GetPath : std::size_t { get_cached, get_non_temporal, get_attach, get_pieces };  // content of other PEs
-/// The copy function of a Placement.
-inline constexpr LargeCopy placement_copies[] = {copy_bytes, copy_past_caches};
-inline constexpr unsigned either_copy = 1u << copied_cached | 1u << copied_non_temporal;
+enum RingWrite : std::size_t { write_cached, write_non_temporal };                    // of content in the ring
+inline constexpr LargeCopy ring_write_copies[] = {copy_bytes, copy_past_caches};
 
 enum class Opcode : std::uint64_t {
   want,      // number: a Source or content; offset, bytes: of it; requester: number of the pull

@@ -28,8 +28,8 @@ namespace headway {
 ///
 /// - in memory that both PEs have mapped (PooledArray): copied into the message or read in place, whichever has been
 ///   faster for its size; a receiver that posts memory (on_posted()) reads it in place from 2 KiB on
-/// - in other memory: copied into the message; a receiver that posts memory fetches it while this PE makes progress.
-///   HEADWAY_TRANSFER changes this.
+/// - in other memory: copied into the message; a receiver that posts memory fetches more than 16 KiB while this PE
+///   makes progress. HEADWAY_TRANSFER changes this.
 ///
 /// Of several buffers in one message only the largest is sent without a copy. A program may send one buffer to many
 /// PEs.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
 #include <headway/am/task.hpp>
+#include <headway/base/size_constants.hpp>
 #include <headway/rma/pooled_array.hpp>
 #include <headway/transfer/send_buffer.hpp>
 #include <memory>
@@ -148,6 +149,44 @@ TEST(SendBuffer, from_handlers_and_in_order) {
     EXPECT_EQ(done, pe.id() < 2 ? expected : 0);
     EXPECT_EQ(next, pe.id() == 0 ? expected : 0);
   });
+}
+
+/// Longer content stays with its sender, and the message contains its key.
+TEST(SendBuffer, is_copied_into_its_message_up_to_the_limit_of_its_memory) {
+  constexpr std::size_t cutoff = normal_sizes.copied_bytes_max;
+  constexpr std::size_t keyed_min = aggregate::ContentMover::keyed_bytes_min(true);
+  constexpr std::size_t in_slot_max = aggregate::ContentMover::in_eager_slot_bytes_max;
+  for (const Shape shape : {Shape{2, 1}, Shape{2, 2}}) {
+    expect_run(shape, [is_one_process = shape.pes_per_process == 2](Pe& pe) {
+      using Bytes = std::span<const std::byte>;
+      const std::vector<std::byte> heap(4 * cutoff);
+      const PooledArray<std::byte> pooled(pe, heap.size());
+      const Bytes pool(pooled.data(), pooled.size());
+      std::vector<std::byte> received(heap.size());
+      Aggregator<Bytes> read(pe), posted(pe);
+      std::size_t handled = 0;
+      read.on([&](Bytes) { ++handled; });
+      posted.on_posted([&](std::size_t size) { return std::span(received).first(size); }, [&](Bytes) { ++handled; });
+      const auto is_in_message = [&](Aggregator<Bytes>& blocks, Bytes content) {
+        const std::uint64_t before = blocks.statistics().payload_bytes;
+        blocks.send(1 - pe.id(), send_buffer(content, [] {}));
+        pe.quiesce();
+        return blocks.statistics().payload_bytes - before >= content.size();
+      };
+      const Bytes mapped = is_one_process ? Bytes(heap) : pool;
+      EXPECT_TRUE(is_in_message(posted, mapped.first(keyed_min - 1)));
+      EXPECT_FALSE(is_in_message(posted, mapped.first(keyed_min)));
+      EXPECT_TRUE(is_in_message(read, mapped.first(in_slot_max)));
+      std::size_t sent = 3;
+      if (!is_one_process) {
+        EXPECT_TRUE(is_in_message(posted, Bytes(heap).first(cutoff)));
+        EXPECT_FALSE(is_in_message(posted, Bytes(heap).first(cutoff + 1)));
+        EXPECT_TRUE(is_in_message(read, heap));
+        sent += 3;
+      }
+      EXPECT_EQ(handled, sent);
+    });
+  }
 }
 
 TEST(SendBuffer, is_not_copied_where_it_is_mapped_and_once_where_it_is_not) {

@@ -147,8 +147,8 @@ void get(Pe& pe, const RemoteSource<T>& from, std::span<T> to, Done& done) {
 /// runtime then calls `done`, or sets it if it is a Promise<>.
 ///
 /// A short Source is copied into its name, and `done` comes at the next progress; the runtime does not count its gets.
-/// Short is a Source of up to 192 bytes. For one get it is also one of up to 4 KiB, or 512 bytes if all PEs have it
-/// mapped, while these copies take at most 2 MiB (RemoteSource::is_short()). Other Sources must live until `done`: a
+/// Short is a Source of up to 192 bytes. For one get it is also one of up to 16 KiB, or 512 bytes if all PEs have it
+/// mapped, while these copies take at most 4 MiB (RemoteSource::is_short()). Other Sources must live until `done`: a
 /// get from a destroyed one ends the run with an error.
 ///
 ///     headway::Source<double> source(pe, field, [&] { reuse(field); });

@@ -83,7 +83,8 @@ TEST(TransferMisuse, a_destroyed_source) {
   }
 }
 
-/// Small content is copied to the pool. The error is found when the getter reports that it has the content.
+/// With HEADWAY_CHECK=on a key names small content, too. The owner finds the error when the getter asks for the
+/// content, or reports that it has it.
 TEST(TransferMisuse, a_small_source_that_is_destroyed_or_changed_too_early) {
   const auto get_it = [](Pe& pe, const RemoteSource<std::uint64_t>& remote) {
     std::vector<std::uint64_t> to(remote.size());
@@ -91,7 +92,8 @@ TEST(TransferMisuse, a_small_source_that_is_destroyed_or_changed_too_early) {
   };
   for (const char* way : {"auto", "mapped", "cma", "frames"}) {
     const Outcome gone = source_of_pe_0(
-        {{"HEADWAY_TRANSFER", way}}, [](auto& source, auto&) { source.reset(); }, get_it, 1000);
+        {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}}, [](auto& source, auto&) { source.reset(); }, get_it,
+        1000);
     expect_failure(gone, "PE 1 gets from a Source of PE 0 that is gone");
     const Outcome changed = source_of_pe_0(
         {{"HEADWAY_TRANSFER", way}, {"HEADWAY_CHECK", "on"}}, [](auto&, auto& words) { words[77] = 1; }, get_it, 100);

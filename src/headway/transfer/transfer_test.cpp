@@ -12,6 +12,7 @@
 #include <headway/am/epoch.hpp>
 #include <headway/am/task.hpp>
 #include <headway/base/bytes.hpp>
+#include <headway/base/size_constants.hpp>
 #include <headway/transfer/transfer.hpp>
 #include <memory>
 #include <optional>
@@ -87,11 +88,12 @@ TEST(Transfer, puts_have_arrived_when_their_destination_says_so) {
   });
 }
 
-TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
+TEST(Transfer, of_more_small_sources_at_once_than_their_names_may_hold) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
     const SizeConstants& constants = pe.engine().sizes();
-    const std::size_t count = constants.bounce_buffers + 100, size = constants.bounce_buffer_bytes / 8;
+    const std::size_t count = constants.held_bytes_max / constants.copied_bytes_max + 100;
+    const std::size_t size = constants.copied_bytes_max / sizeof(std::uint64_t);
     std::size_t got = 0, given_back = 0;
     std::vector<std::vector<std::uint64_t>> received(count, std::vector<std::uint64_t>(size));
     offers.on([&](std::size_t i, const RemoteSource<std::uint64_t>& source) {
@@ -112,47 +114,43 @@ TEST(Transfer, of_more_small_sources_at_once_than_are_copied_to_the_pool) {
   });
 }
 
-TEST(Transfer, small_content_is_copied_to_a_bounce_buffer_of_a_mapped_pool) {
-  const auto offset_of = [](Pe& pe, std::size_t bytes) {
-    const std::vector<std::byte> memory(bytes);
-    return Source<std::byte>(pe, memory, [] {}).remote().key().offset & ~rma::BufferKey::timed;
+/// Longer content stays with its owner, and a key names it.
+TEST(Transfer, a_source_holds_a_copy_up_to_the_limit_of_its_memory) {
+  struct Limits {
+    std::size_t heap, pool;  // bytes, for one get
   };
-  constexpr std::uint64_t none = rma::BufferKey::no_offset;
-  const auto expect = [&](const testing::Shape& shape, const char* way, bool staged) {
-    expect_run(shape,
-               [&](Pe& pe) {
-                 const SizeConstants& constants = pe.engine().sizes();
-                 const std::size_t room = constants.bounce_buffer_bytes, stride = constants.bounce_buffer_stride;
-                 const std::size_t count = constants.bounce_buffers;
-                 const std::uint64_t first = offset_of(pe, 5000);
-                 EXPECT_EQ(first != none, staged);
-                 constexpr std::size_t longer = transfer::Transfers::in_message_bytes_max + 1;
-                 EXPECT_EQ(offset_of(pe, longer), staged ? first + stride : none);  // in turn
-                 EXPECT_EQ(offset_of(pe, room), staged ? first + 2 * stride : none);
-                 EXPECT_EQ(offset_of(pe, room + 1), none);
-                 for (std::size_t i = 3; i < count; ++i) (void)offset_of(pe, 5000);
-                 EXPECT_EQ(offset_of(pe, 5000), first);
-                 pe.quiesce();
-               },
-               {{"HEADWAY_TRANSFER", way}});
+  constexpr std::size_t inside = transfer::SourceContent::inside_bytes_max, mapped = 512;
+  constexpr std::size_t cutoff = normal_sizes.copied_bytes_max;
+  const auto expect = [](const testing::Shape& shape, const testing::Settings& settings, Limits limits) {
+    expect_run(
+        shape,
+        [limits](Pe& pe) {
+          const auto expect_up_to = [&](std::size_t bytes, std::span<const std::byte> memory, std::uint64_t gets) {
+            const auto is_copied = [&](std::size_t n) {
+              const Source<std::byte> source(
+                  pe, memory.first(n), [] {}, gets);
+              return source.remote().is_short();
+            };
+            EXPECT_TRUE(is_copied(bytes)) << bytes << " for " << gets;
+            EXPECT_FALSE(is_copied(bytes + 1)) << bytes << " for " << gets;
+          };
+          const std::vector<std::byte> heap(cutoff + 1);
+          const PooledArray<std::byte> pool(pe, cutoff + 1);
+          expect_up_to(limits.heap, heap, 1);
+          expect_up_to(limits.pool, {pool.data(), pool.size()}, 1);
+          expect_up_to(inside, heap, 2);
+          expect_up_to(inside, {pool.data(), pool.size()}, 2);
+          pe.quiesce();
+        },
+        settings);
   };
-  expect({2, 1}, "mapped", true);
-  expect({4, 2}, "mapped", true);
-  expect({2, 1}, "cma", false);
-  expect({2, 1}, "frames", false);
-  expect({2, 2}, "auto", false);
-  expect({1, 1}, "auto", false);
-  // Where others may attach to it, too, it is left where it lies at times, until one of the two has been faster.
-  for (const testing::Shape& shape : {testing::Shape{2, 1}, testing::Shape{4, 2}}) {
-    expect_run(shape, [&](Pe& pe) {
-      std::size_t left = 0;
-      for (std::size_t i = 0; i < 3; ++i) left += offset_of(pe, 5000) == none;  // each way once
-      EXPECT_EQ(left, 1u);
-      rma::Reach::of(pe).refused_by((pe.id() + pe.size() / 2) % pe.size());
-      for (std::size_t i = 0; i < 3; ++i) EXPECT_NE(offset_of(pe, 10'000), none);  // another size: none was tried yet
-      pe.quiesce();
-    });
-  }
+  expect({2, 1}, {}, {cutoff, mapped});
+  expect({4, 2}, {}, {cutoff, mapped});
+  expect({2, 2}, {}, {mapped, mapped});  // one process has all memory mapped
+  expect({2, 1}, {{"HEADWAY_TRANSFER", "frames"}}, {cutoff, cutoff});
+  expect({2, 1}, {{"HEADWAY_TRANSFER", "mapped"}}, {inside, inside});
+  expect({2, 1}, {{"HEADWAY_TRANSFER", "cma"}}, {inside, inside});
+  expect({2, 1}, {{"HEADWAY_CHECK", "on"}}, {inside, inside});
 }
 
 /// More than the ring holds; a third of them, and one that stays until the end, is never got.
@@ -281,14 +279,14 @@ TEST(Transfer, a_short_source_keeps_its_content_after_its_end) {
         settings);
   };
   expect_of(transfer::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
-  expect_of(transfer::Transfers::in_message_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
+  expect_of(normal_sizes.copied_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
 }
 
 TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
   expect_run({2, 1}, [](Pe& pe) {
-    using transfer::Transfers;
-    const std::size_t most = pe.engine().sizes().held_bytes_max / Transfers::in_message_bytes_max;
-    const std::vector<std::byte> memory(Transfers::in_message_bytes_max);
+    const SizeConstants& constants = pe.engine().sizes();
+    const std::size_t most = constants.held_bytes_max / constants.copied_bytes_max;
+    const std::vector<std::byte> memory(constants.copied_bytes_max);
     const auto is_copied = [&](std::uint64_t gets = 1) {
       return Source<std::byte>(
                  pe, memory, [] {}, gets)

@@ -61,7 +61,6 @@ Transfers::Transfers(Pe& pe)
       host_(pe.engine().endpoint().host_map().own_host()),
       path_(pe.engine().transfer_settings().path),
       checks_(pe.engine().transfer_settings().check),
-      bounce_buffers_(pe),
       pipeline_(new Pipeline(pe)),
       control_(new ControlAggregators{ControlAggregators::Messages(pe, {.flush_when_idle = true, .name = "transfers"}),
                                       ControlAggregators::Messages(pe, {.topology = direct(), .name = "pieces"})}) {
@@ -112,59 +111,29 @@ void Transfers::handle_control(PeId source, const ControlMessage& message, std::
 /// Memory that all PEs have mapped is read in place, except for a few bytes. For several gets one key serves all.
 bool Transfers::holds_copy(std::span<const std::byte> memory, std::uint64_t times) const {
   constexpr std::size_t mapped_bytes_max = 512;
-  if (memory.size() > in_message_bytes_max || checks_ || times != 1) return false;
+  if (memory.size() > sizes_.copied_bytes_max || checks_ || times != 1) return false;
   if (held_bytes_ + memory.size() > sizes_.held_bytes_max) return false;
   if (path_ == TransferPath::frames) return true;
   if (path_ != TransferPath::fastest) return false;
-  const bool all_map = host_.count == pe_->size() && reach().is_in_pool(memory.data(), memory.size());
-  return !all_map || memory.size() <= mapped_bytes_max;
+  return memory.size() <= mapped_bytes_max || !reach().is_mapped_by_all(memory.data(), memory.size());
 }
 
 rma::BufferKey Transfers::expose(ExposedAs as, std::span<const std::byte> memory, std::uint64_t times,
                                  am::WhenDone done) {
   const std::uint64_t sum = as == ExposedAs::destination ? 0 : checksum_of(memory);
-  const auto added = exposures_.emplace(as, memory, times, sum, std::move(done));
-  const bool is_mapped = as != ExposedAs::source || reach().is_in_pool(memory.data(), memory.size());
-  return key_of(added, !is_mapped && copy_to_bounce_buffer(added));
-}
-
-/// Copies short content to a bounce buffer, unless attaching has been faster. Returns whether the getter measures its
-/// time.
-bool Transfers::copy_to_bounce_buffer(const NumberedTable<Exposure>::Added& added) {
-  Exposure& exposure = added.object;
-  const std::span<const std::byte> memory = exposure.memory;
-  if (memory.size() > sizes_.bounce_buffer_bytes) return false;
-  const bool may_leave = exposure.left == 1 && memory.size() > in_message_bytes_max && reach().others_attach();
-  const auto pick = bounce_paths_.pick(memory.size(), either_copy | unsigned(may_leave) << not_copied);
-  if (pick.path != not_copied) {
-    const std::int64_t begin = pick.timed ? now() : 0;
-    exposure.bounce_buffer = bounce_buffers_.put(memory, placement_copies[pick.path]);
-    if (exposure.bounce_buffer.data() == nullptr) return false;
-    if (pick.timed) exposure.own_ns = now() - begin;
-  }
-  exposure.placement = pick.path;
-  if (pick.timed) exposure.measured = Measured::bounce_paths;
-  return pick.timed;
+  return reach().key(memory, exposures_.emplace(as, memory, times, sum, std::move(done)).number);
 }
 
 rma::BufferKey Transfers::expose_content(SendPath path, std::span<const std::byte> content, std::uint64_t sum,
                                          am::WhenDone done) {
   const auto added = exposures_.emplace(ExposedAs::message_content, content, std::uint64_t(1), sum, std::move(done));
-  if (path.timed) {
-    added.object.measured = Measured::mapped_sends;
-    added.object.own_ns = key_ns;
-  }
-  return key_of(added, path.maps ? copy_to_bounce_buffer(added) : path.timed);
-}
-
-rma::BufferKey Transfers::key_of(const NumberedTable<Exposure>::Added& added, bool timed) const {
-  return reach().key(added.object.memory, added.number, added.object.bounce_buffer, timed);
+  added.object.measures_send = path.timed;
+  return reach().key(content, added.number, path.timed);
 }
 
 /// No other PE uses the memory any more.
 void Transfers::remove(std::uint64_t number, Exposure& exposure) {
   close(exposure.exposed);
-  if (exposure.bounce_buffer.data() != nullptr) bounce_buffers_.free(exposure.bounce_buffer.data());
   exposures_.remove(number);
 }
 
@@ -202,7 +171,7 @@ void Transfers::handle_used(PeId source, const ControlMessage& message) {
   }
   if (message.bytes != not_timed) {
     constexpr std::uint64_t ns_max = 1'000'000'000'000;
-    learn(*found, source, found->own_ns + std::int64_t(std::min(message.bytes, ns_max)));
+    learn(*found, source, std::int64_t(std::min(message.bytes, ns_max)));
   }
   if (message.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
@@ -215,15 +184,11 @@ void Transfers::handle_used(PeId source, const ControlMessage& message) {
   done();
 }
 
-/// Only a get from another process of this host measures the cost of a placement.
+/// Only a get from another process of this host measures the cost of a write to the ring.
 void Transfers::learn(const Exposure& exposure, PeId source, std::int64_t ns) {
   const std::size_t bytes = exposure.memory.size();
-  if (exposure.measured == Measured::mapped_sends) return mapped_sends_.learn(by_key, bytes, ns);
-  if (exposure.measured == Measured::nothing || !reach().is_other_process_here(source)) return;
-  if (exposure.measured == Measured::bounce_paths)
-    bounce_paths_.learn(exposure.placement, bytes, ns);
-  else
-    ring_writes_.learn(exposure.placement, bytes, ns);
+  if (exposure.measures_send) return mapped_sends_.learn(by_key, bytes, key_ns + ns);
+  if (exposure.ring_write && reach().is_other_process_here(source)) ring_writes_.learn(*exposure.ring_write, bytes, ns);
 }
 
 // --- content of messages
@@ -232,16 +197,15 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
   return reach().is_mapped_by(destination, content.data(), content.size());
 }
 
-/// A copy into the frame takes less time than attaching, at any size. A receiver that posts memory would copy again,
-/// out of lines in the sender's cache; a bounce buffer or pieces are faster.
+/// A copy into the frame takes less time than attaching, at any size. A receiver that posts memory copies again, out of
+/// lines in the sender's cache: long content is faster by attach or in pieces.
 Transfers::SendPath Transfers::send_path(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   if (!is_mapped_by(destination, content)) {
-    if (path_ == TransferPath::fastest && content.size() <= in_message_bytes_max) return {};
     if (path_ == TransferPath::cma) return {reach().may_attach_to_this(destination), false};
-    const bool maps = path_ == TransferPath::fastest && posts && is_on_host(destination) &&
-                      (content.size() > sizes_.bounce_buffer_bytes || bounce_buffers_.has_free());
-    return {.by_key = maps, .timed = false, .maps = maps};
+    const bool by_key =
+        path_ == TransferPath::fastest && posts && is_on_host(destination) && content.size() > sizes_.copied_bytes_max;
+    return {.by_key = by_key, .timed = false};
   }
   if (posts || path_ != TransferPath::fastest) return {.by_key = true, .timed = false};  // one copy instead of two
   const auto pick = mapped_sends_.pick(content.size(), 1u << in_message | 1u << by_key);
@@ -285,7 +249,7 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
     if (key.bytes >= sizes_.learned_bytes_min) pick = gets_.pick(key.bytes, 1u << get_cached | 1u << get_non_temporal);
   } else {
     const bool attaches = reach.may_attach(key);
-    if (attaches && key.bytes <= sizes_.bounce_buffer_bytes)
+    if (attaches && key.bytes <= sizes_.copied_bytes_max)
       pick = {get_attach, false};  // pieces take longer
     else if (may_pull && path_ != TransferPath::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << get_attach | 1u << get_pieces);

@@ -13,7 +13,6 @@
 #include <headway/rma/buffer_key.hpp>
 #include <headway/rma/fastest_path.hpp>
 #include <headway/rma/reach.hpp>
-#include <headway/transfer/bounce_buffers.hpp>
 #include <headway/transfer/numbered_table.hpp>
 #include <headway/transfer/remote_source.hpp>
 #include <headway/transfer/turns.hpp>
@@ -31,14 +30,10 @@ class PipelinedRead;
 /// What exposed memory is to other PEs, until they have used it as often as its owner stated.
 enum class ExposedAs : std::uint8_t { message_content, source, destination };
 
-/// How other processes reach content that they have not mapped: through a copy in memory that they have mapped, written
-/// by ordinary or by non-temporal stores; or where it is.
-enum Placement : std::size_t { copied_cached, copied_non_temporal, not_copied };
-
 /// The transfers of one PE. Its control messages are messages of an aggregator, in the scope of the caller: quiescence
 /// and epochs wait for them.
 ///
-///     small Source     owner: copies it to a bounce buffer, if that has been faster; then as below
+///     short Source     its name holds a copy (holds_copy()); no control messages
 ///     get in pieces    getter: "want" -> owner: "pipelined", and writes a ring (Pipeline) that the getter reads;
 ///     "used"
 ///                      between hosts, or without shared memory: owner: "piece", with content -> getter; "used"
@@ -65,7 +60,8 @@ class Transfers final : public aggregate::ContentMover {
   // --- of this PE's own memory
 
   /// Whether the name of a Source of more than SourceContent::inside_bytes_max holds a copy of it, because a key and
-  /// its answer would cost more. No with HEADWAY_CHECK=on, or if HEADWAY_TRANSFER fixes a path with keys.
+  /// its answer would cost more: up to SizeConstants::copied_bytes_max for one get. No with HEADWAY_CHECK=on, or if
+  /// HEADWAY_TRANSFER fixes a path with keys.
   bool holds_copy(std::span<const std::byte> memory, std::uint64_t times) const;
   /// Counts the bytes of these copies: at most SizeConstants::held_bytes_max.
   void hold(std::size_t bytes) { held_bytes_ += bytes; }
@@ -111,7 +107,6 @@ class Transfers final : public aggregate::ContentMover {
   std::int64_t now() const { return pe_->engine().now(); }
 
  private:
-  enum class Measured : std::uint8_t { nothing, mapped_sends, bounce_paths, ring_writes };
   struct Exposure {
     Exposure(ExposedAs a, std::span<const std::byte> m, std::uint64_t times, std::uint64_t sum, am::WhenDone d)
         : as(a), memory(m), left(times), checksum(sum), done(std::move(d)) {}
@@ -121,11 +116,9 @@ class Transfers final : public aggregate::ContentMover {
     std::uint64_t left;
     std::uint64_t checksum;
     am::WhenDone done;
-    std::size_t placement = not_copied;
-    Measured measured = Measured::nothing;  // the path that this use measures
-    std::int64_t own_ns = 0;
-    std::span<const std::byte> bounce_buffer;  // a copy for processes that have the pool mapped
-    ExposedMemory* exposed = nullptr;          // to the network, since the first request
+    bool measures_send = false;             // mapped_sends_ learns the time of its use
+    std::optional<std::size_t> ring_write;  // a RingWrite, since the first request for the ring
+    ExposedMemory* exposed = nullptr;       // to the network, since the first request
     std::vector<std::byte> network_key{};
   };
   struct Pull {
@@ -177,7 +170,6 @@ class Transfers final : public aggregate::ContentMover {
   void learn(const Exposure& exposure, PeId source, std::int64_t ns);
   void pull(Pull pull);
   void begin_pull(Pull& pull);
-  bool copy_to_bounce_buffer(const NumberedTable<Exposure>::Added& added);
   void request_more();
   void send_more_puts();
   bool uses_network(std::size_t other, std::uint64_t bytes) const;
@@ -199,7 +191,6 @@ class Transfers final : public aggregate::ContentMover {
   [[noreturn]] void refuse_late_content(const Pull& pull);
   void send_used(const rma::BufferKey& key, ExposedAs as, std::int64_t ns, bool refused = false);
   Copied copy_in(const rma::BufferKey& key, std::byte* to, bool may_pull);
-  rma::BufferKey key_of(const NumberedTable<Exposure>::Added& added, bool timed) const;
   void remove(std::uint64_t number, Exposure& exposure);
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
@@ -210,7 +201,6 @@ class Transfers final : public aggregate::ContentMover {
   TransferPath path_;
   bool checks_;
   std::size_t held_bytes_ = 0;
-  BounceBuffers bounce_buffers_;
   std::unique_ptr<Pipeline> pipeline_;
   NumberedTable<Exposure> exposures_;
   NumberedTable<Pull> pulls_;
@@ -220,8 +210,7 @@ class Transfers final : public aggregate::ContentMover {
   bool requests_later_ = false, pushes_later_ = false;  // a call in the scope of the first transfer is registered
   rma::FastestPath<2> mapped_sends_;                    // with the message, by key
   rma::FastestPath<4> gets_;
-  rma::FastestPath<3> bounce_paths_;  // of short content, by Placement
-  rma::FastestPath<2> ring_writes_;   // of longer content
+  rma::FastestPath<2> ring_writes_;  // of content that the owner writes to the ring
   bool network_refuses_ = false;
   std::unique_ptr<ControlAggregators> control_;  // last member: its handler uses the others
 };

@@ -134,16 +134,11 @@ void Transfers::handle_want(PeId source, const ControlMessage& message) {
   if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(message.bytes) : nullptr) {
     send_piece(source,
                {Opcode::pipelined, message.requester, message.offset, message.bytes, pipeline_->offset(*content)});
-    if (exposure.placement == not_copied) {
-      const bool is_short =
-          memory.size() <= sizes_.bounce_buffer_bytes;  // and cannot be attached to: says nothing of bounce buffers
-      exposure.placement =
-          is_short ? std::size_t(copied_non_temporal) : ring_writes_.pick(memory.size(), either_copy).path;
-      if (exposure.measured != Measured::mapped_sends)
-        exposure.measured = is_short ? Measured::nothing : Measured::ring_writes;
+    if (!exposure.ring_write) {
+      exposure.ring_write = ring_writes_.pick(memory.size(), 1u << write_cached | 1u << write_non_temporal).path;
     }
     return PipelineRing::write(*content, memory.subspan(message.offset, message.bytes),
-                               placement_copies[exposure.placement], sizes_);
+                               ring_write_copies[*exposure.ring_write], sizes_);
   }
   for (std::uint64_t done = 0; done < message.bytes;) {
     const std::uint64_t n = std::min(piece_bytes(source), message.bytes - done);
