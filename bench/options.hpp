@@ -29,10 +29,11 @@ inline void add_aggregator_options(CLI::App& app, AggregatorOptions& options) {
   add_value(
       app, "--buffer-bytes",
       [&](const std::string& text) {
-        options.buffer_bytes = parse_bytes("--buffer-bytes", text);
-        if (options.buffer_bytes < buffer_bytes_min || options.buffer_bytes > buffer_bytes_max) {
+        options.buffer_bytes = base::parse_bytes("--buffer-bytes", text);
+        if (options.buffer_bytes < base::buffer_bytes_min || options.buffer_bytes > base::buffer_bytes_max) {
           throw SettingError(fmt::format("--buffer-bytes: '{}' is not allowed; allowed is {} to {}", text,
-                                         format_bytes(buffer_bytes_min), format_bytes(buffer_bytes_max)));
+                                         base::format_bytes(base::buffer_bytes_min),
+                                         base::format_bytes(base::buffer_bytes_max)));
         }
       },
       "SIZE", "bytes of a buffer, such as 16K [derived]");
@@ -143,7 +144,7 @@ inline std::uint64_t sum_over_pes(Pe& pe, std::uint64_t value) {
 inline Case make_case(Pe& pe, const char* bench, const AggregatorOptions& options, std::size_t message_bytes,
                       std::uint64_t messages) {
   // The number of PEs is not from these settings: a PE bound to its core would derive a wrong default.
-  const Settings settings = Settings::from_environment();
+  const base::Settings settings = base::Settings::from_environment();
   return {.bench = bench,
           .mode = to_string(options.topology),
           .transport = settings.launcher && settings.launcher->simulated ? "smpi" : settings.transport,
@@ -163,12 +164,12 @@ inline void report(const Json& record, const std::string& json) {
   }
   const std::string line = fmt::format(
       "{} {}: {}, {} of {}, {:.3f} ms{}, {}, {}, {:.0f} % full, {}\n", record["bench"].get<std::string>(),
-      record["mode"].get<std::string>(), counted(record["pes"].get<std::size_t>(), "PE"),
-      counted(record["messages"].get<std::uint64_t>(), "message"),
-      counted(record["message_bytes"].get<std::size_t>(), "byte"), record["seconds"]["median"].get<double>() * 1e3,
-      record.contains("simulated_time") ? " of simulated time" : "", speed_of(record),
-      counted(record["frames"].get<std::uint64_t>(), "frame"), record["fill_mean"].get<double>() * 100,
-      record["verified"].get<bool>() ? "verified" : "WRONG");
+      record["mode"].get<std::string>(), base::counted(record["pes"].get<std::size_t>(), "PE"),
+      base::counted(record["messages"].get<std::uint64_t>(), "message"),
+      base::counted(record["message_bytes"].get<std::size_t>(), "byte"),
+      record["seconds"]["median"].get<double>() * 1e3, record.contains("simulated_time") ? " of simulated time" : "",
+      speed_of(record), base::counted(record["frames"].get<std::uint64_t>(), "frame"),
+      record["fill_mean"].get<double>() * 100, record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fflush(stdout);
 }

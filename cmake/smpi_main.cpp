@@ -14,13 +14,13 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  headway::Launcher launcher;
+  headway::base::Launcher launcher;
   launcher.name = "smpirun";
   launcher.variable = "-np";
   launcher.size = std::size_t(ranks);
   launcher.rank = std::size_t(rank);
   launcher.simulated = true;
-  headway::Launcher::set(launcher);
+  headway::base::Launcher::set(launcher);
   const int status = main_of_rank(argc, argv);
   MPI_Finalize();
   return status;

@@ -28,12 +28,13 @@ constexpr std::array<const char*, 2> table_log2s = {"16", "24"};
 
 using Words = std::vector<std::string>;
 
-BenchCase limit_case(const std::string& label, const Words& arguments, std::size_t pes, const Settings& settings) {
+BenchCase limit_case(const std::string& label, const Words& arguments, std::size_t pes,
+                     const base::Settings& settings) {
   BenchCase made;
   made.label = label;
   made.command = {program_directory() + "/headway-limit", "--json", "-", "--pes", std::to_string(pes)};
   made.command.insert(made.command.end(), arguments.begin(), arguments.end());
-  if (settings.bind == Bind::none) made.command.emplace_back("--no-bind");
+  if (settings.bind == base::Bind::none) made.command.emplace_back("--no-bind");
   return made;
 }
 
@@ -41,18 +42,18 @@ BenchCase limit_case(const std::string& label, const Words& arguments, std::size
   throw SettingError(fmt::format("--mode: '{}' is not allowed {}", mode, why));
 }
 
-void check(const std::string& mode, const Settings& settings) {
+void check(const std::string& mode, const base::Settings& settings) {
   if (settings.simulated()) refuse(mode, "with --transport sim; it measures this machine");
   if (settings.pes > limit_pes_max) {
-    refuse(mode, fmt::format("with {}; allowed are at most {}", counted(settings.pes, "PE"), limit_pes_max));
+    refuse(mode, fmt::format("with {}; allowed are at most {}", base::counted(settings.pes, "PE"), limit_pes_max));
   }
 }
 
 void check_bytes(const std::string& mode, const std::string& bytes, std::uint64_t most = limit_bytes_max) {
   const std::uint64_t size = std::stoull(bytes);
   if (size >= limit_bytes_min && size <= most) return;
-  refuse(mode,
-         fmt::format("with --bytes {}; allowed is {} to {}", bytes, format_bytes(limit_bytes_min), format_bytes(most)));
+  refuse(mode, fmt::format("with --bytes {}; allowed is {} to {}", bytes, base::format_bytes(limit_bytes_min),
+                           base::format_bytes(most)));
 }
 
 bool is_of_trips(const std::string& mode) { return std::ranges::find(trip_limits, mode) != trip_limits.end(); }
@@ -65,7 +66,7 @@ std::uint64_t buffers_of(const std::string& mode) {
 }
 
 /// In another benchmark's comparison.
-BenchCase limit_mode_case(const std::string& mode, Words arguments, const Settings& settings) {
+BenchCase limit_mode_case(const std::string& mode, Words arguments, const base::Settings& settings) {
   const std::uint64_t buffers = buffers_of(mode);
   if (buffers > 0) arguments.insert(arguments.end(), {"--buffers", std::to_string(buffers)});
   BenchCase made = limit_case(mode, arguments, settings.pes, settings);
@@ -79,7 +80,8 @@ std::uint64_t messages_of(const Request& request, std::uint64_t bytes, std::uint
   return request.messages.empty() ? fitting : std::min<std::uint64_t>(fitting, std::stoull(request.messages));
 }
 
-BenchGroup ring_group(const std::string& title, Words arguments, const Request& request, const Settings& settings) {
+BenchGroup ring_group(const std::string& title, Words arguments, const Request& request,
+                      const base::Settings& settings) {
   arguments.insert(arguments.begin(), {"--bench", "ring"});
   BenchGroup group{title, {}};
   const auto add = [&](std::size_t bytes, bool variable) {
@@ -88,14 +90,14 @@ BenchGroup ring_group(const std::string& title, Words arguments, const Request& 
     all.insert(all.end(), {"--bytes", std::to_string(bytes), "--messages", std::to_string(messages)});
     if (variable) all.emplace_back("--variable");
     group.cases.push_back(
-        limit_case(counted(bytes, "byte") + (variable ? ", variable" : ""), all, settings.pes, settings));
+        limit_case(base::counted(bytes, "byte") + (variable ? ", variable" : ""), all, settings.pes, settings));
   };
   for (const std::size_t bytes : fixed_sizes) add(bytes, false);
   for (const std::size_t bytes : variable_sizes) add(bytes, true);
   return group;
 }
 
-BenchGroup updates_group(const Request& request, const Settings& settings) {
+BenchGroup updates_group(const Request& request, const base::Settings& settings) {
   BenchGroup group{"updates of each PE's own table", {}};
   for (const char* log2 : table_log2s) {
     const std::string updates = std::to_string(messages_of(request, 8, 8'000'000, 64_MiB));
@@ -106,17 +108,17 @@ BenchGroup updates_group(const Request& request, const Settings& settings) {
   return group;
 }
 
-BenchGroup latency_group(const Request& request, const Settings& settings) {
+BenchGroup latency_group(const Request& request, const base::Settings& settings) {
   const std::string trips = std::to_string(messages_of(request, 8, 100'000, 1_GiB));
   return {"one way, 8 bytes", {limit_case("8 bytes", {"--bench", "latency", "--messages", trips}, 2, settings)}};
 }
 
 BenchGroup copy_group(const std::string& bench, const std::string& title, std::size_t pes, const Request& request,
-                      const Settings& settings) {
+                      const base::Settings& settings) {
   BenchGroup group{title, {}};
   for (std::uint64_t bytes = 1_KiB; bytes <= 64_MiB; bytes *= 4) {
     const std::string copies = std::to_string(messages_of(request, bytes, 100'000, 1_GiB));
-    group.cases.push_back(limit_case(format_bytes(bytes),
+    group.cases.push_back(limit_case(base::format_bytes(bytes),
                                      {"--bench", bench, "--bytes", std::to_string(bytes), "--messages", copies}, pes,
                                      settings));
   }
@@ -130,14 +132,14 @@ void check_limit_mode(const std::string& mode) {
 }
 
 std::vector<BenchCase> limits_of_trips(const Request& request, const std::string& mode, const Work& work,
-                                       const Settings& settings) {
+                                       const base::Settings& settings) {
   if (mode != limit_mode && !is_of_trips(mode)) {
     refuse(mode, fmt::format("for {}; allowed are {}, {}", request.bench, limit_mode, fmt::join(trip_limits, ", ")));
   }
   check(mode, settings);
   check_bytes(mode, work.bytes, trip_bytes_max);
   if (settings.pes != 2)
-    refuse(mode, fmt::format("for {} on {}; allowed is 2", request.bench, counted(settings.pes, "PE")));
+    refuse(mode, fmt::format("for {} on {}; allowed is 2", request.bench, base::counted(settings.pes, "PE")));
   if (request.touch) refuse(mode, "with --touch; its loops look at both ends");
   const std::string trips = request.messages.empty()
                                 ? std::to_string(bench::default_messages(request.bench, std::stoull(work.bytes)))
@@ -154,7 +156,8 @@ std::vector<BenchCase> limits_of_trips(const Request& request, const std::string
   return cases;
 }
 
-BenchCase limit_of_table(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
+BenchCase limit_of_table(const Request& request, const std::string& mode, const Work& work,
+                         const base::Settings& settings) {
   check(mode, settings);
   check_bytes(mode, work.bytes);
   if (std::stoul(work.log2) > limit_log2_max) {
@@ -168,7 +171,8 @@ BenchCase limit_of_table(const Request& request, const std::string& mode, const 
   return limit_mode_case(mode, arguments, settings);
 }
 
-BenchCase limit_of_edges(const Request& request, const std::string& mode, const Work& work, const Settings& settings) {
+BenchCase limit_of_edges(const Request& request, const std::string& mode, const Work& work,
+                         const base::Settings& settings) {
   check(mode, settings);
   const auto given = [&](const char* name, std::uint64_t usual, std::uint64_t most) {
     const auto found = std::ranges::find(request.work_options, name, &Request::GivenOption::name);
@@ -183,13 +187,14 @@ BenchCase limit_of_edges(const Request& request, const std::string& mode, const 
 }
 
 BenchCase limit_of_messages(const Request& request, const std::string& mode, const Work& work,
-                            const Settings& settings) {
+                            const base::Settings& settings) {
   check(mode, settings);
   check_bytes(mode, work.bytes);
   const std::uint64_t each = request.messages.empty() ? bench::default_messages(request.bench, std::stoull(work.bytes))
                                                       : std::stoull(request.messages);
   if (request.bench == "pingpong") {
-    if (settings.pes != 2) refuse(mode, fmt::format("for pingpong on {}; allowed is 2", counted(settings.pes, "PE")));
+    if (settings.pes != 2)
+      refuse(mode, fmt::format("for pingpong on {}; allowed is 2", base::counted(settings.pes, "PE")));
     if (buffers_of(mode) > 0) refuse(mode, fmt::format("for pingpong, which has no rings; allowed is {}", limit_mode));
     return limit_mode_case(mode, {"--bench", "latency", "--bytes", work.bytes, "--messages", std::to_string(each)},
                            settings);
@@ -201,7 +206,7 @@ BenchCase limit_of_messages(const Request& request, const std::string& mode, con
   return limit_mode_case(mode, arguments, settings);
 }
 
-std::vector<BenchGroup> limit_groups(const Request& request, const Settings& settings) {
+std::vector<BenchGroup> limit_groups(const Request& request, const base::Settings& settings) {
   check(limit_mode, settings);
   std::vector<BenchGroup> groups = {updates_group(request, settings)};
   const bool paired = settings.pes % 2 == 0;

@@ -84,17 +84,17 @@ const Peer& choose_mpi(const PeerChoice& choice, const std::vector<Peer>& peers)
 }
 
 void check_peer(const PeerChoice& choice, const Peer& peer, const Request& request, const Work& work,
-                const Settings& settings) {
-  if (peer.mpi.starts_with("mpich") && settings.pes > available_cores() && !work.of_cpu) {
+                const base::Settings& settings) {
+  if (peer.mpi.starts_with("mpich") && settings.pes > base::available_cores() && !work.of_cpu) {
     throw SettingError(fmt::format(
         "--peer: '{}' is not allowed with {}; MPICH waits by spinning, allowed are at most {}, as many as cores here{}",
-        choice.text, counted(settings.pes, "PE"), available_cores(),
+        choice.text, base::counted(settings.pes, "PE"), base::available_cores(),
         benchmark(request.bench).has_skew ? ", or --measure cpu, which counts that" : ""));
   }
   for (const std::string& size : request.sizes) {
     if (size == "0" || std::stoull(size) > bench::peer_bytes_max) {
       throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is 1 B to {}", choice.text,
-                                     size, format_bytes(bench::peer_bytes_max)));
+                                     size, base::format_bytes(bench::peer_bytes_max)));
     }
   }
 }
@@ -154,11 +154,12 @@ BenchCase ucx_case(const Work& work, std::size_t pes) {
         ucx_mode));
   }
   if (pes != 2)
-    throw SettingError(fmt::format("--peer: '{}' is not allowed with {}; allowed is 2", ucx_mode, counted(pes, "PE")));
+    throw SettingError(
+        fmt::format("--peer: '{}' is not allowed with {}; allowed is 2", ucx_mode, base::counted(pes, "PE")));
   const std::uint64_t bytes = std::stoull(work.bytes);
   if (bytes > bench::peer_bytes_max) {
     throw SettingError(fmt::format("--peer: '{}' is not allowed with --bytes {}; allowed is up to {}", ucx_mode, bytes,
-                                   format_bytes(bench::peer_bytes_max)));
+                                   base::format_bytes(bench::peer_bytes_max)));
   }
   BenchCase made;
   made.role = BenchCase::Role::peer;
@@ -170,7 +171,7 @@ BenchCase ucx_case(const Work& work, std::size_t pes) {
 
 }  // namespace
 
-std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const Settings& settings) {
+std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const base::Settings& settings) {
   const std::vector<Peer> peers = peers_of(benchmark(request.bench));
   std::vector<BenchCase> cases;
   for (const PeerChoice& choice : expand_peers(request, peers)) {

@@ -12,7 +12,7 @@
 namespace headway::tools {
 
 /// A case for each peer asked for. Throws SettingError for a peer that is not here or cannot do the work.
-std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const Settings& settings);
+std::vector<BenchCase> peer_cases(const Request& request, const Work& work, const base::Settings& settings);
 
 /// The peers of a benchmark that were built or are installed here, for people.
 std::vector<std::string> peers_here(const Benchmark& benchmark);

@@ -107,20 +107,20 @@ std::vector<Work> works_of(const Request& request) {
       for (const std::string& bytes : request.sizes) {
         const std::string updates =
             request.updates_per_word.empty() ? default_updates_per_word(log2, bytes) : request.updates_per_word;
-        works.push_back(
-            {.title = fmt::format("2^{} words{}", log2, bytes == "8" ? "" : ", " + counted(std::stoull(bytes), "byte")),
-             .log2 = log2,
-             .updates_per_word = updates,
-             .bytes = bytes,
-             .arguments = {"--log2", log2, "--updates-per-word", updates, "--bytes", bytes}});
+        works.push_back({.title = fmt::format("2^{} words{}", log2,
+                                              bytes == "8" ? "" : ", " + base::counted(std::stoull(bytes), "byte")),
+                         .log2 = log2,
+                         .updates_per_word = updates,
+                         .bytes = bytes,
+                         .arguments = {"--log2", log2, "--updates-per-word", updates, "--bytes", bytes}});
       }
     }
     return works;
   }
   const auto add = [&](const std::string& bytes, const std::string& buffers) {
     Work& work = works.emplace_back();
-    work.title =
-        fmt::format("{}{}", counted(std::stoull(bytes), "byte"), buffers.empty() ? "" : ", " + buffers + " buffers");
+    work.title = fmt::format("{}{}", base::counted(std::stoull(bytes), "byte"),
+                             buffers.empty() ? "" : ", " + buffers + " buffers");
     work.bytes = bytes;
     work.buffers = buffers;
     work.arguments = {"--bytes", bytes};
@@ -180,7 +180,7 @@ BenchCase headway_case(const Request& request, const Work& work, const Variant& 
 }
 
 std::vector<BenchCase> limits_of(const Request& request, const std::string& mode, const Work& work,
-                                 const Settings& settings) {
+                                 const base::Settings& settings) {
   const Benchmark& asked = benchmark(request.bench);
   if (asked.has_buffers) return limits_of_trips(request, mode, work, settings);
   if (asked.has_table) return {limit_of_table(request, mode, work, settings)};
@@ -188,7 +188,7 @@ std::vector<BenchCase> limits_of(const Request& request, const std::string& mode
   return {limit_of_messages(request, mode, work, settings)};
 }
 
-std::vector<BenchGroup> groups_of(const Request& request, const Settings& settings) {
+std::vector<BenchGroup> groups_of(const Request& request, const base::Settings& settings) {
   if (!benchmark(request.bench).has_modes) return limit_groups(request, settings);
   std::vector<std::string> buffers = request.buffers;
   if (buffers.empty()) buffers.emplace_back();

@@ -23,10 +23,10 @@ using bench::add_value;
 void check_sizes(const std::string& option, const std::vector<std::string>& texts, std::uint64_t min,
                  std::uint64_t max) {
   for (const std::string& text : texts) {
-    const std::uint64_t bytes = parse_bytes(option, text);
+    const std::uint64_t bytes = base::parse_bytes(option, text);
     if (bytes < min || bytes > max) {
-      throw SettingError(fmt::format("{}: '{}' is not allowed; allowed is {} to {}", option, text, format_bytes(min),
-                                     format_bytes(max)));
+      throw SettingError(fmt::format("{}: '{}' is not allowed; allowed is {} to {}", option, text,
+                                     base::format_bytes(min), base::format_bytes(max)));
     }
   }
 }
@@ -122,7 +122,7 @@ void add_work_options(Adder& add, Request& request) {
           [&](const std::string& text) {
             request.sizes = bench::parse_list("--bytes", text);
             check_sizes("--bytes", request.sizes, 0, bench::message_bytes_max);
-            for (std::string& size : request.sizes) size = std::to_string(parse_bytes("--bytes", size));
+            for (std::string& size : request.sizes) size = std::to_string(base::parse_bytes("--bytes", size));
           });
   add.own(&Benchmark::has_count, "--messages", "M",
           "messages from each PE to each that it sends to; round trips of pingpong and zerocopy [by size]",
@@ -238,7 +238,7 @@ void add_aggregator_options(Adder& add, Request& request) {
   add.of_aggregator("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
                     [&](const std::string& text) {
                       request.buffers = bench::parse_list("--buffer-bytes", text);
-                      check_sizes("--buffer-bytes", request.buffers, buffer_bytes_min, buffer_bytes_max);
+                      check_sizes("--buffer-bytes", request.buffers, base::buffer_bytes_min, base::buffer_bytes_max);
                     });
   add.pass_on(
       "--threshold", "FRACTION", "send a buffer filled beyond this fraction [derived]",
@@ -289,7 +289,7 @@ void add_options(CLI::App& app, Request& request) {
              [&](const std::string& text) { request.json = text; });
 }
 
-void complete(Request& request, const Settings& settings) {
+void complete(Request& request, const base::Settings& settings) {
   const Benchmark& asked = benchmark(request.bench);
   for (const Request::OwnOption& given : request.own_options) {
     if (!(asked.*given.of)) {

@@ -70,6 +70,6 @@ void add_options(CLI::App& app, Request& request);
 
 /// Checks the given options against the benchmark, which must be known, and the settings; adds the benchmark's own
 /// sizes. Throws SettingError.
-void complete(Request& request, const Settings& settings);
+void complete(Request& request, const base::Settings& settings);
 
 }  // namespace headway::tools

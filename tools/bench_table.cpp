@@ -27,7 +27,7 @@ std::string count_cell(const Json& record, const char* field) {
 
 std::string buffer_cell(const Json& record) {
   const Json::json_pointer pointer("/options/buffer_bytes");
-  return record.contains(pointer) ? format_bytes(record.at(pointer).get<std::uint64_t>()) : "";
+  return record.contains(pointer) ? base::format_bytes(record.at(pointer).get<std::uint64_t>()) : "";
 }
 
 std::string ratio_cell(const Json& record, const std::string& label) {
@@ -119,12 +119,13 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   const auto own = std::ranges::find_if(cases, [](const auto& one) { return one.record["mode"] != "limit"; });
   const Json& first = own == cases.end() ? cases.front().record : own->record;
   const auto pes = first["pes"].get<std::size_t>(), processes = first["processes"].get<std::size_t>();
-  std::string text = fmt::format(
-      "{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title,
-      counted(first["messages"].get<std::uint64_t>(), "message"),
-      counted(first["message_bytes"].get<std::size_t>(), "byte"), counted(pes, "PE"), counted(processes, "process"),
-      first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
-      counted(first["repeat"].get<std::size_t>(), "round"), cases.size() > 1 ? ", interleaved" : "");
+  std::string text =
+      fmt::format("{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title,
+                  base::counted(first["messages"].get<std::uint64_t>(), "message"),
+                  base::counted(first["message_bytes"].get<std::size_t>(), "byte"), base::counted(pes, "PE"),
+                  base::counted(processes, "process"),
+                  first["transport"].get<std::string>() + (first.contains("simulated_time") ? " (simulated time)" : ""),
+                  base::counted(first["repeat"].get<std::size_t>(), "round"), cases.size() > 1 ? ", interleaved" : "");
 
   std::vector<std::string> compared;  // the first, and the best peer
   for (const auto& [label, ratio] : first["ratio_to"].items()) compared.push_back(label);
@@ -163,7 +164,7 @@ std::string limit_table_of(const std::string& title, const std::vector<MeasuredC
   const bool latency = first.contains("one_way_us"), copies = first["bench"] == "copy" || first["bench"] == "cma";
   const auto pes = first["pes"].get<std::size_t>(), rounds = first["repeat"].get<std::size_t>();
   std::string text =
-      fmt::format("limit, {}: {}; {}, interleaved\n", title, counted(pes, "PE"), counted(rounds, "round"));
+      fmt::format("limit, {}: {}; {}, interleaved\n", title, base::counted(pes, "PE"), base::counted(rounds, "round"));
   const char* const unit = latency ? "ns one way" : copies ? "GB/s" : "M/s/sender";
   std::vector<std::vector<std::string>> rows = {{"case", unit, "min", "max", "verified", "formulation"}};
   for (const MeasuredCase& one : cases) {
@@ -197,8 +198,8 @@ std::string osu_blocks(const std::string& bench, const std::vector<MeasuredCase>
   std::string text;
   for (const std::string& label : labels) {
     text += fmt::format("# Headway {}, {}, {}, median of {}\n# {:<18}{}\n", bench, label,
-                        counted(first["pes"].get<std::size_t>(), "PE"), first["repeat"].get<std::size_t>(), "Size",
-                        latency ? "Latency (us)" : "Bandwidth (MB/s)");
+                        base::counted(first["pes"].get<std::size_t>(), "PE"), first["repeat"].get<std::size_t>(),
+                        "Size", latency ? "Latency (us)" : "Bandwidth (MB/s)");
     for (const MeasuredCase& one : cases) {
       if (one.label != label) continue;
       const auto bytes = one.record["message_bytes"].get<std::size_t>();

@@ -25,7 +25,7 @@ struct Pipe {
   int read = -1, write = -1;
   Pipe() {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe2");
+    if (::pipe2(ends, O_CLOEXEC) != 0) base::throw_errno("pipe2");
     read = ends[0];
     write = ends[1];
   }
@@ -54,7 +54,7 @@ class HeldSignals {
       if (action.sa_handler != SIG_IGN) ::sigaddset(&held_, signal);
     }
     descriptor_ = ::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (descriptor_ < 0) throw_errno("signalfd");
+    if (descriptor_ < 0) base::throw_errno("signalfd");
     ::signal(SIGCHLD, SIG_DFL);  // ignored, as it may be inherited, it would not come
     ::sigprocmask(SIG_BLOCK, &held_, &before_);
   }
@@ -116,9 +116,9 @@ class Watch {
 
   /// Returns when the child has ended and no process can write to its pipes any more, or the whole group was killed.
   void wait(std::chrono::seconds limit) {
-    deadline_ns_ = monotonic_ns() + std::chrono::nanoseconds(limit).count();
+    deadline_ns_ = base::monotonic_ns() + std::chrono::nanoseconds(limit).count();
     while (!child_ended_ || polled_[0].fd >= 0 || polled_[1].fd >= 0) {
-      const std::int64_t left_ms = (deadline_ns_ - monotonic_ns()) / 1'000'000;
+      const std::int64_t left_ms = (deadline_ns_ - base::monotonic_ns()) / 1'000'000;
       if (left_ms <= 0) {
         if (ending_) break;
         result_->timed_out = true;
@@ -127,7 +127,7 @@ class Watch {
       }
       if (::poll(polled_.data(), polled_.size(), int(std::min<std::int64_t>(left_ms + 1, 1'000'000))) < 0 &&
           errno != EINTR) {
-        throw_errno("poll");
+        base::throw_errno("poll");
       }
       read_piece(polled_[0], result_->output);
       read_piece(polled_[1], result_->errors);
@@ -145,17 +145,17 @@ class Watch {
   /// After five seconds the rest of the group is killed.
   void end_group(int signal) {
     ::kill(-child_, signal);
-    if (!ending_) deadline_ns_ = monotonic_ns() + 5'000'000'000;
+    if (!ending_) deadline_ns_ = base::monotonic_ns() + 5'000'000'000;
     ending_ = true;
   }
 
   /// Stops the group, and then this process, until a signal lets this process go on.
   void stop() {
-    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin = base::monotonic_ns();
     ::kill(-child_, SIGSTOP);
     signals_->give_in(SIGTSTP);
     ::kill(-child_, SIGCONT);
-    const std::int64_t ns = monotonic_ns() - begin;
+    const std::int64_t ns = base::monotonic_ns() - begin;
     deadline_ns_ += ns;
     result_->stopped += std::chrono::nanoseconds(ns);
   }
@@ -204,7 +204,7 @@ ChildResult run_child(const std::vector<std::string>& command, const std::vector
   HeldSignals signals;
   Pipe output, errors;
   const pid_t child = ::fork();
-  if (child < 0) throw_errno("fork");
+  if (child < 0) base::throw_errno("fork");
   if (child == 0) {
     signals.release();
     become(command, environment, output, errors);
@@ -217,7 +217,7 @@ ChildResult run_child(const std::vector<std::string>& command, const std::vector
   watch.wait(limit);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw_errno("waitpid");
+    if (errno != EINTR) base::throw_errno("waitpid");
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (watch.ended_by() != 0) {

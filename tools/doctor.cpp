@@ -31,8 +31,9 @@ std::string about(std::uint64_t bytes) {
 }
 
 Finding cores() {
-  const std::size_t online = processors_online(), allowed = allowed_processors().size(), available = available_cores();
-  const double limit = cgroup_cpu_limit();
+  const std::size_t online = base::processors_online(), allowed = base::allowed_processors().size(),
+                    available = base::available_cores();
+  const double limit = base::cgroup_cpu_limit();
   Finding found{"cores", Grade::ok, fmt::format("{} available of {} online", available, online), ""};
   if (limit > 0) found.text += fmt::format("; the cgroup allows {:.2f} CPUs' worth of time", limit);
   if (limit > 0 && limit < double(allowed)) {
@@ -53,7 +54,7 @@ Finding cores() {
 Finding load() {
   const double running = load_average();
   Finding found{"load", Grade::ok, fmt::format("{:.1f} processes ran on average in the last minute", running), ""};
-  if (running > 0.5 * double(available_cores())) {
+  if (running > 0.5 * double(base::available_cores())) {
     found.grade = Grade::warning;
     found.cure = "other work runs here: measurements are disturbed, wait for it to end";
   }
@@ -72,7 +73,7 @@ Finding clock_speed() {
 }
 
 Finding caches() {
-  const CacheSizes sizes = cache_sizes();
+  const base::CacheSizes sizes = base::cache_sizes();
   if (sizes.own == 0 || sizes.share == 0) return {"caches", Grade::ok, "not told by this system", ""};
   return {"caches", Grade::ok,
           fmt::format("{} a core, and {} as a core's share of the last level", about(sizes.own), about(sizes.share)),
@@ -80,10 +81,10 @@ Finding caches() {
 }
 
 Finding memory() {
-  Finding found{"memory", Grade::ok, about(available_memory_bytes()), ""};
-  if (const std::uint64_t limit = cgroup_memory_limit_bytes(); limit > 0)
+  Finding found{"memory", Grade::ok, about(base::available_memory_bytes()), ""};
+  if (const std::uint64_t limit = base::cgroup_memory_limit_bytes(); limit > 0)
     found.text += fmt::format("; the cgroup's limit is {}", about(limit));
-  if (available_memory_bytes() < 512_MiB) {
+  if (base::available_memory_bytes() < 512_MiB) {
     found.grade = Grade::warning;
     found.cure = "little memory: raise memory.max of the cgroup (containers: --memory), or lower HEADWAY_BUDGET";
   }
@@ -92,17 +93,18 @@ Finding memory() {
 
 Finding settings() {
   try {
-    const Settings s = Settings::from_environment();
+    const base::Settings s = base::Settings::from_environment();
     Finding found{"PEs", Grade::ok,
                   fmt::format("{} in {} by default; budget {} and spill cap {} a PE, {} in all", s.pes,
-                              counted(s.processes(), "process"), about(s.budget_bytes), about(s.spill_bytes),
+                              base::counted(s.processes(), "process"), about(s.budget_bytes), about(s.spill_bytes),
                               about(s.pes * (s.budget_bytes + s.spill_bytes))),
                   ""};
-    if (s.pes > available_cores()) {
+    if (s.pes > base::available_cores()) {
       found.grade = Grade::warning;
-      found.text += fmt::format("; oversubscribed, {} on {}", counted(s.pes, "PE"), counted(available_cores(), "core"));
-      found.cure = fmt::format("works, slower: set HEADWAY_PES to {} or fewer", available_cores());
-    } else if (s.pes * s.budget_bytes > available_memory_bytes() / 2) {
+      found.text += fmt::format("; oversubscribed, {} on {}", base::counted(s.pes, "PE"),
+                                base::counted(base::available_cores(), "core"));
+      found.cure = fmt::format("works, slower: set HEADWAY_PES to {} or fewer", base::available_cores());
+    } else if (s.pes * s.budget_bytes > base::available_memory_bytes() / 2) {
       found.grade = Grade::warning;
       found.cure = "budgets take more than half of the memory: lower HEADWAY_BUDGET";
     }
@@ -115,7 +117,7 @@ Finding settings() {
 Finding aggregation() {
   Finding found{"aggregation", Grade::ok, "options that programs do not give are derived", ""};
   try {
-    const AggregationSettings s = AggregationSettings::from_environment();
+    const base::AggregationSettings s = base::AggregationSettings::from_environment();
     std::string set;
     auto add = [&](const char* name, bool given) {
       if (given) set += fmt::format("{}{}", set.empty() ? "" : ", ", name);
@@ -214,7 +216,7 @@ Finding mpis() {
 
 Finding plugins() {
   Finding found{"plug-ins", Grade::ok, "", ""};
-  for (const wire::Plugin& plugin : wire::known_plugins(plugin_dir())) {
+  for (const wire::Plugin& plugin : wire::known_plugins(base::plugin_dir())) {
     if (plugin.path.empty()) continue;
     found.text += fmt::format("{}{} ({}{})", found.text.empty() ? "" : ", ", plugin.name, plugin.path,
                               plugin.problem.empty() ? "" : ": " + plugin.problem);
@@ -254,7 +256,8 @@ int doctor_command(int argc, char** argv) {
     warnings += found.grade == Grade::warning;
     errors += found.grade == Grade::error;
   }
-  std::cout << fmt::format("{}, {}\n", counted(warnings, "warning"), counted(errors, "error")) << std::flush;
+  std::cout << fmt::format("{}, {}\n", base::counted(warnings, "warning"), base::counted(errors, "error"))
+            << std::flush;
   return errors == 0 ? 0 : 1;
 }
 

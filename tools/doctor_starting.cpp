@@ -166,7 +166,7 @@ Finding network() {
 }  // namespace
 
 std::vector<Finding> ways_to_start() {
-  const std::vector<wire::Plugin> plugins = wire::known_plugins(plugin_dir());
+  const std::vector<wire::Plugin> plugins = wire::known_plugins(base::plugin_dir());
   const bool any = std::ranges::any_of(plugins, [](const wire::Plugin& one) { return !one.path.empty(); });
   return {mpiruns(plugins), srun(plugins), network(), dev_shm(any), sharing()};
 }

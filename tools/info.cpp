@@ -15,14 +15,14 @@ int info_command(int argc, char** argv) {
   CLI::App app("Version, build, layers, transports and plug-ins.", "headway info");
   if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
   std::string plugins;
-  for (const wire::Plugin& plugin : wire::known_plugins(plugin_dir())) {
+  for (const wire::Plugin& plugin : wire::known_plugins(base::plugin_dir())) {
     if (!plugin.path.empty()) plugins += (plugins.empty() ? "" : ", ") + plugin.name;
   }
   std::cout << "headway " HEADWAY_VERSION "\n"
             << "compiler    " HEADWAY_COMPILER "\n"
             << "build       " HEADWAY_BUILD_TYPE "\n"
             << "layers      " HEADWAY_LAYERS "\n"
-            << "transports  local" << (has_simulation ? ", sim" : "") << (plugins.empty() ? "" : ", mpi") << "\n"
+            << "transports  local" << (base::has_simulation ? ", sim" : "") << (plugins.empty() ? "" : ", mpi") << "\n"
             << "plug-ins    " << (plugins.empty() ? "none" : plugins) << "\n"
             << fmt::format("fmt         {}.{}.{}\n", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)
             << std::flush;

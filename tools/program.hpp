@@ -18,7 +18,7 @@ void describe_program(CLI::App& app, const std::string& program, const std::stri
 /// What follows the options of a command that starts a program, and the settings that result of these.
 struct ProgramLine {
   std::vector<std::string> command;  // one that can be started
-  Settings settings;
+  base::Settings settings;
 };
 
 /// Parses the command line of a command with the options of `app`, `settings` among them. Empty where there is

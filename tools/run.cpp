@@ -27,11 +27,11 @@ int run_command(int argc, char** argv) {
       app, "--debug",
       [&](const std::string& text) {
         debug_text = text;
-        debug_pe = bench::parse_count("--debug", text, 0, pes_max - 1);
+        debug_pe = bench::parse_count("--debug", text, 0, base::pes_max - 1);
       },
       "PE", "start that PE's process under gdb");
 
-  LaunchOptions options;
+  launch::LaunchOptions options;
   bench::add_value(
       app, "--hosts",
       [&](const std::string& text) {
@@ -69,7 +69,7 @@ int run_command(int argc, char** argv) {
     return exit_status::unusable_arguments;
   }
   if (debug_pe) options.debug_pe = int(*debug_pe);
-  return launch_processes(options, line->command);
+  return launch::launch_processes(options, line->command);
 }
 
 }  // namespace headway::tools

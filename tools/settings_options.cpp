@@ -75,15 +75,15 @@ SettingsOptions::SettingsOptions(CLI::App& app, bool with_aggregation) {
   if (with_aggregation) std::ranges::for_each(aggregation_options, add);
 }
 
-std::optional<Settings> SettingsOptions::apply(const std::string& command) const {
+std::optional<base::Settings> SettingsOptions::apply(const std::string& command) const {
   for (const auto& [variable, text] : given_) ::unsetenv(variable.c_str());
-  Settings settings = Settings::from_environment();
+  base::Settings settings = base::Settings::from_environment();
   auto use = [&](const Option& option) {
     const auto found = given_.find(option.variable);
     if (found == given_.end()) return true;
     ::setenv(option.variable, found->second.c_str(), 1);
     try {
-      settings = Settings::from_environment();
+      settings = base::Settings::from_environment();
       return true;
     } catch (const SettingError& error) {
       std::string message = error.what();  // "VARIABLE=VALUE: allowed is ..."

@@ -20,7 +20,7 @@ class SettingsOptions {
   /// Sets this process's HEADWAY_ variables from the options given, for the programs that it starts, and returns the
   /// settings that result. Where an option cannot be used: one line on standard error in the option's name, and
   /// nothing; an invalid variable of the environment throws SettingError.
-  std::optional<Settings> apply(const std::string& command) const;
+  std::optional<base::Settings> apply(const std::string& command) const;
 
   /// Removes the variables of AggregationSettings from this process's environment; returns those that were there.
   static std::vector<std::string> unset_aggregation();

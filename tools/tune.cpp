@@ -47,9 +47,9 @@ class Runs {
 
   /// Once: its seconds, or nothing where it failed.
   std::optional<double> time(const Candidate& candidate) {
-    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin = base::monotonic_ns();
     ended_ = run_child(request_->command, candidate.settings, std::min(request_->limit, left()), kept_bytes_max);
-    const std::int64_t ns = monotonic_ns() - begin - ended_.stopped.count();
+    const std::int64_t ns = base::monotonic_ns() - begin - ended_.stopped.count();
     taken_ns_ += ns;
     if (ended_.status != 0 || ended_.timed_out) return std::nullopt;
     return double(ns) * 1e-9;

@@ -249,7 +249,7 @@ class Search {
 
 int measure(Pe& pe, const Arguments& given) {
   Arguments arguments = given;
-  arguments.graph.seed = Settings::from_environment().seed;
+  arguments.graph.seed = base::Settings::from_environment().seed;
   Search search(pe, arguments);
   apps::Progress progress(pe, arguments.common, "bfs: root", arguments.roots);
   Found found;

@@ -49,9 +49,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       [&](const std::string& text) {
         arguments.grid = bench::parse_count("--grid", text, 1, grid_max);
         const std::uint64_t bytes = Solver::vectors * arguments.grid * arguments.grid * sizeof(double);
-        if (bytes > available_memory_bytes() / 4 * 3) {
+        if (bytes > base::available_memory_bytes() / 4 * 3) {
           throw SettingError(fmt::format("--grid: '{}' is not allowed; vectors of {} do not fit the {} here", text,
-                                         format_bytes(bytes), format_bytes(available_memory_bytes())));
+                                         base::format_bytes(bytes),
+                                         base::format_bytes(base::available_memory_bytes())));
         }
       },
       "N", "N x N cells in all [256]");
@@ -70,7 +71,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::add_value(
       app, "--memory-speed",
       [&](const std::string& text) {
-        arguments.bytes_per_second = double(parse_bytes("--memory-speed", text));
+        arguments.bytes_per_second = double(base::parse_bytes("--memory-speed", text));
         if (arguments.bytes_per_second < memory_speed_min) {
           throw SettingError(fmt::format("--memory-speed: '{}' is not allowed; allowed is 1M or more", text));
         }
@@ -89,7 +90,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 std::string refusal(const Arguments& arguments, const Blocks& blocks, std::size_t pes, const std::string& transport) {
   if (arguments.grid < std::size_t(blocks.columns())) {
     return fmt::format("--grid: '{}' is not allowed; allowed for {}, with {} x {} blocks, is {} to {}", arguments.grid,
-                       counted(pes, "PE"), blocks.rows(), blocks.columns(), blocks.columns(), grid_max);
+                       base::counted(pes, "PE"), blocks.rows(), blocks.columns(), blocks.columns(), grid_max);
   }
   if (arguments.bytes_per_second > 0 && transport == "sim") {
     return "--memory-speed is not allowed on the transport sim, whose PEs cannot sleep";
@@ -117,10 +118,10 @@ void print(const bench::Json& record) {
       "cg {} {}: {}, {} x {} cells, {} of {:.2f} us{}, {:.2f} times as fast as cg, residual {:.2e}, "
       "truly {:.2e}, {}, {}, {}\n",
       record["method"].get<std::string>(), record["mode"].get<std::string>(),
-      counted(record["pes"].get<std::size_t>(), "PE"), record["grid"].get<std::size_t>(),
-      record["grid"].get<std::size_t>(), counted(record["iterations"].get<std::size_t>(), "iteration"),
+      base::counted(record["pes"].get<std::size_t>(), "PE"), record["grid"].get<std::size_t>(),
+      record["grid"].get<std::size_t>(), base::counted(record["iterations"].get<std::size_t>(), "iteration"),
       number("iteration_us"), record.contains("simulated_time") ? " of simulated time" : "", number("times_cg"),
-      number("residual"), number("true_residual"), counted(record["frames"].get<std::uint64_t>(), "frame"),
+      number("residual"), number("true_residual"), base::counted(record["frames"].get<std::uint64_t>(), "frame"),
       record["converged"].get<bool>() ? "converged" : "not converged",
       record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -129,7 +130,7 @@ void print(const bench::Json& record) {
 
 int measure(Pe& pe, const Arguments& arguments) {
   const Blocks blocks(pe.size(), arguments.grid);
-  const std::string transport = Settings::from_environment().transport;
+  const std::string transport = base::Settings::from_environment().transport;
   if (const std::string text = refusal(arguments, blocks, pe.size(), transport); !text.empty()) {
     if (pe.id() == 0) fmt::print(stderr, "headway-cg: {}\n", text);
     return exit_status::unusable_arguments;

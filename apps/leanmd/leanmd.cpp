@@ -86,8 +86,8 @@ Options simulation_of(const Arguments& arguments, std::size_t pes) {
     throw SettingError(fmt::format(
         "--migrate-every: in {} of {} particles may move {:.3g}, too far for cells "
         "of {:.3g}",
-        counted(options.migrate_every, "step"), options.time_step, Geometry::margin(options), geometry.side));
-  options.seed = Settings::from_environment().seed;
+        base::counted(options.migrate_every, "step"), options.time_step, Geometry::margin(options), geometry.side));
+  options.seed = base::Settings::from_environment().seed;
   return options;
 }
 

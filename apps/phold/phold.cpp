@@ -50,9 +50,9 @@ Options simulation_of(const Arguments& arguments, std::size_t pes) {
   Options options = arguments.simulation;
   const std::uint64_t all = arguments.processes != 0 ? arguments.processes : arguments.each * pes;
   if (all > (1u << 30))
-    throw SettingError(fmt::format("--processes-per-pe: {} in all are too many", counted(all, "process")));
+    throw SettingError(fmt::format("--processes-per-pe: {} in all are too many", base::counted(all, "process")));
   options.processes = std::uint32_t(all);
-  options.seed = Settings::from_environment().seed;
+  options.seed = base::Settings::from_environment().seed;
   return options;
 }
 

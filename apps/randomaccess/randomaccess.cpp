@@ -35,9 +35,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       [&](const std::string& text) {
         arguments.log2 = unsigned(bench::parse_count("--log2", text, 1, log2_max));
         const std::uint64_t bytes = sizeof(std::uint64_t) << arguments.log2;
-        if (bytes > available_memory_bytes() / 4 * 3) {
+        if (bytes > base::available_memory_bytes() / 4 * 3) {
           throw SettingError(fmt::format("--log2: '{}' is not allowed; a table of {} does not fit the {} here", text,
-                                         format_bytes(bytes), format_bytes(available_memory_bytes())));
+                                         base::format_bytes(bytes),
+                                         base::format_bytes(base::available_memory_bytes())));
         }
       },
       "K", "2^K words in all [20]");

@@ -72,7 +72,7 @@ class Table {
       bytes_ = count_ * sizeof(std::uint64_t);
       if (bytes_ >= huge) bytes_ = (bytes_ + huge - 1) / huge * huge;
       void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (memory == MAP_FAILED) throw_errno("mmap of the table");
+      if (memory == MAP_FAILED) base::throw_errno("mmap of the table");
       ::madvise(memory, bytes_, MADV_HUGEPAGE);  // a wish; slower without, nothing else
       words_ = static_cast<std::uint64_t*>(memory);
     }

@@ -188,7 +188,7 @@ bool is_same_alone(const Arguments& arguments, const std::vector<std::uint32_t>&
 
 int measure(Pe& pe, const Arguments& given) {
   Arguments arguments = given;
-  arguments.graph.seed = Settings::from_environment().seed;
+  arguments.graph.seed = base::Settings::from_environment().seed;
   if (arguments.delta == 0) arguments.delta = 0.2 / double(arguments.graph.edge_factor);
   arguments.alone = arguments.alone && arguments.graph.scale <= serial_scale_max;
   Search search(pe, arguments);

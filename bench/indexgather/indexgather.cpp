@@ -55,10 +55,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   }
   const std::uint64_t words = std::uint64_t(1) << arguments.log2;
   const std::uint64_t bytes = sizeof(words) * (words * (arguments.is_local() ? 2 : 1) + arguments.gathers_or_default());
-  if (bytes > available_memory_bytes() / 4 * 3) {
+  if (bytes > base::available_memory_bytes() / 4 * 3) {
     std::cerr << fmt::format(
         "headway-indexgather: --log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here\n",
-        arguments.log2, format_bytes(bytes), format_bytes(available_memory_bytes()));
+        arguments.log2, base::format_bytes(bytes), base::format_bytes(base::available_memory_bytes()));
     return exit_status::unusable_arguments;
   }
   return std::nullopt;

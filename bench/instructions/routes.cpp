@@ -41,7 +41,7 @@ class Member {
   headway::AggregatorStatistics statistics() const { return words_.statistics(); }
 
  private:
-  std::unique_ptr<headway::Endpoint> endpoint_;
+  std::unique_ptr<headway::transport::Endpoint> endpoint_;
   headway::am::Engine engine_;
   Aggregator<std::uint64_t> words_;
   std::uint64_t sum_ = 0;

@@ -261,11 +261,11 @@ void print(const Options& options, const bench::Json& record) {
   if (record.contains("bytes_per_second")) {
     figure = fmt::format("{:.2f} GB/s", record["bytes_per_second"].get<double>() / 1e9);
   }
-  std::cout << fmt::format("limit {}: {}, {} x {}, {:.3f} ms, {}, '{}', {}\n", options.bench,
-                           counted(options.pes, "PE"), record["messages"].get<std::uint64_t>(),
-                           counted(message_bytes(options), "byte"), record["seconds"]["median"].get<double>() * 1e3,
-                           figure, record["formulation"].get<std::string>(),
-                           record["verified"].get<bool>() ? "verified" : "WRONG")
+  std::cout << fmt::format(
+                   "limit {}: {}, {} x {}, {:.3f} ms, {}, '{}', {}\n", options.bench, base::counted(options.pes, "PE"),
+                   record["messages"].get<std::uint64_t>(), base::counted(message_bytes(options), "byte"),
+                   record["seconds"]["median"].get<double>() * 1e3, figure, record["formulation"].get<std::string>(),
+                   record["verified"].get<bool>() ? "verified" : "WRONG")
             << std::flush;
 }
 

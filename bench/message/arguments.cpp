@@ -57,8 +57,8 @@ std::optional<int> parse(int argc, char** argv, const About& about, Arguments& a
 bool are_enough(Pe& pe, const Arguments& arguments) {
   const bool enough = arguments.pairs ? pe.size() % 2 == 0 : pe.size() > 1;
   if (!enough && pe.id() == 0) {
-    std::cerr << fmt::format("headway-{}: {} {} not allowed; allowed {}\n", arguments.bench, counted(pe.size(), "PE"),
-                             by_number(pe.size(), "is", "are"),
+    std::cerr << fmt::format("headway-{}: {} {} not allowed; allowed {}\n", arguments.bench,
+                             base::counted(pe.size(), "PE"), base::by_number(pe.size(), "is", "are"),
                              arguments.pairs ? "is an even number, for it pairs them" : "are 2 or more");
   }
   return enough;

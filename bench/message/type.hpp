@@ -37,7 +37,7 @@ inline void check_type(const std::string& type, std::size_t bytes, double thresh
     }
     (FixedSizes{});
     throw SettingError(
-        fmt::format("--type: 'fixed' is not allowed with {}; allowed are {}", counted(bytes, "byte"), sizes));
+        fmt::format("--type: 'fixed' is not allowed with {}; allowed are {}", base::counted(bytes, "byte"), sizes));
   }
   if (!fixed && threshold > 0 && cutoff > 0 && threshold + cutoff > 1) {
     throw SettingError(fmt::format(

@@ -59,7 +59,7 @@ class TemporaryDirectory {
  public:
   TemporaryDirectory() {
     std::string name = (fs::temp_directory_path() / "headway-hpcc-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw_errno(("mkdtemp " + name).c_str());
+    if (::mkdtemp(name.data()) == nullptr) base::throw_errno(("mkdtemp " + name).c_str());
     path_ = name;
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
@@ -106,7 +106,7 @@ class Child {
   Child(const std::vector<std::string>& command, const fs::path& directory, const Signals& signals)
       : signals_(&signals) {
     pid_ = ::fork();
-    if (pid_ < 0) throw_errno("fork");
+    if (pid_ < 0) base::throw_errno("fork");
     if (pid_ == 0) become(command, directory);
   }
   Child(const Child&) = delete;
@@ -120,9 +120,9 @@ class Child {
 
   /// mpirun ends its ranks; after five seconds the rest is killed.
   void end() {
-    const std::int64_t limit = monotonic_ns() + 5'000'000'000;
+    const std::int64_t limit = base::monotonic_ns() + 5'000'000'000;
     if (!has_ended()) ::kill(pid_, SIGTERM);
-    while (!has_ended() && monotonic_ns() < limit) signals_->next(std::chrono::milliseconds(20));
+    while (!has_ended() && base::monotonic_ns() < limit) signals_->next(std::chrono::milliseconds(20));
     if (has_ended()) return;
     ::kill(pid_, SIGKILL);
     ended_ = ::waitpid(pid_, nullptr, 0) == pid_;

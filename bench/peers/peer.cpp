@@ -82,7 +82,8 @@ void complete(Arguments& arguments) {
     throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed for {} is {} or more", arguments.bytes,
                                    chosen.name, chosen.bytes_min));
   }
-  if (arguments.bench == "bfs") arguments.graph.seed = Settings::from_environment().seed;  // as Headway's programs
+  if (arguments.bench == "bfs")
+    arguments.graph.seed = base::Settings::from_environment().seed;  // as Headway's programs
   if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
 }
 
@@ -110,7 +111,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   add("--messages", "M", "not randomaccess: messages from each rank to each, or round trips [by size]",
       [&](const std::string& t) { arguments.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
   add("--buffer-bytes", "SIZE", "mpi-alltoallv: bytes of a bucket [64K]", [&](const std::string& t) {
-    arguments.buffer_bytes = parse_bytes("--buffer-bytes", t);
+    arguments.buffer_bytes = base::parse_bytes("--buffer-bytes", t);
     if (arguments.buffer_bytes < 8 || arguments.buffer_bytes > 64_MiB) {
       throw SettingError(fmt::format("--buffer-bytes: '{}' is not allowed; allowed is 8 to 64M", t));
     }
@@ -156,7 +157,7 @@ int run(const Arguments& arguments) {
   if (me == 0 && !arguments.json.empty()) bench::write_json(arguments.json, record);
   if (me == 0 && arguments.json.empty()) {
     std::cout << fmt::format("{} {} {}: {}, {}, {:.3f} ms, {}\n", arguments.bench, arguments.mode, HEADWAY_PEER_MPI,
-                             counted(pes, "rank"), bench::speed_of(record),
+                             base::counted(pes, "rank"), bench::speed_of(record),
                              record["seconds"]["median"].get<double>() * 1e3, verified ? "verified" : "WRONG")
               << std::flush;
   }

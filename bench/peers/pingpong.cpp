@@ -17,13 +17,13 @@ bench::Laps play(const Items<Item>& items, int me, std::uint64_t trips, Bytes& o
     MPI_Send(out.data(), bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD);
   };
   MPI_Barrier(MPI_COMM_WORLD);
-  bench::Laps laps(trips, monotonic_ns());
+  bench::Laps laps(trips, base::monotonic_ns());
   for (std::uint64_t trip = 0; trip < trips; ++trip) {
     if (me % 2 == 0) hit(trip);
     MPI_Recv(in.data(), bytes, MPI_BYTE, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     handle(in.data());
     if (me % 2 != 0) hit(trip);
-    if (laps.due(trip + 1)) laps.mark(monotonic_ns());
+    if (laps.due(trip + 1)) laps.mark(base::monotonic_ns());
   }
   return laps;
 }

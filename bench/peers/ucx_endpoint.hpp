@@ -45,12 +45,12 @@ class Line {
     ::_exit(1);
   }
   void put(const void* from, std::size_t bytes) const {
-    if (::send(socket_, from, bytes, MSG_NOSIGNAL) != ssize_t(bytes)) throw_errno("send");
+    if (::send(socket_, from, bytes, MSG_NOSIGNAL) != ssize_t(bytes)) base::throw_errno("send");
   }
   void get(void* to, std::size_t bytes) const {
     const ssize_t got = ::recv(socket_, to, bytes, MSG_WAITALL);
     if (got >= 0 && std::size_t(got) < bytes) throw std::runtime_error("the other process has ended");
-    if (got < 0) throw_errno("recv");
+    if (got < 0) base::throw_errno("recv");
   }
 
  private:
@@ -135,9 +135,9 @@ class UcxEndpoint {
 template <class First, class Second>
 bool run_two(const std::string& program, First first, Second second) {
   int sockets[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) throw_errno("socketpair");
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) base::throw_errno("socketpair");
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child < 0) throw_errno("fork");
+  if (child < 0) base::throw_errno("fork");
   const Line line(sockets[child == 0 ? 1 : 0], program);
   ::close(sockets[child == 0 ? 0 : 1]);
   if (child == 0) {

@@ -128,14 +128,14 @@ double put_all(const Line& line, const Arguments& arguments) {
       const std::vector<std::uint64_t> mine = bench::words_to_put(arguments.log2, timed);
       bench::PutPlaces places(arguments.log2);
       const std::uint64_t puts = timed ? arguments.puts_or_default() : bench::warming_puts(arguments.puts_or_default());
-      const std::int64_t begin = monotonic_ns();
+      const std::int64_t begin = base::monotonic_ns();
       for (std::uint64_t i = 0; i < puts; ++i) {
         const std::uint64_t place = places.next();
         remote.put(place, &mine[place]);
         if (each) remote.flush();
       }
       remote.flush();
-      seconds = double(monotonic_ns() - begin) * 1e-9;
+      seconds = double(base::monotonic_ns() - begin) * 1e-9;
     }
     line.put(true);
   }
@@ -177,7 +177,7 @@ int run(const Arguments& arguments) {
   if (!arguments.json.empty()) {
     bench::write_json(arguments.json, record);
   } else {
-    std::cout << fmt::format("put ucx: {}, {}, {}\n", counted(arguments.puts_or_default(), "put"),
+    std::cout << fmt::format("put ucx: {}, {}, {}\n", base::counted(arguments.puts_or_default(), "put"),
                              bench::speed_of(record), verified ? "verified" : "WRONG")
               << std::flush;
   }

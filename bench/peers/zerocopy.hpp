@@ -39,13 +39,13 @@ ZerocopyResult play_zerocopy(Wire& wire, const ZerocopyWork& work, std::size_t m
       wire.send(out.of(trip));
     };
     wire.meet();
-    bench::Laps laps(trips, monotonic_ns());
+    bench::Laps laps(trips, base::monotonic_ns());
     for (std::uint64_t trip = 0; trip < trips; ++trip) {
       if (me % 2 == 0) hit(trip);
       wire.receive(in.of(trip));
       handle(in.of(trip));
       if (me % 2 != 0) hit(trip);
-      if (laps.due(trip + 1)) laps.mark(monotonic_ns());
+      if (laps.due(trip + 1)) laps.mark(base::monotonic_ns());
     }
     return laps;
   };
@@ -62,9 +62,9 @@ ZerocopyResult play_zerocopy(Wire& wire, const ZerocopyWork& work, std::size_t m
   };
   pass(out.count(), take);  // every buffer has been used
   sum = {};
-  const std::int64_t begin = monotonic_ns();
+  const std::int64_t begin = base::monotonic_ns();
   const bench::Laps laps = pass(work.messages, take);
-  const double seconds = double(monotonic_ns() - begin) * 1e-9;
+  const double seconds = double(base::monotonic_ns() - begin) * 1e-9;
   asm volatile("" : : "r"(touched));  // the program does not use it otherwise
   const bool wrong = sum != bench::expected_sum(work.messages, work.bytes);
   return {seconds, laps.one_way_us(), checker.errors() + (wrong ? 1 : 0)};

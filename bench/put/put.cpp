@@ -72,8 +72,8 @@ void put_all(GlobalMemory& memory, const Arguments& arguments, GlobalPtr<std::ui
 int measure(Pe& pe, const Arguments& arguments) {
   if (pe.size() != 2) {
     if (pe.id() == 0) {
-      std::cerr << fmt::format("headway-put: {} {} not allowed; allowed are 2\n", counted(pe.size(), "PE"),
-                               by_number(pe.size(), "is", "are"));
+      std::cerr << fmt::format("headway-put: {} {} not allowed; allowed are 2\n", base::counted(pe.size(), "PE"),
+                               base::by_number(pe.size(), "is", "are"));
     }
     return exit_status::unusable_arguments;
   }

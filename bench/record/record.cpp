@@ -147,8 +147,8 @@ Json machine_description() {
   return {{"host", system.nodename},
           {"processor", processor_name()},
           {"cores_online", ::sysconf(_SC_NPROCESSORS_ONLN)},
-          {"cores_available", available_cores()},
-          {"memory_bytes", available_memory_bytes()},
+          {"cores_available", base::available_cores()},
+          {"memory_bytes", base::available_memory_bytes()},
           {"system", std::string(system.sysname) + " " + system.release},
           {"compiler", HEADWAY_COMPILER},
           {"build", HEADWAY_BUILD_TYPE}};
@@ -166,7 +166,7 @@ void write_json(const std::string& path, const Json& value) {
   std::ofstream file(path);
   file << value.dump(2) << '\n';
   file.flush();
-  if (!file) throw_errno(("writing " + path).c_str());
+  if (!file) base::throw_errno(("writing " + path).c_str());
 }
 
 }  // namespace headway::bench

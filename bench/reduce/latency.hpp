@@ -28,10 +28,10 @@ std::uint64_t early_leavers(const ReduceWorld& world, Call& call) {
   Random random(world.me + 1);
   std::uint64_t errors = 0;
   for (std::uint64_t i = 0; i < barriers; ++i) {
-    compute_until(monotonic_ns() + std::int64_t(random.fraction() * us_max * 1e3));
-    const std::int64_t came = monotonic_ns();
+    compute_until(base::monotonic_ns() + std::int64_t(random.fraction() * us_max * 1e3));
+    const std::int64_t came = base::monotonic_ns();
     call.barrier();
-    const std::int64_t went = monotonic_ns();
+    const std::int64_t went = base::monotonic_ns();
     errors += went < world.latest(came);
   }
   return errors;
@@ -62,13 +62,13 @@ LatencyResult measure_latency(const ReduceWork& work, const ReduceWorld& world, 
   const std::uint64_t iterations = work.iterations_or_default();
   for (std::uint64_t i = 0; i < work.warming(); ++i) once(i);
   world.meet();
-  const std::int64_t begin = monotonic_ns();
+  const std::int64_t begin = base::monotonic_ns();
   Laps laps(iterations, begin);
   for (std::uint64_t i = 0; i < iterations; ++i) {
     once(i);
-    if (laps.due(i + 1)) laps.mark(monotonic_ns());
+    if (laps.due(i + 1)) laps.mark(base::monotonic_ns());
   }
-  const std::int64_t passed_ns = monotonic_ns() - begin;
+  const std::int64_t passed_ns = base::monotonic_ns() - begin;
   LatencyResult result;
   result.latency_us = world.sum(2 * laps.one_way_us()) / double(world.pes);
   result.seconds = double(world.latest(passed_ns)) * 1e-9;

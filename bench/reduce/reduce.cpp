@@ -100,7 +100,7 @@ ReduceWorld world_of(Pe& pe) {
   const std::size_t hosts = pe.engine().endpoint().host_map().host_firsts.size();
   return {.me = pe.id(),
           .pes = pe.size(),
-          .pes_per_process = Settings::from_environment().pes_per_process,
+          .pes_per_process = base::Settings::from_environment().pes_per_process,
           .one_clock = hosts <= 1 || time_is_simulated,
           .meet = [&pe] { barrier(pe); },
           .sum = [&pe](double value) { return allreduce(pe, value, std::plus<double>()); },
@@ -113,7 +113,7 @@ ReduceWorld world_of(Pe& pe) {
 void report_reduce(const Json& record, const std::string& json) {
   if (!json.empty()) return write_json(json, record);
   const std::string line = fmt::format("reduce {}: {}, {}, {}{}, {}\n", record["mode"].get<std::string>(),
-                                       counted(record["pes"].get<std::size_t>(), "PE"), reduce_title(record),
+                                       base::counted(record["pes"].get<std::size_t>(), "PE"), reduce_title(record),
                                        speed_of(record), record.contains("simulated_time") ? " of simulated time" : "",
                                        record["verified"].get<bool>() ? "verified" : "WRONG");
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -122,7 +122,7 @@ void report_reduce(const Json& record, const std::string& json) {
 
 int measure(Pe& pe, const Arguments& arguments) {
   const ReduceWork& work = arguments.work;
-  if (Settings::from_environment().simulated()) {
+  if (base::Settings::from_environment().simulated()) {
     if (pe.id() == 0) {
       std::cerr << "headway-reduce: HEADWAY_TRANSPORT=sim is not allowed: its PEs share a thread, and this program's "
                    "compute by sleeping; allowed are the others\n";

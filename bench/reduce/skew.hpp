@@ -30,7 +30,7 @@ inline constexpr bool time_is_simulated = false;
 /// for it would count as no PE's cost.
 inline void compute_until(std::int64_t ns) {
 #if defined(HEADWAY_SMPI)
-  if (const std::int64_t left = ns - monotonic_ns(); left > 0) {
+  if (const std::int64_t left = ns - base::monotonic_ns(); left > 0) {
     const timespec span{left / 1'000'000'000, left % 1'000'000'000};
     nanosleep(&span, nullptr);
   }
@@ -111,23 +111,23 @@ SkewCosts run_skewed(const ReduceWork& work, const ReduceWorld& world, std::uint
   Random random(seed * world.pes + world.me);
   SkewCosts costs;
   const auto timed = [&costs](auto call) {
-    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin = base::monotonic_ns();
     call();
-    costs.in_calls_ns += monotonic_ns() - begin;
+    costs.in_calls_ns += base::monotonic_ns() - begin;
   };
 
   world.meet();
   constexpr std::int64_t all_have_met_ns = 10'000'000;
-  const std::int64_t now = monotonic_ns(), latest = world.latest(now);
+  const std::int64_t now = base::monotonic_ns(), latest = world.latest(now);
   const std::int64_t first = (world.one_clock ? latest : now) + all_have_met_ns;
   const ProcessorTime processor(world, Reduction::by_thread);
   for (std::uint64_t i = 0; i < iterations; ++i) {
     const std::int64_t begin = first + std::int64_t(i) * period_ns;
-    costs.late += monotonic_ns() > begin;
+    costs.late += base::monotonic_ns() > begin;
     compute_until(begin + std::int64_t(random.fraction() * double(skew_ns_max)));
     values.fill(given, i);
     timed([&] { reduction.begin(given); });
-    const std::int64_t called = monotonic_ns();
+    const std::int64_t called = base::monotonic_ns();
     for (std::uint64_t look = 1; look <= work.looks; ++look) {
       compute_until(called + catch_up_ns / std::int64_t(work.looks + 1) * std::int64_t(look));
       timed([&] { reduction.look(); });
@@ -138,7 +138,7 @@ SkewCosts run_skewed(const ReduceWork& work, const ReduceWorld& world, std::uint
     if (world.me == 0) costs.errors += (sum.size() != given.size()) + values.errors(sum, i);
   }
   costs.processor_ns = processor.passed_ns();
-  costs.loop_ns = monotonic_ns() - first;
+  costs.loop_ns = base::monotonic_ns() - first;
   return costs;
 }
 

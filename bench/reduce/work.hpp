@@ -119,7 +119,7 @@ inline void add_reduce_work(Json& record, const ReduceWork& work) {
 inline std::string reduce_title(const std::string& measure, const std::string& call, std::size_t elements,
                                 double skew_us_max) {
   if (measure != reduce_measures.front()) return fmt::format("{} of {}", measure, call);
-  return fmt::format("{} of {}, {}, {}", measure, call, counted(elements, "element"),
+  return fmt::format("{} of {}, {}, {}", measure, call, base::counted(elements, "element"),
                      skew_us_max > 0 ? fmt::format("skew up to {:g} us", skew_us_max) : "no skew");
 }
 inline std::string reduce_title(const Json& record) {

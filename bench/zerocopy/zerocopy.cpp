@@ -221,7 +221,7 @@ int measure_way(Pe& pe, const Arguments& arguments) {
   if (pe.size() % 2 != 0) {
     if (pe.id() == 0) {
       std::cerr << fmt::format("headway-zerocopy: {} {} not allowed; allowed is an even number, for it pairs them\n",
-                               counted(pe.size(), "PE"), by_number(pe.size(), "is", "are"));
+                               base::counted(pe.size(), "PE"), base::by_number(pe.size(), "is", "are"));
     }
     return exit_status::unusable_arguments;
   }

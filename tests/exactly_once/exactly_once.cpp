@@ -57,7 +57,7 @@ const Case cases[] = {
     {"defaults", {}},
     {"smallest-buffer", {.buffer_bytes = 256}},
     {"odd-buffer", {.buffer_bytes = 1001, .threshold = 0.7, .cutoff = 0.3}},
-    {"largest-buffer", {.buffer_bytes = headway::buffer_bytes_max, .timeout = headway::no_timeout}},
+    {"largest-buffer", {.buffer_bytes = headway::base::buffer_bytes_max, .timeout = headway::no_timeout}},
     {"threshold-0-cutoff-1", {.buffer_bytes = 4_KiB, .threshold = 0, .cutoff = 1, .timeout = 0ns}, 0, 1},
     {"threshold-1-cutoff-0", {.buffer_bytes = 4_KiB, .threshold = 1, .cutoff = 0}, 1, 0},
     {"threshold-0-cutoff-0", {.buffer_bytes = 256, .threshold = 0, .cutoff = 0, .flush_when_idle = false}, 0, 0},

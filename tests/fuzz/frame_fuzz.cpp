@@ -194,7 +194,7 @@ class Kinds {
     words_wps_2d_.send(to, words), words_pp_2d_.send(to, words), texts_ordered_wps_.send(to, text);
     aligned_pp_.send(to, Aligned{{word}});
     fixed_whs_.send(to, word), wide_hh_.send(to, {word, 1, 2, 3}), words_hh_2d_.send(to, words);
-    for (CallAggregator* calls : {&default_calls(pe_), &calls_2d_}) {
+    for (CallAggregator* calls : {&call::default_calls(pe_), &calls_2d_}) {
       calls->rpc_ff(
           to, [](std::uint64_t v) { seen->one(v); }, word);
       calls->rpc_ff(
@@ -285,7 +285,7 @@ struct Node {
   std::unique_ptr<Kinds> kinds;
 };
 
-Bytes input_of(How how, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
+Bytes input_of(How how, const transport::FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
   Bytes input(body_at);
   input[0] = std::byte(how);
   std::memcpy(input.data() + header_at, &header, sizeof header);
@@ -301,10 +301,10 @@ class Capture {
       : me_(shape.me), inputs_(inputs), valid_(valid), pending_(shape.pes) {
     for (std::size_t pe = 0; pe < shape.pes; ++pe) {
       if (pe % shape.pes_per_process == 0) processes_.emplace_back().pes = shape.pes_per_process;
-      nodes_.push_back(
-          std::make_unique<Node>(pe, shape, processes_.back(),
-                                 [this](std::size_t target, const FrameHeader& header, const std::byte* payload,
-                                        const std::byte* tail_end) { post(target, header, payload, tail_end); }));
+      nodes_.push_back(std::make_unique<Node>(
+          pe, shape, processes_.back(),
+          [this](std::size_t target, const transport::FrameHeader& header, const std::byte* payload,
+                 const std::byte* tail_end) { post(target, header, payload, tail_end); }));
     }
     Random random(shape.pes);
     for (const std::size_t times : {1, 3, 12}) {
@@ -325,17 +325,20 @@ class Capture {
     std::byte bytes[64];
   };
 
-  void post(std::size_t target, const FrameHeader& header, const std::byte* payload, const std::byte* tail_end) {
-    const bool small = header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= by_value_bytes_most;
+  void post(std::size_t target, const transport::FrameHeader& header, const std::byte* payload,
+            const std::byte* tail_end) {
+    const bool small =
+        header.hops_left == 0 && header.payload_bytes + header.tail_bytes <= transport::by_value_bytes_most;
     Bytes input = input_of(small ? by_value : How(0), header, payload, tail_end);
-    if (header.kind == std::uint8_t(FrameKind::messages)) valid_.signatures[header.handler] = header.signature;
+    if (header.kind == std::uint8_t(transport::FrameKind::messages))
+      valid_.signatures[header.handler] = header.signature;
     valid_.lengths.learn(header);
     if (target == me_ && often_enough(header)) inputs_.push_back(input);
     pending_[target].push_back(std::move(input));
   }
 
   /// A few of each kind will do.
-  bool often_enough(const FrameHeader& header) {
+  bool often_enough(const transport::FrameHeader& header) {
     const auto kind = std::array<unsigned, 5>{header.kind, header.handler, header.hops_left, header.flags,
                                               header.count > 3 ? 3u : header.count};
     return ++taken_[kind] <= 4;
@@ -360,7 +363,7 @@ class Capture {
       auto& lines = memory_.emplace_back((32 + bytes) / sizeof(Line) + 1);
       std::byte* const payload = reinterpret_cast<std::byte*>(lines.data()) + 32;
       if (bytes != 0) std::memcpy(payload, input.data() + body_at, bytes);
-      Arrival arrival;
+      transport::Arrival arrival;
       std::memcpy(&arrival.header, input.data() + header_at, sizeof arrival.header);
       arrival.payload = payload;
       arrival.tail_end = payload + bytes;
@@ -406,8 +409,9 @@ class Frames final : public fuzz::Target {
     const Shape& shape = shapes[shape_];
     node_.reset();
     process_.pes = shape.pes_per_process;
-    node_ = std::make_unique<Node>(shape.me, shape, process_,
-                                   [](std::size_t, const FrameHeader&, const std::byte*, const std::byte*) {});
+    node_ =
+        std::make_unique<Node>(shape.me, shape, process_,
+                               [](std::size_t, const transport::FrameHeader&, const std::byte*, const std::byte*) {});
     seen = &node_->seen;
     for (const Held& held : held_) free_.push_back(held.place);
     held_.clear();
@@ -424,7 +428,7 @@ class Frames final : public fuzz::Target {
     refusal_.clear();
     if (input.size() < body_at) return refusal_;
     const auto how = How(std::to_integer<std::uint8_t>(input[0]));
-    const Arrival arrival = arrive(how, input);
+    const transport::Arrival arrival = arrive(how, input);
     const bool alone = held_.size() == 1;
     node_->endpoint.refuse_claims((how & no_room) != 0);
     run(how);
@@ -452,7 +456,7 @@ class Frames final : public fuzz::Target {
     std::uint64_t number;
     bool by_value;
     Place* place;
-    FrameHeader header;
+    transport::FrameHeader header;
   };
 
   Place* free_place() {
@@ -465,9 +469,9 @@ class Frames final : public fuzz::Target {
     return place;
   }
 
-  Arrival arrive(How how, std::span<const std::byte> input) {
-    Arrival arrival;
-    FrameHeader& header = arrival.header;
+  transport::Arrival arrive(How how, std::span<const std::byte> input) {
+    transport::Arrival arrival;
+    transport::FrameHeader& header = arrival.header;
     std::memcpy(&header, input.data() + header_at, sizeof header);
     const std::span body = input.subspan(body_at);
     header.payload_bytes = std::uint32_t(std::min<std::size_t>(header.payload_bytes, body.size()));
@@ -545,7 +549,7 @@ class Frames final : public fuzz::Target {
   }
 
   /// A refusal names the PE and the frame's source.
-  void check_text(const Arrival& arrival, bool alone) const {
+  void check_text(const transport::Arrival& arrival, bool alone) const {
     static constexpr std::array expected{
         "is not valid",   "damaged bytes",   "a message",       "a part of",         "a call",
         "a view's count", "different order", "destroyed there", "undelivered on PE", "allreduce()"};

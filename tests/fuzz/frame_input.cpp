@@ -6,12 +6,12 @@
 namespace headway::fuzz {
 namespace {
 
-FrameHeader header_of(const Bytes& input) {
-  FrameHeader header;
+transport::FrameHeader header_of(const Bytes& input) {
+  transport::FrameHeader header;
   std::memcpy(&header, input.data() + header_at, sizeof header);
   return header;
 }
-void set_header(Bytes& input, const FrameHeader& header) {
+void set_header(Bytes& input, const transport::FrameHeader& header) {
   std::memcpy(input.data() + header_at, &header, sizeof header);
 }
 
@@ -21,7 +21,7 @@ void put(Bytes& input, std::size_t at, T value) {
 }
 
 /// More or fewer bytes at the end of the payload, or of the tail, which the header knows of.
-void stretch(Bytes& input, FrameHeader& header, bool tail, std::int64_t by) {
+void stretch(Bytes& input, transport::FrameHeader& header, bool tail, std::int64_t by) {
   std::uint32_t& bytes = tail ? header.tail_bytes : header.payload_bytes;
   by = std::max(by, -std::int64_t(bytes));
   const auto at = input.begin() + std::ptrdiff_t(body_at + header.payload_bytes);
@@ -41,7 +41,7 @@ void stretch(Bytes& input, FrameHeader& header, bool tail, std::int64_t by) {
 
 void mutate_frame(Bytes& input, const Bytes& other, Random& random) {
   if (input.size() < body_at) input.resize(body_at);
-  FrameHeader header = header_of(input);
+  transport::FrameHeader header = header_of(input);
   const std::size_t body = input.size() - body_at;
   header.payload_bytes = std::uint32_t(std::min<std::size_t>(header.payload_bytes, body));
   header.tail_bytes = std::uint32_t(body - header.payload_bytes);
@@ -112,12 +112,12 @@ void FrameLengths::Line::add(std::int64_t c, std::int64_t b) {
 }
 
 namespace {
-bool is_buffer(const FrameHeader& header) {
-  return header.kind == std::uint8_t(FrameKind::messages) && header.flags == 0;
+bool is_buffer(const transport::FrameHeader& header) {
+  return header.kind == std::uint8_t(transport::FrameKind::messages) && header.flags == 0;
 }
 }  // namespace
 
-void FrameLengths::learn(const FrameHeader& header) {
+void FrameLengths::learn(const transport::FrameHeader& header) {
   if (!is_buffer(header)) return;
   payloads_[header.handler].add(header.count, header.payload_bytes);
   Line& tail = tails_[{header.handler, header.hops_left}];
@@ -125,7 +125,7 @@ void FrameLengths::learn(const FrameHeader& header) {
   tail.add(header.count, header.tail_bytes);
 }
 
-bool FrameLengths::may_have(const FrameHeader& header) const {
+bool FrameLengths::may_have(const transport::FrameHeader& header) const {
   const auto payload = payloads_.find(header.handler);
   const auto tail = tails_.find({header.handler, header.hops_left});
   if (!is_buffer(header) || tail == tails_.end()) return true;

@@ -13,7 +13,7 @@
 
 namespace headway::fuzz {
 
-inline constexpr std::size_t header_at = 1, body_at = header_at + sizeof(FrameHeader);
+inline constexpr std::size_t header_at = 1, body_at = header_at + sizeof(transport::FrameHeader);
 
 /// How an input arrives.
 enum How : std::uint8_t {
@@ -34,9 +34,9 @@ void mutate_frame(Bytes& input, const Bytes& other, Random& random);
 /// payload of messages of fixed size for each handler, behind what aligns the first.
 class FrameLengths {
  public:
-  void learn(const FrameHeader& header);
+  void learn(const transport::FrameHeader& header);
   /// Whether `count` messages have such a payload and tail. True of what too few were seen of.
-  bool may_have(const FrameHeader& header) const;
+  bool may_have(const transport::FrameHeader& header) const;
   /// On how many hops messages of handlers for which they are known to be of fixed size have entries.
   std::size_t fixed_with_entries() const;
 

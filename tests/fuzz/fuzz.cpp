@@ -31,7 +31,7 @@ std::uint64_t allocated = 0;
 void* counted(std::size_t bytes, std::size_t alignment) {
   allocated += bytes;
   void* memory = alignment == 0 ? std::malloc(bytes == 0 ? 1 : bytes)
-                                : std::aligned_alloc(alignment, headway::align_up(bytes, alignment));
+                                : std::aligned_alloc(alignment, headway::base::align_up(bytes, alignment));
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -88,7 +88,7 @@ void open_region([[maybe_unused]] const std::byte* at, [[maybe_unused]] std::siz
 }
 }  // namespace
 
-FencedMemory::FencedMemory(std::size_t bytes_max) : bytes_(align_up(bytes_max + 128, page_bytes)) {
+FencedMemory::FencedMemory(std::size_t bytes_max) : bytes_(base::align_up(bytes_max + 128, page_bytes)) {
   void* memory = mmap(nullptr, bytes_ + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   base_ = static_cast<std::byte*>(memory);
@@ -106,7 +106,7 @@ std::byte* FencedMemory::hold(std::span<const std::byte> bytes, std::size_t alig
   let_go();
   const std::size_t most = bytes_ - bytes.size();
   std::byte* const at = base_ + (most - offset) / alignment * alignment + offset;
-  held_ = at - align_up(readable_before, 8);
+  held_ = at - base::align_up(readable_before, 8);
   open_region(held_, std::size_t(at - held_) + bytes.size());
   if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
   return at;

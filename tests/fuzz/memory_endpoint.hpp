@@ -19,22 +19,22 @@
 
 namespace headway::fuzz {
 
-class MemoryEndpoint final : public Endpoint, private SharedMemory {
+class MemoryEndpoint final : public transport::Endpoint, private transport::SharedMemory {
  public:
-  using OnPost = std::function<void(std::size_t target, const FrameHeader& header, const std::byte* payload,
+  using OnPost = std::function<void(std::size_t target, const transport::FrameHeader& header, const std::byte* payload,
                                     const std::byte* tail_end)>;
 
   /// What PEs that are threads of one process share; `pes` in each. Outlives their endpoints.
   struct Process {
     std::size_t pes = 1;
-    SharedByProcess shared;
+    transport::SharedByProcess shared;
     std::map<std::size_t, MemoryEndpoint*> members;  // by PE
   };
 
   /// `hosts`: the first PE of each, which outlive it.
   MemoryEndpoint(std::size_t id, std::size_t size, std::size_t board_bytes, Process& process, OnPost posted,
                  std::span<const std::size_t> hosts = {})
-      : Endpoint({.id = id, .size = size, .pes_per_process = process.pes, .host_firsts = hosts}, *this),
+      : transport::Endpoint({.id = id, .size = size, .pes_per_process = process.pes, .host_firsts = hosts}, *this),
         process_(process),
         posted_(std::move(posted)),
         board_(board_bytes) {
@@ -45,35 +45,36 @@ class MemoryEndpoint final : public Endpoint, private SharedMemory {
     for (Block* block : blocks_) std::free(block);
   }
 
-  void arrive(const Arrival& arrival) { arrivals_.push_back(arrival); }
+  void arrive(const transport::Arrival& arrival) { arrivals_.push_back(arrival); }
   bool has_arrivals() const { return next_ != arrivals_.size(); }
   /// Whether the frame with this `owned` was given back; forgets it.
   bool take_released(std::uint64_t owned) { return std::erase(released_, owned) != 0; }
   /// Claims are refused from now on, or no more.
   void refuse_claims(bool refuse) { refuses_ = refuse; }
 
-  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
+  transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
     if (refuses_) return nullptr;
     void* memory = nullptr;
     if (posix_memalign(&memory, 64, sizeof(Block) + frame_bytes) != 0) throw std::bad_alloc();
     blocks_.push_back(new (memory) Block{frame_bytes, tag, blocks_.size(), {}});
-    return reinterpret_cast<Frame*>(blocks_.back() + 1);
+    return reinterpret_cast<transport::Frame*>(blocks_.back() + 1);
   }
   std::size_t block_bytes(std::size_t frame_bytes) const override {
     return std::bit_ceil(std::max<std::size_t>(frame_bytes, 128));
   }
-  void drop(Frame* frame) override {
+  void drop(transport::Frame* frame) override {
     Block* const block = block_of(frame);
     blocks_[block->index] = blocks_.back();
     blocks_[block->index]->index = block->index;
     blocks_.pop_back();
     std::free(block);
   }
-  Endpoint::Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override {
-    const FrameHeader& header = frame->header;
+  transport::Endpoint::Posted try_post(std::size_t target, transport::Frame* frame, const std::byte* tail_end,
+                                       bool claimed) override {
+    const transport::FrameHeader& header = frame->header;
     const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
     const bool by_value = header.hops_left == 0 && bytes <= by_value_bytes_max();
-    if (!by_value && !claimed) return Endpoint::Posted::refused;
+    if (!by_value && !claimed) return transport::Endpoint::Posted::refused;
     if (claimed) {
       const std::byte* const end = reinterpret_cast<const std::byte*>(frame) + block_of(frame)->bytes;
       if (tail_end > end || bytes > std::size_t(tail_end - frame->payload())) {
@@ -83,20 +84,20 @@ class MemoryEndpoint final : public Endpoint, private SharedMemory {
     const auto owner = process_.members.find(header.source);
     if (target >= size() || owner == process_.members.end()) throw Broken("a frame is posted that names no PE");
     posted_(target, header, frame->payload(), tail_end);
-    if (by_value) return Endpoint::Posted::copied;
+    if (by_value) return transport::Endpoint::Posted::copied;
     owner->second->returned_.push_back(frame);
-    return Endpoint::Posted::lent;
+    return transport::Endpoint::Posted::lent;
   }
-  std::size_t by_value_bytes_max() const override { return by_value_bytes_most; }
+  std::size_t by_value_bytes_max() const override { return transport::by_value_bytes_most; }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
-    for (Frame* frame : returned_) {
+    for (transport::Frame* frame : returned_) {
       const Block block = *block_of(frame);
       drop(frame);
       returned(context, block_bytes(block.bytes), block.tag);
     }
     return std::exchange(returned_, {}).size();
   }
-  bool poll(Arrival& arrival) override {
+  bool poll(transport::Arrival& arrival) override {
     if (!has_arrivals()) {
       arrivals_.clear();
       next_ = 0;
@@ -105,16 +106,18 @@ class MemoryEndpoint final : public Endpoint, private SharedMemory {
     arrival = arrivals_[next_++];
     return true;
   }
-  void release(const Arrival& arrival) override {
+  void release(const transport::Arrival& arrival) override {
     if (arrival.owned != 0) released_.push_back(arrival.owned);
   }
   void sleep(std::int64_t ns) override { now_ += ns; }
   std::int64_t now() const override { return now_ += 1000; }
-  TransportCosts costs() const override { return {.overhead_ns = 80, .gap_per_byte_ns = 0.025, .latency_ns = 58}; }
+  transport::TransportCosts costs() const override {
+    return {.overhead_ns = 80, .gap_per_byte_ns = 0.025, .latency_ns = 58};
+  }
 
  private:
   std::span<std::byte> board(std::size_t) override { return board_; }
-  SharedByProcess* shared_by_process() override { return &process_.shared; }
+  transport::SharedByProcess* shared_by_process() override { return &process_.shared; }
 
   struct alignas(64) Block {
     std::size_t bytes;  // of the frame behind it
@@ -123,14 +126,14 @@ class MemoryEndpoint final : public Endpoint, private SharedMemory {
     std::byte unused[40];
   };
   static_assert(sizeof(Block) == 64);
-  static Block* block_of(Frame* frame) { return reinterpret_cast<Block*>(frame) - 1; }
+  static Block* block_of(transport::Frame* frame) { return reinterpret_cast<Block*>(frame) - 1; }
 
   Process& process_;
   OnPost posted_;
   std::vector<std::byte> board_;
   std::vector<Block*> blocks_;  // claimed or on their way
-  std::vector<Frame*> returned_;
-  std::vector<Arrival> arrivals_;
+  std::vector<transport::Frame*> returned_;
+  std::vector<transport::Arrival> arrivals_;
   std::size_t next_ = 0;
   std::vector<std::uint64_t> released_;
   bool refuses_ = false;

@@ -24,7 +24,7 @@ inline constexpr std::size_t pes_max = 3;
 class Channel {
  public:
   struct Bytes {
-    FrameHeader header;
+    transport::FrameHeader header;
     std::array<std::byte, 32> payload;
   };
 
@@ -90,15 +90,15 @@ class Network {
   std::vector<Board> boards_;
 };
 
-class ExploredEndpoint : public Endpoint, private SharedMemory {
+class ExploredEndpoint : public transport::Endpoint, private transport::SharedMemory {
  public:
   ExploredEndpoint(Network& network, std::size_t pe)
-      : Endpoint({.id = pe, .size = network.pes()}, *this), network_(&network), pe_(pe) {}
+      : transport::Endpoint({.id = pe, .size = network.pes()}, *this), network_(&network), pe_(pe) {}
 
-  Frame* try_claim(std::size_t, std::uint64_t) override { return nullptr; }
+  transport::Frame* try_claim(std::size_t, std::uint64_t) override { return nullptr; }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return frame_bytes; }
-  void drop(Frame*) override {}
-  Posted try_post(std::size_t target, Frame* frame, const std::byte*, bool) override {
+  void drop(transport::Frame*) override {}
+  Posted try_post(std::size_t target, transport::Frame* frame, const std::byte*, bool) override {
     if (target == pe_) throw std::logic_error("a PE sends to itself");
     Channel::Bytes bytes{frame->header, {}};
     if (frame->header.payload_bytes > bytes.payload.size())
@@ -110,7 +110,7 @@ class ExploredEndpoint : public Endpoint, private SharedMemory {
   std::size_t by_value_bytes_max() const override { return sizeof(Channel::Bytes::payload); }
   std::size_t reclaim(void (*)(void*, std::size_t, std::uint64_t), void*) override { return 0; }
 
-  bool poll(Arrival& arrival) override {
+  bool poll(transport::Arrival& arrival) override {
     for (std::size_t source = 0; source < size(); ++source) {
       if (source == pe_) continue;  // no PE sends to itself here
       const Channel::Bytes* frame = network_->channel(source, pe_).next();
@@ -120,15 +120,15 @@ class ExploredEndpoint : public Endpoint, private SharedMemory {
     }
     return false;
   }
-  void release(const Arrival&) override {}
+  void release(const transport::Arrival&) override {}
   void sleep(std::int64_t) override {
     if (!wait_for_news()) check(false, "a PE waits for a frame that nobody will send");
   }
   std::int64_t now() const override { return 0; }
-  TransportCosts costs() const override { return {}; }
+  transport::TransportCosts costs() const override { return {}; }
 
  protected:
-  void arrive(const Channel::Bytes& frame, Arrival& arrival) {
+  void arrive(const Channel::Bytes& frame, transport::Arrival& arrival) {
     arrived_ = frame;
     arrival.header = arrived_.header;
     arrival.payload = arrived_.payload.data();

@@ -45,7 +45,7 @@ class Relay : public FrameHandler {
     }
   }
 
-  Result handle(const Arrival& arrival, std::uint32_t& next) override {
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override {
     const std::size_t message = std::size_t(arrival.payload[0]);
     explore::check(script_[message].to == engine_.id(), "a message for another PE");
     explore::check(script_[message].phase == phase_, "a message is handled in another phase than its own");
@@ -78,7 +78,7 @@ class Relay : public FrameHandler {
  private:
   void post(std::uint8_t message) {
     struct {
-      Frame frame{};
+      transport::Frame frame{};
       std::array<std::byte, 8> payload{};
     } small;
     engine_.stamp(small.frame.header, id_, signature(), 0, engine_.scope());
@@ -195,7 +195,7 @@ class OneWaveEndpoint : public ExploredEndpoint {
  public:
   using ExploredEndpoint::ExploredEndpoint;
 
-  Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override {
+  Posted try_post(std::size_t target, transport::Frame* frame, const std::byte* tail_end, bool claimed) override {
     if (id() == 0 && is_control(frame->header)) {
       const bool again = *frame->payload() == std::byte{0};
       repeat_ = again && !repeated_;
@@ -205,7 +205,7 @@ class OneWaveEndpoint : public ExploredEndpoint {
     return ExploredEndpoint::try_post(target, frame, tail_end, claimed);
   }
 
-  bool poll(Arrival& arrival) override {
+  bool poll(transport::Arrival& arrival) override {
     if (repeat_) {
       repeat_ = false;
       arrive(counts_, arrival);
@@ -220,7 +220,9 @@ class OneWaveEndpoint : public ExploredEndpoint {
   }
 
  private:
-  static bool is_control(const FrameHeader& header) { return header.kind == std::uint8_t(FrameKind::control); }
+  static bool is_control(const transport::FrameHeader& header) {
+    return header.kind == std::uint8_t(transport::FrameKind::control);
+  }
 
   explore::Channel::Bytes counts_{};
   bool repeat_ = false, repeated_ = false;

@@ -71,7 +71,7 @@ class ObjectCallChannel final : public Channel {
       const Content expected = object.receiver->arrives(object.number, source, h);
       object.receiver->arrived(object.number, h, codecs::same(expected, arrived));
     };
-    headway::CallAggregator& calls = calls_ ? *calls_ : headway::default_calls(pe_);
+    headway::CallAggregator& calls = calls_ ? *calls_ : headway::call::default_calls(pe_);
     calls.rpc_ff(destination, take, *object_, header, content);
   }
   bool try_send(std::size_t, const Header&, Content) override { return false; }

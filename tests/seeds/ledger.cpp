@@ -26,7 +26,7 @@ namespace {
 /// several times as long as their content.
 std::uint64_t spill_bytes_of(const Program& program, const MessagePlan& planned) {
   const std::size_t buffer = std::min(program.channel(planned).options.buffer_bytes, program.budget_bytes / 2);
-  return 2 * std::max(buffer, headway::buffer_bytes_min) + 8 * (planned.bytes + 128);
+  return 2 * std::max(buffer, headway::base::buffer_bytes_min) + 8 * (planned.bytes + 128);
 }
 
 /// The same for messages that the library sends by itself, of all PEs. A word of a memory, or a value of a collective

@@ -40,9 +40,9 @@ bool allreduce_is_right(Pe& pe, const Round& round) {
 }
 
 /// A quarter of the budget, and one frame more for each number of hops that may be left.
-std::size_t target_bytes_max(const Program& program, const headway::Endpoint& endpoint) {
+std::size_t target_bytes_max(const Program& program, const headway::transport::Endpoint& endpoint) {
   const std::size_t pes_per_process = endpoint.host_map().pes_per_process;
-  std::size_t hops_max = 1, frame_max = std::max(program.budget_bytes / 16, headway::buffer_bytes_min);
+  std::size_t hops_max = 1, frame_max = std::max(program.budget_bytes / 16, headway::base::buffer_bytes_min);
   auto add = [&](const headway::AggregatorOptions& options) {
     const headway::AggregatorOptions effective = headway::aggregate::resolve(
         {.buffer_bytes = options.buffer_bytes, .topology = options.topology}, {.pes = program.pes,

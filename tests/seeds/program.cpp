@@ -63,7 +63,7 @@ void draw_processes(Random random, Program& program) {
     for (ChannelPlan& plan : episode.channels) {
       headway::Topology& topology = plan.options.topology;
       const headway::Scheme scheme = schemes[random.below(std::size(schemes))];
-      const bool possible = topology.dimensions > 0 && topology.dimensions < headway::dimensions_max;
+      const bool possible = topology.dimensions > 0 && topology.dimensions < headway::aggregate::dimensions_max;
       if (random.one_in(2) && possible && has_options(plan)) topology.scheme = scheme;
     }
   }
@@ -462,7 +462,7 @@ bool Program::has_others(std::size_t phase) const {
 
 std::string Program::describe() const {
   std::string text = fmt::format("{} PEs, {} in a process, on {} hosts, budget {}", pes, conditions.pes_per_process,
-                                 conditions.host_firsts(pes).size(), headway::format_bytes(budget_bytes));
+                                 conditions.host_firsts(pes).size(), headway::base::format_bytes(budget_bytes));
   for (const Episode& episode : episodes) {
     text += "; ";
     for (const ChannelPlan& channel : episode.channels) {

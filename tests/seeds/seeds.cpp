@@ -88,7 +88,7 @@ void run_job(const Options& options, Progress& progress, std::size_t job) {
 
 pid_t start_job(const Options& options, Progress& progress, std::size_t job) {
   const pid_t pid = fork();
-  if (pid < 0) headway::throw_errno("fork");
+  if (pid < 0) headway::base::throw_errno("fork");
   if (pid == 0) {
     run_job(options, progress, job);
     std::fflush(stdout);
@@ -114,7 +114,7 @@ void run_jobs(const Options& options, Progress& progress) {
   for (std::size_t running = options.jobs; running > 0;) {
     int status = 0;
     const pid_t pid = wait(&status);
-    if (pid < 0) headway::throw_errno("wait");
+    if (pid < 0) headway::base::throw_errno("wait");
     const auto job = std::size_t(std::ranges::find(pids, pid) - pids.begin());
     if (status == 0) {
       --running;

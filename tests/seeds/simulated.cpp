@@ -38,7 +38,7 @@ Verdict run_simulated(const Program& program, bool talks) {
       .spill_bytes = expectation.spill_bytes_max + program.budget_bytes + 64_KiB,
       .stall_ns = stall_ns(program),
       .stack_bytes = 1_MiB,  // messages of 200 KiB, some of which are packed there
-      .sizes = program.has_small_sizes ? headway::small_sizes : headway::normal_sizes};
+      .sizes = program.has_small_sizes ? headway::base::small_sizes : headway::base::normal_sizes};
   const headway::launch::SimulateResult result = headway::launch::simulate(options, [&](Pe& pe) {
     verdict.digests[pe.id()] = Participant(pe, program, expectation, oracle).run();
     verdict.spilled_frames += pe.engine().store().spilled_frames();

@@ -64,9 +64,9 @@ int main(int argc, char** argv) {
   ++Holder<int>::of_this_rank;
   MPI_Barrier(MPI_COMM_WORLD);
   const double wall = MPI_Wtime();
-  const std::int64_t clock = headway::monotonic_ns();
+  const std::int64_t clock = headway::base::monotonic_ns();
   const double small = one_way_ns(me, 8), large = one_way_ns(me, 16 << 20);
-  const double passed = (MPI_Wtime() - wall) * 1e9, passed_by_clock = double(headway::monotonic_ns() - clock);
+  const double passed = (MPI_Wtime() - wall) * 1e9, passed_by_clock = double(headway::base::monotonic_ns() - clock);
   if (me == 1) {
     expect("an inline variable", of_this_rank, 1, 0);
     expect("a static of a template", Holder<int>::of_this_rank, 1, 0);

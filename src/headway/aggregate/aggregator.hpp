@@ -70,7 +70,7 @@ class Aggregator final : private aggregate::Sender<Args...> {
         aggregate::Slot& slot = table().slots()[destination];
         std::byte* const at = slot.cursor;
         if (at != slot.limit) [[likely]] {
-          prefetch_for_next_messages(at, Format::fixed_bytes);
+          base::prefetch_for_next_messages(at, Format::fixed_bytes);
           Format::pack(at, args...);
           slot.cursor = at + Format::fixed_bytes;
           return;
@@ -211,7 +211,7 @@ class Aggregator final : private aggregate::Sender<Args...> {
     if (count == 0) return 0;
     aggregate::Row row = table().begin_row(std::uint32_t(destination));
     for (std::size_t i = 0; i != count; ++i, row.at += Format::fixed_bytes) {
-      prefetch_for_next_messages<64>(row.at, Format::fixed_bytes);
+      base::prefetch_for_next_messages<64>(row.at, Format::fixed_bytes);
       Format::pack(row.at, first[std::iter_difference_t<Iterator>(i)]);
     }
     return count;
@@ -230,9 +230,9 @@ class Aggregator final : private aggregate::Sender<Args...> {
       const auto message = next();
       const std::size_t destination = destination_of(message);
       if (destination >= size) [[unlikely]]
-        throw_destination_out_of_range(destination, size);
+        base::throw_destination_out_of_range(destination, size);
       std::byte* const at = batch.cursors[destination];
-      prefetch_for_next_messages(at, Format::fixed_bytes);
+      base::prefetch_for_next_messages(at, Format::fixed_bytes);
       std::apply([at](const auto&, const Args&... args) { Format::pack(at, args...); }, message);
       batch.cursors[destination] = at + Format::fixed_bytes;
     }
@@ -370,11 +370,11 @@ class Aggregator final : private aggregate::Sender<Args...> {
     const auto pack_header = [&](std::byte* at) {
       const std::uint64_t checksum = mover.checksum_of(content);
       const aggregate::KeyHeader header{mover.expose_content(path, content, checksum, when_done()), argument, checksum};
-      copy_fixed<sizeof header>(at, reinterpret_cast<const std::byte*>(&header));  // in words, as it was set
+      base::copy_fixed<sizeof header>(at, reinterpret_cast<const std::byte*>(&header));  // in words, as it was set
     };
     if constexpr (may_be_small) {
       if (bytes <= layout().by_value_bytes_max) {
-        alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
+        alignas(Format::alignment > 16 ? 64 : 16) transport::SmallFrame small;
         Format::pack(small.message + key_header_bytes, args...);
         pack_header(small.message);
         poster().post_key_by_value(destination, small, bytes);

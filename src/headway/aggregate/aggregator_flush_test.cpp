@@ -182,7 +182,7 @@ TEST(Flush, full_buffers_of_fixed_messages_hold_as_many_as_fit) {
   expect_run({1, 1}, [](Pe& pe) {
     Aggregator<std::uint64_t> words(pe, patient(4_KiB));
     words.on([](std::uint64_t) {});
-    const std::uint64_t capacity = (4_KiB - frame_overhead) / 8;
+    const std::uint64_t capacity = (4_KiB - transport::frame_overhead) / 8;
     for (std::uint64_t i = 0; i < 10 * capacity + 1; ++i) words.send(0, i);
     EXPECT_EQ(words.statistics().flush_full, 10u);
     EXPECT_DOUBLE_EQ(words.statistics().fill_mean, 1.0);
@@ -297,7 +297,7 @@ TEST(Flush, fixed_messages_larger_than_the_cutoff_or_the_buffer_travel_alone) {
           Aggregator<Large> large(pe, options);
           std::size_t handled = 0;
           large.on([&](PeId source, const Large& message) { handled += message.words[63] == source; });
-          const bool two_fit = 2 * (512 + 1) + frame_overhead <= buffer_bytes;  // a key takes a byte
+          const bool two_fit = 2 * (512 + 1) + transport::frame_overhead <= buffer_bytes;  // a key takes a byte
           const bool alone = cutoff < 0 ? !two_fit : 512 > cutoff * double(buffer_bytes);
           for (std::size_t i = 0; i < 30; ++i) {
             Large message{};
@@ -463,7 +463,7 @@ TEST(Options, options_not_given_are_derived_and_can_be_read) {
     EXPECT_EQ(fixed.options().threshold, 1);
     EXPECT_EQ(fixed.options().cutoff, 0.5);
     EXPECT_EQ(fixed.options().topology, grid(1));
-    EXPECT_GE(fixed.options().buffer_bytes, buffer_bytes_min);
+    EXPECT_GE(fixed.options().buffer_bytes, base::buffer_bytes_min);
     EXPECT_GE(fixed.options().timeout.count(), 0);
     Aggregator<std::string_view> variable(pe);
     EXPECT_LE(variable.options().threshold + variable.options().cutoff, 1);
@@ -484,11 +484,11 @@ TEST(Options, buffers_together_take_at_most_half_the_budget) {
     expect_run({pes, 8},
                [](Pe& pe) {
                  for (const Topology topology : {direct(), grid(1), grid(2), grid(3)}) {
-                   Aggregator<std::uint64_t> words(pe, {.buffer_bytes = buffer_bytes_max, .topology = topology});
+                   Aggregator<std::uint64_t> words(pe, {.buffer_bytes = base::buffer_bytes_max, .topology = topology});
                    words.on([](std::uint64_t) {});
                    for (std::size_t target = 0; target < pe.size(); ++target) words.send(target, 1);
                    pe.quiesce();
-                   EXPECT_GE(words.options().buffer_bytes, buffer_bytes_min);
+                   EXPECT_GE(words.options().buffer_bytes, base::buffer_bytes_min);
                    EXPECT_LE(words.statistics().peak_buffer_bytes, 512_KiB);
                    EXPECT_LE(words.statistics().peak_target_bytes, 512_KiB);
                  }
@@ -510,7 +510,7 @@ void expect_refused(Pe& pe, const AggregatorOptions& options, const std::string&
 TEST(Options, invalid_options_are_refused_by_name) {
   expect_run({2, 1}, [](Pe& pe) {
     using std::numeric_limits;
-    for (const std::size_t bytes : {std::size_t(0), std::size_t(1), std::size_t(255), buffer_bytes_max + 1}) {
+    for (const std::size_t bytes : {std::size_t(0), std::size_t(1), std::size_t(255), base::buffer_bytes_max + 1}) {
       expect_refused<std::uint64_t>(pe, {.buffer_bytes = bytes}, "buffer_bytes = " + std::to_string(bytes));
     }
     for (const double f :

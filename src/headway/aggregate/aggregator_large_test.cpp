@@ -30,7 +30,8 @@ constexpr std::size_t budget = 1_MiB;
 const Settings small_budget{{"HEADWAY_BUDGET", "1M"}};
 
 // The largest frames: of a message by itself, of one to another host, and of a part.
-constexpr std::size_t in_one_frame = budget / 4 - frame_overhead, in_one_to_other_hosts = budget / 16 - frame_overhead;
+constexpr std::size_t in_one_frame = budget / 4 - transport::frame_overhead,
+                      in_one_to_other_hosts = budget / 16 - transport::frame_overhead;
 constexpr std::size_t in_one_part = in_one_to_other_hosts - sizeof(aggregate::PartHeader);
 
 using Bytes = std::span<const std::uint8_t>;
@@ -267,7 +268,7 @@ TEST(LargeMessage, that_outgrows_its_reserved_addresses_arrives_unchanged) {
       expect_run(
           shape,
           [&](Pe& pe) {
-            const SizeConstants& small = pe.engine().sizes();
+            const base::SizeConstants& small = pe.engine().sizes();
             Aggregator<std::uint64_t, Bytes> messages(pe, {.ordered = ordered});
             std::uint64_t wrong = 0, sent = 0;
             messages.on([&](std::uint64_t number, Bytes bytes) { wrong += !is_content(bytes, number); });
@@ -339,7 +340,7 @@ bool may_be_huge(const std::byte* at) { return area_flags(at).find(" hg ") != st
 
 TEST(PartMemory, grows_across_the_begin_of_its_huge_pages) {
   const bool knows_huge_pages = may_be_huge(aggregate::Mapping(8_MiB).at() + 4_MiB);
-  for (const SizeConstants& constants : {normal_sizes, small_sizes}) {
+  for (const base::SizeConstants& constants : {base::normal_sizes, base::small_sizes}) {
     const std::size_t huge_page = constants.mapping_huge_page_bytes;
     // From below that place, at it, and above, and on from there.
     for (const std::size_t first : {huge_page / 2, huge_page, huge_page + 1, 3 * huge_page}) {
@@ -372,7 +373,7 @@ TEST(PartMemory, stays_as_it_is_where_it_is_large_enough_already) {
   memory.grow(memory.bytes());
   memory.grow(1);
   EXPECT_EQ(memory.at(), at);
-  EXPECT_EQ(memory.bytes(), normal_sizes.mapping_granule_bytes);
+  EXPECT_EQ(memory.bytes(), base::normal_sizes.mapping_granule_bytes);
 }
 
 TEST(PartMemory, keeps_the_last_returned_mappings_within_bounds_until_they_are_due) {

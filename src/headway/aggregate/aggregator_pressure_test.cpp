@@ -210,7 +210,7 @@ TEST(Send, finds_room_behind_buffers_that_nothing_else_would_send) {
     for (const Topology topology : {grid(1), grid(2)}) {
       expect_run(shape,
                  [&](Pe& pe) {
-                   const AggregatorOptions options{.buffer_bytes = buffer_bytes_max,
+                   const AggregatorOptions options{.buffer_bytes = base::buffer_bytes_max,
                                                    .timeout = no_timeout,
                                                    .topology = topology,
                                                    .flush_when_idle = false};
@@ -236,7 +236,7 @@ TEST(Send, a_large_message_finds_room_behind_its_own_buffer) {
     expect_run(shape,
                [&](Pe& pe) {
                  Aggregator<std::string_view> texts(
-                     pe, {.buffer_bytes = buffer_bytes_max, .timeout = no_timeout, .flush_when_idle = false});
+                     pe, {.buffer_bytes = base::buffer_bytes_max, .timeout = no_timeout, .flush_when_idle = false});
                  std::uint64_t bytes = 0;
                  texts.on([&](std::string_view text) { bytes += text.size(); });
                  const std::size_t target = (pe.id() + 1) % pe.size();

@@ -45,7 +45,7 @@ void expect_aligned(const Topology& topology, std::size_t by_value_bytes_max) {
 }
 
 TEST(Sending, messages_sent_by_value_are_aligned_for_their_type) {
-  for (const std::size_t by_value : {by_value_bytes_most, std::size_t(100), std::size_t(0)}) {
+  for (const std::size_t by_value : {transport::by_value_bytes_most, std::size_t(100), std::size_t(0)}) {
     for (const Topology& topology : {direct(), grid(1)}) {
       expect_aligned<1, 1>(topology, by_value);
       expect_aligned<1, 223>(topology, by_value);

@@ -237,8 +237,8 @@ inline __attribute__((always_inline)) void assemble(Object& object, const Parts&
     if (object.size() != content.size()) [[unlikely]] {
       object.assign(content.begin(), content.end());
     } else {
-      copy_received(reinterpret_cast<std::byte*>(object.data()), reinterpret_cast<const std::byte*>(content.data()),
-                    content.size_bytes());
+      base::copy_received(reinterpret_cast<std::byte*>(object.data()),
+                          reinterpret_cast<const std::byte*>(content.data()), content.size_bytes());
     }
   } else {
     object = std::get<first>(parts);
@@ -270,7 +270,7 @@ constexpr bool require_argument() {
     }
     return false;
   } else {
-    require_sendable<Arg>();
+    base::require_sendable<Arg>();
     return Sendable<Arg>;
   }
 }

@@ -86,7 +86,7 @@ TEST(AdaptedSizes, a_given_size_is_every_buffers) {
       pe.quiesce();
     }
     EXPECT_EQ(words.statistics().peak_buffer_bytes, 16_KiB);
-    EXPECT_DOUBLE_EQ(words.statistics().fill_mean, double(frame_overhead + 16) / 16_KiB);
+    EXPECT_DOUBLE_EQ(words.statistics().fill_mean, double(transport::frame_overhead + 16) / 16_KiB);
   });
 }
 

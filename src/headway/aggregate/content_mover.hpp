@@ -26,7 +26,7 @@ class ContentMover : public am::Extension {
 
   /// Content that is not longer fits an eager slot with its message.
   static constexpr std::size_t in_eager_slot_bytes_max = std::size_t(4) << 10;
-  static_assert(in_eager_slot_bytes_max + 32 <= in_place_bytes_most);
+  static_assert(in_eager_slot_bytes_max + 32 <= transport::in_place_bytes_most);
   /// Shorter content travels inside its message: the copy costs less than a key and its answer. A receiver that `posts`
   /// memory copies content twice then. Longer content may travel inside its message, too: send_path().
   static constexpr std::size_t keyed_bytes_min(bool posts) {

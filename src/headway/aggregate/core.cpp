@@ -38,8 +38,8 @@ Core::~Core() {
 
 /// Buffers that PEs fill together keep no order, and are needed only where processes have several PEs.
 AggregatorOptions Core::options_possible(const AggregatorOptions& given) const {
-  Endpoint& endpoint = engine().endpoint();
-  const HostMap& hosts = endpoint.host_map();
+  transport::Endpoint& endpoint = engine().endpoint();
+  const transport::HostMap& hosts = endpoint.host_map();
   AggregatorOptions options = resolve(given, {.pes = engine().size(),
                                               .pes_per_process = hosts.pes_per_process,
                                               .hosts = hosts.host_firsts,
@@ -78,13 +78,13 @@ void Core::mark_ready(bool wants_source) {
 
 std::string Core::description() const {
   return fmt::format("aggregator number {}{} <{}, {}{}> with buffers of {}", number_,
-                     name_.empty() ? "" : " '" + name_ + "'", short_type_names(shape_.type),
+                     name_.empty() ? "" : " '" + name_ + "'", base::short_type_names(shape_.type),
                      to_string(options_.topology), options_.ordered ? ", ordered" : "",
-                     format_bytes(options_.buffer_bytes));
+                     base::format_bytes(options_.buffer_bytes));
 }
 
 void Core::check_send(std::size_t destination) const {
-  if (destination >= engine().size()) throw_destination_out_of_range(destination, engine().size());
+  if (destination >= engine().size()) base::throw_destination_out_of_range(destination, engine().size());
   if (table_.in_batch()) table_.refuse_to_post();
   if (!ready_) throw UsageError(fmt::format("send() before on() for {}", description()));
 }
@@ -112,29 +112,30 @@ AggregatorStatistics Core::statistics() const {
 
 // --- arrived frames
 
-void Core::refuse_frame(const Arrival& arrival, const char* what) const {
+void Core::refuse_frame(const transport::Arrival& arrival, const char* what) const {
   throw FormatError(fmt::format("a frame of {} from PE {} for {} is not valid: {}",
-                                counted(arrival.header.count, "message"), arrival.header.source, description(), what));
+                                base::counted(arrival.header.count, "message"), arrival.header.source, description(),
+                                what));
 }
 
-void Core::refuse_frame(const Arrival& arrival, const char* what, std::uint64_t actual, const char* relation,
+void Core::refuse_frame(const transport::Arrival& arrival, const char* what, std::uint64_t actual, const char* relation,
                         std::uint64_t expected) const {
   refuse_frame(arrival, fmt::format("{} is {}, expected {} {}", what, actual, relation, expected).c_str());
 }
 
-void Core::refuse_single(const Arrival& arrival) const {
-  const FrameHeader& header = arrival.header;
+void Core::refuse_single(const transport::Arrival& arrival) const {
+  const transport::FrameHeader& header = arrival.header;
   if (header.hops_left != 0)
     refuse_frame(arrival, "hops left of a message sent alone", header.hops_left, "equal to", 0);
   refuse_frame(arrival, "tail of a message sent alone", header.tail_bytes, "equal to", 0);
 }
 
 void Core::refuse_whole(std::size_t bytes, std::size_t expected) {
-  throw FormatError(fmt::format("a message in parts has {}; its type has {}", counted(bytes, "byte"), expected));
+  throw FormatError(fmt::format("a message in parts has {}; its type has {}", base::counted(bytes, "byte"), expected));
 }
 
-KeyedMessage Core::keyed_message(const Arrival& arrival, std::size_t header_bytes) const {
-  const FrameHeader& header = arrival.header;
+KeyedMessage Core::keyed_message(const transport::Arrival& arrival, std::size_t header_bytes) const {
+  const transport::FrameHeader& header = arrival.header;
   const std::size_t outside = layout().padding + header_bytes;
   check_single(arrival);
   if (header.payload_bytes < outside) refuse_frame(arrival, "its payload", header.payload_bytes, "at least", outside);

@@ -63,21 +63,21 @@ class Core : public am::FrameHandler {
 
   /// Adds to the messages of a scope that wait for an object to be made; negative: they no longer wait.
   void count_waiting(am::ScopeId scope, std::int64_t messages) { waiting_messages_[scope] += std::uint64_t(messages); }
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const Arrival& arrival, const char* what) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const transport::Arrival& arrival, const char* what) const;
   /// `what` of the frame has the value `actual`; `relation` ("below", "equal to") and `expected` state the allowed
   /// ones.
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const Arrival& arrival, const char* what,
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_frame(const transport::Arrival& arrival, const char* what,
                                                            std::uint64_t actual, const char* relation,
                                                            std::uint64_t expected) const;
   /// FormatError unless the frame of a single message has neither hops nor a tail.
-  void check_single(const Arrival& arrival) const {
+  void check_single(const transport::Arrival& arrival) const {
     if ((arrival.header.hops_left | arrival.header.tail_bytes) != 0) [[unlikely]]
       refuse_single(arrival);
   }
   /// FormatError: a message in parts has not the length of its type.
   [[noreturn, gnu::cold, gnu::noinline]] static void refuse_whole(std::size_t bytes, std::size_t expected);
   /// The message of a frame_of_key. FormatError for an invalid frame.
-  KeyedMessage keyed_message(const Arrival& arrival, std::size_t header_bytes) const;
+  KeyedMessage keyed_message(const transport::Arrival& arrival, std::size_t header_bytes) const;
 
   void count_handled(std::uint64_t messages) {
     engine().count_handled(messages);
@@ -94,7 +94,7 @@ class Core : public am::FrameHandler {
   }
 
  private:
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse_single(const Arrival& arrival) const;
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_single(const transport::Arrival& arrival) const;
   AggregatorOptions options_possible(const AggregatorOptions& given) const;
   FrameLayout make_layout();
 

@@ -43,7 +43,7 @@ struct Counters {
     result.frames = frames + by_value;
     result.frames_between_processes = frames_between_processes;
     result.frames_between_hosts = frames_between_hosts;
-    result.wire_bytes = wire_bytes + by_value * sizeof(FrameHeader) + by_value_bytes;
+    result.wire_bytes = wire_bytes + by_value * sizeof(transport::FrameHeader) + by_value_bytes;
     result.alone = alone + by_value;
     result.copies = result.messages + forwarded + further_copies.messages;
     result.copied_bytes = result.payload_bytes + forwarded_bytes + further_copies.bytes;

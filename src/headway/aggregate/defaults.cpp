@@ -71,14 +71,14 @@ std::size_t share(const Surroundings& s, Topology topology) {
   const std::size_t all = s.budget_bytes / 2;
   std::size_t bytes = all / peers.in_all();
   // small ones are not as small as their share where that is too little
-  while (peers.small != 0 && peers.bytes(bytes) > all && bytes > buffer_bytes_min) bytes -= bytes / 8;
+  while (peers.small != 0 && peers.bytes(bytes) > all && bytes > base::buffer_bytes_min) bytes -= bytes / 8;
   return bytes;
 }
 
 /// The nearest power of two, at least the smallest default. Without a logarithm: all PEs must get the same value.
 std::size_t rounded(double bytes) {
-  return std::clamp(std::bit_floor(std::size_t(std::min(bytes, double(buffer_bytes_max)) * std::numbers::sqrt2)),
-                    default_buffer_bytes_min, buffer_bytes_max);
+  return std::clamp(std::bit_floor(std::size_t(std::min(bytes, double(base::buffer_bytes_max)) * std::numbers::sqrt2)),
+                    default_buffer_bytes_min, base::buffer_bytes_max);
 }
 
 /// Cost of a byte on a hop without the cost of frames: of the wire or of the aggregator, the larger one.
@@ -166,15 +166,15 @@ std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& 
   const std::size_t wanted = wanted_bytes(s);
   std::size_t bytes =
       std::clamp(std::bit_floor(cached.open / peers(s, topology)), wanted, std::max(wanted, cached.most));
-  bytes = std::max(std::min(bytes, s.costs.eager_bytes), buffer_bytes_min);
+  bytes = std::max(std::min(bytes, s.costs.eager_bytes), base::buffer_bytes_min);
   if (given.buffer_bytes != derived_bytes) {
-    require(given.buffer_bytes >= buffer_bytes_min && given.buffer_bytes <= buffer_bytes_max, "buffer_bytes",
-            double(given.buffer_bytes), "256 B to 256 MiB");
+    require(given.buffer_bytes >= base::buffer_bytes_min && given.buffer_bytes <= base::buffer_bytes_max,
+            "buffer_bytes", double(given.buffer_bytes), "256 B to 256 MiB");
     bytes = given.buffer_bytes;
   } else if (s.settings.buffer_bytes) {
     bytes = *s.settings.buffer_bytes;
   }
-  return std::max(std::min(bytes, share(s, topology)), buffer_bytes_min);
+  return std::max(std::min(bytes, share(s, topology)), base::buffer_bytes_min);
 }
 
 /// Sets threshold and cutoff. A setting yields to a given value that it contradicts.
@@ -205,7 +205,7 @@ void set_fractions(AggregatorOptions& options, const AggregatorOptions& given, c
 }  // namespace
 
 std::size_t part_bytes(std::size_t buffer_bytes, std::size_t pes) {
-  return std::max({buffer_bytes / pes, std::min(part_bytes_least, buffer_bytes / 2), buffer_bytes_min});
+  return std::max({buffer_bytes / pes, std::min(part_bytes_least, buffer_bytes / 2), base::buffer_bytes_min});
 }
 
 AggregatorOptions resolve(const AggregatorOptions& given, const Surroundings& surroundings) {

@@ -17,9 +17,9 @@ struct Surroundings {
   HostFirsts hosts = {};
   std::size_t budget_bytes = 0;   // of one PE
   std::size_t message_bytes = 0;  // of every message, padding included; 0: they differ
-  TransportCosts costs;
-  TransportCosts costs_within_host = costs;
-  AggregationSettings settings = {};
+  transport::TransportCosts costs;
+  transport::TransportCosts costs_within_host = costs;
+  base::AggregationSettings settings = {};
 };
 
 /// The options in effect: the given value, else that of the settings, else the derived one. SettingError for invalid

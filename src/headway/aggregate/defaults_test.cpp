@@ -145,17 +145,17 @@ TEST(DefaultsOverHosts, a_given_topology_stays_and_buffers_of_it_take_half_the_b
   }
 }
 
-constexpr TransportCosts tcp{.overhead_ns = 3'000, .gap_per_byte_ns = 0.4, .latency_ns = 15'000};
-constexpr TransportCosts fast_network{.overhead_ns = 500, .gap_per_byte_ns = 0.04, .latency_ns = 1'000};
+constexpr transport::TransportCosts tcp{.overhead_ns = 3'000, .gap_per_byte_ns = 0.4, .latency_ns = 15'000};
+constexpr transport::TransportCosts fast_network{.overhead_ns = 500, .gap_per_byte_ns = 0.04, .latency_ns = 1'000};
 
 /// The costs of the local transport, with the overhead per frame multiplied by `times`.
-TransportCosts with_overhead(double times) {
-  TransportCosts costs = local::costs;
+transport::TransportCosts with_overhead(double times) {
+  transport::TransportCosts costs = local::costs;
   costs.overhead_ns *= times;
   return costs;
 }
 
-AggregatorOptions derived_for(const TransportCosts& costs, std::size_t pes, std::size_t budget_bytes,
+AggregatorOptions derived_for(const transport::TransportCosts& costs, std::size_t pes, std::size_t budget_bytes,
                               std::size_t message_bytes = 0) {
   Surroundings s = here(pes, budget_bytes, message_bytes);
   s.costs = costs;
@@ -188,11 +188,11 @@ TEST(Defaults, buffers_that_cost_more_still_share_half_the_budget) {
   EXPECT_EQ(derived_for(with_overhead(40), 16, 1_MiB).topology, grid(2));
   for (const double overhead_ns : {0.0, 1e-3, 1e6, 1e15}) {
     for (const double gap_per_byte_ns : {0.0, 1e-9, 1.0, 1e15}) {
-      const TransportCosts costs{overhead_ns, gap_per_byte_ns, 0};
+      const transport::TransportCosts costs{overhead_ns, gap_per_byte_ns, 0};
       for (const std::size_t pes : {1, 2, 64, 4096}) {
         for (const std::size_t message_bytes : {0, 1, 8, 1'000'000}) {
           const AggregatorOptions options = derived_for(costs, pes, 1_MiB, message_bytes);
-          EXPECT_GE(options.buffer_bytes, buffer_bytes_min);
+          EXPECT_GE(options.buffer_bytes, base::buffer_bytes_min);
           EXPECT_LE(options.buffer_bytes, 512_KiB);
           EXPECT_GT(options.cutoff, 0);
           EXPECT_LE(options.cutoff, 0.5);
@@ -211,7 +211,7 @@ TEST(Defaults, one_hop_more_where_frames_would_take_longer_than_bytes) {
 }
 
 TEST(Defaults, messages_of_fixed_size_are_sent_alone_when_the_frame_costs_a_tenth) {
-  auto cutoff_bytes = [](const TransportCosts& costs) {
+  auto cutoff_bytes = [](const transport::TransportCosts& costs) {
     const AggregatorOptions options = derived_for(costs, 2, 16_MiB, 1000);
     return std::size_t(options.cutoff * double(options.buffer_bytes));
   };
@@ -221,7 +221,7 @@ TEST(Defaults, messages_of_fixed_size_are_sent_alone_when_the_frame_costs_a_tent
 }
 
 TEST(Defaults, settings_replace_derived_but_not_given_values) {
-  const AggregationSettings settings{
+  const base::AggregationSettings settings{
       .buffer_bytes = 2_KiB, .topology = "3d", .threshold = 0.5, .cutoff = 0.25, .timeout = 7us};
   for (const std::size_t message_bytes : {0, 8}) {
     Surroundings s = here(8, 1_MiB, message_bytes);
@@ -289,7 +289,7 @@ TEST(Defaults, invalid_settings_are_refused_by_name) {
                                     {"HEADWAY_TIMEOUT", "soon"}}) {
     ::setenv(name, value, 1);
     try {
-      Settings::from_environment();
+      base::Settings::from_environment();
       ADD_FAILURE() << "taken: " << name << "=" << value;
     } catch (const SettingError& error) {
       EXPECT_NE(std::string(error.what()).find(std::string(name) + "=" + value + ": allowed is"), std::string::npos)
@@ -312,21 +312,21 @@ TEST(Defaults, a_topology_of_aggregators_is_a_setting_and_nothing_else_is) {
                                     "wps",
                                     "pp",
                                     "2D"};
-  for (unsigned dimensions = 1; dimensions <= dimensions_max; ++dimensions) {
+  for (unsigned dimensions = 1; dimensions <= aggregate::dimensions_max; ++dimensions) {
     names.push_back(to_string(grid(dimensions)));
     for (const char* scheme : {"wps", "pp"}) {
-      if (dimensions < dimensions_max) names.push_back(fmt::format("{}-{}d", scheme, dimensions));
+      if (dimensions < aggregate::dimensions_max) names.push_back(fmt::format("{}-{}d", scheme, dimensions));
     }
   }
   for (const std::string& name : names) {
     ::setenv("HEADWAY_TOPOLOGY", name.c_str(), 1);
-    EXPECT_EQ(AggregationSettings::from_environment().topology, name);
+    EXPECT_EQ(base::AggregationSettings::from_environment().topology, name);
     EXPECT_NO_THROW(parse_topology(name)) << name;
   }
   for (const char* name :
        {"", "0d", "9d", "d", "3", "ww-2d", "wps-8d", "pp-", "wsp", "2d-wps", "hh-7d", "pe-to-pe-2d", "host"}) {
     ::setenv("HEADWAY_TOPOLOGY", name, 1);
-    EXPECT_THROW(AggregationSettings::from_environment(), SettingError) << name;
+    EXPECT_THROW(base::AggregationSettings::from_environment(), SettingError) << name;
     EXPECT_THROW(parse_topology(name), SettingError) << name;
   }
   ::unsetenv("HEADWAY_TOPOLOGY");

@@ -250,7 +250,8 @@ TEST(MessageFormat, aggregates_of_plain_fields_and_their_vectors_travel_in_parts
                 !is_sent_in_parts<OfArchived> && !is_sent_in_parts<Pair> && !is_sent_in_parts<std::string>);
   const Named named{"some name", {1, 2, 3}};
   const Tree tree{7, {"inner", {4}}, {5, 6}, {0.5, 1.5}};
-  EXPECT_EQ(MessageFormat<Named>::bytes(named), align_up(8 + 9, 2) + 6);  // one count, nine letters, three numbers
+  EXPECT_EQ(MessageFormat<Named>::bytes(named),
+            base::align_up(8 + 9, 2) + 6);  // one count, nine letters, three numbers
   round_trip(named);
   round_trip(Named{});
   round_trip(tree);
@@ -337,12 +338,12 @@ TEST(MessageFormat, pieces_are_read_to_their_end_and_no_further) {
   const std::span<const std::byte> pieces[] = {{}, all.first(2), {}, all.subspan(2), {}};
   std::vector<std::byte> read(content.size());
   PieceReader reader(pieces, content.size());
-  reader.read(read.data(), 0, copy_bytes);
-  reader.read(read.data(), 1, copy_bytes);
-  reader.read(read.data() + 1, 4, copy_bytes);
+  reader.read(read.data(), 0, base::copy_bytes);
+  reader.read(read.data(), 1, base::copy_bytes);
+  reader.read(read.data() + 1, 4, base::copy_bytes);
   EXPECT_EQ(read, content);
-  EXPECT_THROW(reader.read(read.data(), 1, copy_bytes), UsageError);
-  reader.read(read.data(), 0, copy_bytes);
+  EXPECT_THROW(reader.read(read.data(), 1, base::copy_bytes), UsageError);
+  reader.read(read.data(), 0, base::copy_bytes);
   for (const std::size_t wrong : {content.size() - 1, content.size() + 1, std::size_t(0)}) {
     EXPECT_THROW(PieceReader(pieces, wrong), UsageError) << wrong;
   }
@@ -360,13 +361,13 @@ TEST(MessageFormat, copies_of_every_length_are_exact) {
     ASSERT_EQ(to[8 + n], std::byte(0xee)) << n;
   };
   for (std::size_t n = 0; n <= 500; ++n) {
-    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short(a, b, n); });
-    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<true>(a, b, n); });
-    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<true>(a, b, n, true); });
-    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_short<false, 224>(a, b, n); });
-    expect_exact(n, [n](std::byte* a, const std::byte* b) { copy_received(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { base::copy_short(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { base::copy_short<true>(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { base::copy_short<true>(a, b, n, true); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { base::copy_short<false, 224>(a, b, n); });
+    expect_exact(n, [n](std::byte* a, const std::byte* b) { base::copy_received(a, b, n); });
   }
-  [&]<std::size_t... n>(std::index_sequence<n...>) { (expect_exact(n, &copy_fixed<n>), ...); }
+  [&]<std::size_t... n>(std::index_sequence<n...>) { (expect_exact(n, &base::copy_fixed<n>), ...); }
   (std::index_sequence<0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 63, 64, 65, 200, 255, 256, 257, 300>());
 }
 

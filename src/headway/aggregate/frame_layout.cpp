@@ -25,7 +25,7 @@ std::uint16_t hash16(const std::string& text) {
 /// The size of the buffers that a PE fills alone: its own buffers with pp, and those for PEs of its host on a route
 /// over hosts.
 std::size_t own_buffer_bytes(am::Engine& engine, const Route& route, const AggregatorOptions& options) {
-  const HostMap& hosts = engine.endpoint().host_map();
+  const transport::HostMap& hosts = engine.endpoint().host_map();
   const bool has_own_buffers = options.topology.scheme == Scheme::pp && route.is_over_processes();
   if (!has_own_buffers && !route.is_over_hosts()) return options.buffer_bytes;
   return part_bytes(options.buffer_bytes,
@@ -52,23 +52,24 @@ FrameLayout::FrameLayout(am::Engine& engine, const Route& route, const Aggregato
       padding(padding_for(shape.alignment)),
       threshold(options.threshold),
       frame_bytes(own_buffer_bytes(engine, route, options)),
-      by_value_bytes_max(padding == 0 ? std::min(engine.endpoint().by_value_bytes_max(), by_value_bytes_most) : 0),
-      in_place_bytes_max(padding == 0 ? in_place_bytes_most : 0) {
+      by_value_bytes_max(padding == 0 ? std::min(engine.endpoint().by_value_bytes_max(), transport::by_value_bytes_most)
+                                      : 0),
+      in_place_bytes_max(padding == 0 ? transport::in_place_bytes_most : 0) {
   const unsigned levels = route.levels();
   const bool variable = fixed_bytes == 0;
   const std::size_t budget = engine.store().budget_bytes();
   const auto share_of = [&](std::size_t share, std::size_t most) {
-    return std::max(std::min(most, budget / share), std::size_t(buffer_bytes_min));
+    return std::max(std::min(most, budget / share), std::size_t(base::buffer_bytes_min));
   };
-  const SizeConstants& constants = engine.sizes();
+  const base::SizeConstants& constants = engine.sizes();
   alone_frame_bytes = share_of(alone_share, constants.alone_frame_bytes_max);
   alone_frame_bytes_between_hosts = share_of(alone_share_between_hosts, constants.alone_frame_bytes_max_between_hosts);
   part_frame_bytes = share_of(part_share, constants.part_frame_bytes_max);
-  part_bytes_max = part_frame_bytes - frame_overhead - padding - sizeof(PartHeader);
+  part_bytes_max = part_frame_bytes - transport::frame_overhead - padding - sizeof(PartHeader);
 
   // The receiver reassembles ordered parts by source.
   const bool needs_source = shape.wants_source || (options.ordered && variable);
-  const unsigned source_bytes = needs_source && levels > 1 ? bytes_for_values(engine.size()) : 0;
+  const unsigned source_bytes = needs_source && levels > 1 ? base::bytes_for_values(engine.size()) : 0;
   unsigned entry_bytes_most = 0;
   std::size_t capacity_least = frame_bytes;
   for (unsigned level = 0; level < levels; ++level) {
@@ -79,7 +80,7 @@ FrameLayout::FrameLayout(am::Engine& engine, const Route& route, const Aggregato
   for (unsigned level = 0; level < levels; ++level) {
     const bool larger = route.is_over_hosts() && route.is_between_hosts(level);
     sizes.push_back(limits_of(rules.adapts_sizes, larger ? options.buffer_bytes : frame_bytes,
-                              frame_overhead + padding + entry_slack, fixed_bytes + entry_bytes_most));
+                              transport::frame_overhead + padding + entry_slack, fixed_bytes + entry_bytes_most));
   }
   for (std::uint32_t slot = 0; slot < route.slots(); ++slot) {
     const Entry& e = entries[route.level(slot)];
@@ -87,7 +88,7 @@ FrameLayout::FrameLayout(am::Engine& engine, const Route& route, const Aggregato
                             std::uint8_t(8 * (e.length_bytes + e.key_bytes)), e.source_bytes != 0});
   }
 
-  const std::size_t content = frame_bytes - frame_overhead - padding;
+  const std::size_t content = frame_bytes - transport::frame_overhead - padding;
   const auto cutoff_bytes = std::size_t(options.cutoff * double(frame_bytes));
   if (options.topology.dimensions == 0) {
     alone_from = 0;
@@ -105,7 +106,7 @@ FrameLayout::FrameLayout(am::Engine& engine, const Route& route, const Aggregato
 
 std::size_t FrameLayout::capacity(unsigned level, std::size_t bytes) const {
   const unsigned entry_bytes = entries[level].bytes();
-  const std::size_t outside = frame_overhead + padding + (entry_bytes != 0 ? entry_slack : 0);
+  const std::size_t outside = transport::frame_overhead + padding + (entry_bytes != 0 ? entry_slack : 0);
   const std::size_t usable = std::max(filled(bytes), outside) - outside;
   const std::size_t most = std::max(bytes, outside) - outside;
   // a threshold below one message: each message is posted at once

@@ -9,8 +9,8 @@ namespace {
 constexpr std::uint32_t posts_per_poll_alone = 32;
 
 // Where a header's scope lies in its last word; its length is the low half of the first.
-static_assert(std::endian::native == std::endian::little && offsetof(FrameHeader, payload_bytes) == 0);
-constexpr unsigned scope_shift = 8 * (offsetof(FrameHeader, scope) - 16);
+static_assert(std::endian::native == std::endian::little && offsetof(transport::FrameHeader, payload_bytes) == 0);
+constexpr unsigned scope_shift = 8 * (offsetof(transport::FrameHeader, scope) - 16);
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void FramePoster::identify(std::uint32_t number, std::uint16_t signature) {
   number_ = number;
   signature_ = signature;
   const auto fill_words = [this](HeaderWords& words, std::uint8_t flags) {
-    FrameHeader header;
+    transport::FrameHeader header;
     fill_header(header, engine_->scope(), 0, 0, 0, 1, flags);
     header.scope = 0;
     std::memcpy(words, &header, sizeof header);
@@ -34,8 +34,9 @@ void FramePoster::identify(std::uint32_t number, std::uint16_t signature) {
   fill_words(key_header_, frame_of_key);
 }
 
-void FramePoster::fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
-                              std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const {
+void FramePoster::fill_header(transport::FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left,
+                              std::size_t payload_bytes, std::size_t tail_bytes, std::uint32_t count,
+                              std::uint8_t flags) const {
   header.payload_bytes = std::uint32_t(payload_bytes);
   header.tail_bytes = std::uint32_t(tail_bytes);
   header.count = count;
@@ -47,7 +48,7 @@ void FramePoster::count_frame(std::size_t target, std::size_t bytes) {
   ++counters_.frames;
   counters_.frames_between_processes += leaves_process(target);
   counters_.frames_between_hosts += leaves_host(target);
-  counters_.wire_bytes += sizeof(FrameHeader) + bytes;
+  counters_.wire_bytes += sizeof(transport::FrameHeader) + bytes;
 }
 
 // --- frames
@@ -67,7 +68,7 @@ am::OpenFrame FramePoster::claim_waiting(std::size_t target, std::size_t bytes, 
 
 am::OpenFrame FramePoster::claim_alone(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing) {
   am::FrameStore& store = engine_->store();
-  const std::size_t frame_bytes = frame_overhead + padding_ + bytes;
+  const std::size_t frame_bytes = transport::frame_overhead + padding_ + bytes;
   if (wait == Wait::no) {
     return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0, writing);
   }
@@ -86,7 +87,7 @@ void FramePoster::post_merged(std::size_t target, am::OpenFrame frame, std::size
                               std::size_t payload_bytes, std::size_t tail_bytes, std::uint32_t count) {
   if (owner != engine_->id()) frame.memory = am::OpenFrame::Memory::of_another;
   count_frame(target, payload_bytes + tail_bytes);
-  FrameHeader& header = frame.frame->header;
+  transport::FrameHeader& header = frame.frame->header;
   fill_header(header, am::root_scope, frame.hops_left, payload_bytes, tail_bytes, count, 0);
   header.source = std::uint16_t(owner);
   header.scope = tag;
@@ -115,11 +116,11 @@ void FramePoster::post_alone(std::size_t destination, const am::OpenFrame& frame
   poll_every_few_posts();
 }
 
-bool FramePoster::post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait) {
+bool FramePoster::post_by_value(std::size_t destination, transport::SmallFrame& message, std::size_t bytes, Wait wait) {
   return post_small(alone_header_, destination, message, bytes, wait);
 }
 
-bool FramePoster::post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes) {
+bool FramePoster::post_key_by_value(std::size_t destination, transport::SmallFrame& message, std::size_t bytes) {
   return post_small(key_header_, destination, message, bytes, Wait::yes);
 }
 
@@ -145,14 +146,15 @@ inline __attribute__((always_inline)) void FramePoster::count_by_value(std::size
 void FramePoster::post_in_place(std::size_t destination, std::size_t bytes) {
   HeaderWords words;
   complete(words, alone_header_, bytes);
-  FrameHeader header;
+  transport::FrameHeader header;
   std::memcpy(&header, words, sizeof header);
   engine_->store().post_in_place(destination, header);
   count_by_value(destination, bytes);
 }
 
 inline __attribute__((always_inline)) bool FramePoster::post_small(const HeaderWords& form, std::size_t destination,
-                                                                   SmallFrame& message, std::size_t bytes, Wait wait) {
+                                                                   transport::SmallFrame& message, std::size_t bytes,
+                                                                   Wait wait) {
   am::FrameStore& store = engine_->store();
   HeaderWords header;
   complete(header, form, bytes);
@@ -164,7 +166,7 @@ inline __attribute__((always_inline)) bool FramePoster::post_small(const HeaderW
   return true;
 }
 
-bool FramePoster::post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait) {
+bool FramePoster::post_by_value_later(std::size_t destination, transport::SmallFrame& message, Wait wait) {
   am::FrameStore& store = engine_->store();
   if (wait == Wait::no) return false;
   if (engine_->may_block()) {
@@ -172,8 +174,8 @@ bool FramePoster::post_by_value_later(std::size_t destination, SmallFrame& messa
                           report::Phase::sending, std::uint32_t(destination));
     return true;
   }
-  const FrameHeader& header = message.frame.header;
-  const am::OpenFrame spilled = store.claim_or_spill(destination, frame_overhead + header.payload_bytes, 0);
+  const transport::FrameHeader& header = message.frame.header;
+  const am::OpenFrame spilled = store.claim_or_spill(destination, transport::frame_overhead + header.payload_bytes, 0);
   spilled.frame->header = header;
   std::memcpy(spilled.frame->payload(), message.message, header.payload_bytes);
   store.post(destination, spilled);

@@ -41,9 +41,9 @@ class FramePoster {
 
   /// Posts a message of up to FrameLayout::by_value_bytes_max bytes in `message`, without frame memory. False only for
   /// Wait::no.
-  bool post_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
+  bool post_by_value(std::size_t destination, transport::SmallFrame& message, std::size_t bytes, Wait wait);
   /// The same for a frame_of_key.
-  bool post_key_by_value(std::size_t destination, SmallFrame& message, std::size_t bytes);
+  bool post_key_by_value(std::size_t destination, transport::SmallFrame& message, std::size_t bytes);
 
   /// The address for a message of up to FrameLayout::in_place_bytes_max bytes in the receiver's inbox. The caller
   /// writes it at once, without another call before post_in_place(). nullptr if the message must be sent in another
@@ -68,17 +68,18 @@ class FramePoster {
   using HeaderWords = std::uint64_t[3];  // of a message sent alone, without length and scope
 
   bool leaves_process(std::size_t target) const { return target - process_first_ >= process_pes_; }
-  void fill_header(FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
+  void fill_header(transport::FrameHeader& header, am::ScopeId scope, std::uint8_t hops_left, std::size_t payload_bytes,
                    std::size_t tail_bytes, std::uint32_t count, std::uint8_t flags) const;
   void count_frame(std::size_t target, std::size_t bytes);
   void complete(HeaderWords& header, const HeaderWords& form, std::size_t bytes) const;
-  bool post_small(const HeaderWords& form, std::size_t destination, SmallFrame& message, std::size_t bytes, Wait wait);
-  bool post_by_value_later(std::size_t destination, SmallFrame& message, Wait wait);
+  bool post_small(const HeaderWords& form, std::size_t destination, transport::SmallFrame& message, std::size_t bytes,
+                  Wait wait);
+  bool post_by_value_later(std::size_t destination, transport::SmallFrame& message, Wait wait);
   void count_by_value(std::size_t destination, std::size_t bytes);
 
   am::Engine* engine_;
   std::size_t process_first_, process_pes_;  // this PE's process: its first PE, and how many one has
-  PeRange host_;                             // the PEs of this host
+  transport::PeRange host_;                  // the PEs of this host
   std::size_t padding_;
   std::uint32_t number_ = 0, posts_ = 0;
   std::uint16_t signature_ = 0;

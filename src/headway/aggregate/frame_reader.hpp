@@ -23,8 +23,8 @@ class FrameReader : public Core {
   bool keeps_order_by_route() const { return !Format::fixed && is_ordered() && !is_direct(); }
 
   /// Payload and tail have the lengths for `count` messages, as far as the header states them. All loops rely on it.
-  void check_lengths(const Arrival& arrival, const Entry& form) const {
-    const FrameHeader& header = arrival.header;
+  void check_lengths(const transport::Arrival& arrival, const Entry& form) const {
+    const transport::FrameHeader& header = arrival.header;
     const std::size_t count = header.count;
     if (header.payload_bytes < layout().padding)
       refuse_frame(arrival, "its payload", header.payload_bytes, "at least", layout().padding);
@@ -38,7 +38,7 @@ class FrameReader : public Core {
     }
   }
 
-  PeId source_in(const Arrival& arrival, const Entry& form, std::uint64_t value) const {
+  PeId source_in(const transport::Arrival& arrival, const Entry& form, std::uint64_t value) const {
     if (form.source_bytes == 0) return arrival.header.source;
     const std::uint64_t source = form.source(value);
     if (source >= engine().size()) [[unlikely]]
@@ -47,7 +47,8 @@ class FrameReader : public Core {
   }
 
   /// The length of the message at `at`, checked against the frame. A part states its own length.
-  std::size_t length_of(const Arrival& arrival, const std::byte* at, const std::byte* end, std::uint64_t length) const {
+  std::size_t length_of(const transport::Arrival& arrival, const std::byte* at, const std::byte* end,
+                        std::uint64_t length) const {
     const auto left = std::size_t(end - at);
     if (keeps_order_by_route() && length == part_mark) {
       PartHeader part;
@@ -69,12 +70,13 @@ class FrameReader : public Core {
   }
 
   /// A function of its own, so that the caller's loop need not save registers for it.
-  __attribute__((noinline)) bool repack_to_full(const Arrival& arrival, const Route::Hop& hop, const std::byte* at) {
+  __attribute__((noinline)) bool repack_to_full(const transport::Arrival& arrival, const Route::Hop& hop,
+                                                const std::byte* at) {
     return repack(arrival, hop, at, Format::fixed_bytes, 0, arrival.header.source);
   }
 
-  std::size_t message_bytes(const Arrival& arrival, const std::byte* at, const std::byte* end, const Entry& form,
-                            std::uint64_t value) const {
+  std::size_t message_bytes(const transport::Arrival& arrival, const std::byte* at, const std::byte* end,
+                            const Entry& form, std::uint64_t value) const {
     if constexpr (Format::fixed) {
       return Format::fixed_bytes;  // checked by check_lengths()
     } else {
@@ -83,10 +85,10 @@ class FrameReader : public Core {
   }
 
   /// Appends a message to the buffer of its next hop. False without memory.
-  bool repack(const Arrival& arrival, const Route::Hop& hop, const std::byte* at, std::size_t bytes,
+  bool repack(const transport::Arrival& arrival, const Route::Hop& hop, const std::byte* at, std::size_t bytes,
               std::uint64_t length, std::uint64_t source) {
     const SlotEntry& form = table().entry(hop.slot);
-    const std::size_t padded = align_up(bytes, Format::alignment);
+    const std::size_t padded = base::align_up(bytes, Format::alignment);
     Slot& slot = table().slots()[hop.slot];
     for (;;) {
       const bool fits = Format::fixed
@@ -101,12 +103,12 @@ class FrameReader : public Core {
       if (!table().try_open(hop.slot, padded)) return false;
     }
     if constexpr (Format::fixed) {
-      copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+      base::copy_fixed<Format::fixed_bytes>(slot.cursor, at);
       slot.cursor += padded;
       SlotTable::push_entry(slot, form, form.encode(0, hop.key, source));
     } else {
       const bool beyond_threshold = SlotTable::fills(slot, slot.cursor + padded);
-      copy_short<true>(slot.cursor, at, bytes, true);
+      base::copy_short<true>(slot.cursor, at, bytes, true);
       slot.cursor += padded;
       write_entry(slot.limit, form, form.encode(length, hop.key, source));
       slot.limit -= form.bytes;

@@ -37,7 +37,7 @@ std::string raw_type_name() {
 /// The same, shortened for errors and reports.
 template <class... T>
 std::string type_name() {
-  return short_type_names(raw_type_name<T...>());
+  return base::short_type_names(raw_type_name<T...>());
 }
 
 /// The result of a handler as a std::type_identity; void if it cannot be called.

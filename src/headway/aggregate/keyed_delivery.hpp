@@ -21,7 +21,7 @@ namespace headway::aggregate {
 template <class Receiver, class Handlers, class Format, class... Args>
 struct KeyedDelivery {
   /// Delivers one message. Its content is read in place if this PE has it mapped, else copied, now or later.
-  static Core::Result deliver(Receiver& self, const Arrival& arrival) {
+  static Core::Result deliver(Receiver& self, const transport::Arrival& arrival) {
     const PeId source = arrival.header.source;
     KeyedMessage message = self.keyed_message(arrival, Receiver::key_header_bytes);
     constexpr bool is_view_at[] = {is_view<Args>...};

@@ -12,7 +12,7 @@ namespace headway::aggregate {
 
 void refuse_content(std::uint64_t bytes, std::size_t element_bytes) {
   throw FormatError(fmt::format("zero-copy content has {}, which is no multiple of its elements of {}",
-                                counted(bytes, "byte"), counted(element_bytes, "byte")));
+                                base::counted(bytes, "byte"), base::counted(element_bytes, "byte")));
 }
 
 void KeyedMessage::keep() {
@@ -23,7 +23,7 @@ void KeyedMessage::keep() {
 
 void refuse_destination(PeId source, std::size_t wanted, std::size_t given) {
   throw UsageError(fmt::format("room for {} was posted for {} that PE {} sends: they do not fit",
-                               counted(given, "element"), wanted, source.value));
+                               base::counted(given, "element"), wanted, source.value));
 }
 
 }  // namespace headway::aggregate

@@ -14,7 +14,7 @@ namespace headway::aggregate {
 am::OpenFrame LargeSender::claim(std::size_t destination, std::size_t bytes, Wait wait, am::Writing writing) {
   am::Engine& engine = poster_->engine();
   am::FrameStore& store = engine.store();
-  const std::size_t frame_bytes = frame_overhead + table_->layout().padding + bytes;
+  const std::size_t frame_bytes = transport::frame_overhead + table_->layout().padding + bytes;
   if (wait == Wait::no || !engine.may_block()) {
     return store.queued(destination, 0) ? am::OpenFrame() : store.try_claim(destination, frame_bytes, 0, writing);
   }
@@ -31,7 +31,7 @@ am::OpenFrame LargeSender::claim(std::size_t destination, std::size_t bytes, Wai
 }
 
 void LargeSender::write_past_caches(const am::OpenFrame& frame, Pieces pieces, std::size_t bytes) {
-  PieceReader(pieces, bytes).read(poster_->message_of(frame), bytes, copy_past_caches);
+  PieceReader(pieces, bytes).read(poster_->message_of(frame), bytes, base::copy_past_caches);
 }
 
 bool LargeSender::has_room(std::size_t target, std::uint8_t hops_left, std::size_t frame_bytes, std::size_t frames) {
@@ -99,7 +99,7 @@ bool LargeSender::put_in_parts(std::size_t destination, Pieces pieces, std::size
     const PartHeader part{message, bytes, offset, n};
     std::byte* const at = poster_->message_of(frame);
     std::memcpy(at, &part, sizeof part);
-    reader.read(at + sizeof part, n, path == in_caches ? copy_bytes : copy_past_caches);
+    reader.read(at + sizeof part, n, path == in_caches ? base::copy_bytes : base::copy_past_caches);
     if (offset != 0) ++poster_->counters().flushes[std::size_t(am::FlushReason::full)];
     const bool last = offset + n == bytes;
     poster_->post(destination, frame, poster_->engine().scope(), table_->layout().padding + sizeof part + n, 0,
@@ -114,7 +114,8 @@ bool LargeSender::send_in_order(std::size_t destination, Pieces pieces, std::siz
   am::Engine& engine = poster_->engine();
   const FrameLayout& layout = table_->layout();
   const Route::Hop& hop = route_->first(destination);
-  const std::size_t outside = frame_overhead + layout.padding + 8 + entry_slack + layout.alignment + sizeof(PartHeader);
+  const std::size_t outside =
+      transport::frame_overhead + layout.padding + 8 + entry_slack + layout.alignment + sizeof(PartHeader);
   const std::size_t part_max = std::max<std::size_t>((layout.frame_bytes - outside) / 2, 1);
   if (wait == Wait::no) {
     const std::size_t frames = (bytes + part_max - 1) / part_max;
@@ -134,13 +135,13 @@ bool LargeSender::send_in_order(std::size_t destination, Pieces pieces, std::siz
       engine.count_created(~std::uint64_t(0));
       --counters.created;
     }
-    counters.payload_bytes -= align_up(sizeof(PartHeader) + n, layout.alignment) - n;  // counts the message alone
+    counters.payload_bytes -= base::align_up(sizeof(PartHeader) + n, layout.alignment) - n;  // counts the message alone
     table_->put(
         hop.slot, sizeof(PartHeader) + n, value,
         [&](std::byte* at) {
           const PartHeader part{message, bytes, offset, n};
           std::memcpy(at, &part, sizeof part);
-          reader.read(at + sizeof part, n, copy_bytes);
+          reader.read(at + sizeof part, n, base::copy_bytes);
         },
         Wait::yes);
     offset += n;

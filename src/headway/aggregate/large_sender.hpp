@@ -23,7 +23,7 @@ class LargeSender {
     const FrameLayout& layout = table_->layout();
     const std::size_t frame =
         poster_->leaves_host(destination) ? layout.alone_frame_bytes_between_hosts : layout.alone_frame_bytes;
-    return frame - frame_overhead - layout.padding;
+    return frame - transport::frame_overhead - layout.padding;
   }
   /// As FramePoster::claim_alone(), for messages of up to alone_bytes_max(). Also empty if parts are better: in a
   /// handler without memory, or if the free memory is fragmented.

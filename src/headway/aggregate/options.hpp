@@ -28,7 +28,12 @@ enum class Scheme : std::uint8_t {
   pe_to_host = whs,
   host_to_host = hh,
 };
+
+namespace aggregate {
+
 constexpr bool is_of_hosts(Scheme scheme) { return scheme == Scheme::whs || scheme == Scheme::hh; }
+
+}  // namespace aggregate
 
 /// The virtual grid over which messages hop, for any number of PEs.
 struct Topology {
@@ -36,7 +41,12 @@ struct Topology {
   Scheme scheme = Scheme::ww;  // of processes or hosts: the hop within one is the last
   bool operator==(const Topology&) const = default;
 };
+
+namespace aggregate {
+
 inline constexpr unsigned dimensions_max = 8;  // with the hop within a process or host
+
+}  // namespace aggregate
 
 constexpr Topology direct() { return {0}; }
 constexpr Topology grid(unsigned dimensions, Scheme scheme = Scheme::ww) { return {dimensions, scheme}; }

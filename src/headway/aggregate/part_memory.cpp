@@ -17,22 +17,22 @@ constexpr std::int64_t kept_ns = 100'000'000;
 /// direct system call, because UCX replaces mremap() by a function that ignores the new address.
 void move_area(std::byte* from, std::size_t bytes, std::byte* to, std::size_t larger) {
   if (syscall(SYS_mremap, from, bytes, larger, MREMAP_MAYMOVE | MREMAP_FIXED, to) == -1) {
-    throw_errno("mremap of memory for a message in parts");
+    base::throw_errno("mremap of memory for a message in parts");
   }
 }
 
 }  // namespace
 
-Mapping::Mapping(std::size_t bytes, const SizeConstants& sizes)
-    : bytes_(align_up(std::max<std::size_t>(bytes, 1), sizes.mapping_granule_bytes)), sizes_(&sizes) {
+Mapping::Mapping(std::size_t bytes, const base::SizeConstants& sizes)
+    : bytes_(base::align_up(std::max<std::size_t>(bytes, 1), sizes.mapping_granule_bytes)), sizes_(&sizes) {
   const std::size_t small = sizes.mapping_huge_page_bytes, slack = bytes_ > small ? small : 0;
   void* const got =
       mmap(nullptr, bytes_ + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (got == MAP_FAILED) throw_errno("mmap of memory for a message in parts");
+  if (got == MAP_FAILED) base::throw_errno("mmap of memory for a message in parts");
   at_ = static_cast<std::byte*>(got);
   if (slack == 0) return;
   const std::size_t before =
-      align_up(reinterpret_cast<std::uintptr_t>(got), small) - reinterpret_cast<std::uintptr_t>(got);
+      base::align_up(reinterpret_cast<std::uintptr_t>(got), small) - reinterpret_cast<std::uintptr_t>(got);
   if (before != 0) munmap(at_, before);
   if (before != slack) munmap(at_ + before + bytes_, slack - before);
   at_ += before;

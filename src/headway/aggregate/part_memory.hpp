@@ -19,7 +19,7 @@ class Mapping {
  public:
   Mapping() = default;
   /// At least `bytes`. SystemError if the system has no addresses left. `sizes` outlives it.
-  explicit Mapping(std::size_t bytes, const SizeConstants& sizes = normal_sizes);
+  explicit Mapping(std::size_t bytes, const base::SizeConstants& sizes = base::normal_sizes);
   Mapping(Mapping&& other) noexcept
       : at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), sizes_(other.sizes_) {}
   Mapping& operator=(Mapping&& other) noexcept {
@@ -40,7 +40,7 @@ class Mapping {
  private:
   std::byte* at_ = nullptr;
   std::size_t bytes_ = 0;
-  const SizeConstants* sizes_ = &normal_sizes;
+  const base::SizeConstants* sizes_ = &base::normal_sizes;
 };
 
 /// The mappings of one PE. It keeps returned ones for 0.1 s, because a new page costs several times as much as writing
@@ -48,7 +48,7 @@ class Mapping {
 class PartMemory {
  public:
   /// `sizes` outlives it and its mappings.
-  explicit PartMemory(std::size_t kept_bytes_max, const SizeConstants& sizes = normal_sizes)
+  explicit PartMemory(std::size_t kept_bytes_max, const base::SizeConstants& sizes = base::normal_sizes)
       : sizes_(&sizes), kept_bytes_max_(kept_bytes_max) {}
 
   Mapping take(std::size_t bytes);
@@ -61,7 +61,7 @@ class PartMemory {
   void forget();
 
  private:
-  const SizeConstants* sizes_;
+  const base::SizeConstants* sizes_;
   std::size_t kept_bytes_max_;
   std::vector<Mapping> kept_;  // the most recently returned one is last
   std::size_t kept_bytes_ = 0;

@@ -72,7 +72,7 @@ inline __attribute__((always_inline)) void store(std::byte* at, const T& value) 
       return;
     }
   }
-  copy_fixed<sizeof(T)>(at, reinterpret_cast<const std::byte*>(&value));
+  base::copy_fixed<sizeof(T)>(at, reinterpret_cast<const std::byte*>(&value));
 }
 
 /// The bytes of a message with these parts. No part is of a type for which is_assembled holds: MessageFormat has split
@@ -125,7 +125,7 @@ struct PartsFormat {
     std::size_t at = 0, i = 0;
     [[maybe_unused]] auto place = [&]<class A>(std::type_identity<A>) {
       if constexpr (kind_of<A>() == ArgumentKind::fixed) {
-        at = align_up(at, alignof(A));
+        at = base::align_up(at, alignof(A));
         result.of[i] = at;
         at += sizeof(A);
       }
@@ -133,7 +133,7 @@ struct PartsFormat {
     };
     (place(std::type_identity<Parts>{}), ...);
     if (counts != 0) {
-      at = align_up(at, alignof(std::uint64_t));
+      at = base::align_up(at, alignof(std::uint64_t));
       result.counts = at;
       at += counts * sizeof(std::uint64_t);
     }
@@ -145,7 +145,7 @@ struct PartsFormat {
   /// Bytes before the first view; all of them for a message of fixed size.
   static constexpr std::size_t prefix_bytes = offsets.end;
   /// Bytes of a message of fixed size with padding; at least 1, so that messages can be counted.
-  static constexpr std::size_t fixed_bytes = align_up(prefix_bytes == 0 ? 1 : prefix_bytes, alignment);
+  static constexpr std::size_t fixed_bytes = base::align_up(prefix_bytes == 0 ? 1 : prefix_bytes, alignment);
 
   /// True if every message has a length that is a multiple of the alignment. Then no padding lies between messages.
   static constexpr bool lengths_are_aligned = [] {
@@ -154,7 +154,7 @@ struct PartsFormat {
     return fixed || (!owning && last == alignment);
   }();
   static constexpr std::size_t padded(std::size_t bytes) {
-    return lengths_are_aligned ? bytes : align_up(bytes, alignment);
+    return lengths_are_aligned ? bytes : base::align_up(bytes, alignment);
   }
 
   /// Length of a message without padding behind it.
@@ -163,7 +163,7 @@ struct PartsFormat {
     [[maybe_unused]] auto add_view = [&]<class A>(const A& part) {
       if constexpr (is_view<A>) {
         using Element = typename ViewElement<A>::Type;
-        at = align_up(at, alignof(Element)) + part.size() * sizeof(Element);
+        at = base::align_up(at, alignof(Element)) + part.size() * sizeof(Element);
       }
     };
     (add_view(parts), ...);
@@ -186,9 +186,9 @@ struct PartsFormat {
       [[maybe_unused]] auto put_view = [&]<class A>(const A& part) __attribute__((always_inline)) {
         if constexpr (is_view<A>) {
           using Element = typename ViewElement<A>::Type;
-          end = at + align_up(std::size_t(end - at), alignof(Element));
+          end = at + base::align_up(std::size_t(end - at), alignof(Element));
           const std::size_t size = part.size() * sizeof(Element);
-          copy_short<true>(end, reinterpret_cast<const std::byte*>(part.data()), size, more_follows);
+          base::copy_short<true>(end, reinterpret_cast<const std::byte*>(part.data()), size, more_follows);
           end += size;
         }
       };
@@ -243,7 +243,7 @@ struct PartsFormat {
     [[maybe_unused]] auto add_view = [&]<class A>(const A& part) {
       if constexpr (is_view<A>) {
         using Element = typename ViewElement<A>::Type;
-        add(align_up(end, alignof(Element)), std::as_bytes(std::span(part.data(), part.size())));
+        add(base::align_up(end, alignof(Element)), std::as_bytes(std::span(part.data(), part.size())));
       }
     };
     (add_view(parts), ...);
@@ -331,7 +331,7 @@ struct PartsFormat {
       return std::monostate{};
     } else {
       using Element = typename ViewElement<Part<i>>::Type;
-      end = align_up(end, alignof(Element));
+      end = base::align_up(end, alignof(Element));
       if (end > bytes) [[unlikely]]
         refuse_short_message(bytes, end);
       std::size_t count = (bytes - end) / sizeof(Element);

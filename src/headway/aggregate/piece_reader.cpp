@@ -14,13 +14,13 @@ PieceReader::PieceReader(Pieces pieces, std::size_t message_bytes) : pieces_(pie
   throw UsageError(
       fmt::format("a message of {} has {} when it is sent: its arguments may not change until send() returns, "
                   "and serialize() must write the same each time",
-                  counted(message_bytes, "byte"), counted(left_, "byte")));
+                  base::counted(message_bytes, "byte"), base::counted(left_, "byte")));
 }
 
-void PieceReader::read(std::byte* to, std::size_t bytes, LargeCopy copy) {
+void PieceReader::read(std::byte* to, std::size_t bytes, base::LargeCopy copy) {
   if (bytes > left_) {
-    throw UsageError(fmt::format("a read of {} from a message of which {} {} left", counted(bytes, "byte"), left_,
-                                 by_number(left_, "is", "are")));
+    throw UsageError(fmt::format("a read of {} from a message of which {} {} left", base::counted(bytes, "byte"), left_,
+                                 base::by_number(left_, "is", "are")));
   }
   left_ -= bytes;
   while (bytes > 0) {

@@ -18,7 +18,7 @@ class PieceReader {
   PieceReader(Pieces pieces, std::size_t message_bytes);
 
   /// Copies the next `bytes`. UsageError beyond the end.
-  void read(std::byte* to, std::size_t bytes, LargeCopy copy);
+  void read(std::byte* to, std::size_t bytes, base::LargeCopy copy);
 
  private:
   Pieces pieces_;         // those that have unread bytes

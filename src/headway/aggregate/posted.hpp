@@ -103,8 +103,8 @@ class Posted {
     };
     (find(args), ...);
     const std::span<Element> to = destination(pe, source, content.size(), args...);
-    copy_received(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(content.data()),
-                  content.size_bytes());
+    base::copy_received(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(content.data()),
+                        content.size_bytes());
     copies_->add(1, content.size_bytes());
     const auto moved = [&to]<class Arg>(const Arg& arg) -> decltype(auto) {
       if constexpr (is_view<Arg>)

@@ -33,7 +33,7 @@ void Reassembly::change_memory(Change change) {
 /// The system provides memory as it is written.
 void Reassembly::make_room(Partial& partial, std::uint64_t bytes) {
   if (bytes <= partial.memory.bytes()) return;
-  const SizeConstants& sizes = engine_->sizes();
+  const base::SizeConstants& sizes = engine_->sizes();
   const std::uint64_t wanted =
       std::min(partial.total, std::max(bytes * sizes.promised_growth, std::uint64_t(sizes.promised_bytes_max)));
   if (partial.received != 0) return partial.memory.grow(wanted);
@@ -63,13 +63,13 @@ void Reassembly::forget() {
 std::span<const std::byte> Reassembly::add(std::size_t source, const std::byte* part, std::size_t bytes) {
   PartHeader header;
   if (bytes < sizeof header) {
-    throw FormatError(
-        fmt::format("a part of a message has {}; its header alone has {}", counted(bytes, "byte"), sizeof header));
+    throw FormatError(fmt::format("a part of a message has {}; its header alone has {}", base::counted(bytes, "byte"),
+                                  sizeof header));
   }
   std::memcpy(&header, part, sizeof header);
   if (header.bytes != bytes - sizeof header || header.bytes == 0) {
     throw FormatError(fmt::format("a part of a message has {} after its header, which states {}; expected at least 1",
-                                  counted(bytes - sizeof header, "byte"), header.bytes));
+                                  base::counted(bytes - sizeof header, "byte"), header.bytes));
   }
   const auto key = std::pair(source, header.message);
   const auto found = partial_.find(key);
@@ -80,13 +80,13 @@ std::span<const std::byte> Reassembly::add(std::size_t source, const std::byte* 
   if (header.offset != received || header.bytes > header.total - received ||
       (received != 0 && header.total != found->second.total)) {
     throw FormatError(fmt::format("a part of a message has {} at offset {} of {}; expected offset {} of {}",
-                                  counted(header.bytes, "byte"), header.offset, header.total, received,
+                                  base::counted(header.bytes, "byte"), header.offset, header.total, received,
                                   received == 0 ? header.total : found->second.total));
   }
   Partial& partial = found == partial_.end() ? partial_[key] : found->second;
   partial.total = header.total;
   make_room(partial, received + header.bytes);
-  copy_bytes(partial.memory.at() + header.offset, part + sizeof header, header.bytes);
+  base::copy_bytes(partial.memory.at() + header.offset, part + sizeof header, header.bytes);
   partial.received += header.bytes;
   const bool whole = partial.received == partial.total;
   copies_->add(whole ? 1 : 0, header.bytes);

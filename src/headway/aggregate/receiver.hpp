@@ -79,15 +79,17 @@ class Receiver : public FrameReader<Args...> {
   }
 
   /// Bytes of a KeyHeader, padded so that the message behind it is aligned.
-  static constexpr std::size_t key_header_bytes = align_up(sizeof(KeyHeader), Format::alignment);
+  static constexpr std::size_t key_header_bytes = base::align_up(sizeof(KeyHeader), Format::alignment);
   /// Whether this PE copies content to memory that its program posts.
   bool copies_content() const { return posts_; }
 
  private:
-  Result handle(const Arrival& arrival, std::uint32_t& next) override { return deliver_(*this, arrival, next); }
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override {
+    return deliver_(*this, arrival, next);
+  }
 
   template <class Handlers>
-  static Result deliver(Receiver& self, const Arrival& arrival, std::uint32_t& next) {
+  static Result deliver(Receiver& self, const transport::Arrival& arrival, std::uint32_t& next) {
     if (arrival.header.flags != 0) return deliver_single<Handlers>(self, arrival);
     return deliver_buffer<Handlers>(self, arrival, next);
   }
@@ -122,7 +124,7 @@ class Receiver : public FrameReader<Args...> {
 
   /// A function of its own: the many cases of deliver_buffer() would make this one save all registers.
   template <class Handlers>
-  __attribute__((noinline)) static Result deliver_single(Receiver& self, const Arrival& arrival) {
+  __attribute__((noinline)) static Result deliver_single(Receiver& self, const transport::Arrival& arrival) {
     if constexpr ((is_view<Args> || ...)) {
       if (arrival.header.flags == frame_of_key)
         return KeyedDelivery<Receiver, Handlers, Format, Args...>::deliver(self, arrival);
@@ -131,7 +133,8 @@ class Receiver : public FrameReader<Args...> {
   }
 
   template <class Handlers>
-  __attribute__((noinline)) static Result deliver_buffer(Receiver& self, const Arrival& arrival, std::uint32_t& next) {
+  __attribute__((noinline)) static Result deliver_buffer(Receiver& self, const transport::Arrival& arrival,
+                                                         std::uint32_t& next) {
     if (arrival.header.hops_left != 0) {
       if (arrival.header.hops_left >= self.route().levels()) {
         self.refuse_frame(arrival, "its number of hops left", arrival.header.hops_left, "below", self.route().levels());
@@ -157,7 +160,7 @@ class Receiver : public FrameReader<Args...> {
   }
 
   template <class Handlers>
-  static Result deliver_fixed(Receiver& self, const Arrival& arrival) {
+  static Result deliver_fixed(Receiver& self, const transport::Arrival& arrival) {
     const Entry& form = self.layout().entries[self.route().levels() - 1];
     self.check_lengths(arrival, form);
     const std::byte* at = arrival.payload + self.layout().padding;
@@ -210,7 +213,7 @@ class Receiver : public FrameReader<Args...> {
   }
 
   template <class Handlers>
-  static Result deliver_variable(Receiver& self, const Arrival& arrival) {
+  static Result deliver_variable(Receiver& self, const transport::Arrival& arrival) {
     const Entry& form = self.layout().entries[self.route().levels() - 1];
     self.check_lengths(arrival, form);
     if (form.source_bytes == 0 && !self.keeps_order_by_route()) {
@@ -222,7 +225,7 @@ class Receiver : public FrameReader<Args...> {
   }
 
   /// Finds the first length that does not fit. It takes no values of the loop, which would keep them in registers.
-  [[noreturn, gnu::noinline, gnu::cold]] void refuse_lengths(const Arrival& arrival) const {
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_lengths(const transport::Arrival& arrival) const {
     std::uint64_t rest = arrival.header.payload_bytes - layout().padding;
     const std::byte* entry_end = arrival.tail_end;
     for (std::size_t i = 0; i < arrival.header.count; ++i, entry_end -= sizeof(Length)) {
@@ -238,7 +241,7 @@ class Receiver : public FrameReader<Args...> {
   /// For entries of lengths alone. `__restrict` as in deliver_row().
   template <class Handlers>
   __attribute__((noinline)) static void deliver_row_of_lengths(Receiver& self, const std::byte* __restrict begin,
-                                                               const Arrival& arrival) {
+                                                               const transport::Arrival& arrival) {
     const PeId source = arrival.header.source;
     const std::size_t count = arrival.header.count;
     // Buffers are far below 2^31 bytes. So one test finds a message that is longer than the rest of the frame, a length
@@ -297,7 +300,7 @@ class Receiver : public FrameReader<Args...> {
   }
 
   template <class Invoke>
-  Result deliver_with_sources(const Invoke& invoke, const Arrival& arrival, const Entry& form) {
+  Result deliver_with_sources(const Invoke& invoke, const transport::Arrival& arrival, const Entry& form) {
     const std::byte* at = arrival.payload + layout().padding;
     const std::byte* const end = arrival.payload + arrival.header.payload_bytes;
     const std::byte* entry_end = arrival.tail_end;
@@ -307,7 +310,7 @@ class Receiver : public FrameReader<Args...> {
       const PeId source = source_in(arrival, form, value);
       const std::size_t bytes = length_of(arrival, at, end, form.length(value));
       handled += deliver_one(invoke, at, bytes, source, form.length(value));
-      at += align_up(bytes, Format::alignment);  // parts have any length
+      at += base::align_up(bytes, Format::alignment);  // parts have any length
     }
     if (at != end) refuse_frame(arrival, "its payload behind the last message", std::uint64_t(end - at), "equal to", 0);
     count_handled(handled);
@@ -338,8 +341,8 @@ class Receiver : public FrameReader<Args...> {
   }
 
   template <class Invoke>
-  Result deliver_alone(const Invoke& invoke, const Arrival& arrival) {
-    const FrameHeader& header = arrival.header;
+  Result deliver_alone(const Invoke& invoke, const transport::Arrival& arrival) {
+    const transport::FrameHeader& header = arrival.header;
     check_single(arrival);
     if (header.payload_bytes < layout().padding)
       refuse_frame(arrival, "its payload", header.payload_bytes, "at least", layout().padding);
@@ -363,7 +366,8 @@ class Receiver : public FrameReader<Args...> {
 
   /// Delivers messages for this PE, and repacks others for their next hop. Pauses without memory.
   template <class Invoke>
-  Result deliver_and_forward(const Invoke& invoke, const Arrival& arrival, unsigned level, std::uint32_t& next) {
+  Result deliver_and_forward(const Invoke& invoke, const transport::Arrival& arrival, unsigned level,
+                             std::uint32_t& next) {
     const Entry form = layout().entries[level];
     const std::size_t count = arrival.header.count;
     const std::byte* at = arrival.payload + layout().padding;
@@ -371,7 +375,7 @@ class Receiver : public FrameReader<Args...> {
     const std::byte* entry_end = arrival.tail_end;
     for (std::uint32_t i = 0; i < next; ++i, entry_end -= form.bytes()) {  // messages before the pause
       const std::uint64_t value = form.bytes() == 0 ? 0 : read_entry(entry_end, form);
-      at += align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
+      at += base::align_up(message_bytes(arrival, at, end, form, value), Format::alignment);
     }
     std::uint64_t handled = 0, forwarded = 0, forwarded_bytes = 0;
     Result result = Result::done;
@@ -391,9 +395,9 @@ class Receiver : public FrameReader<Args...> {
           break;
         }
         ++forwarded;
-        forwarded_bytes += align_up(bytes, Format::alignment);
+        forwarded_bytes += base::align_up(bytes, Format::alignment);
       }
-      at += align_up(bytes, Format::alignment);
+      at += base::align_up(bytes, Format::alignment);
     }
     if (next == count && at != end) {
       refuse_frame(arrival, "its payload behind the last message", std::uint64_t(end - at), "equal to", 0);
@@ -406,7 +410,7 @@ class Receiver : public FrameReader<Args...> {
   /// more. A branch on the messages that stay would be mispredicted. So small messages that stay are gathered without a
   /// branch, like those for another PE, and delivered as a row.
   template <class Handlers, bool further>
-  __attribute__((noinline)) static Result deliver_or_forward_once(Receiver& self, const Arrival& arrival,
+  __attribute__((noinline)) static Result deliver_or_forward_once(Receiver& self, const transport::Arrival& arrival,
                                                                   unsigned level, std::uint32_t& next) {
     constexpr bool gathers = Format::fixed_bytes <= 64;
     alignas(Format::alignment) std::byte row[gathers ? 2048 / Format::fixed_bytes * Format::fixed_bytes : 1];
@@ -449,7 +453,7 @@ class Receiver : public FrameReader<Args...> {
         }
         deliver_gathered();
       }
-      copy_fixed<Format::fixed_bytes>(slot.cursor, at);
+      base::copy_fixed<Format::fixed_bytes>(slot.cursor, at);
       slot.cursor += Format::fixed_bytes;
       if constexpr (further) {
         if (stays) continue;
@@ -466,7 +470,7 @@ class Receiver : public FrameReader<Args...> {
 
   std::shared_ptr<void> handler_;
   bool posts_ = false;
-  Result (*deliver_)(Receiver&, const Arrival&, std::uint32_t&) = nullptr;
+  Result (*deliver_)(Receiver&, const transport::Arrival&, std::uint32_t&) = nullptr;
 };
 
 }  // namespace headway::aggregate

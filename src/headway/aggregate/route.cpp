@@ -17,8 +17,9 @@ constexpr std::pair<std::string_view, Scheme> node_aware[] = {
 }  // namespace
 
 Topology parse_topology(std::string_view text) {
-  const std::optional<TopologyText> read = read_topology(text);
-  if (!read) throw SettingError(fmt::format("topology '{}' is not allowed; allowed are {}", text, topologies_allowed));
+  const std::optional<base::TopologyText> read = base::read_topology(text);
+  if (!read)
+    throw SettingError(fmt::format("topology '{}' is not allowed; allowed are {}", text, base::topologies_allowed));
   const auto* const named = std::ranges::find(node_aware, read->code, [](const auto& pair) { return pair.first; });
   return grid(read->dimensions, named == std::end(node_aware) ? Scheme::ww : named->second);
 }
@@ -200,7 +201,7 @@ Route::Route(std::size_t me, std::size_t pes, Topology topology, std::size_t pes
   levels_.resize(levels);
   for (unsigned level = 0; level < levels; ++level) {
     const Blocks& blocks = map.levels[level];
-    levels_[level].key_bytes = bytes_for_values(blocks.pes_most);
+    levels_[level].key_bytes = base::bytes_for_values(blocks.pes_most);
     first_slots_.push_back(std::uint32_t(slots()));
     if (level < gathering_levels_) {
       const std::size_t host = map.hosts().number[me];

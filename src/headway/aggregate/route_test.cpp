@@ -298,7 +298,8 @@ TEST(Route, a_key_takes_the_fewest_bytes_and_the_last_level_has_none) {
       const std::vector<std::size_t> extents = grid_extents(pes, dimensions);
       std::size_t block = 1;
       for (unsigned level = dimensions; level-- > 0; block *= extents[level]) {
-        EXPECT_EQ(route.key_bytes(level), bytes_for_values(block)) << pes << " PEs, " << dimensions << "D, " << level;
+        EXPECT_EQ(route.key_bytes(level), base::bytes_for_values(block))
+            << pes << " PEs, " << dimensions << "D, " << level;
       }
     }
   }
@@ -354,15 +355,15 @@ TEST(Topology, a_scheme_has_a_readable_name_beside_its_code) {
   EXPECT_EQ(parse_topology("process-to-process-2d"), grid(2, Scheme::process_to_process));
   EXPECT_EQ(parse_topology("pe-to-host"), grid(1, Scheme::pe_to_host));
   EXPECT_EQ(parse_topology("host-to-host-6d"), grid(6, Scheme::host_to_host));
-  for (const SchemeName& scheme : scheme_names) {
+  for (const base::SchemeName& scheme : base::scheme_names) {
     if (scheme.readable.empty()) continue;
     EXPECT_EQ(to_string(parse_topology(scheme.readable)), scheme.code);
-    EXPECT_NE(std::string(topologies_allowed).find(scheme.readable), std::string::npos) << scheme.readable;
+    EXPECT_NE(std::string(base::topologies_allowed).find(scheme.readable), std::string::npos) << scheme.readable;
   }
 }
 
 TEST(Topology, the_dimensions_of_a_text_are_those_that_an_aggregator_accepts) {
-  for (const SchemeName& scheme : scheme_names) {
+  for (const base::SchemeName& scheme : base::scheme_names) {
     const Scheme parsed = parse_topology(scheme.code).scheme;
     EXPECT_TRUE(is_allowed(grid(scheme.dimensions_max, parsed))) << scheme.code;
     EXPECT_FALSE(is_allowed(grid(scheme.dimensions_max + 1, parsed))) << scheme.code;

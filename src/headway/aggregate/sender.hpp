@@ -22,7 +22,8 @@ class Sender : public Receiver<Args...> {
   using Core::table;
   using typename Base::Format;
 
-  static constexpr bool may_be_small = Format::prefix_bytes <= by_value_bytes_most && Format::alignment <= 32;
+  static constexpr bool may_be_small =
+      Format::prefix_bytes <= transport::by_value_bytes_most && Format::alignment <= 32;
 
   /// Small arguments are passed by value: a reference would force the caller's variable into memory. Rare cases are
   /// functions of their own, so that this one need not save registers for them.
@@ -127,7 +128,7 @@ class Sender : public Receiver<Args...> {
   }
 
   bool send_by_value(std::size_t destination, std::size_t bytes, Wait wait, const Args&... args) requires may_be_small {
-    alignas(Format::alignment > 16 ? 64 : 16) SmallFrame small;
+    alignas(Format::alignment > 16 ? 64 : 16) transport::SmallFrame small;
     Format::pack(small.message, args...);
     return poster().post_by_value(destination, small, bytes, wait);
   }
@@ -157,7 +158,8 @@ class Sender : public Receiver<Args...> {
 
   /// Packing runs no code of the program, which could take long, throw or send.
   static constexpr bool goes_in_place = !Format::owning && (has_ready_parts<Args>() && ...) &&
-                                        Format::prefix_bytes <= in_place_bytes_most && Format::alignment <= 32;
+                                        Format::prefix_bytes <= transport::in_place_bytes_most &&
+                                        Format::alignment <= 32;
 
   /// The same as send_in_frame(), by non-temporal stores.
   bool send_past_caches(std::size_t destination, const am::OpenFrame& frame, std::size_t bytes, const Args&... args) {

@@ -36,7 +36,7 @@ void SlotTable::refuse_to_post() const {
 std::size_t SlotTable::next_frame_bytes(std::uint32_t slot, std::size_t padded) {
   ColdSlot& cold = current_->cold[slot];
   const SizeLimits& limits = layout_.sizes[cold.level];
-  cold.size.hold(limits, frame_overhead + layout_.padding + padded + entry(slot).bytes + entry_slack);
+  cold.size.hold(limits, transport::frame_overhead + layout_.padding + padded + entry(slot).bytes + entry_slack);
   return cold.size.next(limits);
 }
 
@@ -151,7 +151,7 @@ void SlotTable::post(SlotSet& set, std::uint32_t slot, am::FlushReason reason) {
   if (count == 0) return engine_->store().drop(cold.target, cold.frame);
   // Only for the last hop, which keeps the order: earlier messages are at the same target, or on their way to it.
   if (idle_flush_ && is_last_hop(cold)) set.gatherings[slot].posted(reason, count);
-  const std::size_t used = frame_overhead + payload_bytes + tail;
+  const std::size_t used = transport::frame_overhead + payload_bytes + tail;
   cold.size.posted(layout_.sizes[cold.level], reason, used);
   engine_->count_created(count, set.scope);
   Counters& counters = poster_->counters();
@@ -245,10 +245,10 @@ bool SlotTable::flush_due(std::int64_t now) {
 void SlotTable::merge_in_process(std::uint64_t number, std::size_t buffer_bytes) {
   std::vector<std::size_t> entry_bytes;
   for (const Entry& entry : layout_.entries) entry_bytes.push_back(entry.bytes());
-  SharedByProcess& shared = *engine_->endpoint().shared_memory().shared_by_process();
+  transport::SharedByProcess& shared = *engine_->endpoint().shared_memory().shared_by_process();
   auto buffers = shared.find_or_make<ProcessBuffers>(number, [&] {
     return std::make_shared<ProcessBuffers>(*route_, engine_->endpoint().host_map().pes_per_process, buffer_bytes,
-                                            frame_overhead + layout_.padding, entry_bytes);
+                                            transport::frame_overhead + layout_.padding, entry_bytes);
   });
   merger_ = std::make_unique<Merger>(
       *engine_, *route_, std::move(buffers), layout_.padding,
@@ -274,7 +274,8 @@ bool SlotTable::merge(const SlotSet& set, std::uint32_t slot, std::size_t payloa
 void SlotTable::post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
   const std::size_t payload_bytes = layout_.padding + merged.content.payload_bytes;
   const std::size_t tail_bytes = merged.content.count * entry(slot).bytes;
-  poster_->counters().count_buffered(reason, frame_overhead + payload_bytes + tail_bytes, merged.frame.bytes);
+  poster_->counters().count_buffered(reason, transport::frame_overhead + payload_bytes + tail_bytes,
+                                     merged.frame.bytes);
   poster_->post_merged(route_->target(slot), merged.frame, merged.owner, merged.content.tag, payload_bytes, tail_bytes,
                        merged.content.count);
 }

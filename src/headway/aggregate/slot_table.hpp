@@ -111,7 +111,7 @@ class SlotTable {
   template <class Fill>
   bool put(std::uint32_t slot, std::size_t bytes, std::uint64_t entry_value, Fill fill, Wait wait) {
     const SlotEntry& form = entry(slot);
-    const std::size_t padded = align_up(bytes, layout_.alignment);
+    const std::size_t padded = base::align_up(bytes, layout_.alignment);
     for (;;) {
       Slot& s = slots_[slot];
       if (is_open(slot)) {

@@ -120,11 +120,11 @@ std::string Completions::unfinished() const {
     ++count;
   }
   if (all == 0) return {};
-  std::string text = fmt::format("{} on PE {} still {} at the end of the run: ", counted(all, "coroutine"),
-                                 engine_->id(), by_number(all, "waits", "wait"));
+  std::string text = fmt::format("{} on PE {} still {} at the end of the run: ", base::counted(all, "coroutine"),
+                                 engine_->id(), base::by_number(all, "waits", "wait"));
   std::size_t listed = 0;
   for (const auto& [key, entry] : by_origin) {
-    if (listed++ == origins_listed_max) return text + ", and " + counted(by_origin.size() - listed + 1, "other");
+    if (listed++ == origins_listed_max) return text + ", and " + base::counted(by_origin.size() - listed + 1, "other");
     text += fmt::format("{}{} ({})", listed == 1 ? "" : ", ", text_of(*entry.first), entry.second);
   }
   return text;

@@ -39,7 +39,7 @@ std::size_t register_extension(MakeExtension make) {
   return extension_makers().size() - 1;
 }
 
-Engine::Engine(Endpoint& endpoint, EngineOptions options)
+Engine::Engine(transport::Endpoint& endpoint, EngineOptions options)
     : pe_(*this, endpoint.id(), endpoint.size()),
       endpoint_(&endpoint),
       options_(std::move(options)),
@@ -67,7 +67,7 @@ Engine::Engine(Endpoint& endpoint, EngineOptions options)
     const std::string answer = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) + mine;
     send_control(source, control_description_, std::as_bytes(std::span(answer)));
   });
-  fiber_local = this;
+  base::fiber_local = this;
   for (const MakeExtension make : extension_makers()) extensions_.push_back(make(pe_));
   for (const auto& extension : extensions_) extension->begin();
   if (options_.reporter != nullptr) *options_.reporter = [this] { return report(); };
@@ -77,13 +77,13 @@ Engine::~Engine() {
   for (const auto& extension : extensions_) extension->end();
   for (std::vector<Task>& tasks : tasks_) tasks.clear();  // tasks may use extensions
   if (options_.reporter != nullptr) *options_.reporter = nullptr;
-  if (fiber_local == this) fiber_local = nullptr;
+  if (base::fiber_local == this) base::fiber_local = nullptr;
 }
 
 void Engine::throw_no_engine() { throw UsageError("this thread is not a PE's, or its run has ended"); }
 
 void Engine::throw_wrong_length(std::size_t bytes, std::size_t expected_bytes) {
-  throw FormatError(fmt::format("it has {}, and {} are expected", counted(bytes, "byte"), expected_bytes));
+  throw FormatError(fmt::format("it has {}, and {} are expected", base::counted(bytes, "byte"), expected_bytes));
 }
 
 // --- progress
@@ -158,7 +158,7 @@ bool Engine::handle_arrived(unsigned frames_max) {
         arrived = poll(frames);
       }
     }
-  } catch (const InvalidFrame& error) {
+  } catch (const transport::InvalidFrame& error) {
     fail(report::FailureKind::failed, error.what());
   }
   board_->frames_received.store(board_->frames_received.load(std::memory_order_relaxed) + frames_max - frames.left,
@@ -203,26 +203,28 @@ void Engine::flush_scope(ScopeId scope, FlushReason reason) {
   handlers_.for_each([&](std::uint32_t, Entry& entry) { entry.handler->flush_scope(scope, reason); });
 }
 
-void Engine::check_header(const Arrival& arrival) {
-  const FrameHeader& header = arrival.header;
+void Engine::check_header(const transport::Arrival& arrival) {
+  const transport::FrameHeader& header = arrival.header;
   if (header.source >= size())
     refuse(arrival, fmt::format("its source is PE {}, and the run has PEs 0 to {}", header.source, size() - 1));
-  if (header.kind > std::uint8_t(FrameKind::control)) {
-    refuse(arrival, fmt::format("its kind is {}, and kinds are 0 to {}", header.kind, int(FrameKind::control)));
+  if (header.kind > std::uint8_t(transport::FrameKind::control)) {
+    refuse(arrival,
+           fmt::format("its kind is {}, and kinds are 0 to {}", header.kind, int(transport::FrameKind::control)));
   }
   if (scope_of_tag(header.scope) == root_scope && header.scope > 1) {
     refuse(arrival, fmt::format("its scope field is {}, and allowed for the root are 0 and 1", header.scope));
   }
   // It may have to wait for memory at the next hop. Memory of a frame sent by value lasts only until the next poll.
   if (header.hops_left != 0 && arrival.owned == 0) {
-    refuse(arrival,
-           fmt::format("it has {} left, and a frame sent by value must have 0", counted(header.hops_left, "hop")));
+    refuse(arrival, fmt::format("it has {} left, and a frame sent by value must have 0",
+                                base::counted(header.hops_left, "hop")));
   }
 }
 
 /// The handler of a message frame without hops left. nullptr if the frame cannot be handled now.
-FrameHandler* Engine::ready_handler(const FrameHeader& header) {
-  if (header.kind != std::uint8_t(FrameKind::messages) || header.hops_left != 0 || !scopes_.takes(header.scope)) {
+FrameHandler* Engine::ready_handler(const transport::FrameHeader& header) {
+  if (header.kind != std::uint8_t(transport::FrameKind::messages) || header.hops_left != 0 ||
+      !scopes_.takes(header.scope)) {
     return nullptr;
   }
   const Entry* const entry = handlers_.find(header.handler);
@@ -233,8 +235,8 @@ FrameHandler* Engine::ready_handler(const FrameHeader& header) {
 /// Handles an arrived frame, and the following ones for the same handler and scope, in one call: work before and
 /// after handlers is done once. Returns whether `frames` holds another frame, which is for another handler or scope.
 bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
-  Arrival& arrival = frames.arrival;
-  const std::uint64_t handling = handling_of(arrival.header);
+  transport::Arrival& arrival = frames.arrival;
+  const std::uint64_t handling = transport::handling_of(arrival.header);
   publish_name(arrival.header.handler);
   bool further = false;
   auto run = [&] {
@@ -244,16 +246,17 @@ bool Engine::handle_run(FrameHandler& handler, Frames& frames) {
       handler.handle(arrival, next);
       if (arrival.owned != 0) endpoint_->release(arrival);
       further = poll(frames);
-    } while (further && handling_of(arrival.header) == handling && source_at_last_hop(arrival.header) < size());
+    } while (further && transport::handling_of(arrival.header) == handling &&
+             transport::source_at_last_hop(arrival.header) < size());
   };
   run_as_handler(scope_of_tag(arrival.header.scope), run, [&] { return describe_handling(handler, arrival); });
   count_activity();
   return further;
 }
 
-void Engine::dispatch(Arrival& arrival) {
-  const FrameHeader& header = arrival.header;
-  if (header.kind == std::uint8_t(FrameKind::control)) {
+void Engine::dispatch(transport::Arrival& arrival) {
+  const transport::FrameHeader& header = arrival.header;
+  if (header.kind == std::uint8_t(transport::FrameKind::control)) {
     dispatch_control(arrival);
   } else if (!scopes_.takes(header.scope)) {
     hold_until_begun({arrival, 0, nullptr});
@@ -262,7 +265,7 @@ void Engine::dispatch(Arrival& arrival) {
   }
 }
 
-void Engine::dispatch_control(Arrival& arrival) {
+void Engine::dispatch_control(transport::Arrival& arrival) {
   if (arrival.header.handler >= controls_.size()) {
     refuse(arrival, fmt::format("control messages have numbers 0 to {}", controls_.size() - 1));
   }
@@ -275,7 +278,7 @@ void Engine::dispatch_control(Arrival& arrival) {
 }
 
 void Engine::dispatch_messages(Held held) {
-  const FrameHeader& header = held.arrival.header;
+  const transport::FrameHeader& header = held.arrival.header;
   const std::uint32_t number = header.handler;
   Entry* const entry = handlers_.find(number);
   const Removed* const removed = entry == nullptr ? find_removed(number) : nullptr;
@@ -285,7 +288,7 @@ void Engine::dispatch_messages(Held held) {
     fail(report::FailureKind::undelivered,
          fmt::format("{} from PE {} arrived on PE {} for {}, which was destroyed there: quiesce() before destroying an "
                      "aggregator",
-                     counted(header.count, "message"), header.source, id(), describe_handler(number)));
+                     base::counted(header.count, "message"), header.source, id(), describe_handler(number)));
   }
   if (header.signature != entry->handler->signature()) {
     send_control(header.source, control_describe_, std::as_bytes(std::span(&number, 1)));
@@ -323,7 +326,7 @@ void Engine::run_as_handler(ScopeId scope, Body body, Describe describe) {
     body();
   } catch (const RunFailed&) {
     throw;
-  } catch (const InvalidFrame&) {  // of the transport, not of the handler
+  } catch (const transport::InvalidFrame&) {  // of the transport, not of the handler
     throw;
   } catch (const std::exception& error) {
     fail(report::FailureKind::failed, fmt::format("{} threw: {}", describe(), error.what()));
@@ -338,7 +341,7 @@ void Engine::publish_name(std::uint32_t handler) {
   }
 }
 
-std::string Engine::describe_handling(const FrameHandler& handler, const Arrival& arrival) {
+std::string Engine::describe_handling(const FrameHandler& handler, const transport::Arrival& arrival) {
   return fmt::format("the handler of {} for a message in a frame from PE {}", handler.description(),
                      arrival.header.source);
 }
@@ -407,21 +410,21 @@ std::uint16_t Engine::add_control(ControlHandler handler) {
 }
 
 void Engine::send_control(std::size_t target, std::uint16_t control, std::span<const std::byte> bytes) {
-  auto fill = [&](Frame& frame) {
+  auto fill = [&](transport::Frame& frame) {
     frame.header = {};
     frame.header.payload_bytes = std::uint32_t(bytes.size());
     frame.header.count = 1;
     frame.header.source = std::uint16_t(id());
     frame.header.handler = control;
-    frame.header.kind = std::uint8_t(FrameKind::control);
+    frame.header.kind = std::uint8_t(transport::FrameKind::control);
     if (!bytes.empty()) std::memcpy(frame.payload(), bytes.data(), bytes.size());
   };
-  SmallFrame small;
-  if (bytes.size() <= std::min(by_value_bytes_most, endpoint_->by_value_bytes_max())) {
+  transport::SmallFrame small;
+  if (bytes.size() <= std::min(transport::by_value_bytes_most, endpoint_->by_value_bytes_max())) {
     fill(small.frame);
     if (store_.try_post_by_value(target, small.frame)) return;
   }
-  const OpenFrame open = store_.claim_for_control(target, frame_overhead + bytes.size());
+  const OpenFrame open = store_.claim_for_control(target, transport::frame_overhead + bytes.size());
   fill(*open.frame);
   store_.post(target, open);
 }
@@ -448,13 +451,14 @@ std::string Engine::describe_made_handler(std::uint32_t number) const {
   return describe_handler(number);
 }
 
-void Engine::refuse(const Arrival& arrival, std::string_view what) {
-  const FrameHeader& header = arrival.header;
+void Engine::refuse(const transport::Arrival& arrival, std::string_view what) {
+  const transport::FrameHeader& header = arrival.header;
   std::string about;
-  if (header.kind == std::uint8_t(FrameKind::control)) {
+  if (header.kind == std::uint8_t(transport::FrameKind::control)) {
     about = fmt::format("a control message with number {}", header.handler);
   } else {
-    about = fmt::format("a frame of {} for {}", counted(header.count, "message"), describe_handler(header.handler));
+    about =
+        fmt::format("a frame of {} for {}", base::counted(header.count, "message"), describe_handler(header.handler));
   }
   fail(report::FailureKind::failed,
        fmt::format("{} from PE {} to PE {} is not valid: {}", about, header.source, id(), what));

@@ -61,7 +61,7 @@ class FrameHandler {
 
   /// Handles the messages of a frame from index `next` on, and sets `next` to the first unhandled one. `paused` only
   /// for frames with hops left: the engine calls again when memory may be available.
-  virtual Result handle(const Arrival& arrival, std::uint32_t& next) = 0;
+  virtual Result handle(const transport::Arrival& arrival, std::uint32_t& next) = 0;
 
   /// Posts all open buffers. Returns whether there were any.
   virtual bool flush_open(FlushReason reason) = 0;
@@ -126,10 +126,10 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  AggregationSettings aggregation = {};  // for the layers above, also the next three
-  TransferSettings transfer = {};
-  CollectiveStrategy collectives = CollectiveStrategy::best;
-  SizeConstants sizes = normal_sizes;
+  base::AggregationSettings aggregation = {};  // for the layers above, also the next three
+  base::TransferSettings transfer = {};
+  base::CollectiveStrategy collectives = base::CollectiveStrategy::best;
+  base::SizeConstants sizes = base::normal_sizes;
   std::function<void()> while_waiting = [] {};  // called repeatedly while the PE waits; throws if the run has ended
   // called once, after a failure is recorded: the program may catch RunFailed
   std::function<void()> when_failed = [] {};
@@ -142,29 +142,29 @@ struct EngineOptions {
 
 class Engine {
  public:
-  Engine(Endpoint& endpoint, EngineOptions options);
+  Engine(transport::Endpoint& endpoint, EngineOptions options);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
   /// The engine of this thread or fiber. UsageError if there is none.
   static Engine& here() {
-    if (fiber_local == nullptr) [[unlikely]]
+    if (base::fiber_local == nullptr) [[unlikely]]
       throw_no_engine();
-    return *static_cast<Engine*>(fiber_local);
+    return *static_cast<Engine*>(base::fiber_local);
   }
 
   std::size_t id() const { return pe_.id(); }
   std::size_t size() const { return pe_.size(); }
   Pe& pe() { return pe_; }
-  Endpoint& endpoint() { return *endpoint_; }
+  transport::Endpoint& endpoint() { return *endpoint_; }
   FrameStore& store() { return store_; }
   report::PeBoard& board() { return *board_; }
   Idle idle() const { return options_.idle; }
-  const AggregationSettings& aggregation_settings() const { return options_.aggregation; }
-  const TransferSettings& transfer_settings() const { return options_.transfer; }
-  CollectiveStrategy collective_strategy() const { return options_.collectives; }
-  const SizeConstants& sizes() const { return options_.sizes; }
+  const base::AggregationSettings& aggregation_settings() const { return options_.aggregation; }
+  const base::TransferSettings& transfer_settings() const { return options_.transfer; }
+  base::CollectiveStrategy collective_strategy() const { return options_.collectives; }
+  const base::SizeConstants& sizes() const { return options_.sizes; }
   std::int64_t now() const { return endpoint_->now(); }
   bool in_handler() const { return in_handler_; }
   /// Whether the running handler is a continuation of an epoch.
@@ -250,12 +250,12 @@ class Engine {
   /// Called when a handler has become ready. The next progress dispatches the frames that waited for it.
   void handler_ready() { replay_early_ = !early_.empty(); }
   /// Fills the header fields of a message frame that do not depend on its content.
-  void stamp(FrameHeader& header, std::uint32_t handler, std::uint16_t signature, std::uint8_t hops_left,
+  void stamp(transport::FrameHeader& header, std::uint32_t handler, std::uint16_t signature, std::uint8_t hops_left,
              ScopeId scope) const {
     header.source = std::uint16_t(id());
     header.handler = handler;
     header.signature = signature;
-    header.kind = std::uint8_t(FrameKind::messages);
+    header.kind = std::uint8_t(transport::FrameKind::messages);
     header.hops_left = hops_left;
     header.scope = scopes_.tag(scope);
   }
@@ -303,7 +303,7 @@ class Engine {
   /// Records the failure on the PE's board, where the supervisor reads it, and throws RunFailed.
   [[noreturn]] void fail(report::FailureKind kind, const std::string& text);
   /// fail() for an invalid frame. `what` states the expected and the actual value.
-  [[noreturn]] void refuse(const Arrival& arrival, std::string_view what);
+  [[noreturn]] void refuse(const transport::Arrival& arrival, std::string_view what);
   /// UsageError unless the caller may block.
   void require_may_block(report::Phase what) const;
   void defer_handlers(int by) { deferrals_ += by; }
@@ -323,7 +323,7 @@ class Engine {
   /// A frame with unhandled messages from index `next` on. `memory` owns its copy, if the frame was copied out of its
   /// sender's memory.
   struct Held {
-    Arrival arrival;
+    transport::Arrival arrival;
     std::uint32_t next = 0;
     std::shared_ptr<std::byte> memory;
 
@@ -353,7 +353,7 @@ class Engine {
   /// The arrived frames of one round.
   struct Frames {
     unsigned left;  // number of frames that may still be polled
-    Arrival arrival = {};
+    transport::Arrival arrival = {};
   };
 
   enum class TaskKind : std::uint8_t {
@@ -368,7 +368,7 @@ class Engine {
 
     ScopeId scope;
     TaskKind kind;
-    Once run;
+    base::Once run;
   };
 
   [[noreturn]] static void throw_no_engine();
@@ -383,12 +383,12 @@ class Engine {
     --frames.left;
     return true;
   }
-  void check_header(const Arrival& arrival);
-  FrameHandler* ready_handler(const FrameHeader& header);
+  void check_header(const transport::Arrival& arrival);
+  FrameHandler* ready_handler(const transport::FrameHeader& header);
   bool handle_run(FrameHandler& handler, Frames& frames);
-  static std::string describe_handling(const FrameHandler& handler, const Arrival& arrival);
-  void dispatch(Arrival& arrival);
-  void dispatch_control(Arrival& arrival);
+  static std::string describe_handling(const FrameHandler& handler, const transport::Arrival& arrival);
+  void dispatch(transport::Arrival& arrival);
+  void dispatch_control(transport::Arrival& arrival);
   void dispatch_messages(Held held);
   FrameHandler::Result run_handler(FrameHandler& handler, Held& held);
   void count_activity() {
@@ -408,7 +408,7 @@ class Engine {
   void replay(std::vector<Held>& held);
   bool replay_later();
   void publish_name(std::uint32_t handler);
-  void publish_handler(const FrameHeader& header) {
+  void publish_handler(const transport::FrameHeader& header) {
     board_->last_handler.store({header.handler + 1u, header.source}, std::memory_order_relaxed);
   }
   std::vector<std::uint32_t> waits_for() const;
@@ -423,11 +423,11 @@ class Engine {
   void pause();
 
   Pe pe_;
-  Endpoint* endpoint_;
+  transport::Endpoint* endpoint_;
   EngineOptions options_;
   FrameStore store_;
   report::PeBoard* board_;
-  CreationTable<Entry> handlers_;
+  base::CreationTable<Entry> handlers_;
   std::deque<Removed> removed_;  // the last 64
   std::vector<ControlHandler> controls_;
   std::vector<Task> tasks_[2];  // used alternately: one runs, the other collects new tasks; both keep their memory

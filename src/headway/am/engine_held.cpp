@@ -71,10 +71,10 @@ void Engine::hold_until_begun(Held held) {
 }
 
 void Engine::copy_to_own_memory(Held& held) {
-  Arrival& arrival = held.arrival;
+  transport::Arrival& arrival = held.arrival;
   const std::size_t payload_bytes = arrival.header.payload_bytes, tail_bytes = arrival.header.tail_bytes;
-  held.memory = store_.hold(arrival.header.source, frame_overhead + payload_bytes + tail_bytes);
-  std::byte* const payload = held.memory.get() + frame_overhead;
+  held.memory = store_.hold(arrival.header.source, transport::frame_overhead + payload_bytes + tail_bytes);
+  std::byte* const payload = held.memory.get() + transport::frame_overhead;
   std::byte* const tail = payload + payload_bytes;
   if (payload_bytes != 0) std::memcpy(payload, arrival.payload, payload_bytes);
   if (tail_bytes != 0) std::memcpy(tail, arrival.tail_end - tail_bytes, tail_bytes);

@@ -24,7 +24,7 @@ void add_once(std::vector<std::uint32_t>& pes, std::size_t pe) {
 std::string list(const MessagesByPeer& messages, const char* preposition) {
   if (messages.size() > peers_listed_max) {
     const auto most = std::ranges::max_element(messages, {}, [](const auto& entry) { return entry.second; });
-    return fmt::format("{} {}, most {} PE {} ({})", preposition, counted(messages.size(), "PE"), preposition,
+    return fmt::format("{} {}, most {} PE {} ({})", preposition, base::counted(messages.size(), "PE"), preposition,
                        most->first, most->second);
   }
   std::string text;
@@ -59,7 +59,7 @@ std::string Engine::undelivered(ScopeId scope) const {
   for (const auto& [key, messages] : by_handler_and_source) {
     const auto& [handler, source] = key;
     text += fmt::format("{}{} from PE {} {} undelivered on PE {}: ", text.empty() ? "" : "\n",
-                        counted(messages, "message"), source, by_number(messages, "is", "are"), id());
+                        base::counted(messages, "message"), source, base::by_number(messages, "is", "are"), id());
     const Removed* const removed = find_removed(handler);
     if (!handlers_.was_made(handler)) {
       text += fmt::format("aggregator number {} was never made there; make aggregators on every PE", handler);
@@ -74,8 +74,8 @@ std::string Engine::undelivered(ScopeId scope) const {
     const std::uint64_t waiting = entry.handler->waiting_messages(scope);
     if (waiting == 0) return;
     text += fmt::format("{}{} {} undelivered on PE {}: {} waits for an object that was never made there",
-                        text.empty() ? "" : "\n", counted(waiting, "message"), by_number(waiting, "is", "are"), id(),
-                        entry.handler->description());
+                        text.empty() ? "" : "\n", base::counted(waiting, "message"),
+                        base::by_number(waiting, "is", "are"), id(), entry.handler->description());
   });
   std::map<std::uint32_t, std::uint64_t> awaiting_epoch_by_source;
   for (const Held& held : later_) {
@@ -87,8 +87,8 @@ std::string Engine::undelivered(ScopeId scope) const {
     text += fmt::format(
         "{}{} from PE {} {} undelivered on PE {}: {} to an epoch that has not begun there; make epochs on "
         "every PE, in the same order",
-        text.empty() ? "" : "\n", counted(messages, "message"), source, by_number(messages, "is", "are"), id(),
-        by_number(messages, "it belongs", "they belong"));
+        text.empty() ? "" : "\n", base::counted(messages, "message"), source, base::by_number(messages, "is", "are"),
+        id(), base::by_number(messages, "it belongs", "they belong"));
   }
   return text;
 }
@@ -112,7 +112,7 @@ std::vector<std::uint32_t> Engine::waits_for() const {
     const bool elsewhere = store_.outstanding_bytes(peer) == 0 && outstanding_bytes() > store_.budget_bytes() / 4;
     add_once(pes, elsewhere ? largest_holder() : peer);
   }
-  store_.for_each_queued([&](std::size_t target, const FrameHeader&, bool) { add_once(pes, target); });
+  store_.for_each_queued([&](std::size_t target, const transport::FrameHeader&, bool) { add_once(pes, target); });
   if (phase == report::Phase::quiescing || phase == report::Phase::epoch) scopes_.add_waits_for(pes);
   if (phase == report::Phase::collective || phase == report::Phase::future) {
     for (const auto& extension : extensions_) extension->add_waits_for(pes);
@@ -150,13 +150,14 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     for (const auto& [handler, messages] : counts) {
       std::uint64_t sum = 0;
       for (const auto& [peer, count] : messages) sum += count;
-      lines.push_back(fmt::format("{} of {} {}: {}", counted(sum, "message"), name_of_handler(handler),
-                                  by_number(sum, one, more), list(messages, preposition)));
+      lines.push_back(fmt::format("{} of {} {}: {}", base::counted(sum, "message"), name_of_handler(handler),
+                                  base::by_number(sum, one, more), list(messages, preposition)));
     }
   };
   auto add_messages = [](CountsByHandler& counts, const Held& held) {
-    const FrameHeader& header = held.arrival.header;
-    if (header.kind == std::uint8_t(FrameKind::messages)) counts[header.handler][header.source] += held.messages();
+    const transport::FrameHeader& header = held.arrival.header;
+    if (header.kind == std::uint8_t(transport::FrameKind::messages))
+      counts[header.handler][header.source] += held.messages();
   };
   CountsByHandler later, mismatched, paused, queued, open;
   for (const Held& held : later_) {
@@ -171,8 +172,9 @@ void Engine::add_undelivered(std::vector<std::string>& lines) const {
     entry.handler->count_open(in_buffers);
     if (!in_buffers.empty()) open[number] = std::move(in_buffers);
   });
-  store_.for_each_queued([&](std::size_t target, const FrameHeader& header, bool) {
-    if (header.kind == std::uint8_t(FrameKind::messages)) queued[header.handler][std::uint32_t(target)] += header.count;
+  store_.for_each_queued([&](std::size_t target, const transport::FrameHeader& header, bool) {
+    if (header.kind == std::uint8_t(transport::FrameKind::messages))
+      queued[header.handler][std::uint32_t(target)] += header.count;
   });
   add(later, "waits for the end of quiesce() here", "wait for the end of quiesce() here", "from");
   add(mismatched, "has another signature than the aggregator here", "have another signature than the aggregator here",
@@ -190,11 +192,12 @@ void Engine::add_memory(std::vector<std::string>& lines) const {
   const std::uint64_t used = outstanding_bytes();
   if (used == 0 && !store_.spilling()) return;
   const std::size_t most = largest_holder();
-  lines.push_back(fmt::format(
-      "frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}; held for "
-      "later: {}",
-      format_bytes(used), format_bytes(store_.budget_bytes()), most, format_bytes(store_.outstanding_bytes(most)),
-      format_bytes(store_.spill_bytes()), format_bytes(store_.held_bytes())));
+  lines.push_back(
+      fmt::format("frame memory: {} of {} in use, most of it by PE {} ({}); spilled: {}; held for "
+                  "later: {}",
+                  base::format_bytes(used), base::format_bytes(store_.budget_bytes()), most,
+                  base::format_bytes(store_.outstanding_bytes(most)), base::format_bytes(store_.spill_bytes()),
+                  base::format_bytes(store_.held_bytes())));
 }
 
 report::PeReport Engine::report() {

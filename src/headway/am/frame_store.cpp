@@ -15,7 +15,9 @@ namespace {
 using Memory = OpenFrame::Memory;
 
 /// Of a staging buffer.
-Frame* claimed_for(const OpenFrame& staging) { return reinterpret_cast<Frame*>(staging.frame->link); }
+transport::Frame* claimed_for(const OpenFrame& staging) {
+  return reinterpret_cast<transport::Frame*>(staging.frame->link);
+}
 
 // The tag of a claim, target and hops left: reclaim() accounts returned frames by it.
 constexpr std::uint64_t make_tag(std::size_t target, std::size_t hops) { return std::uint64_t(target) << 8 | hops; }
@@ -31,7 +33,7 @@ constexpr std::size_t queue_capacity_kept = 16;
 
 }  // namespace
 
-FrameStore::FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max)
+FrameStore::FrameStore(transport::Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max)
     : endpoint_(&endpoint),
       budget_bytes_(budget_bytes),
       spill_bytes_max_(spill_bytes_max),
@@ -77,7 +79,7 @@ OpenFrame FrameStore::try_claim_at_once(std::size_t target, std::size_t frame_by
   const std::size_t hops = class_of(hops_left);
   const std::size_t bytes = endpoint_->block_bytes(frame_bytes);
   if (!within_budget(target, bytes, hops)) return {};
-  Frame* frame = endpoint_->try_claim(frame_bytes, make_tag(target, hops));
+  transport::Frame* frame = endpoint_->try_claim(frame_bytes, make_tag(target, hops));
   if (frame == nullptr) return {};
   account(target, hops, std::int64_t(bytes));
   return {frame, std::uint32_t(frame_bytes), hops_left, Memory::claimed};
@@ -92,7 +94,7 @@ OpenFrame FrameStore::write_past_caches(OpenFrame frame, Writing writing) {
   }
   if (staging_memory_ == nullptr)
     staging_memory_ = std::make_unique<StagingMemory>(std::bit_floor(budget_bytes_ / staging_share));
-  auto* const staging = reinterpret_cast<Frame*>(staging_memory_->try_take(frame.bytes));
+  auto* const staging = reinterpret_cast<transport::Frame*>(staging_memory_->try_take(frame.bytes));
   if (staging == nullptr) return frame;
   staging->link = reinterpret_cast<std::uintptr_t>(frame.frame);
   frame.frame = staging;
@@ -108,15 +110,16 @@ OpenFrame FrameStore::write_out(const OpenFrame& staging) {
   OpenFrame frame = staging;
   frame.frame = claimed_for(staging);
   frame.memory = Memory::claimed;
-  const FrameHeader& header = staging.frame->header;
+  const transport::FrameHeader& header = staging.frame->header;
   const std::size_t payload_end =
-      std::min<std::size_t>(align_up(frame_overhead + header.payload_bytes, line), frame.bytes);
+      std::min<std::size_t>(base::align_up(transport::frame_overhead + header.payload_bytes, line), frame.bytes);
   const std::size_t tail = (frame.bytes - header.tail_bytes) / line * line;
   if (header.tail_bytes != 0 && tail <= payload_end) {
-    copy_past_caches(frame.begin(), staging.begin(), frame.bytes);
+    base::copy_past_caches(frame.begin(), staging.begin(), frame.bytes);
   } else {
-    copy_past_caches(frame.begin(), staging.begin(), payload_end);
-    if (header.tail_bytes != 0) copy_past_caches(frame.begin() + tail, staging.begin() + tail, frame.bytes - tail);
+    base::copy_past_caches(frame.begin(), staging.begin(), payload_end);
+    if (header.tail_bytes != 0)
+      base::copy_past_caches(frame.begin() + tail, staging.begin() + tail, frame.bytes - tail);
   }
   staging_memory_->give(staging.begin());
   return frame;
@@ -127,22 +130,23 @@ OpenFrame FrameStore::spill(std::size_t target, std::size_t frame_bytes, std::ui
     throw UsageError(fmt::format(
         "handlers of PE {} send more than its receivers handle: {} wait outside the frame budget of {}, and "
         "{} more (to PE {}) exceed the cap of {} (HEADWAY_SPILL)",
-        endpoint_->id(), format_bytes(spill_bytes_), format_bytes(budget_bytes_), format_bytes(frame_bytes), target,
-        format_bytes(spill_bytes_max_)));
+        endpoint_->id(), base::format_bytes(spill_bytes_), base::format_bytes(budget_bytes_),
+        base::format_bytes(frame_bytes), target, base::format_bytes(spill_bytes_max_)));
   }
   ++spilled_frames_;
   return spill_uncapped(frame_bytes, hops_left);
 }
 
 std::shared_ptr<std::byte> FrameStore::hold(std::size_t source, std::size_t frame_bytes) {
-  const std::size_t bytes = align_up(frame_bytes, 64);
+  const std::size_t bytes = base::align_up(frame_bytes, 64);
   if (spill_bytes_ + held_bytes_ + bytes > spill_bytes_max_) {
     throw UsageError(fmt::format(
         "messages that PE {} cannot handle yet use {}, and {} more (from PE {}) exceed the cap of {} (HEADWAY_SPILL): "
         "they "
         "are of epochs that it has not begun, of the phase after its quiesce(), or for aggregators or collective calls "
         "that it has not made",
-        endpoint_->id(), format_bytes(held_bytes_), format_bytes(bytes), source, format_bytes(spill_bytes_max_)));
+        endpoint_->id(), base::format_bytes(held_bytes_), base::format_bytes(bytes), source,
+        base::format_bytes(spill_bytes_max_)));
   }
   std::byte* memory = spill_memory_.allocate(bytes);
   held_bytes_ += bytes;
@@ -163,7 +167,7 @@ OpenFrame FrameStore::spill_uncapped(std::size_t frame_bytes, std::uint8_t hops_
   std::byte* at = spill_memory_.allocate(frame_bytes);
   spill_bytes_ += frame_bytes;
   spill_bytes_peak_ = std::max(spill_bytes_peak_, spill_bytes_);
-  return {reinterpret_cast<Frame*>(at), std::uint32_t(frame_bytes), hops_left, Memory::spilled};
+  return {reinterpret_cast<transport::Frame*>(at), std::uint32_t(frame_bytes), hops_left, Memory::spilled};
 }
 
 void FrameStore::free_spilled(const OpenFrame& frame) { spill_bytes_ -= spill_memory_.free(frame.begin()); }
@@ -192,11 +196,11 @@ bool FrameStore::post(std::size_t target, const OpenFrame& frame) {
 }
 
 bool FrameStore::post_staging(std::size_t target, const OpenFrame& staging) {
-  const FrameHeader& header = staging.frame->header;
+  const transport::FrameHeader& header = staging.frame->header;
   const bool is_short = staging.hops_left == 0 &&
                         header.payload_bytes + std::size_t(header.tail_bytes) <= endpoint_->by_value_bytes_max();
   if (is_short && !queued(target, 0) &&
-      endpoint_->try_post(target, staging.frame, staging.end(), false) == Endpoint::Posted::copied) {
+      endpoint_->try_post(target, staging.frame, staging.end(), false) == transport::Endpoint::Posted::copied) {
     drop(target, staging);
     return true;
   }
@@ -204,7 +208,7 @@ bool FrameStore::post_staging(std::size_t target, const OpenFrame& staging) {
 }
 
 bool FrameStore::post_of_another(std::size_t target, const OpenFrame& frame) {
-  if (endpoint_->try_post(target, frame.frame, frame.end(), true) == Endpoint::Posted::lent) return true;
+  if (endpoint_->try_post(target, frame.frame, frame.end(), true) == transport::Endpoint::Posted::lent) return true;
   of_others_.emplace_back(target, frame);
   ++queued_frames_;
   ++queued_in_[scope_of_tag(frame.frame->header.scope)];
@@ -215,7 +219,8 @@ bool FrameStore::drain_of_others() {
   return std::erase_if(of_others_, [this](const auto& waiting) {
            const auto& [target, frame] = waiting;
            const ScopeId scope = scope_of_tag(frame.frame->header.scope);
-           if (endpoint_->try_post(target, frame.frame, frame.end(), true) != Endpoint::Posted::lent) return false;
+           if (endpoint_->try_post(target, frame.frame, frame.end(), true) != transport::Endpoint::Posted::lent)
+             return false;
            --queued_frames_;
            --queued_in_[scope];
            return true;
@@ -224,7 +229,7 @@ bool FrameStore::drain_of_others() {
 
 /// Copies header, payload and tail.
 void FrameStore::copy_into(const OpenFrame& to, const OpenFrame& from) {
-  const FrameHeader& header = from.frame->header;
+  const transport::FrameHeader& header = from.frame->header;
   to.frame->header = header;
   std::memcpy(to.frame->payload(), from.frame->payload(), header.payload_bytes);
   std::memcpy(to.end() - header.tail_bytes, from.end() - header.tail_bytes, header.tail_bytes);
@@ -233,21 +238,22 @@ void FrameStore::copy_into(const OpenFrame& to, const OpenFrame& from) {
 FrameStore::Outcome FrameStore::try_post(std::size_t target, const OpenFrame& frame) {
   const bool is_spilled = frame.memory == Memory::spilled;
   switch (endpoint_->try_post(target, frame.frame, frame.end(), !is_spilled)) {
-    case Endpoint::Posted::lent: return Outcome::posted;
-    case Endpoint::Posted::copied: drop(target, frame); return Outcome::posted;
-    case Endpoint::Posted::refused: break;
+    case transport::Endpoint::Posted::lent: return Outcome::posted;
+    case transport::Endpoint::Posted::copied: drop(target, frame); return Outcome::posted;
+    case transport::Endpoint::Posted::refused: break;
   }
   if (!is_spilled) return Outcome::queue_full;
 
   // A spilled frame that is too large to send by value moves to frame memory as soon as there is some.
-  const FrameHeader& header = frame.frame->header;
-  const OpenFrame copy = try_claim(target, frame_overhead + header.payload_bytes + header.tail_bytes, frame.hops_left);
+  const transport::FrameHeader& header = frame.frame->header;
+  const OpenFrame copy =
+      try_claim(target, transport::frame_overhead + header.payload_bytes + header.tail_bytes, frame.hops_left);
   if (!copy) return Outcome::no_memory;
   copy_into(copy, frame);
   switch (endpoint_->try_post(target, copy.frame, copy.end(), true)) {
-    case Endpoint::Posted::lent: break;
-    case Endpoint::Posted::copied: drop(target, copy); break;
-    case Endpoint::Posted::refused: drop(target, copy); return Outcome::queue_full;
+    case transport::Endpoint::Posted::lent: break;
+    case transport::Endpoint::Posted::copied: drop(target, copy); break;
+    case transport::Endpoint::Posted::refused: drop(target, copy); return Outcome::queue_full;
   }
   free_spilled(frame);
   return Outcome::posted;
@@ -259,8 +265,9 @@ bool FrameStore::spill_one_behind(std::size_t target, Queue& queue) {
   for (std::size_t i = queue.frames.size(); i-- > queue.head + 1;) {
     OpenFrame& queued = queue.frames[i];
     if (queued.memory == Memory::spilled) continue;
-    const FrameHeader& header = queued.frame->header;
-    const OpenFrame copy = spill_uncapped(frame_overhead + header.payload_bytes + header.tail_bytes, queued.hops_left);
+    const transport::FrameHeader& header = queued.frame->header;
+    const OpenFrame copy =
+        spill_uncapped(transport::frame_overhead + header.payload_bytes + header.tail_bytes, queued.hops_left);
     copy_into(copy, queued);
     drop(target, queued);
     queued = copy;

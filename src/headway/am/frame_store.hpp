@@ -25,7 +25,7 @@ struct OpenFrame {
     of_another,  // claimed by another PE of the process, which reclaims it; may only be posted
   };
 
-  Frame* frame = nullptr;
+  transport::Frame* frame = nullptr;
   std::uint32_t bytes = 0;  // size including frame_overhead
   std::uint8_t hops_left = 0;
   Memory memory = Memory::claimed;
@@ -54,7 +54,7 @@ enum class Writing {
 /// separately, only for the transport: behind spilled frames, two PEs could wait for each other's memory.
 class FrameStore {
  public:
-  FrameStore(Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max);
+  FrameStore(transport::Endpoint& endpoint, std::size_t budget_bytes, std::size_t spill_bytes_max);
   FrameStore(const FrameStore&) = delete;
   FrameStore& operator=(const FrameStore&) = delete;
   ~FrameStore();
@@ -96,10 +96,10 @@ class FrameStore {
 
   /// Posts by value a frame without hops left that lies in the caller's memory. Its size is at most
   /// Endpoint::by_value_bytes_max(). False if it would have to wait; nothing has changed then.
-  [[nodiscard]] bool try_post_by_value(std::size_t target, Frame& frame) {
+  [[nodiscard]] bool try_post_by_value(std::size_t target, transport::Frame& frame) {
     if (queued() && queued(target, 0)) return false;
     const std::byte* end = frame.payload() + frame.header.payload_bytes;
-    return endpoint_->try_post(target, &frame, end, false) == Endpoint::Posted::copied;
+    return endpoint_->try_post(target, &frame, end, false) == transport::Endpoint::Posted::copied;
   }
 
   /// Endpoint::try_begin_in_place(), or nullptr if frames wait for `target`.
@@ -107,7 +107,9 @@ class FrameStore {
     if (queued() && queued(target, 0)) return nullptr;
     return endpoint_->try_begin_in_place(target);
   }
-  void post_in_place(std::size_t target, const FrameHeader& header) { endpoint_->post_in_place(target, header); }
+  void post_in_place(std::size_t target, const transport::FrameHeader& header) {
+    endpoint_->post_in_place(target, header);
+  }
 
   /// Private memory for a frame from `source` that must wait on this PE. Counts against the limit of the spill.
   /// UsageError when that is reached.
@@ -187,7 +189,7 @@ class FrameStore {
   void account(std::size_t target, std::size_t hops, std::int64_t bytes);
   void free_spilled(const OpenFrame& frame);
 
-  Endpoint* endpoint_;
+  transport::Endpoint* endpoint_;
   std::size_t budget_bytes_;
   std::size_t spill_bytes_max_;
   std::vector<ByHops> to_target_;

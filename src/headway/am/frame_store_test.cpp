@@ -129,7 +129,7 @@ class Patterns final : public FrameHandler {
     staged += open.memory == OpenFrame::Memory::staging;
     for (std::uint32_t i = 0; i < payload; ++i) open.frame->payload()[i] = byte(i);
     for (std::uint32_t i = 1; i <= tail; ++i) open.end()[-std::ptrdiff_t(i)] = byte(1000 + i);
-    FrameHeader& header = open.frame->header;
+    transport::FrameHeader& header = open.frame->header;
     header = {};
     header.payload_bytes = payload;
     header.tail_bytes = tail;
@@ -139,8 +139,8 @@ class Patterns final : public FrameHandler {
     engine_->store().post(target, open);
   }
 
-  Result handle(const Arrival& arrival, std::uint32_t& next) override {
-    const FrameHeader& header = arrival.header;
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override {
+    const transport::FrameHeader& header = arrival.header;
     for (std::uint32_t i = 0; i < header.payload_bytes; ++i) wrong += arrival.payload[i] != byte(i);
     for (std::uint32_t i = 1; i <= header.tail_bytes; ++i)
       wrong += arrival.tail_end[-std::ptrdiff_t(i)] != byte(1000 + i);
@@ -178,7 +178,7 @@ TEST(FrameStore, frames_written_in_staging_buffers_arrive_at_all_lengths_of_fram
       for (std::uint64_t i = 0; i < frames; ++i) {
         const std::size_t room = random.size(1, 1000);
         const std::size_t payload = random.size(0, room), tail = random.one_in(3) ? 0 : random.size(0, room - payload);
-        patterns.send(random.below(2), frame_overhead + room, std::uint32_t(payload), std::uint32_t(tail));
+        patterns.send(random.below(2), transport::frame_overhead + room, std::uint32_t(payload), std::uint32_t(tail));
         if (i % 50 == 49) pe.quiesce();
       }
       pe.quiesce();

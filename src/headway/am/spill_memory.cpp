@@ -66,7 +66,7 @@ SpillMemory::~SpillMemory() {
 std::byte* SpillMemory::allocate(std::size_t bytes) {
   // Eight sizes between a power of two and the next.
   const std::size_t step = std::max(std::bit_floor(bytes) / 8, alignment);
-  const std::size_t slot_bytes = sizeof(Prefix) + align_up(bytes, step);
+  const std::size_t slot_bytes = sizeof(Prefix) + base::align_up(bytes, step);
   Chunk* chunk = with_room_[slot_bytes];
   if (chunk == nullptr) link(with_room_[slot_bytes], chunk = map_chunk(slot_bytes));
 
@@ -113,9 +113,9 @@ std::size_t SpillMemory::free(std::byte* block) {
 
 SpillMemory::Chunk* SpillMemory::map_chunk(std::size_t slot_bytes) {
   const std::size_t slots = std::max<std::size_t>((chunk_bytes - sizeof(Chunk)) / slot_bytes, 1);
-  const std::size_t bytes = align_up(sizeof(Chunk) + slots * slot_bytes, page_bytes);
+  const std::size_t bytes = base::align_up(sizeof(Chunk) + slots * slot_bytes, page_bytes);
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) throw_errno("mmap of memory for spilled frames");
+  if (at == MAP_FAILED) base::throw_errno("mmap of memory for spilled frames");
   mapped_bytes_ += bytes;
   Chunk* chunk = new (at) Chunk{.bytes = bytes, .slot_bytes = slot_bytes, .slots = slots};
   forbid(chunk + 1, bytes - sizeof(Chunk));

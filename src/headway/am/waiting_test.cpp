@@ -12,7 +12,7 @@ namespace {
 
 // A bound PE may use one core only, but does not share it.
 TEST(Waiting, pes_with_a_core_each_spin_and_others_yield) {
-  const std::size_t cores = available_cores();
+  const std::size_t cores = base::available_cores();
   for (const char* bind : {"core", "none"}) {
     for (const std::size_t per_process : {std::size_t(1), cores}) {
       SCOPED_TRACE(std::string(bind) + ", PEs per process " + std::to_string(per_process));

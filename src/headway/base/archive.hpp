@@ -56,7 +56,7 @@ class ByteWriter {
   }
   // The same as raw(), faster for sizes that the compiler does not know.
   void row(const void* from, std::size_t bytes) {
-    copy_short<true>(end_, static_cast<const std::byte*>(from), bytes, more_follows_);
+    base::copy_short<true>(end_, static_cast<const std::byte*>(from), bytes, more_follows_);
     end_ += bytes;
   }
   void byte(unsigned char value) { *end_++ = static_cast<std::byte>(value); }
@@ -174,13 +174,13 @@ class ByteReader {
 
  private:
   [[noreturn]] void fail_short(std::size_t bytes) const {
-    throw FormatError("headway: damaged bytes: " + counted(bytes, "byte") + " wanted where " +
-                      std::to_string(remaining()) + std::string(by_number(remaining(), " is left", " are left")));
+    throw FormatError("headway: damaged bytes: " + base::counted(bytes, "byte") + " wanted where " +
+                      std::to_string(remaining()) + std::string(base::by_number(remaining(), " is left", " are left")));
   }
   [[noreturn]] void fail_count(std::uint64_t elements, std::size_t bytes_min) const {
-    throw FormatError("headway: damaged bytes: " + counted(elements, "element") + " of at least " +
-                      counted(bytes_min, "byte") + " promised where " + counted(unpromised(), "byte") +
-                      std::string(by_number(unpromised(), " is left", " are left")));
+    throw FormatError("headway: damaged bytes: " + base::counted(elements, "element") + " of at least " +
+                      base::counted(bytes_min, "byte") + " promised where " + base::counted(unpromised(), "byte") +
+                      std::string(base::by_number(unpromised(), " is left", " are left")));
   }
   std::size_t unpromised() const { return remaining() > promised_ ? remaining() - promised_ : 0; }
 

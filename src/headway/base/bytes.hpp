@@ -16,6 +16,10 @@ constexpr std::size_t operator""_MiB(unsigned long long n) { return std::size_t(
 constexpr std::size_t operator""_GiB(unsigned long long n) { return std::size_t(n) << 30; }
 }  // namespace literals
 
+}  // namespace headway
+
+namespace headway::base {
+
 /// The smallest multiple of `alignment` (a power of two) that is at least `n`.
 constexpr std::size_t align_up(std::size_t n, std::size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }
 
@@ -30,4 +34,4 @@ std::uint64_t parse_bytes(std::string_view what, std::string_view text);
 /// 65536 as "64 KiB", 1500 as "1500 B".
 std::string format_bytes(std::uint64_t bytes);
 
-}  // namespace headway
+}  // namespace headway::base

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace headway {
+namespace headway::base {
 
 inline std::int64_t monotonic_ns() {
   timespec t;
@@ -14,4 +14,4 @@ inline std::int64_t monotonic_ns() {
   return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <headway/base/copy_large.hpp>
 
-namespace headway {
+namespace headway::base {
 
 /// Prefetches the line at `to` for a write. Without `prefetchw`, __builtin_prefetch(to, 1) only prefetches for a read,
 /// and the write to a line that another core has read would have to fetch it again.
@@ -164,4 +164,4 @@ inline __attribute__((always_inline)) void copy_received(std::byte* to, const st
 
 #pragma GCC diagnostic pop
 
-}  // namespace headway
+}  // namespace headway::base

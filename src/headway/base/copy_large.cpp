@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace headway {
+namespace headway::base {
 
 #if defined(__SSE2__)
 
@@ -186,4 +186,4 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) { std::
 
 #endif
 
-}  // namespace headway
+}  // namespace headway::base

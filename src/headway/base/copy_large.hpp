@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace headway {
+namespace headway::base {
 
 /// Equally fast for all addresses. The C library's copies run at a tenth of that speed or less if `to` lies a few bytes
 /// behind `from` modulo 4096, as heap memory (16) and frames (their headers) do behind the begin of a page: the
@@ -21,4 +21,4 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 /// One of the three functions above.
 using LargeCopy = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
-}  // namespace headway
+}  // namespace headway::base

@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 /// Memory that begins a page.
@@ -88,4 +88,4 @@ TEST_F(CopyLarge, copies_of_any_length_are_exact_wherever_they_lie_within_pages)
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace headway {
+namespace headway::base {
 
 /// `one` if n is 1, else `other`: "is" or "are".
 template <std::integral Number>
@@ -25,4 +25,4 @@ std::string counted(Number n, std::string_view noun) {
   return counted(n, noun, std::string(noun).append(noun.ends_with('s') ? "es" : "s"));
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <headway/base/counted.hpp>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 TEST(Counted, of_one_is_singular_and_of_all_else_plural) {
@@ -21,4 +21,4 @@ TEST(Counted, of_one_is_singular_and_of_all_else_plural) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

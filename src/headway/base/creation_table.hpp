@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace headway {
+namespace headway::base {
 
 /// A number counts all objects made before, so it is never used again. PEs may remove objects in different orders.
 /// Memory is proportional to the existing objects. The address of an object does not change until it is removed.
@@ -96,4 +96,4 @@ class CreationTable {
   std::array<Recent, 64> recent_;
 };
 
-}  // namespace headway
+}  // namespace headway::base

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 TEST(CreationTable, a_number_counts_the_things_made_before_and_is_never_used_again) {
@@ -81,4 +81,4 @@ TEST(CreationTable, visits_what_is_added_meanwhile) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

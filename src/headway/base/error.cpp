@@ -6,7 +6,7 @@
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 
-namespace headway {
+namespace headway::base {
 
 void throw_errno(const char* call) {
   const int error = errno;
@@ -18,4 +18,4 @@ void throw_destination_out_of_range(std::size_t destination, std::size_t pes) {
                                static_cast<std::ptrdiff_t>(destination), counted(pes, "PE"), pes - 1));
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -23,11 +23,15 @@ struct SystemError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+namespace base {
+
 /// Throws SystemError "CALL: strerror(errno) (errno N)", with the current errno.
 [[noreturn]] void throw_errno(const char* call);
 
 /// Throws UsageError for a destination PE outside [0, pes).
 [[noreturn]] void throw_destination_out_of_range(std::size_t destination, std::size_t pes);
+
+}  // namespace base
 
 /// Exit statuses that are Headway's own; all others are the program's.
 namespace exit_status {

@@ -20,7 +20,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 namespace context = boost::context::detail;
@@ -176,4 +176,4 @@ void Fiber::suspend() { running->state_->leave(); }
 
 Fiber* Fiber::current() { return running; }
 
-}  // namespace headway
+}  // namespace headway::base

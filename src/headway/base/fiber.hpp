@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-namespace headway {
+namespace headway::base {
 
 /// A pointer for each fiber, nullptr at first. Outside of fibers it belongs to the thread.
 inline constinit thread_local void* fiber_local = nullptr;
@@ -42,4 +42,4 @@ class Fiber {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace headway
+}  // namespace headway::base

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 TEST(Fiber, two_fibers_take_turns) {
@@ -107,4 +107,4 @@ TEST(Fiber, a_fiber_may_resume_another) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace headway {
+namespace headway::base {
 
 /// "HEADWAY_PES=4", ..., sorted; without paths, and without the variables of launchers.
 std::vector<std::string> given_settings();
 
-}  // namespace headway
+}  // namespace headway::base

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 std::optional<std::size_t> number(std::string_view text) {
@@ -94,4 +94,4 @@ void Launcher::end_others(int status) const {
   say("cmd=abort exitcode=" + std::to_string(status) + "\n");
 }
 
-}  // namespace headway
+}  // namespace headway::base

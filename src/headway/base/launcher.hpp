@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace headway {
+namespace headway::base {
 
 /// A launcher has started several processes as one program. It handles their output, their ends and the exit status.
 struct Launcher {
@@ -28,4 +28,4 @@ struct Launcher {
   void end_others(int status) const;
 };
 
-}  // namespace headway
+}  // namespace headway::base

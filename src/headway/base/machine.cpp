@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 /// Calls visit(line) with the first line of `file` in this process's cgroup (v2) and in each ancestor that has it.
@@ -130,4 +130,4 @@ CacheSizes cache_sizes() {
   }
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace headway {
+namespace headway::base {
 
 /// Cores this process may run on: the affinity mask, cut by a cgroup CPU quota (rounded up). At least 1.
 std::size_t available_cores();
@@ -36,4 +36,4 @@ struct CacheSizes {
 };
 CacheSizes cache_sizes();
 
-}  // namespace headway
+}  // namespace headway::base

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace headway {
+namespace headway::base {
 
 /// Holds any callable, also a move-only one. A trivially copyable callable of up to one word needs no memory of its
 /// own. A callable that is destroyed or replaced before the call is not called.
@@ -77,4 +77,4 @@ class Once {
   Use use_ = nullptr;
 };
 
-}  // namespace headway
+}  // namespace headway::base

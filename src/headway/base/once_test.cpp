@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 TEST(Once, calls_what_lies_inside_and_what_does_not_one_time) {
@@ -66,4 +66,4 @@ TEST(Once, may_end_itself_while_it_is_called) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

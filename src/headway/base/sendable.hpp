@@ -263,6 +263,10 @@ concept Serializable = !FixedSize<T> && detail::carries_no_address<T> && detail:
 template <class T>
 concept Sendable = FixedSize<T> || Serializable<T>;
 
+}  // namespace headway
+
+namespace headway::base {
+
 /// Refuses a T that is not Sendable with one line of compile error. Guard later uses with `if constexpr (Sendable<T>)`,
 /// so that it stays one line.
 template <class T>
@@ -278,4 +282,4 @@ constexpr void require_sendable() {
   }
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -156,7 +156,7 @@ void put(Sink& sink, const T& value) {
 
 template <class Sink, class T>
 void put_field(Sink& sink, const T& field) {
-  require_sendable<T>();
+  base::require_sendable<T>();
   if constexpr (Sendable<T>) put(sink, field);
 }
 
@@ -234,7 +234,7 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
     const std::byte* bytes = reader.take(count);
     if constexpr (requires { static_cast<Element*>(out.data()); }) {
       if (out.size() == count) {  // the target holds memory of the right size
-        return copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
+        return base::copy_received(reinterpret_cast<std::byte*>(out.data()), bytes, count);
       }
     }
     const auto* first = reinterpret_cast<const Element*>(bytes);
@@ -242,7 +242,7 @@ void get_sequence(ByteReader& reader, T& out, std::size_t count) {
   } else if constexpr (RawRange<T> && resizable) {
     const std::byte* bytes = reader.take(count * sizeof(Element));
     out.resize(count);
-    if (count > 0) copy_bytes(reinterpret_cast<std::byte*>(out.data()), bytes, count * sizeof(Element));
+    if (count > 0) base::copy_bytes(reinterpret_cast<std::byte*>(out.data()), bytes, count * sizeof(Element));
   } else if constexpr (resizable && element_bytes_min == 0) {
     get_growing(reader, out, count);
   } else if constexpr (resizable) {
@@ -344,7 +344,7 @@ void get(ByteReader& reader, T& out) {
 template <class... Fields>
 void ByteReader::operator()(Fields&... field) {
   const auto read = [this]<class T>(T& out) {
-    require_sendable<T>();
+    base::require_sendable<T>();
     if constexpr (Sendable<T>) detail::get(*this, out);
   };
   (read(field), ...);
@@ -378,7 +378,7 @@ void deserialize(ByteReader& reader, T& out) {
 /// Reads into a new value.
 template <class T>
 [[nodiscard]] T deserialize(ByteReader& reader) {
-  require_sendable<T>();
+  base::require_sendable<T>();
   if constexpr (Sendable<T>) return detail::make<T>(reader);
 }
 

@@ -20,7 +20,7 @@
 
 extern char** environ;
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 constexpr std::array variables = {"HEADWAY_PES",       "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
@@ -254,7 +254,7 @@ Settings Settings::from_environment(Launchers launchers) {
   settings.pes = count_variable("HEADWAY_PES", std::min(available_cores(), pes_max), pes_max);
   settings.pes_per_process = count_variable("HEADWAY_PES_PER_PROCESS", 1, pes_max);
   settle_transport(settings, launchers);
-  settings.plugin_dir = headway::plugin_dir();
+  settings.plugin_dir = base::plugin_dir();
   if (const auto text = variable("HEADWAY_SHARE")) {
     if (*text != "host" && *text != "process") refuse("HEADWAY_SHARE", *text, "host or process");
     settings.share = *text == "host" ? Share::host : Share::process;
@@ -328,4 +328,4 @@ std::string take_launch_descriptor() {
   return text.value_or("");
 }
 
-}  // namespace headway
+}  // namespace headway::base

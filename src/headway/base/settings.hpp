@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace headway {
+namespace headway::base {
 
 /// Limits of the settings, for messages and tests.
 inline constexpr std::size_t pes_max = 4096;  // at most 65536: a frame's header names its source in 16 bits
@@ -134,4 +134,4 @@ inline constexpr const char* meeting_variable = "HEADWAY_MEETING";
 /// Its value, or empty.
 std::string meeting();
 
-}  // namespace headway
+}  // namespace headway::base

@@ -7,7 +7,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace headway {
+namespace headway::base {
 
 /// As std::vector. Up to `inline_max` elements lie in the object, more on the heap. Cannot be copied or moved.
 template <class T, std::size_t inline_max>
@@ -56,4 +56,4 @@ class ShortVector {
   std::size_t size_ = 0, capacity_ = inline_max;
 };
 
-}  // namespace headway
+}  // namespace headway::base

@@ -5,7 +5,7 @@
 #include <headway/base/short_vector.hpp>
 #include <numeric>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 TEST(ShortVector, holds_what_is_pushed_here_and_elsewhere) {
@@ -38,4 +38,4 @@ TEST(ShortVector, resizes_with_empty_elements) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

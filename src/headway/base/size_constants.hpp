@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace headway {
+namespace headway::base {
 
 /// The same on all PEs of a run. With HEADWAY_TEST_SIZES=small they are so small that tests reach all paths with a few
 /// KiB; that is for developers of the library.
@@ -100,4 +100,4 @@ inline constexpr SizeConstants small_sizes{
     .given_back_bytes_min = std::size_t(4) << 10,
 };
 
-}  // namespace headway
+}  // namespace headway::base

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <headway/base/topology_text.hpp>
 
-namespace headway {
+namespace headway::base {
 
 namespace {
 
@@ -39,4 +39,4 @@ std::optional<TopologyText> read_topology(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace headway {
+namespace headway::base {
 
 /// A scheme has a code and, beside it, a readable name. Both may be followed by a number of dimensions, as in "wps-2d".
 struct SchemeName {
@@ -32,4 +32,4 @@ struct TopologyText {
 /// Nothing for a text that is not allowed.
 std::optional<TopologyText> read_topology(std::string_view text);
 
-}  // namespace headway
+}  // namespace headway::base

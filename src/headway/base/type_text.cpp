@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 /// A template of the standard library and the defaults of its last arguments; $0 and $1 are its first two arguments.
@@ -194,4 +194,4 @@ std::string short_type_names(std::string_view types) {
   return text ? std::move(*text) : std::string(types);
 }
 
-}  // namespace headway
+}  // namespace headway::base

@@ -4,7 +4,7 @@
 #include <headway/base/type_text.hpp>
 #include <string>
 
-namespace headway {
+namespace headway::base {
 namespace {
 
 TEST(TypeText, is_what_a_program_writes) {
@@ -53,4 +53,4 @@ TEST(TypeText, of_closures_and_of_what_is_no_type_stays) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::base

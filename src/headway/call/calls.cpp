@@ -10,6 +10,8 @@
 
 namespace headway {
 
+namespace call {
+
 /// A PE's default aggregator of calls, all its aggregators of calls, and its part of every DistObject.
 class CallState final : public am::Extension {
  public:
@@ -17,7 +19,7 @@ class CallState final : public am::Extension {
     void* value;
     const void* type;
   };
-  CreationTable<Object> objects;
+  base::CreationTable<Object> objects;
   std::vector<CallAggregator*> aggregators;
   std::unique_ptr<CallAggregator> default_calls;
   std::array<std::uint64_t, am::scopes_max> set_aside{};  // postponed messages of layers above, by scope
@@ -42,8 +44,6 @@ CallState& CallState::of(Pe& pe) { return static_cast<CallState&>(pe.engine().ex
 
 CallAggregator& default_calls(Pe& pe) { return *CallState::of(pe).default_calls; }
 
-namespace call {
-
 bool no_call(Pe&, PeId, const std::byte*, std::size_t, std::uint32_t&) {
   throw FormatError("a call names the stub at offset 0, which is the library's own and runs no function");
 }
@@ -55,7 +55,7 @@ void refuse_function_check(const FunctionReference& reference, std::uint32_t exp
 }
 
 void refuse_call_length(std::size_t bytes, std::size_t expected, bool fixed) {
-  throw FormatError(fmt::format("a call has arguments of {}; its function takes {}{}", counted(bytes, "byte"),
+  throw FormatError(fmt::format("a call has arguments of {}; its function takes {}{}", base::counted(bytes, "byte"),
                                 fixed ? "" : "at least ", expected));
 }
 
@@ -126,16 +126,16 @@ namespace {
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_padding(std::uint32_t padding, std::size_t bytes) {
   throw FormatError(fmt::format("a call of {} after its header states {} of padding; at most {}",
-                                counted(bytes, "byte"), counted(padding, "byte"),
+                                base::counted(bytes, "byte"), base::counted(padding, "byte"),
                                 std::min(bytes, sizeof(std::uint64_t) - 1)));
 }
 
 }  // namespace
 
 CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options)
-    : CallAggregator(pe, options, CallState::of(pe)) {}
+    : CallAggregator(pe, options, call::CallState::of(pe)) {}
 
-CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options, CallState& state)
+CallAggregator::CallAggregator(Pe& pe, const AggregatorOptions& options, call::CallState& state)
     : pe_(&pe), state_(&state), aggregator_(pe, options) {
   aggregator_.on([this](PeId source, Words words) { run(source, words); });
   state_->aggregators.push_back(this);
@@ -205,8 +205,8 @@ void CallAggregator::object_made(std::uint32_t number) {
 }
 
 void* CallAggregator::find_object(Pe& pe, std::uint32_t number, const void* type) {
-  CallState& state = CallState::of(pe);
-  const CallState::Object* const object = state.objects.find(number);
+  call::CallState& state = call::CallState::of(pe);
+  const call::CallState::Object* const object = state.objects.find(number);
   if (object == nullptr) [[unlikely]] {
     if (!state.objects.was_made(number)) return nullptr;
     throw UsageError(
@@ -222,12 +222,12 @@ void* CallAggregator::find_object(Pe& pe, std::uint32_t number, const void* type
 }
 
 std::uint32_t CallAggregator::add_object(Pe& pe, void* object, const void* type) {
-  CallState& state = CallState::of(pe);
+  call::CallState& state = call::CallState::of(pe);
   const std::uint32_t number = state.objects.add({object, type});
   for (CallAggregator* calls : state.aggregators) calls->object_made(number);
   return number;
 }
 
-void CallAggregator::remove_object(Pe& pe, std::uint32_t number) { CallState::of(pe).objects.remove(number); }
+void CallAggregator::remove_object(Pe& pe, std::uint32_t number) { call::CallState::of(pe).objects.remove(number); }
 
 }  // namespace headway

@@ -21,9 +21,10 @@ namespace headway {
 
 template <class T>
 class DistObject;
-class CallState;
 
 namespace call {
+
+class CallState;
 
 /// A DistObject in a message: its number, which is the same on every PE.
 template <class T>
@@ -209,7 +210,7 @@ class CallAggregator {
  private:
   template <class T>
   friend class DistObject;
-  friend class CallState;
+  friend class call::CallState;
 
   ///   | offset of the stub, 4 bytes | bytes that pad the last word, 4 bytes | arguments |
   struct CallHeader {
@@ -222,7 +223,7 @@ class CallAggregator {
   void send_call(PeId destination, const call::CallStub& stub, const W&... args) {
     using Format = aggregate::MessageFormat<W...>;
     const std::size_t bytes = sizeof(CallHeader) + (Format::fixed ? Format::prefix_bytes : Format::bytes(args...));
-    const std::size_t padded = align_up(bytes, sizeof(std::uint64_t));
+    const std::size_t padded = base::align_up(bytes, sizeof(std::uint64_t));
     const CallHeader header{call::offset_of_stub(stub), std::uint32_t(padded - bytes)};
     const auto fill = [&]<aggregate::Into into>(std::byte* at) {
       std::memcpy(at, &header, sizeof header);
@@ -269,7 +270,7 @@ class CallAggregator {
     if constexpr (Format::alignment > sizeof(std::uint64_t)) {  // calls are aligned for words only
       copy.resize(bytes + Format::alignment);
       const auto address = reinterpret_cast<std::uintptr_t>(copy.data());
-      std::byte* aligned = copy.data() + (align_up(address, Format::alignment) - address);
+      std::byte* aligned = copy.data() + (base::align_up(address, Format::alignment) - address);
       std::memcpy(aligned, at, bytes);
       at = aligned;
     }
@@ -317,7 +318,7 @@ class CallAggregator {
   static std::uint32_t add_object(Pe& pe, void* object, const void* type);
   static void remove_object(Pe& pe, std::uint32_t number);
 
-  CallAggregator(Pe& pe, const AggregatorOptions& options, CallState& state);
+  CallAggregator(Pe& pe, const AggregatorOptions& options, call::CallState& state);
   void run(PeId source, Words words);
   am::ScopeId make_wait();
   void run_again(am::ScopeId scope, std::function<void()> run);
@@ -330,18 +331,22 @@ class CallAggregator {
   };
 
   Pe* pe_;
-  CallState* state_;
+  call::CallState* state_;
   Aggregator<Words> aggregator_;
   std::map<std::uint32_t, std::vector<Waiting>> waiting_;  // by missing object
 };
 
+namespace call {
+
 /// The PE's own aggregator of calls, with default options.
 CallAggregator& default_calls(Pe& pe);
+
+}  // namespace call
 
 /// Runs fn(args...) on `destination`, aggregated, without an answer: see CallAggregator.
 template <class F, class... Args>
 void rpc_ff(Pe& pe, PeId destination, F fn, const Args&... args) {
-  default_calls(pe).rpc_ff(destination, fn, args...);
+  call::default_calls(pe).rpc_ff(destination, fn, args...);
 }
 template <class... Given>
 requires(!call::begins_as_call<Given...>) void rpc_ff(Pe&, const Given&...) { call::refuse_call<Given...>(); }

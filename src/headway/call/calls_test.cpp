@@ -223,7 +223,7 @@ TEST(DistObject, calls_that_arrive_before_it_is_made_wait_for_it) {
               },
               first, second, std::string(500, 'l'));
         }
-        default_calls(pe).flush();
+        call::default_calls(pe).flush();
         sent->fetch_add(1);
       }
       EXPECT_EQ(pe.quiesce(), 3 * 30u);

@@ -71,7 +71,7 @@ std::string text_of_failure() {
     throw;
   } catch (const am::RunFailed&) {
     throw;
-  } catch (const InvalidFrame&) {
+  } catch (const transport::InvalidFrame&) {
     throw;
   } catch (const std::exception& error) {
     return error.what();

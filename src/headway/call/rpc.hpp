@@ -210,7 +210,7 @@ constexpr bool require_answering() {
       if constexpr (!aggregate::require_kept_arguments<F>()) return false;
     }
     if constexpr (!std::is_void_v<R>) {
-      require_sendable<R>();
+      base::require_sendable<R>();
       return Sendable<R>;
     }
     return true;
@@ -286,7 +286,7 @@ auto rpc(CallAggregator& calls, PeId destination, Result (*function)(Parameters.
 /// The same with the PE's default aggregator of calls. Answers always use the default aggregator of the destination.
 template <class F, class... Args>
 auto rpc(Pe& pe, PeId destination, F function, Args&&... args) {
-  return rpc(default_calls(pe), destination, function, std::forward<Args>(args)...);
+  return rpc(call::default_calls(pe), destination, function, std::forward<Args>(args)...);
 }
 
 /// A compile error in one line for wrong arguments.

@@ -32,7 +32,7 @@ constexpr unsigned looks_when_spinning = 100;
   throw UsageError(
       fmt::format("allreduce() with values of different sizes, {} on PE {} and {} on PE {}: all PEs call the same "
                   "collectives in the same order",
-                  counted(own, "byte"), pe, others, other));
+                  base::counted(own, "byte"), pe, others, other));
 }
 
 struct Boards {
@@ -53,10 +53,10 @@ class ReductionState final : public am::Extension {
  public:
   explicit ReductionState(Pe& pe) : meeting(boards, pe.id()) {
     am::Engine& engine = pe.engine();
-    Endpoint& endpoint = engine.endpoint();
+    transport::Endpoint& endpoint = engine.endpoint();
     wake = engine.add_control([](std::size_t, std::span<const std::byte>) {});
     if (endpoint.shared_memory().shares_boards() && pe.size() > 1 && pe.size() <= meeting_pes_max &&
-        engine.collective_strategy() != CollectiveStrategy::messages) {
+        engine.collective_strategy() != base::CollectiveStrategy::messages) {
       for (std::size_t other = 0; other < pe.size(); ++other) {
         boards.places.push_back(&report::board_of(endpoint, other).meeting);
       }
@@ -178,7 +178,8 @@ void climb(am::Engine& engine, ReductionState& state, std::span<std::byte> value
     state.given = false;
     if (state.result->size() != value.size()) {
       throw FormatError(fmt::format("the outcome of allreduce() that arrived from PE {} to PE {} has {} instead of {}",
-                                    state.parent, engine.id(), counted(state.result->size(), "byte"), value.size()));
+                                    state.parent, engine.id(), base::counted(state.result->size(), "byte"),
+                                    value.size()));
     }
     if (!value.empty()) std::memcpy(value.data(), state.result->data(), value.size());
     state.result.reset();

@@ -113,7 +113,7 @@ constexpr bool require_blocks() {
     if constexpr (is_span<std::remove_cvref_t<Given>>) {
       return require_span_of<Element>();
     } else {
-      require_sendable<Element>();
+      base::require_sendable<Element>();
       return Sendable<Element>;
     }
   }

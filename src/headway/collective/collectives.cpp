@@ -85,7 +85,7 @@ Call Collectives::next_call(const TeamRef& team, std::uint32_t what, std::uint64
                             std::size_t root, bool same_count) {
   if (root >= team.size()) {
     throw UsageError(fmt::format("root {} of a collective of a team of {}, allowed are ranks 0 to {}", root,
-                                 counted(team.size(), "PE"), team.size() - 1));
+                                 base::counted(team.size(), "PE"), team.size() - 1));
   }
   TeamState& state = *team.state();
   state.last = {what, count, std::uint32_t(root)};
@@ -102,7 +102,7 @@ void Collectives::begin_call(const Call& call, Start start) {
     start();
   } catch (const am::RunFailed&) {
     throw;
-  } catch (const InvalidFrame& error) {  // in the contribution of another host
+  } catch (const transport::InvalidFrame& error) {  // in the contribution of another host
     engine.fail(report::FailureKind::failed, error.what());
   } catch (const std::exception& error) {  // the caller must not catch it, because other members wait for lost messages
     engine.fail(
@@ -342,20 +342,20 @@ std::string Collectives::unfinished() const {
     std::vector<std::uint32_t> missing;
     one.add_missing(missing);
     text = fmt::format("{} on PE {} {} at the end of the run for contributions that never arrive: {}, number {} of {}",
-                       counted(descriptors_.size(), "collective"), pe_->id().value,
-                       by_number(descriptors_.size(), "waits", "wait"),
+                       base::counted(descriptors_.size(), "collective"), pe_->id().value,
+                       base::by_number(descriptors_.size(), "waits", "wait"),
                        Operation::describe(call.what, call.count, call.root), call.number, call.team->name());
     constexpr std::size_t listed_max = 8;
     for (std::size_t i = 0; i < std::min(missing.size(), listed_max); ++i) {
       text += fmt::format("{}{}", i == 0 ? ", for PE " : ", ", call.team->pe_of(missing[i]));
     }
-    if (missing.size() > listed_max) text += " and " + counted(missing.size() - listed_max, "other");
+    if (missing.size() > listed_max) text += " and " + base::counted(missing.size() - listed_max, "other");
     if (descriptors_.size() > 1) text += ", and others";
   }
   if (not_called != 0) {
     text += fmt::format("{}{} on PE {} {} that it has not called", text.empty() ? "" : "; ",
-                        counted(not_called, "contribution"), pe_->id().value,
-                        by_number(not_called, "is for a collective", "are for collectives"));
+                        base::counted(not_called, "contribution"), pe_->id().value,
+                        base::by_number(not_called, "is for a collective", "are for collectives"));
     std::optional<ContributionHeader> one = in_cells != 0 ? reductions_->first_not_called() : std::nullopt;
     if (!early_.empty()) one = early_.begin()->second.front().header;
     if (one) {
@@ -387,7 +387,7 @@ std::shared_ptr<TeamState> Collectives::make_team(const std::vector<std::size_t>
   }
   if (state->rank == nobody) {
     throw UsageError(fmt::format("PE {} makes a team of {} without itself: only members make a team", pe_->id().value,
-                                 counted(state->pes.size(), "PE")));
+                                 base::counted(state->pes.size(), "PE")));
   }
   state->number = number_of(state->pes);
   state->number.made_before = lists_[state->pes]++;
@@ -401,7 +401,7 @@ std::string TeamState::name() const {
   std::string text = "the team of PEs";
   for (std::size_t i = 0; i < std::min(pes.size(), listed_max); ++i)
     text += fmt::format("{} {}", i == 0 ? "" : ",", pes[i]);
-  if (pes.size() > listed_max) text += " and " + counted(pes.size() - listed_max, "other");
+  if (pes.size() > listed_max) text += " and " + base::counted(pes.size() - listed_max, "other");
   return text;
 }
 
@@ -414,8 +414,8 @@ Team::Team(Pe& pe, const std::vector<std::size_t>& pes) : state_(collective::Col
 
 PeId Team::pe(std::size_t rank) const {
   if (rank >= size()) {
-    throw UsageError(
-        fmt::format("rank {} of a team of {}, allowed are ranks 0 to {}", rank, counted(size(), "PE"), size() - 1));
+    throw UsageError(fmt::format("rank {} of a team of {}, allowed are ranks 0 to {}", rank,
+                                 base::counted(size(), "PE"), size() - 1));
   }
   return state_->pe_of(rank);
 }

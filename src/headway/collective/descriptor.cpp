@@ -9,7 +9,7 @@
 namespace headway::collective {
 
 void fail_contribution_length(std::size_t bytes, std::size_t expected) {
-  throw FormatError(fmt::format("a contribution of {} arrived, expected {}", counted(bytes, "byte"), expected));
+  throw FormatError(fmt::format("a contribution of {} arrived, expected {}", base::counted(bytes, "byte"), expected));
 }
 
 void Descriptor::send(Carrier& carrier, std::uint32_t to, Opcode opcode, std::uint32_t segment, Bytes bytes,
@@ -339,7 +339,7 @@ void BlocksDescriptor::require_expected(const ContributionHeader& header) const 
   throw UsageError(fmt::format(
       "{}, number {} of {}: PE {} gave {} for PE {}, expected {} as PE {} gave: blocks for one member have one length",
       Operation::describe(call_.what, call_.count, call_.root), call_.number, team.name(), team.pe_of(header.rank),
-      counted(header.count, "element"), team.pe_of(team.rank), *expected, team.pe_of(team.rank)));
+      base::counted(header.count, "element"), team.pe_of(team.rank), *expected, team.pe_of(team.rank)));
 }
 
 Descriptor::Outlet& BlocksDescriptor::outlet_to(std::uint32_t rank) {

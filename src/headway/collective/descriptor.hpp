@@ -119,9 +119,9 @@ class Descriptor {
   };
 
   // Without an allocation for a small call of few members.
-  using Outlets = ShortVector<Outlet, 3>;
-  using Inlets = ShortVector<Inlet, 3>;
-  using States = ShortVector<std::uint32_t, 1>;
+  using Outlets = base::ShortVector<Outlet, 3>;
+  using Inlets = base::ShortVector<Inlet, 3>;
+  using States = base::ShortVector<std::uint32_t, 1>;
 
   static constexpr std::size_t segments_max = std::size_t(1) << 31;  // of 32 KiB: 64 TiB
   static std::uint32_t segments_of(std::size_t count, std::size_t per_segment) {

@@ -36,7 +36,7 @@ std::size_t HostReductions::area_bytes(std::size_t hosts) {
   return cells_count * (2 * (children_max(hosts) + 1) + 1) * part_bytes;
 }
 
-HostReductions::HostReductions(Hosts hosts, Services& services, std::vector<CellArea*> areas,
+HostReductions::HostReductions(Hosts hosts, transport::Services& services, std::vector<CellArea*> areas,
                                std::vector<std::byte*> parts)
     : hosts_(std::move(hosts)),
       services_(&services),
@@ -131,8 +131,8 @@ void HostReductions::go_on(const Said& said, std::uint32_t below, Bytes own) {
         reduce(memory, content(said.reduction, unsigned(std::countr_zero(left)), own.size()).data(), own.size());
       }
     } catch (const std::exception& error) {
-      throw InvalidFrame(fmt::format("{} on PE {} threw: {}", Operation::describe(said.what, said.count, said.root),
-                                     said.pe, error.what()));
+      throw transport::InvalidFrame(fmt::format(
+          "{} on PE {} threw: {}", Operation::describe(said.what, said.count, said.root), said.pe, error.what()));
     }
     result = {memory, own.size()};
   }
@@ -144,7 +144,7 @@ void HostReductions::go_on(const Said& said, std::uint32_t below, Bytes own) {
 void HostReductions::take_up(std::size_t host, const Said& said, Bytes bytes) {
   const std::size_t place = from_root(host, said.root);
   if (place == 0 || host_at(place & (place - 1), said.root) != hosts_.own) {
-    throw InvalidFrame(
+    throw transport::InvalidFrame(
         fmt::format("a contribution of host {} arrived at host {}, which is not above it in the tree of root {}", host,
                     hosts_.own, said.root));
   }
@@ -197,7 +197,7 @@ void HostReductions::take(std::size_t process, std::span<const std::byte> bytes)
   Message message;
   const auto require = [&](bool holds) {
     if (!holds)
-      throw InvalidFrame(fmt::format(
+      throw transport::InvalidFrame(fmt::format(
           "a message of a collective from process {} with {} bytes is damaged: check that all hosts run the same build",
           process, bytes.size()));
   };
@@ -226,14 +226,14 @@ void HostReductions::differ(const Said& here, const Said& there) const {
   const auto text = [&](const Said& said) {
     return said.number == number ? Operation::describe(said.what, said.count, said.root) : "another one";
   };
-  throw InvalidFrame(
+  throw transport::InvalidFrame(
       fmt::format("as collective number {} of all PEs, PE {} has called {}, and PE {} {}: the members of a team call "
                   "the same ones in the same order",
                   number, here.pe, text(here), there.pe, text(there)));
 }
 
 void HostReductions::differ_late(const Said& there) const {
-  throw InvalidFrame(fmt::format(
+  throw transport::InvalidFrame(fmt::format(
       "as collective number {} of all PEs, PE {} has called another one, and PE {} {}: the members of a team "
       "call the same ones in the same order",
       there.number, hosts_.firsts[hosts_.own], there.pe, Operation::describe(there.what, there.count, there.root)));

@@ -44,7 +44,8 @@ class HostReductions {
 
   static std::size_t area_bytes(std::size_t hosts);
   /// `areas` are those of the PEs of this host, `parts` memory of area_bytes() of each, zero at first.
-  HostReductions(Hosts hosts, Services& services, std::vector<CellArea*> areas, std::vector<std::byte*> parts);
+  HostReductions(Hosts hosts, transport::Services& services, std::vector<CellArea*> areas,
+                 std::vector<std::byte*> parts);
   HostReductions(const HostReductions&) = delete;
   HostReductions& operator=(const HostReductions&) = delete;
   ~HostReductions();
@@ -105,7 +106,7 @@ class HostReductions {
   [[noreturn]] void differ_late(const Said& there) const;
 
   Hosts hosts_;
-  Services* services_;
+  transport::Services* services_;
   std::vector<CellArea*> areas_;
   std::vector<std::byte*> parts_;
   unsigned parts_per_generation_;

@@ -26,7 +26,7 @@ struct Letter {
 };
 
 /// The end of one process: its messages join all others in flight.
-class Post final : public Services {
+class Post final : public transport::Services {
  public:
   Post(std::mutex& mutex, std::vector<Letter>& letters, std::size_t process)
       : mutex_(&mutex), letters_(&letters), process_(process) {}
@@ -222,7 +222,7 @@ TEST(HostReductions, are_right_whichever_threads_take_the_messages) {
 std::string thrown_by(const std::function<void()>& run) {
   try {
     run();
-  } catch (const InvalidFrame& error) {
+  } catch (const transport::InvalidFrame& error) {
     return error.what();
   }
   return "nothing";

@@ -56,7 +56,7 @@ constexpr bool require_elements() {
   if constexpr (is_span<std::remove_cvref_t<Given>>) {
     return require_span_of<T>();
   } else {
-    require_sendable<T>();
+    base::require_sendable<T>();
     return Sendable<T>;
   }
 }

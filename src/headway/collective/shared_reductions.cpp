@@ -25,7 +25,7 @@ std::unique_ptr<SharedReductions> SharedReductions::make(Pe& pe, Resume resume) 
 }
 
 std::unique_ptr<SharedReductions> SharedReductions::make_here(Pe& pe, Resume resume) {
-  Endpoint& endpoint = pe.engine().endpoint();
+  transport::Endpoint& endpoint = pe.engine().endpoint();
   std::vector<CellArea*> areas;
   try {
     for (std::size_t other = 0; other < pe.size(); ++other) {
@@ -39,14 +39,15 @@ std::unique_ptr<SharedReductions> SharedReductions::make_here(Pe& pe, Resume res
     return nullptr;
   }
   // All PEs allocate, whatever their settings, which might differ.
-  if (pe.engine().collective_strategy() == CollectiveStrategy::messages) return nullptr;
+  if (pe.engine().collective_strategy() == base::CollectiveStrategy::messages) return nullptr;
   return std::unique_ptr<SharedReductions>(new SharedReductions(pe, 0, std::move(areas), std::move(resume)));
 }
 
 /// The hosts have compared their properties when they met, and settings are the same in all processes.
 std::unique_ptr<SharedReductions> SharedReductions::make_between_hosts(Pe& pe, Resume resume) {
-  Endpoint& endpoint = pe.engine().endpoint();
-  if (pe.engine().collective_strategy() != CollectiveStrategy::shared || endpoint.services() == nullptr) return nullptr;
+  transport::Endpoint& endpoint = pe.engine().endpoint();
+  if (pe.engine().collective_strategy() != base::CollectiveStrategy::shared || endpoint.services() == nullptr)
+    return nullptr;
   const auto firsts = endpoint.host_map().host_firsts;
   Hosts hosts{{firsts.begin(), firsts.end()}, pe.size(), endpoint.host_map().pes_per_process, 0};
   hosts.own = hosts.host_of(pe.id());
@@ -61,7 +62,7 @@ std::unique_ptr<SharedReductions> SharedReductions::make_between_hosts(Pe& pe, R
     parts.push_back(endpoint.shared_memory().pool(other).data() + parts_offset);
   }
   const auto make = [&] { return std::make_shared<HostReductions>(hosts, *endpoint.services(), areas, parts); };
-  SharedByProcess* const shared = endpoint.shared_memory().shared_by_process();
+  transport::SharedByProcess* const shared = endpoint.shared_memory().shared_by_process();
   std::unique_ptr<SharedReductions> reductions(new SharedReductions(pe, first, areas, std::move(resume)));
   reductions->hosts_ = shared != nullptr ? shared->find_or_make<HostReductions>(shared_key, make) : make();
   return reductions;
@@ -83,7 +84,7 @@ bool SharedReductions::takes(Kind kind, const Call& call, std::size_t element_by
   if (has_hosts() && ((call.what & 1) != 0 || !by_type)) return false;
   // With two PEs only the root needs the other contribution: no tree delays a member, and a message costs less than a
   // cell.
-  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == CollectiveStrategy::best)
+  if (kind == Kind::reduce && areas_.size() == 2 && engine_->collective_strategy() == base::CollectiveStrategy::best)
     return false;
   return element_bytes != 0 && call.count <= cell_bytes_max / element_bytes;
 }
@@ -239,7 +240,7 @@ bool SharedReductions::flush_due(std::int64_t now) {
   return resume_free();
 }
 
-SharedReductions::Result SharedReductions::handle(const Arrival&, std::uint32_t&) {
+SharedReductions::Result SharedReductions::handle(const transport::Arrival&, std::uint32_t&) {
   throw FormatError("a frame arrived for contributions in shared memory, expected none");
 }
 

@@ -148,7 +148,7 @@ class SharedReductions final : private am::FrameHandler {
   void begin_to_look();
 
   // am::FrameHandler: a waiting call is an open buffer; flushing it checks the cell
-  Result handle(const Arrival& arrival, std::uint32_t& next) override;
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override;
   bool flush_open(am::FlushReason) override { return resume_free(); }
   bool flush_idle(am::IdleFlush) override { return resume_free(); }
   bool flush_scope(am::ScopeId, am::FlushReason) override { return resume_free(); }

@@ -400,10 +400,11 @@ TEST(SharedReductionsUnfinished, who_has_not_called_is_named_though_more_are_cal
     EXPECT_EQ(outcome.status, exit_status::undelivered) << outcome.text;
     const auto says = [&](const std::string& part) { return outcome.text.find(part) != std::string::npos; };
     // Chance decides which PE reports first. PE 1 and 3 have finished the calls with a free cell.
-    const bool on_0 = says(fmt::format("{} on PE 0 {} at the end of the run", counted(many, "collective"),
-                                       by_number(many, "waits", "wait"))) &&
+    const bool on_0 = says(fmt::format("{} on PE 0 {} at the end of the run", base::counted(many, "collective"),
+                                       base::by_number(many, "waits", "wait"))) &&
                       says("for PE 2");
-    const bool on_others = many > cells && says(counted(many - cells, "collective") + " on PE ") && says("for PE 2");
+    const bool on_others =
+        many > cells && says(base::counted(many - cells, "collective") + " on PE ") && says("for PE 2");
     const bool on_2 =
         says(fmt::format("{} contributions on PE 2 are for collectives that it has not called: "
                          "reduce of 1 int with std::plus<void>, root 0, number 0, from PE 0",

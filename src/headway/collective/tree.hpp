@@ -25,7 +25,7 @@ struct TreePlace {
   }
 
   std::uint32_t parent = nobody;
-  ShortVector<std::uint32_t, 8> children;  // ascending, counted from the root
+  base::ShortVector<std::uint32_t, 8> children;  // ascending, counted from the root
 };
 
 /// The parent of a rank without children; the default of TreePlace::parent if it has children or no parent.

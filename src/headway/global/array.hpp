@@ -43,7 +43,7 @@ class DistArray {
   const BlockCyclic& layout() const { return layout_; }
   PeId owner(std::size_t i) const { return layout_.owner(i); }
 
-  Places<T> places() const { return {layout_, begin_}; }
+  global::Places<T> places() const { return {layout_, begin_}; }
 
   /// Of element i; does not check i.
   GlobalPtr<T> operator[](std::size_t i) const { return places()[i]; }

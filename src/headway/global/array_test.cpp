@@ -78,7 +78,7 @@ TEST(DistArray, places_are_read_as_pointers_to_them_are) {
           for (std::size_t j = 0; j < array.local().size(); ++j)
             array.local()[j] = value(array.layout().global(pe.id(), j));
           barrier(pe);
-          const Places<T> places = array.places();
+          const global::Places<T> places = array.places();
           for (std::size_t i = 0; i < array.size(); ++i) {
             EXPECT_EQ(memory.read(places, i), value(i));
             EXPECT_EQ(places[i], array[i]);

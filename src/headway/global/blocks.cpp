@@ -43,7 +43,7 @@ void for_each_block(std::uint64_t count, std::uint64_t stride, std::uint64_t blo
 template <class Bytes>
 void copy_block(std::byte* to, const std::byte* from, Bytes bytes) {
   if constexpr (std::is_integral_v<Bytes>)
-    copy_bytes(to, from, bytes);
+    base::copy_bytes(to, from, bytes);
   else
     std::memcpy(to, from, bytes);
 }
@@ -71,21 +71,21 @@ void GlobalMemory::check_strides(const global::Strides& strides, std::size_t val
   if (put && count > 1 && stride < block) {
     throw UsageError(fmt::format(
         "put of blocks of {} at a stride of {}: they would overlap; a stride of at least the block is allowed",
-        counted(block, "element"), counted(stride, "element")));
+        base::counted(block, "element"), base::counted(stride, "element")));
   }
   const bool fits = count == 0 || block == 0 ? values == 0 : values / block == count && values % block == 0;
   if (!fits)
-    throw UsageError(fmt::format("{} of {} {} not {}", counted(count, "block"), counted(block, "element"),
-                                 by_number(count, "is", "are"), counted(values, "element")));
+    throw UsageError(fmt::format("{} of {} {} not {}", base::counted(count, "block"), base::counted(block, "element"),
+                                 base::by_number(count, "is", "are"), base::counted(values, "element")));
   if (count > 1 && stride > (std::uint64_t(1) << GlobalPtr<std::byte>::offset_bits) / element_bytes) {
-    throw UsageError(fmt::format("a stride of {} is longer than any shared memory", counted(stride, "element")));
+    throw UsageError(fmt::format("a stride of {} is longer than any shared memory", base::counted(stride, "element")));
   }
 }
 
 void GlobalMemory::check_indices(std::size_t indices, std::size_t values) {
   if (indices != values)
-    throw UsageError(fmt::format("{} {} given for {}", counted(indices, "index", "indices"),
-                                 by_number(indices, "is", "are"), counted(values, "element")));
+    throw UsageError(fmt::format("{} {} given for {}", base::counted(indices, "index", "indices"),
+                                 base::by_number(indices, "is", "are"), base::counted(values, "element")));
 }
 
 /// The address of the PE's memory in this process. nullptr where it is reached by messages: the owner then checks the
@@ -96,8 +96,8 @@ std::byte* GlobalMemory::find_blocks(PeId pe, const Blocks& blocks, Offsets indi
   if (const auto outside = first_outside(blocks, indices, size)) {
     throw UsageError(
         fmt::format("{}, number {} of those every {} from {} on, {} not in the {} of PE {}'s shared memory",
-                    counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"), blocks.offset,
-                    by_number(blocks.block, "is", "are"), counted(size, "byte"), pe.value));
+                    base::counted(blocks.block, "byte"), *outside, base::counted(blocks.stride, "byte"), blocks.offset,
+                    base::by_number(blocks.block, "is", "are"), base::counted(size, "byte"), pe.value));
   }
   return begin;
 }
@@ -186,13 +186,13 @@ std::byte* GlobalMemory::checked(const Blocks& blocks, Offsets indices) const {
       blocks.count > piece_bytes / blocks.block || (!indices.empty() && indices.size() != blocks.count)) {
     throw FormatError(
         fmt::format("{} of {} with {} arrived, allowed are 1 to {} bytes in all and no or as many indices",
-                    counted(blocks.count, "block"), counted(blocks.block, "byte"),
-                    counted(indices.size(), "index", "indices"), piece_bytes));
+                    base::counted(blocks.count, "block"), base::counted(blocks.block, "byte"),
+                    base::counted(indices.size(), "index", "indices"), piece_bytes));
   }
   if (const auto outside = first_outside(blocks, indices, own_.size())) {
     throw FormatError(fmt::format("{}, number {} of those every {} from {} on, of PE {}'s shared memory, which has {}",
-                                  counted(blocks.block, "byte"), *outside, counted(blocks.stride, "byte"),
-                                  blocks.offset, pe_->id().value, counted(own_.size(), "byte")));
+                                  base::counted(blocks.block, "byte"), *outside, base::counted(blocks.stride, "byte"),
+                                  blocks.offset, pe_->id().value, base::counted(own_.size(), "byte")));
   }
   return own_.data() + blocks.offset;
 }
@@ -210,8 +210,8 @@ void GlobalMemory::answer_blocks(PeId source, std::uint64_t slot, const Blocks& 
 void GlobalMemory::apply_blocks(PeId source, const Blocks& blocks, Offsets indices, Bytes values) {
   std::byte* const to = checked(blocks, indices);
   if (values.size() != blocks.count * blocks.block) {
-    throw FormatError(fmt::format("{} of {} arrived with {}, expected {}", counted(blocks.count, "block"),
-                                  counted(blocks.block, "byte"), counted(values.size(), "byte"),
+    throw FormatError(fmt::format("{} of {} arrived with {}, expected {}", base::counted(blocks.count, "block"),
+                                  base::counted(blocks.block, "byte"), base::counted(values.size(), "byte"),
                                   blocks.count * blocks.block));
   }
   for_each_block(blocks.count, blocks.stride, blocks.block, indices,

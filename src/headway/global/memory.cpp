@@ -78,14 +78,14 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   batches_wanted_.on([this](PeId source, std::uint64_t slot_and_bytes, Offsets offsets) {
     if (offsets.size() > batch_max)
       throw FormatError(fmt::format("PE {} asks for {} in one message, allowed are at most {}", source.value,
-                                    counted(offsets.size(), "word"), batch_max));
+                                    base::counted(offsets.size(), "word"), batch_max));
     std::array<std::uint64_t, batch_max> words;
     bytes_.send(source, std::uint32_t(slot_and_bytes), gather(offsets, slot_and_bytes >> 32, words));
   });
   bytes_.on([this](std::uint64_t slot, Bytes bytes) { give_bytes(slot, bytes); });
   words_put_.on([this](PeId source, const WordPut& put) { apply_put(source, put); });
   bytes_put_.on([this](PeId source, std::uint64_t place, Bytes bytes) {
-    copy_bytes(checked(place & ~is_store, bytes.size(), false), bytes.data(), bytes.size());
+    base::copy_bytes(checked(place & ~is_store, bytes.size(), false), bytes.data(), bytes.size());
     if ((place & is_store) != 0)
       stored_bytes_ += bytes.size();
     else
@@ -108,7 +108,7 @@ GlobalMemory::GlobalMemory(Pe& pe, const GlobalOptions& options)
   syncs_.on([this](PeId source, const Synced& synced) {
     if (synced.puts > puts_to_[source].sent)
       throw FormatError(fmt::format("PE {} confirms {}, but PE {} has sent it {}", source.value,
-                                    counted(synced.puts, "put"), pe_->id().value, puts_to_[source].sent));
+                                    base::counted(synced.puts, "put"), pe_->id().value, puts_to_[source].sent));
     puts_to_[source].synced = synced.puts;
   });
 }
@@ -123,8 +123,8 @@ void GlobalMemory::refuse_pointer(PeId pe) const {
 }
 
 void GlobalMemory::refuse_bytes(PeId pe, std::uint64_t offset, std::size_t bytes) const {
-  throw UsageError(fmt::format("{} at offset {} of PE {}'s shared memory, which has {}", counted(bytes, "byte"), offset,
-                               pe.value, counted(own_.size(), "byte")));
+  throw UsageError(fmt::format("{} at offset {} of PE {}'s shared memory, which has {}", base::counted(bytes, "byte"),
+                               offset, pe.value, base::counted(own_.size(), "byte")));
 }
 
 // --- at the owner
@@ -133,7 +133,8 @@ std::byte* GlobalMemory::checked(std::uint64_t offset, std::size_t bytes, bool w
   const bool is_word = bytes != 0 && bytes <= 8 && (bytes & (bytes - 1)) == 0 && (offset & (bytes - 1)) == 0;
   if (offset > own_.size() || bytes > own_.size() - offset || (word && !is_word)) {
     throw FormatError(fmt::format("{}{} at offset {} of PE {}'s shared memory, which has {}", word ? "a word of " : "",
-                                  counted(bytes, "byte"), offset, pe_->id().value, counted(own_.size(), "byte")));
+                                  base::counted(bytes, "byte"), offset, pe_->id().value,
+                                  base::counted(own_.size(), "byte")));
   }
   return own_.data() + offset;
 }
@@ -158,7 +159,8 @@ GlobalMemory::Bytes GlobalMemory::gather(Offsets offsets, std::size_t bytes,
     case 4: return copy(std::type_identity<std::uint32_t>());
     case 8: return copy(std::type_identity<std::uint64_t>());
     default:
-      throw FormatError(fmt::format("words of {} are asked for, allowed are 1, 2, 4 and 8", counted(bytes, "byte")));
+      throw FormatError(
+          fmt::format("words of {} are asked for, allowed are 1, 2, 4 and 8", base::counted(bytes, "byte")));
   }
 }
 
@@ -236,8 +238,8 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
     Batch& batch = *static_cast<Batch*>(pending.to);
     if (bytes.size() != std::size_t(batch.different) * batch.bytes) {
       throw FormatError(fmt::format("{} arrived at PE {} for a batch, expected {} words of {}",
-                                    counted(bytes.size(), "byte"), pe_->id().value, batch.different,
-                                    counted(batch.bytes, "byte")));
+                                    base::counted(bytes.size(), "byte"), pe_->id().value, batch.different,
+                                    base::counted(batch.bytes, "byte")));
     }
     free_slot(std::uint32_t(slot));
     gets_in_flight_ -= batch.count;
@@ -246,10 +248,10 @@ void GlobalMemory::give_bytes(std::uint64_t slot, Bytes bytes) {
     return;
   }
   if (pending.bytes != bytes.size()) {
-    throw FormatError(fmt::format("{} arrived at PE {} for a piece, expected {}", counted(bytes.size(), "byte"),
+    throw FormatError(fmt::format("{} arrived at PE {} for a piece, expected {}", base::counted(bytes.size(), "byte"),
                                   pe_->id().value, pending.bytes));
   }
-  copy_bytes(static_cast<std::byte*>(pending.to), bytes.data(), bytes.size());
+  base::copy_bytes(static_cast<std::byte*>(pending.to), bytes.data(), bytes.size());
   free_slot(std::uint32_t(slot));
   --gets_in_flight_;
   pieces_in_flight_bytes_ -= bytes.size();

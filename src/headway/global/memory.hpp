@@ -86,7 +86,7 @@ class GlobalMemory {
   }
   /// read(places[i]) for loops: loads a mapped element without building a pointer first.
   template <class T>
-  [[nodiscard]] T read(const Places<T>& places, std::size_t i) {
+  [[nodiscard]] T read(const global::Places<T>& places, std::size_t i) {
     const auto [pe, offset] = places.find(i);
     if constexpr (global::is_word<T>) {
       if (pe < bases_.size()) [[likely]] {
@@ -139,14 +139,14 @@ class GlobalMemory {
   template <class T>
   void get(GlobalPtr<T> p, std::span<T> to) {
     if (const T* at = local_bytes(p, bases_, to.size_bytes()))
-      copy_bytes(std::as_writable_bytes(to).data(), reinterpret_cast<const std::byte*>(at), to.size_bytes());
+      base::copy_bytes(std::as_writable_bytes(to).data(), reinterpret_cast<const std::byte*>(at), to.size_bytes());
     else
       get_bytes(p.pe(), p.offset(), reinterpret_cast<std::byte*>(to.data()), to.size_bytes());
   }
   template <class T>
   void put(GlobalPtr<T> p, std::span<const std::type_identity_t<T>> values) {
     if (T* at = local_bytes(p, bases_, values.size_bytes()))
-      copy_bytes(reinterpret_cast<std::byte*>(at), std::as_bytes(values).data(), values.size_bytes());
+      base::copy_bytes(reinterpret_cast<std::byte*>(at), std::as_bytes(values).data(), values.size_bytes());
     else
       put_bytes(p.pe(), p.offset(), std::as_bytes(values), false);
   }

@@ -7,7 +7,7 @@
 #include <headway/aggregate/layout.hpp>
 #include <headway/global/pointer.hpp>
 
-namespace headway {
+namespace headway::global {
 
 /// The layout of a DistArray without its memory. In a loop the compiler can keep a copy of it in registers.
 template <class T>
@@ -36,4 +36,4 @@ class Places {
   std::uint64_t begin_;
 };
 
-}  // namespace headway
+}  // namespace headway::global

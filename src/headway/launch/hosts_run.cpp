@@ -94,7 +94,7 @@ class Input {
   /// Returns the standard input for a new process: the line and, if `all`, this process's input after it.
   int open(const std::string& line, bool all) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe2");
+    if (pipe2(ends, O_CLOEXEC) != 0) base::throw_errno("pipe2");
     // shorter than the buffer of a pipe
     const bool written = write(ends[1], line.data(), line.size()) == ssize_t(line.size());
     if (all && written) {
@@ -103,7 +103,7 @@ class Input {
       if (relay_ == 0) relay(ends[0], ends[1], parent);
     }
     close(ends[1]);
-    if (!written || (all && relay_ < 0)) throw_errno("the standard input of a process");
+    if (!written || (all && relay_ < 0)) base::throw_errno("the standard input of a process");
     return ends[0];
   }
   void end() {
@@ -133,7 +133,7 @@ class Input {
 class Hosts {
  public:
   /// Processes of other hosts execute `command`; so do local ones without `child_body`.
-  Hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command,
+  Hosts(const base::Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command,
         const std::function<int()>& child_body = nullptr)
       : options_(options),
         command_(command),
@@ -184,7 +184,7 @@ class Hosts {
     arguments.push_back(nullptr);
     const pid_t parent = getpid();
     one.pid = fork();
-    if (one.pid < 0) throw_errno("fork");
+    if (one.pid < 0) base::throw_errno("fork");
     if (one.pid != 0) {
       if (input >= 0) close(input);
       return;
@@ -197,7 +197,7 @@ class Hosts {
       const int nothing = open("/dev/null", O_RDONLY);
       if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     }
-    if (!remote) setenv(meeting_variable, invitation.c_str(), 1);
+    if (!remote) setenv(base::meeting_variable, invitation.c_str(), 1);
     if (child_body_) {
       signals_.reset();
       place_.forget();
@@ -211,7 +211,7 @@ class Hosts {
   /// AGENT HOST LINE. The shell line reads the invitation from standard input: arguments are visible to all users of
   /// a host.
   std::vector<std::string> agent_command(const std::string& host) const {
-    std::string line = fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", meeting_variable,
+    std::string line = fmt::format("IFS= read -r {0} && export {0} && cd {1} && exec env", base::meeting_variable,
                                    shell_quoted(current_folder()));
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text(*entry);
@@ -226,7 +226,7 @@ class Hosts {
 
   static std::string current_folder() {
     char folder[PATH_MAX] = "";
-    if (getcwd(folder, sizeof folder) == nullptr) throw_errno("getcwd");
+    if (getcwd(folder, sizeof folder) == nullptr) base::throw_errno("getcwd");
     return folder;
   }
 
@@ -335,15 +335,17 @@ class Hosts {
 
 }  // namespace
 
-int run_over_hosts(const Settings& settings, const LaunchOptions& options, const std::vector<std::string>& command) {
+int run_over_hosts(const base::Settings& settings, const LaunchOptions& options,
+                   const std::vector<std::string>& command) {
   if (settings.processes() < options.hosts.size()) {
     throw SettingError(fmt::format("--hosts names {}, and this run has {}: allowed is at most one host per process",
-                                   counted(options.hosts.size(), "host"), counted(settings.processes(), "process")));
+                                   base::counted(options.hosts.size(), "host"),
+                                   base::counted(settings.processes(), "process")));
   }
   return Hosts(settings, options, command).run();
 }
 
-int run_by_meeting(const Settings& settings, const std::function<int()>& process) {
+int run_by_meeting(const base::Settings& settings, const std::function<int()>& process) {
   return Hosts(settings, {}, {}, process).run();
 }
 

@@ -24,13 +24,13 @@ int find_build_id(dl_phdr_info* info, std::size_t, void* result) {
       ElfW(Nhdr) note;
       std::memcpy(&note, at, sizeof note);
       const char* name = at + sizeof note;
-      const char* content = name + align_up(note.n_namesz, 4);
+      const char* content = name + base::align_up(note.n_namesz, 4);
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
         std::string& hex = *static_cast<std::string*>(result);
         for (unsigned b = 0; b < note.n_descsz; ++b) hex += fmt::format("{:02x}", std::uint8_t(content[b]));
         return 1;
       }
-      at = content + align_up(note.n_descsz, 4);
+      at = content + base::align_up(note.n_descsz, 4);
     }
   }
   return 1;  // the first object is the program itself: stop

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace headway {
+namespace headway::launch {
 
 struct LaunchOptions {
   int debug_pe = -1;                     // start this PE's process under gdb, on the terminal; -1: none
@@ -20,4 +20,4 @@ struct LaunchOptions {
 /// status as run() does. The command must call headway::run(). Throws SettingError, SystemError.
 int launch_processes(const LaunchOptions& options, const std::vector<std::string>& command);
 
-}  // namespace headway
+}  // namespace headway::launch

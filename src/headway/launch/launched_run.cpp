@@ -61,7 +61,7 @@ std::string first_difference(std::string_view given, std::string_view other) {
 
 // --- meeting
 
-LaunchedRun::LaunchedRun(const Settings& settings, const std::function<int(Pe&)>& body)
+LaunchedRun::LaunchedRun(const base::Settings& settings, const std::function<int(Pe&)>& body)
     : ProcessPes(body),
       settings_(settings),
       simulated_(settings.launcher && settings.launcher->simulated),
@@ -94,22 +94,22 @@ void LaunchedRun::check(int result, const char* call) const {
 std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   // Without a launcher there is one process.
   if (!settings_.launcher && processes_ != settings_.processes()) {
-    throw SettingError(
-        fmt::format("{} knows {} of this program, but no launcher has said that it started more "
-                    "than one: set HEADWAY_PES to {}",
-                    wire_.functions->name, counted(processes_, "process"), processes_ * settings_.pes_per_process));
+    throw SettingError(fmt::format(
+        "{} knows {} of this program, but no launcher has said that it started more "
+        "than one: set HEADWAY_PES to {}",
+        wire_.functions->name, base::counted(processes_, "process"), processes_ * settings_.pes_per_process));
   }
   self_.pes = settings_.pes;
   self_.pes_per_process = settings_.pes_per_process;
   self_.budget_bytes = settings_.budget_bytes;
-  self_.cores = available_cores();
+  self_.cores = base::available_cores();
   self_.eager_bytes = wire_.functions->eager_bytes == nullptr ? 0 : wire_.functions->eager_bytes(wire_.wire);
-  self_.shares = settings_.share == Share::host && !simulated_;  // the simulator does not see shared memory
+  self_.shares = settings_.share == base::Share::host && !simulated_;  // the simulator does not see shared memory
   copy_text(self_.build_identity, build_identity());
   copy_text(self_.program, program_path());
   gethostname(self_.host, sizeof self_.host - 1);
   copy_text(self_.boot_id, boot_id());
-  copy_text(self_.given, fmt::format("{}", fmt::join(given_settings(), "\n")));
+  copy_text(self_.given, fmt::format("{}", fmt::join(base::given_settings(), "\n")));
   std::vector<Introduction> all(processes_);
   check(wire_.functions->exchange(wire_.wire, &self_, sizeof self_, all.data()), "exchange");
   refuse_others(all);
@@ -132,7 +132,7 @@ std::vector<LaunchedRun::Introduction> LaunchedRun::meet() {
   }
   // Fewer cores than the host has: the launcher has bound each process to its own. Else all processes share all cores.
   const std::size_t own = std::min(settings_.pes_per_process, settings_.pes - process_ * settings_.pes_per_process);
-  have_cores_ = own <= self_.cores && (pes_here <= cores_here || self_.cores < processors_online());
+  have_cores_ = own <= self_.cores && (pes_here <= cores_here || self_.cores < base::processors_online());
   return all;
 }
 
@@ -159,10 +159,10 @@ void LaunchedRun::refuse_others(const std::vector<Introduction>& all) const {
                       at_host(other), name));
     }
     if (first.pes != other.pes || first.pes_per_process != other.pes_per_process) {
-      throw SettingError(
-          fmt::format("differing settings: {}, {} in a process, for process 0, and {}, {} for process "
-                      "{}; pass HEADWAY_ variables to all processes",
-                      counted(first.pes, "PE"), first.pes_per_process, other.pes, other.pes_per_process, process));
+      throw SettingError(fmt::format(
+          "differing settings: {}, {} in a process, for process 0, and {}, {} for process "
+          "{}; pass HEADWAY_ variables to all processes",
+          base::counted(first.pes, "PE"), first.pes_per_process, other.pes, other.pes_per_process, process));
     }
   }
 }
@@ -229,7 +229,7 @@ std::unique_ptr<local::Segment> LaunchedRun::make_segment(HostGroup group) const
   local::SegmentHeader& header = segment->header();
   header.first_pe = first_pe;
   header.spill_bytes = settings_.spill_bytes;
-  header.bind_cores = settings_.bind == Bind::core;
+  header.bind_cores = settings_.bind == base::Bind::core;
   return segment;
 }
 
@@ -256,7 +256,7 @@ void LaunchedRun::set_up_pes() {
                                   .posted = wire::posted_for(processes_),
                                   .eager_bytes = eager_bytes_min_,
                                   .hosts = several_hosts_ ? hosts_ : std::vector<std::string>{},
-                                  .driven = settings_.progress == Progress::thread,
+                                  .driven = settings_.progress == base::Progress::thread,
                                   .pools = have_pools_},
                 *segment_, first);
   watch_.emplace(*segment_, *port_, process_, leaders_, settings_.stall);
@@ -266,21 +266,22 @@ void LaunchedRun::set_up_pes() {
 
 // --- running
 
-std::unique_ptr<Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
+std::unique_ptr<transport::Endpoint> LaunchedRun::make_endpoint(std::size_t pe) {
   if (segment_->header().pes == settings_.pes) return local::make_endpoint(*segment_, pe, &shared_);
   return std::make_unique<wire::WireEndpoint>(*segment_, *port_, pe, &shared_, host_firsts_);
 }
 
 const char* LaunchedRun::thread_setting() const {
   switch (settings_.progress) {
-    case Progress::thread: return "HEADWAY_PROGRESS=thread";
-    case Progress::helper: return "HEADWAY_PROGRESS=helper";
+    case base::Progress::thread: return "HEADWAY_PROGRESS=thread";
+    case base::Progress::helper: return "HEADWAY_PROGRESS=helper";
     default: return "HEADWAY_PROGRESS=both";
   }
 }
 
 am::Idle LaunchedRun::idle() const {
-  const bool sleeps = simulated_ || (settings_.progress == Progress::helper && segment_->header().pes != settings_.pes);
+  const bool sleeps =
+      simulated_ || (settings_.progress == base::Progress::helper && segment_->header().pes != settings_.pes);
   return sleeps ? am::Idle::sleep : have_cores_ ? am::Idle::spin : am::Idle::yield;
 }
 
@@ -290,7 +291,7 @@ void LaunchedRun::start_communication() {
   if (!has_thread() || !uses_wire) return;
   using Role = wire::CommunicationThread::Role;
   try {
-    driver_.emplace(*port_, settings_.progress == Progress::thread ? Role::drives : Role::helps);
+    driver_.emplace(*port_, settings_.progress == base::Progress::thread ? Role::drives : Role::helps);
   } catch (const std::system_error& error) {
     print_message(fmt::format("process {} (pid {}): {}: its thread cannot be made: {}", process_, pid_,
                               thread_setting(), error.what()));
@@ -323,7 +324,7 @@ int LaunchedRun::status_of_all() {
 
 void LaunchedRun::while_waiting() {
   port_->progress();  // a LocalEndpoint does not call it
-  const auto page = watch_->step(monotonic_ns());
+  const auto page = watch_->step(base::monotonic_ns());
   if (!page) return;
   if (page->stalled) claim_end();
   print_message(page->text);

@@ -26,7 +26,7 @@ namespace headway::launch {
 class LaunchedRun final : public ProcessPes {
  public:
   /// Meets the other processes. Throws SettingError in all of them if they cannot form a run.
-  LaunchedRun(const Settings& settings, const std::function<int(Pe&)>& body);
+  LaunchedRun(const base::Settings& settings, const std::function<int(Pe&)>& body);
   ~LaunchedRun() override;
 
   /// Runs this process's PEs. Returns the status of the lowest failing PE of the run, the same in every process. Does
@@ -44,7 +44,7 @@ class LaunchedRun final : public ProcessPes {
     char given[1024];  // settings of the environment, one per line, cut to fit
   };
 
-  std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
+  std::unique_ptr<transport::Endpoint> make_endpoint(std::size_t pe) override;
   am::Idle idle() const override;
   void while_waiting() override;
   void after_failure(std::size_t pe) override;
@@ -55,7 +55,7 @@ class LaunchedRun final : public ProcessPes {
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
   void set_up_pes();
-  bool has_thread() const { return settings_.progress != Progress::polling; }
+  bool has_thread() const { return settings_.progress != base::Progress::polling; }
   const char* thread_setting() const;
   void start_communication();
   void connect_lifelines(const std::vector<Introduction>& all);
@@ -71,7 +71,7 @@ class LaunchedRun final : public ProcessPes {
   static void forget_exit();
   static void on_exit(int status, void* self);
 
-  Settings settings_;
+  base::Settings settings_;
   bool simulated_;  // see Launcher
   wire::Started wire_;
   std::size_t process_, processes_;
@@ -80,7 +80,7 @@ class LaunchedRun final : public ProcessPes {
   bool several_hosts_ = false, have_cores_ = false, have_pools_ = false;
   std::size_t budget_bytes_min_ = 0;  // of all processes
   std::size_t eager_bytes_min_ = 0;   // minimum of all processes; 0: unknown
-  SharedByProcess shared_;
+  transport::SharedByProcess shared_;
   HostGroup group_;
   std::vector<std::size_t> leaders_;      // first processes of the groups, ascending
   std::vector<std::size_t> host_firsts_;  // the first PE of each group

@@ -192,7 +192,7 @@ std::optional<LaunchedWatch::Page> LaunchedWatch::step_report(std::int64_t now) 
       collecting_on_stall_,
       stall_page(collecting_on_stall_ ? fmt::format("nothing has moved for {:.3g} s though work is pending:",
                                                     double(now - still_since_) * 1e-9)
-                                      : fmt::format("a report on {}, asked for by a signal:", counted(pes, "PE")),
+                                      : fmt::format("a report on {}, asked for by a signal:", base::counted(pes, "PE")),
                  all)};
 }
 

@@ -34,7 +34,7 @@ void end_process(int status) {
 }
 
 ProcessPes::ProcessPes(const std::function<int(Pe&)>& body)
-    : pid_(getpid()), body_(&body), processors_(allowed_processors()) {}
+    : pid_(getpid()), body_(&body), processors_(base::allowed_processors()) {}
 
 ProcessPes::~ProcessPes() { inside_run = false; }
 
@@ -112,14 +112,14 @@ void ProcessPes::run_pe(std::size_t pe) noexcept {
   try {
     bind(pe);
     const report::ThreadOfPe this_thread(board(pe), report::report_area_of(*memory_, pe));
-    const std::unique_ptr<Endpoint> endpoint = make_endpoint(pe);
+    const std::unique_ptr<transport::Endpoint> endpoint = make_endpoint(pe);
     return run_pe(*endpoint, pe, {.idle = idle()});
   } catch (const std::exception& error) {
     fail(pe, report::FailureKind::failed, setting_up, error.what());
   }
 }
 
-void ProcessPes::run_pe(Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept {
+void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept {
   const local::SegmentHeader& header = memory_->header();
   const char* during = setting_up;
   try {

@@ -34,14 +34,14 @@ class ProcessPes {
   /// Runs each PE in a thread, the first in the calling one. Does not return when one failed.
   void run_threads();
   /// Runs one PE in this thread.
-  void run_pe(Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept;
+  void run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept;
 
   report::PeBoard& board(std::size_t pe) { return report::board_of(*memory_, pe); }
   /// Records a failure on the board, and ends this process and the run. Does not allocate: memory may be exhausted.
   /// The text is `what` followed by `why`.
   [[noreturn]] void fail(std::size_t pe, report::FailureKind kind, const char* what, const char* why = "");
 
-  virtual std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) = 0;
+  virtual std::unique_ptr<transport::Endpoint> make_endpoint(std::size_t pe) = 0;
   /// How an idle PE waits before it sleeps.
   virtual am::Idle idle() const = 0;
   /// Called repeatedly while a PE waits.
@@ -63,10 +63,10 @@ class ProcessPes {
   const std::function<int(Pe&)>* body_;
   local::Segment* memory_ = nullptr;  // segment of boards, reports and frames
   std::vector<int> processors_;       // processors allowed before any PE was bound
-  AggregationSettings aggregation_ = AggregationSettings::from_environment();
-  TransferSettings transfer_ = TransferSettings::from_environment();
-  CollectiveStrategy collectives_ = collective_strategy_from_environment();
-  SizeConstants sizes_ = size_constants_from_environment();
+  base::AggregationSettings aggregation_ = base::AggregationSettings::from_environment();
+  base::TransferSettings transfer_ = base::TransferSettings::from_environment();
+  base::CollectiveStrategy collectives_ = base::collective_strategy_from_environment();
+  base::SizeConstants sizes_ = base::size_constants_from_environment();
 };
 
 /// Flushes output buffers and ends the process, without destructors or exit handlers.

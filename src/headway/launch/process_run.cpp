@@ -50,7 +50,7 @@ int duplicate_segment(const Attachment& attachment) {
     throw SettingError(
         fmt::format("{}: the run's descriptor {} is not open here; a wrapper that starts a program under "
                     "`headway run` must keep open descriptors open",
-                    launch_variable, attachment.segment));
+                    base::launch_variable, attachment.segment));
   }
   return descriptor;
 }
@@ -71,7 +71,7 @@ Attachment Attachment::parse(const std::string& text) {
   number(attachment.segment, ':');
   number(attachment.lifeline, ':');
   number(attachment.process, 0);
-  if (!good) throw SettingError(fmt::format("{}={}: it is set by `headway run` only", launch_variable, text));
+  if (!good) throw SettingError(fmt::format("{}={}: it is set by `headway run` only", base::launch_variable, text));
   return attachment;
 }
 
@@ -81,10 +81,10 @@ ProcessRun::ProcessRun(const Attachment& attachment, const std::function<int(Pe&
     : ProcessPes(body),
       attachment_(attachment),
       segment_(duplicate_segment(attachment)),
-      have_cores_(segment_.header().pes <= available_cores()) {
+      have_cores_(segment_.header().pes <= base::available_cores()) {
   local::SegmentHeader& header = segment_.header();
   if (attachment.process >= header.processes) {
-    throw SettingError(fmt::format("{}: process {} of {}: it is set by `headway run` only", launch_variable,
+    throw SettingError(fmt::format("{}: process {} of {}: it is set by `headway run` only", base::launch_variable,
                                    attachment.process, header.processes));
   }
   first_ = attachment.process * header.pes_per_process;
@@ -137,7 +137,7 @@ void ProcessRun::attach() {
     throw SettingError(
         fmt::format("process {} of this run is pid {} already, so pid {} cannot be; start one program "
                     "after the other under `headway run`, and others without {}",
-                    attachment_.process, holder, pid_, launch_variable));
+                    attachment_.process, holder, pid_, base::launch_variable));
   }
 }
 
@@ -198,7 +198,7 @@ void ProcessRun::check_lifeline() {
 
 // --- running
 
-std::unique_ptr<Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
+std::unique_ptr<transport::Endpoint> ProcessRun::make_endpoint(std::size_t pe) {
   return local::make_endpoint(segment_, pe, &shared_);
 }
 
@@ -222,7 +222,7 @@ int ProcessRun::run() {
 void ProcessRun::run_simulation() {
 #if defined(HEADWAY_SIM)
   local::SegmentHeader& header = segment_.header();
-  const Settings settings = Settings::from_environment();
+  const base::Settings settings = base::Settings::from_environment();
   sim::WorldOptions options{.pes = header.pes,
                             .seed = settings.seed,
                             .frame_memory_bytes = header.arena_bytes,
@@ -230,7 +230,7 @@ void ProcessRun::run_simulation() {
                             .board = [this](std::size_t pe) { return segment_.board(pe); }};
   options.conditions.parse("HEADWAY_SIM", settings.sim, header.pes);
   Simulation simulation(std::move(options), settings.stall.count());
-  const bool finished = simulation.run([&](Endpoint& endpoint) {
+  const bool finished = simulation.run([&](transport::Endpoint& endpoint) {
     run_pe(endpoint, endpoint.id(), {.idle = am::Idle::sleep, .reporter = &simulation.reporter(endpoint.id())});
   });
   header.simulated_ns = std::uint64_t(simulation.world().now());

@@ -36,7 +36,7 @@ class ProcessRun final : public ProcessPes {
   int run();
 
  private:
-  std::unique_ptr<Endpoint> make_endpoint(std::size_t pe) override;
+  std::unique_ptr<transport::Endpoint> make_endpoint(std::size_t pe) override;
   am::Idle idle() const override { return have_cores_ ? am::Idle::spin : am::Idle::yield; }
   void while_waiting() override { check_lifeline(); }
   [[noreturn]] void end_failed(std::size_t pe) override;
@@ -50,7 +50,7 @@ class ProcessRun final : public ProcessPes {
   Attachment attachment_;
   local::Segment segment_;
   const bool have_cores_;  // determined before PEs are bound: a bound PE sees one core
-  SharedByProcess shared_;
+  transport::SharedByProcess shared_;
   std::uint64_t lifeline_inode_ = 0;
   std::optional<report::ReportSignals> signals_;
 };

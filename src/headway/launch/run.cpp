@@ -63,7 +63,7 @@ int run_as_part(const std::string& attach, const std::function<int(Pe&)>& body) 
 
 /// Whether a launcher has started this process alone, and there is no plug-in. The process then runs as without a
 /// launcher.
-bool is_alone(const Settings& settings) {
+bool is_alone(const base::Settings& settings) {
   return settings.launcher && settings.launcher->size == 1 && !settings.transport_given &&
          !wire::has_plugin(settings.transport, settings.launcher, settings.plugin_dir);
 }
@@ -71,7 +71,7 @@ bool is_alone(const Settings& settings) {
 /// All processes of a launcher have this error, and the first one prints it. When a process ends, mpirun kills the
 /// others a second later, and mpirun of Open MPI drops their later output. So the others wait until the first process
 /// has printed and ended. If MPI is not initialised, the launcher may let them live: they then print the error, too.
-void print_message_once(const std::optional<Launcher>& launcher, const std::string& text) {
+void print_message_once(const std::optional<base::Launcher>& launcher, const std::string& text) {
   const bool is_first = !launcher || launcher->rank == 0;
   if (is_first) print_message(text);
   if (!launcher || launcher->mpi.empty() || launcher->simulated) return;
@@ -83,7 +83,7 @@ void print_message_once(const std::optional<Launcher>& launcher, const std::stri
   if (!have_met) launcher->end_others(exit_status::unusable_settings);
 }
 
-int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) {
+int run_launched(const base::Settings& settings, const std::function<int(Pe&)>& body) {
   make_output_line_buffered();
   try {
     const int status = LaunchedRun(settings, body).run();
@@ -98,7 +98,7 @@ int run_launched(const Settings& settings, const std::function<int(Pe&)>& body) 
 /// One process that `run_by_meeting` has forked.
 int run_invited(const std::function<int(Pe&)>& body) noexcept {
   try {
-    return run_launched(Settings::from_environment(), body);
+    return run_launched(base::Settings::from_environment(), body);
   } catch (const std::exception& error) {
     print_message(error.what());
     return exit_status::unusable_settings;
@@ -119,14 +119,14 @@ void require_that_fork_is_safe(const std::string& program) {
 }  // namespace
 
 int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
-  static const std::string launched = take_launch_descriptor();
+  static const std::string launched = base::take_launch_descriptor();
   try {
     if (ProcessRun::inside()) {
       throw SettingError("run() inside run(): this process is in a run already; call run() after that has returned");
     }
     if (!launched.empty()) return run_as_part(launched, body);
-    Settings settings = Settings::from_environment();
-    if (settings.on_wire() && is_alone(settings)) settings = Settings::from_environment(Launchers::ignored);
+    base::Settings settings = base::Settings::from_environment();
+    if (settings.on_wire() && is_alone(settings)) settings = base::Settings::from_environment(base::Launchers::ignored);
     if (settings.on_wire() && !settings.starts_wire()) return run_launched(settings, body);
     require_that_fork_is_safe(argc > 0 && argv != nullptr && argv[0] != nullptr ? argv[0] : "PROGRAM");
     if (settings.starts_wire()) return run_by_meeting(settings, [&] { return run_invited(body); });
@@ -139,17 +139,13 @@ int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
   }
 }
 
-}  // namespace headway::launch
-
-namespace headway {
-
 int launch_processes(const LaunchOptions& options, const std::vector<std::string>& command) {
-  const Settings settings = Settings::from_environment();
+  const base::Settings settings = base::Settings::from_environment();
   if (settings.starts_wire()) {
     if (options.debug_pe >= 0)
       throw SettingError(
           fmt::format("--debug: not allowed with HEADWAY_TRANSPORT={}; allowed is local", settings.transport));
-    return launch::run_over_hosts(settings, options, command);
+    return run_over_hosts(settings, options, command);
   }
   if (!options.hosts.empty()) {
     throw SettingError(fmt::format("HEADWAY_TRANSPORT={}: allowed is ucx with --hosts", settings.transport));
@@ -163,16 +159,16 @@ int launch_processes(const LaunchOptions& options, const std::vector<std::string
   if (options.debug_pe >= 0 && std::size_t(options.debug_pe) >= settings.pes) {
     throw SettingError(fmt::format("--debug {}: this run has PEs 0 to {}", options.debug_pe, settings.pes - 1));
   }
-  Settings effective = settings;
+  base::Settings effective = settings;
   int on_terminal = -1;
   if (options.debug_pe >= 0) {
     on_terminal = options.debug_pe / int(settings.pes_per_process);
     effective.stall = {};
   }
-  launch::Supervisor supervisor(effective);
+  Supervisor supervisor(effective);
   return supervisor.run(
-      [&](std::size_t process, const std::string& attach) -> launch::Supervisor::StartFailure {
-        setenv(launch_variable, attach.c_str(), 1);
+      [&](std::size_t process, const std::string& attach) -> Supervisor::StartFailure {
+        setenv(base::launch_variable, attach.c_str(), 1);
         std::vector<std::string> words = command;
         if (int(process) == on_terminal) words.insert(words.begin(), {"gdb", "-q", "--args"});
         std::vector<char*> arguments;
@@ -185,4 +181,4 @@ int launch_processes(const LaunchOptions& options, const std::vector<std::string
       on_terminal);
 }
 
-}  // namespace headway
+}  // namespace headway::launch

@@ -21,7 +21,7 @@ Simulation::Simulation(sim::WorldOptions options, std::int64_t stall_ns)
   }
 }
 
-bool Simulation::run(const std::function<void(Endpoint&)>& body) {
+bool Simulation::run(const std::function<void(transport::Endpoint&)>& body) {
   const std::int64_t check_interval_ns =
       stall_ns_ == 0 ? sim::forever / 2 : std::max<std::int64_t>(stall_ns_ / checks_per_stall, 1);
   const sim::World::End end = world_.run([&](std::size_t pe) { body(world_.endpoint(pe)); }, check_interval_ns,
@@ -81,7 +81,7 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
     }
     simulation.stop();
   };
-  const bool finished = simulation.run([&](Endpoint& endpoint) {
+  const bool finished = simulation.run([&](transport::Endpoint& endpoint) {
     try {
       am::Engine engine(endpoint, {.budget_bytes = options.budget_bytes,
                                    .spill_bytes = options.spill_bytes,

@@ -24,7 +24,7 @@ class Simulation {
 
   /// Runs body(endpoint) on every PE. Returns true when all have returned, false after stop() or a stall. stall()
   /// then gives the page.
-  bool run(const std::function<void(Endpoint&)>& body);
+  bool run(const std::function<void(transport::Endpoint&)>& body);
 
   /// Called by a body: ends the run.
   void stop() { world_.stop(); }
@@ -56,8 +56,8 @@ struct SimulateOptions {
   std::size_t budget_bytes = std::size_t(1) << 20;
   std::size_t spill_bytes = std::size_t(1) << 30;
   std::int64_t stall_ns = 1'000'000'000;
-  std::size_t stack_bytes = Fiber::stack_bytes_default;
-  SizeConstants sizes = normal_sizes;
+  std::size_t stack_bytes = base::Fiber::stack_bytes_default;
+  base::SizeConstants sizes = base::normal_sizes;
 };
 
 struct SimulateResult {

@@ -19,8 +19,8 @@ class Numbers final : public am::FrameHandler {
   ~Numbers() override { engine_->remove_handler(id_); }
 
   void send(std::size_t target, std::uint64_t number) {
-    const am::OpenFrame open = engine_->store().claim_or_spill(target, frame_overhead + sizeof number, 0);
-    FrameHeader& header = open.frame->header;
+    const am::OpenFrame open = engine_->store().claim_or_spill(target, transport::frame_overhead + sizeof number, 0);
+    transport::FrameHeader& header = open.frame->header;
     header = {};
     header.payload_bytes = sizeof number;
     header.count = 1;
@@ -30,7 +30,7 @@ class Numbers final : public am::FrameHandler {
     engine_->store().post(target, open);
   }
 
-  Result handle(const Arrival& arrival, std::uint32_t& next) override {
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override {
     std::uint64_t number;
     std::memcpy(&number, arrival.payload, sizeof number);
     received.push_back(number);
@@ -104,7 +104,7 @@ TEST(Simulation, time_follows_loggp) {
   options.conditions.overhead_ns = 1'000'000;
   options.conditions.gap_per_byte_ns = 1000;
   std::int64_t round_trip = 0;
-  std::uint64_t bytes = 2 * (sizeof(FrameHeader) + sizeof(std::uint64_t));
+  std::uint64_t bytes = 2 * (sizeof(transport::FrameHeader) + sizeof(std::uint64_t));
   const SimulateResult result = simulate(options, [&](Pe& pe) {
     Numbers numbers(pe.engine());
     if (pe.id() == 0) {
@@ -194,7 +194,7 @@ TEST(Conditions, the_cost_of_frames_is_charged) {
   SimulateOptions options{.pes = 2};
   options.conditions.parse("test", "L=3us,o=1us,G=0.5ns", 2);
   const SimulateResult result = simulate(options, [](Pe& pe) {
-    const TransportCosts costs = pe.engine().endpoint().costs();
+    const transport::TransportCosts costs = pe.engine().endpoint().costs();
     EXPECT_EQ(costs.overhead_ns, 2'000);  // of sender and receiver
     EXPECT_EQ(costs.gap_per_byte_ns, 0.5);
     EXPECT_EQ(costs.latency_ns, 3'000);

@@ -61,22 +61,22 @@ class FileSizeLimit {
   rlimit limit_before_{};
 };
 
-void check_conditions([[maybe_unused]] const Settings& settings) {
+void check_conditions([[maybe_unused]] const base::Settings& settings) {
 #if defined(HEADWAY_SIM)
   sim::Conditions().parse("HEADWAY_SIM", settings.sim, settings.pes);
 #endif
 }
 
-local::Segment make_segment(const Settings& settings) {
+local::Segment make_segment(const base::Settings& settings) {
   check_conditions(settings);
   const FileSizeLimit limit;
   try {
     return local::Segment(settings.pes, settings.processes(), settings.pes_per_process, settings.budget_bytes);
   } catch (const SystemError& error) {
     throw SystemError(fmt::format("{}: {} with a frame memory of {} each (HEADWAY_BUDGET) {} {}", error.what(),
-                                  counted(settings.pes, "PE"), format_bytes(settings.budget_bytes),
-                                  by_number(settings.pes, "needs", "need"),
-                                  format_bytes(local::Segment::bytes_for(settings.pes, settings.budget_bytes))));
+                                  base::counted(settings.pes, "PE"), base::format_bytes(settings.budget_bytes),
+                                  base::by_number(settings.pes, "needs", "need"),
+                                  base::format_bytes(local::Segment::bytes_for(settings.pes, settings.budget_bytes))));
   }
 }
 
@@ -93,7 +93,7 @@ StandardStreams::~StandardStreams() {
   for (int& stream : opened_) close_if_open(stream);
 }
 
-Supervisor::Supervisor(const Settings& settings)
+Supervisor::Supervisor(const base::Settings& settings)
     : settings_(settings),
       segment_(make_segment(settings)),
       stall_(segment_, settings.stall),
@@ -102,7 +102,7 @@ Supervisor::Supervisor(const Settings& settings)
       outputs_{LineOutput(STDOUT_FILENO), LineOutput(STDERR_FILENO)} {
   local::SegmentHeader& header = segment_.header();
   header.spill_bytes = settings.spill_bytes;
-  header.bind_cores = settings.bind == Bind::core;
+  header.bind_cores = settings.bind == base::Bind::core;
   header.simulated = settings.simulated();
 }
 
@@ -121,7 +121,7 @@ int Supervisor::run(const Child& child, int on_terminal) {
   std::fflush(nullptr);
   {
     Caller caller;
-    if (pipe2(lifeline_, O_CLOEXEC) != 0) throw_errno("pipe");
+    if (pipe2(lifeline_, O_CLOEXEC) != 0) base::throw_errno("pipe");
     processes_.resize(settings_.processes());
     if (processes_.size() == 1) on_terminal = 0;
     try {
@@ -135,7 +135,7 @@ int Supervisor::run(const Child& child, int on_terminal) {
       throw;
     }
     close_if_open(lifeline_[0]);
-    checked_at_ = monotonic_ns();
+    checked_at_ = base::monotonic_ns();
     watch(caller);
   }
   report_simulation();
@@ -194,11 +194,11 @@ void Supervisor::watch(Caller& caller) {
     for (int stream = 0; stream < 2 && quiet; ++stream) {  // the line may be a question without newline
       if (isatty(outputs_[stream].descriptor()) != 0) processes_[0].lines[stream].flush(0, outputs_[stream]);
     }
-    if (const std::int64_t now = monotonic_ns(); now - checked_at_ >= watch_interval_ns) {
+    if (const std::int64_t now = base::monotonic_ns(); now - checked_at_ >= watch_interval_ns) {
       check(now, std::min(now - checked_at_, 2 * watch_interval_ns));
       checked_at_ = now;
     }
-    report(monotonic_ns());
+    report(base::monotonic_ns());
   }
   for (const Process& process : processes_) {
     if (status_ == 0 && !ending_ && WIFEXITED(process.wait_status)) status_ = WEXITSTATUS(process.wait_status);
@@ -214,7 +214,7 @@ void Supervisor::take_signals(const Caller& caller) {
     }
     if (signal_ == 0) {
       signal_ = int(information.ssi_signo);
-      signal_at_ = monotonic_ns();
+      signal_at_ = base::monotonic_ns();
     }
     // A signal of the terminal reaches the whole group. A signal to this process must be forwarded.
     if (information.ssi_code == SI_KERNEL) continue;
@@ -284,7 +284,7 @@ void Supervisor::explain_end(const Process& process) {
     const int signal = WTERMSIG(process.wait_status);
     if (signal == SIGPIPE && (outputs_[0].error() == EPIPE || outputs_[1].error() == EPIPE)) {
       if (signal_ == 0) signal_ = SIGPIPE;  // SIGPIPE would have ended the process without this library, too
-      signal_at_ = monotonic_ns();
+      signal_at_ = base::monotonic_ns();
       return end_run(128 + SIGPIPE);
     }
     const bool out_of_memory = signal == SIGKILL && report::killed_for_memory() != killed_for_memory_before_;
@@ -322,8 +322,9 @@ void Supervisor::report_simulation() {
   const local::SegmentHeader& header = segment_.header();
   if (header.simulated == 0) return;
   if (status_ == 0 && header.simulated_ns != 0) {
-    say(fmt::format("simulated {}, seed {}: {:.6f} s of simulated time, {}", counted(settings_.pes, "PE"),
-                    settings_.seed, double(header.simulated_ns) * 1e-9, counted(header.simulated_frames, "frame")));
+    say(fmt::format("simulated {}, seed {}: {:.6f} s of simulated time, {}", base::counted(settings_.pes, "PE"),
+                    settings_.seed, double(header.simulated_ns) * 1e-9,
+                    base::counted(header.simulated_frames, "frame")));
   } else {
     say(fmt::format("the run was simulated: HEADWAY_TRANSPORT=sim, HEADWAY_PES={}, HEADWAY_SEED={}{} repeat it",
                     settings_.pes, settings_.seed, settings_.sim.empty() ? "" : ", HEADWAY_SIM=" + settings_.sim));
@@ -374,10 +375,11 @@ void Supervisor::report(std::int64_t now) {
   }
   const auto views = reporter_.step(now);
   if (!views || (report_on_stall_ && !stall_.stalled())) return;
-  say(stall_page(!report_on_stall_ ? fmt::format("a report on {}, asked for by a signal:", counted(settings_.pes, "PE"))
-                                   : fmt::format("nothing has moved for {:.3g} s though work is pending:",
-                                                 double(stall_.still_ns()) * 1e-9),
-                 *views));
+  say(stall_page(
+      !report_on_stall_
+          ? fmt::format("a report on {}, asked for by a signal:", base::counted(settings_.pes, "PE"))
+          : fmt::format("nothing has moved for {:.3g} s though work is pending:", double(stall_.still_ns()) * 1e-9),
+      *views));
   if (report_on_stall_) end_run(exit_status::stalled);
 }
 

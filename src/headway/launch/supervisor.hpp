@@ -42,7 +42,7 @@ class Supervisor {
   using Child = std::function<StartFailure(std::size_t process, const std::string& attach)>;
 
   /// Makes the shared memory of the run. Throws SystemError.
-  explicit Supervisor(const Settings& settings);
+  explicit Supervisor(const base::Settings& settings);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
   ~Supervisor();
@@ -77,7 +77,7 @@ class Supervisor {
   std::string pes_of(std::size_t process) const;
   void say(const std::string& text) { outputs_[1].put(LineOutput::nobody, "headway: " + text + "\n"); }
 
-  Settings settings_;
+  base::Settings settings_;
   StandardStreams streams_;  // first, before other descriptors are opened
   local::Segment segment_;
   report::StallWatch stall_;

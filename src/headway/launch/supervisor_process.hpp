@@ -57,7 +57,7 @@ struct Supervisor::Caller {
     takes_reports = report.sa_handler == SIG_DFL && sigismember(&signals_before, report::report_signal()) == 0;
     if (takes_reports) sigaddset(&watched, report::report_signal());
     descriptor = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (descriptor < 0) throw_errno("signalfd");
+    if (descriptor < 0) base::throw_errno("signalfd");
     sigprocmask(SIG_BLOCK, &watched, nullptr);
     struct sigaction action {};
     action.sa_handler = SIG_IGN;  // writing to a closed pipe returns EPIPE

@@ -21,7 +21,7 @@ std::string processes_limit() {
   const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return fmt::format(" ({}a container's pids.max may allow fewer; use fewer PEs)",
                      limited ? fmt::format("ulimit -u allows this user {}; ",
-                                           counted(limit.rlim_cur, "process or thread", "processes and threads"))
+                                           base::counted(limit.rlim_cur, "process or thread", "processes and threads"))
                              : "");
 }
 
@@ -38,12 +38,12 @@ void Supervisor::start(std::size_t p, const Child& child, bool on_terminal, cons
     }
     errno = error;
     const bool descriptors = error == EMFILE || error == ENFILE;
-    throw_errno(!descriptors
-                    ? call.c_str()
-                    : fmt::format("{}: {} {} 3 descriptors each (ulimit -n allows {})", call,
-                                  counted(processes_.size(), "process"), by_number(processes_.size(), "needs", "need"),
-                                  caller.descriptors_before.rlim_max)
-                          .c_str());
+    base::throw_errno(!descriptors ? call.c_str()
+                                   : fmt::format("{}: {} {} 3 descriptors each (ulimit -n allows {})", call,
+                                                 base::counted(processes_.size(), "process"),
+                                                 base::by_number(processes_.size(), "needs", "need"),
+                                                 caller.descriptors_before.rlim_max)
+                                         .c_str());
   };
   for (int stream = 0; stream < 2 && !on_terminal; ++stream) {
     if (pipe2(ends[stream], O_CLOEXEC) != 0) throw_after_closing("pipe");

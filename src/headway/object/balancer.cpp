@@ -58,7 +58,7 @@ Pe& require_same_pe(std::initializer_list<Pe*> pes, std::span<const std::uint32_
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (std::ranges::count(numbers, numbers[i]) == 1) continue;
     throw UsageError(fmt::format("balancing {}: collection number {} is given more than once: once is allowed",
-                                 counted(numbers.size(), "collection"), numbers[i]));
+                                 base::counted(numbers.size(), "collection"), numbers[i]));
   }
   return first;
 }

@@ -27,15 +27,15 @@ namespace headway::object {
 
 void throw_unfinished(const std::string& collection, const char* what) {
   throw UsageError(fmt::format("checkpoint(): {} in the collection of {}: wait until it has ended", what,
-                               short_type_names(collection)));
+                               base::short_type_names(collection)));
 }
 void throw_wrong_address(std::uint64_t address, std::uint64_t size) {
   throw FormatError(
-      fmt::format("an element has the address {}: the collection has {}", address, counted(size, "element")));
+      fmt::format("an element has the address {}: the collection has {}", address, base::counted(size, "element")));
 }
 void throw_address_bytes_left(std::size_t bytes, std::size_t left) {
   throw FormatError(
-      fmt::format("the address of an element has {}: its type takes {}", counted(bytes, "byte"), bytes - left));
+      fmt::format("the address of an element has {}: its type takes {}", base::counted(bytes, "byte"), bytes - left));
 }
 std::string extents_text(std::span<const std::int32_t> extents) {
   return fmt::format(" of {}", fmt::join(extents, " x "));
@@ -92,9 +92,10 @@ Manifest manifest_of(const std::string& name, std::span<const std::byte> bytes) 
   auto manifest = deserialize<Manifest>(reader);
   if (reader.remaining() != 0 || manifest.signatures.size() != manifest.elements.size())
     throw_damaged(
-        name, fmt::format("has wrong content: {} {} left, and there are {} for {}", counted(reader.remaining(), "byte"),
-                          by_number(reader.remaining(), "is", "are"), counted(manifest.signatures.size(), "signature"),
-                          counted(manifest.elements.size(), "collection")));
+        name, fmt::format("has wrong content: {} {} left, and there are {} for {}",
+                          base::counted(reader.remaining(), "byte"), base::by_number(reader.remaining(), "is", "are"),
+                          base::counted(manifest.signatures.size(), "signature"),
+                          base::counted(manifest.elements.size(), "collection")));
   return manifest;
 }
 
@@ -203,17 +204,17 @@ void write_manifest(const std::string& path, const Manifest& manifest) {
 
 void require_same(const std::string& name, const Manifest& manifest, const StoredList& collections) {
   if (manifest.signatures.size() != collections.size())
-    throw_damaged(name, fmt::format("is of {}: {} {} given", counted(manifest.signatures.size(), "collection"),
-                                    collections.size(), by_number(collections.size(), "is", "are")));
+    throw_damaged(name, fmt::format("is of {}: {} {} given", base::counted(manifest.signatures.size(), "collection"),
+                                    collections.size(), base::by_number(collections.size(), "is", "are")));
   for (std::size_t i = 0; i < collections.size(); ++i) {
     const std::string given = collections[i]->signature();
     if (manifest.signatures[i] != given)
       throw_damaged(name, fmt::format("is of another program: its collection {} is {}, but {} is given", i,
-                                      short_type_names(manifest.signatures[i]), short_type_names(given)));
+                                      base::short_type_names(manifest.signatures[i]), base::short_type_names(given)));
     const std::optional<std::uint64_t> size = collections[i]->complete_size();
     if (size && *size != manifest.elements[i])
       throw_damaged(name, fmt::format("has {} of collection {}: the given collection has {}",
-                                      counted(manifest.elements[i], "element"), i, *size));
+                                      base::counted(manifest.elements[i], "element"), i, *size));
   }
 }
 
@@ -235,7 +236,7 @@ ElementFile read_elements(const std::string& name, const Manifest& manifest, std
     const auto head = deserialize<FileHead>(reader);
     if (head.generation != manifest.generation || head.pe != number || head.elements.size() != collections.size())
       throw FormatError(fmt::format("it is file {} of generation {} with {}, expected file {} of generation {} with {}",
-                                    head.pe, head.generation, counted(head.elements.size(), "collection"), number,
+                                    head.pe, head.generation, base::counted(head.elements.size(), "collection"), number,
                                     manifest.generation, collections.size()));
     for (std::size_t i = 0; i < collections.size(); ++i) {
       for (std::uint64_t element = 0; element < head.elements[i]; ++element) {
@@ -247,8 +248,8 @@ ElementFile read_elements(const std::string& name, const Manifest& manifest, std
       }
     }
     if (reader.remaining() != 0)
-      throw FormatError(fmt::format("{} {} left after the last element", counted(reader.remaining(), "byte"),
-                                    by_number(reader.remaining(), "is", "are")));
+      throw FormatError(fmt::format("{} {} left after the last element", base::counted(reader.remaining(), "byte"),
+                                    base::by_number(reader.remaining(), "is", "are")));
   } catch (const FormatError& error) {
     throw_damaged(name, fmt::format("has wrong content: {}", error.what()));
   }
@@ -292,7 +293,7 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
     if (elements != 0)
       throw UsageError(
           fmt::format("restart(): collection {} has {}, expected none: make it with CollectionOptions::empty", i,
-                      counted(elements, "element")));
+                      base::counted(elements, "element")));
   }
   const std::string name = manifest_name(path);
   std::vector<std::byte> bytes;
@@ -329,7 +330,7 @@ void read_checkpoint(Pe& pe, const std::string& path, const StoredList& collecti
     const std::uint64_t elements = allreduce(pe, collections[i]->local_size(), std::plus<>());
     if (elements != manifest.elements[i])
       throw_damaged(name, fmt::format("has {} of collection {}, but {} were made",
-                                      counted(manifest.elements[i], "element"), i, elements));
+                                      base::counted(manifest.elements[i], "element"), i, elements));
     collections[i]->count_all();
   }
 }

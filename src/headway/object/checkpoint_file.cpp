@@ -111,8 +111,8 @@ std::vector<std::byte> read_file(const std::string& name, std::optional<std::uin
   if (::fstat(file.number(), &status) != 0) throw_system("fstat", name);
   const auto bytes = std::uint64_t(status.st_size);
   if (expected && bytes != *expected)
-    throw_damaged(name, fmt::format("has {}: {} {} written", counted(bytes, "byte"), *expected,
-                                    by_number(*expected, "was", "were")));
+    throw_damaged(name, fmt::format("has {}: {} {} written", base::counted(bytes, "byte"), *expected,
+                                    base::by_number(*expected, "was", "were")));
   std::vector<std::byte> content(bytes);
   std::size_t read = 0;
   while (read < content.size()) {
@@ -128,8 +128,8 @@ std::vector<std::byte> read_file(const std::string& name, std::optional<std::uin
 std::span<const std::byte> checked(const std::string& name, std::span<const std::byte> bytes, const Magic& magic,
                                    std::uint64_t* checksum) {
   if (bytes.size() < head_bytes + tail_bytes)
-    throw_damaged(
-        name, fmt::format("has {}: at least {} are needed", counted(bytes.size(), "byte"), head_bytes + tail_bytes));
+    throw_damaged(name, fmt::format("has {}: at least {} are needed", base::counted(bytes.size(), "byte"),
+                                    head_bytes + tail_bytes));
   if (std::memcmp(bytes.data(), magic.data(), sizeof magic) != 0)
     throw_damaged(name, "is not of a checkpoint: it begins with other bytes");
   std::uint32_t its_version = 0;

@@ -29,7 +29,7 @@ class Folder {
  public:
   Folder() {
     std::string name = (fs::temp_directory_path() / "headway-checkpoint-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw_errno("mkdtemp");
+    if (mkdtemp(name.data()) == nullptr) base::throw_errno("mkdtemp");
     path_ = name;
   }
   Folder(const Folder&) = delete;

@@ -52,13 +52,13 @@ void throw_waits_already(std::int64_t step) {
 
 void throw_bytes_left(std::size_t bytes, std::size_t left) {
   throw FormatError(fmt::format("serialize() of an element wrote {} and read {}: it must read all that it writes",
-                                counted(bytes, "byte"), bytes - left));
+                                base::counted(bytes, "byte"), bytes - left));
 }
 
 void throw_delayed_length(const DelayedMessage& message, std::size_t bytes_min) {
-  throw FormatError(
-      fmt::format("a message of step {} that waited in an element has {} in {}: its arguments take at least {}",
-                  message.step, counted(message.bytes, "byte"), counted(message.words.size(), "word"), bytes_min));
+  throw FormatError(fmt::format(
+      "a message of step {} that waited in an element has {} in {}: its arguments take at least {}", message.step,
+      base::counted(message.bytes, "byte"), base::counted(message.words.size(), "word"), bytes_min));
 }
 
 void throw_name_exists() {
@@ -69,7 +69,7 @@ void check_restored(RareState& rare) {
   for (const StepCounter& counter : rare.counters) {
     if (!counter.delayed.empty()) {
       throw FormatError(fmt::format("an element was checkpointed while {} of later steps waited in it: none may wait",
-                                    counted(counter.delayed.size(), "message")));
+                                    base::counted(counter.delayed.size(), "message")));
     }
   }
   rare.contributions.clear();
@@ -98,7 +98,7 @@ void throw_no_collection(std::uint32_t number) {
 }
 
 void throw_no_such_pe(std::size_t pe, std::size_t pes) {
-  throw UsageError(fmt::format("migrate_to({}): there is no such PE: this run has {}", pe, counted(pes, "PE")));
+  throw UsageError(fmt::format("migrate_to({}): there is no such PE: this run has {}", pe, base::counted(pes, "PE")));
 }
 
 }  // namespace headway::object

@@ -22,7 +22,7 @@ DenseHomes::DenseHomes(std::uint32_t size, std::size_t pes, Placement::Kind kind
 }
 
 void throw_place(std::size_t pe, std::size_t pes) {
-  throw UsageError(fmt::format("place() gave PE {} for an element: this run has {}", pe, counted(pes, "PE")));
+  throw UsageError(fmt::format("place() gave PE {} for an element: this run has {}", pe, base::counted(pes, "PE")));
 }
 
 PeId DenseHomes::elsewhere(std::uint32_t number) const {

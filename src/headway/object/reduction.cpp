@@ -72,7 +72,7 @@ void Reductions::add_count(ReductionId id, std::uint64_t count, bool own) {
     partials_.erase(at);
     if (whole->count > whole->total) {
       throw UsageError(fmt::format("{} contributed to a reduction over {}: call done_inserting() after insert()",
-                                   counted(whole->count, "element"), whole->total));
+                                   base::counted(whole->count, "element"), whole->total));
     }
     whole->finish(pe);
     return;
@@ -123,7 +123,7 @@ bool Reductions::flush_scope(am::ScopeId scope, am::FlushReason) {
   return false;
 }
 
-am::FrameHandler::Result Reductions::handle(const Arrival& arrival, std::uint32_t&) {
+am::FrameHandler::Result Reductions::handle(const transport::Arrival& arrival, std::uint32_t&) {
   calls_->pe().engine().refuse(arrival, "no frame is allowed: reductions send calls");
 }
 

@@ -88,7 +88,7 @@ class Reductions final : public am::FrameHandler {
   /// Reductions with values on this PE.
   std::size_t size() const { return partials_.size(); }
 
-  Result handle(const Arrival& arrival, std::uint32_t& next) override;
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override;
   bool flush_open(am::FlushReason reason) override;
   bool flush_idle(am::IdleFlush) override { return flush_open(am::FlushReason::idle); }
   std::int64_t due() const override { return am::never; }

@@ -197,11 +197,11 @@ std::string to_string(const BalanceTable& table) {
   const char* const unit = table.counted ? "" : " s";
   const double mean = table.mean_s > 0 ? table.mean_s : 1;
   std::string text = fmt::format("balance by {}: {} of {} moved, {}, in {:.6f} s{}\n", table.strategy, table.moved,
-                                 counted(table.elements, "element"), counted(table.moved_bytes, "byte"), table.seconds,
-                                 table.counted ? "; no loads measured: each element counts as 1" : "");
+                                 base::counted(table.elements, "element"), base::counted(table.moved_bytes, "byte"),
+                                 table.seconds, table.counted ? "; no loads measured: each element counts as 1" : "");
   if (table.moving != 0)
     text += fmt::format("{} more {} coroutines are done\n", table.moving,
-                        by_number(table.moving, "moves when its", "move when their"));
+                        base::by_number(table.moving, "moves when its", "move when their"));
   if (table.missed != 0) text += fmt::format("{} more had left before\n", table.missed);
   text += fmt::format("{:>6} {:>10} {:>10} {:>14} {:>14}\n", "PE", "elements", "now", "load", "predicted");
   for (std::size_t pe = 0; pe < table.rows.size(); ++pe) {
@@ -222,7 +222,7 @@ LoadList list_of(std::span<const Loads> loads) {
     const std::vector<std::uint64_t>& counts = loads[pe].counts;
     if (counts.size() != loads[0].counts.size()) {
       throw UsageError(fmt::format("balancing {} on PE 0 and {} on PE {}: all PEs must give the same collections",
-                                   counted(loads[0].counts.size(), "collection"), counts.size(), pe));
+                                   base::counted(loads[0].counts.size(), "collection"), counts.size(), pe));
     }
     std::size_t i = 0;
     for (std::size_t collection = 0; collection < counts.size(); ++collection) {

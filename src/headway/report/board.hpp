@@ -93,7 +93,7 @@ struct PeBoard {
 
 inline constexpr std::uint32_t no_pe = 0xffffffff;
 
-inline PeBoard& board_of(Endpoint& endpoint, std::size_t pe) {
+inline PeBoard& board_of(transport::Endpoint& endpoint, std::size_t pe) {
   return *reinterpret_cast<PeBoard*>(endpoint.shared_memory().board(pe).data());
 }
 

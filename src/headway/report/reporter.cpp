@@ -178,8 +178,8 @@ void Reporter::add_silent(PeView& view, std::size_t pe) const {
     std::uint64_t messages = 0, frames = 0;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, Unread> unread;
-  local::for_each_unread(*segment_, pe, [&](const FrameHeader& header) {
-    if (header.kind != std::uint8_t(FrameKind::messages)) return;
+  local::for_each_unread(*segment_, pe, [&](const transport::FrameHeader& header) {
+    if (header.kind != std::uint8_t(transport::FrameKind::messages)) return;
     Unread& counts = unread[{header.handler, header.source}];
     counts.messages += header.count;
     ++counts.frames;
@@ -196,9 +196,9 @@ void Reporter::add_silent(PeView& view, std::size_t pe) const {
       }
     }
     if (view.report.lines.size() == lines_unread_max) break;
-    view.report.lines.push_back(fmt::format("{} of {} in {} from PE {} {} not handled yet",
-                                            counted(counts.messages, "message"), name, counted(counts.frames, "frame"),
-                                            source, by_number(counts.messages, "is", "are")));
+    view.report.lines.push_back(
+        fmt::format("{} of {} in {} from PE {} {} not handled yet", base::counted(counts.messages, "message"), name,
+                    base::counted(counts.frames, "frame"), source, base::by_number(counts.messages, "is", "are")));
   }
 }
 

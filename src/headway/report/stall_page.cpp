@@ -143,7 +143,7 @@ std::string describe_group(const Numbers& group, std::span<const PeView> pes) {
   const PeView& first = pes[group[0]];
   std::string text =
       fmt::format("\n  {} ({}): each {}; together messages created {}, handled {}; frames held {}", name_of(group),
-                  counted(group.size(), "PE"), state_of(first), created, handled, frames);
+                  base::counted(group.size(), "PE"), state_of(first), created, handled, frames);
   for (std::size_t i = 0; i < first.stack.size(); ++i) {
     text += (i == 0 ? fmt::format("\n    PE {} in ", group[0]) : "\n      by ") + first.stack[i];
   }
@@ -195,7 +195,7 @@ std::string conclusions(std::span<const PeView> pes, const Numbers& cycle,
         fmt::format("\n  {} {} in the end for {}{} {}",
                     waiting == pes.size() - 1 && waiting > 1 ? "all others"
                     : waiting == 1                           ? "one PE"
-                                                             : counted(waiting, "PE"),
+                                                             : base::counted(waiting, "PE"),
                     waiting == 1 ? "waits" : "wait", name_of(named), named.size() == 1 ? ", which" : "; each", state);
   }
   return text;

@@ -48,10 +48,11 @@ bool is_library_frame(const std::string& name) {
         {"/headway/am/", "/headway/launch/", "/headway/report/", "/headway/collective/", "/headway/aggregate/",
          "/headway/call/", "/headway/transfer/", "/headway/transport/", "/headway/base/", "/include/c++/"});
   }
-  return contains_any(name.substr(0, name.find('(')),
-                      {"headway::am::", "headway::launch::", "headway::report::", "headway::collective::",
-                       "headway::aggregate::", "headway::call::", "headway::transfer::", "headway::local::",
-                       "headway::Pe::", "headway::run<", "std::_Function_handler", "std::__invoke"});
+  return contains_any(
+      name.substr(0, name.find('(')),
+      {"headway::am::", "headway::launch::", "headway::report::", "headway::collective::", "headway::aggregate::",
+       "headway::call::", "headway::transfer::", "headway::local::", "headway::transport::", "headway::base::",
+       "headway::Pe::", "headway::run<", "std::_Function_handler", "std::__invoke"});
 }
 
 /// The function in which a PE begins.

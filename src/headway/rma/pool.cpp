@@ -40,7 +40,7 @@ std::uint64_t Pool::take(std::optional<Arena>& half, std::size_t bytes) {
   std::byte* const at = bytes > half_bytes ? nullptr : half->try_allocate(std::max<std::size_t>(bytes, 1), 0);
   if (at == nullptr) {
     throw UsageError(fmt::format("PE {} cannot have {} of shared memory: {} are allowed, less what it has already",
-                                 pe_->id().value, format_bytes(bytes), format_bytes(half_bytes)));
+                                 pe_->id().value, base::format_bytes(bytes), base::format_bytes(half_bytes)));
   }
   // The system may ignore it. The end of a block keeps small pages, so that no unused memory is touched.
   if (bytes >= huge_page) madvise(at, bytes / huge_page * huge_page, MADV_HUGEPAGE);
@@ -58,8 +58,8 @@ void Pool::give_back(std::optional<Arena>& half, std::uint64_t offset) {
 }
 
 void refuse_size(Pe& pe, std::size_t size, std::size_t element_bytes) {
-  throw UsageError(fmt::format("PE {} cannot have {} of {} of shared memory", pe.id().value, counted(size, "element"),
-                               counted(element_bytes, "byte")));
+  throw UsageError(fmt::format("PE {} cannot have {} of {} of shared memory", pe.id().value,
+                               base::counted(size, "element"), base::counted(element_bytes, "byte")));
 }
 
 }  // namespace headway::rma

@@ -45,7 +45,7 @@ TEST(Pool, pes_of_a_host_reach_it_by_load_and_store) {
     expect_run(shape, [](Pe& pe) {
       Pool& pool = Pool::of(pe);
       const std::uint64_t at = pool.allocate_everywhere(64 * sizeof(std::uint64_t));
-      Endpoint& endpoint = pe.engine().endpoint();
+      transport::Endpoint& endpoint = pe.engine().endpoint();
       for (std::size_t to = 0; to < pe.size(); ++to) {
         const std::span<std::byte> theirs = endpoint.shared_memory().pool(to);
         if (theirs.empty()) continue;  // on another host

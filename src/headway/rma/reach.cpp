@@ -79,7 +79,7 @@ void Reach::check(const BufferKey& key) const {
     throw FormatError(fmt::format(
         "a key names {} of PE {}, which is no key of this run: its check value is {:x} instead of {:x}, and the run "
         "has {}",
-        counted(key.bytes, "byte"), key.pe, key.check, key.expected_check(), counted(pe_->size(), "PE")));
+        base::counted(key.bytes, "byte"), key.pe, key.check, key.expected_check(), base::counted(pe_->size(), "PE")));
   }
 }
 
@@ -91,7 +91,7 @@ std::uint64_t Reach::offset_in_pool(const std::byte* data, std::size_t bytes) co
 }
 
 std::byte* Reach::mapped(const BufferKey& key) {
-  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return nullptr;
+  if (path_ != base::TransferPath::fastest && path_ != base::TransferPath::mapped) return nullptr;
   if (in_this_process(key.pe)) return reinterpret_cast<std::byte*>(std::uintptr_t(key.address));
   if (key.pool_offset() == BufferKey::no_offset) return nullptr;
   return in_pool(key.pe, key.pool_offset(), key.bytes);
@@ -101,34 +101,35 @@ std::byte* Reach::in_pool(std::size_t pe, std::uint64_t offset, std::uint64_t by
   const std::span<std::byte> pool = pe_->engine().endpoint().shared_memory().pool(pe);
   if (pool.empty()) return nullptr;
   if (offset > pool.size() || bytes > pool.size() - offset) {
-    throw FormatError(fmt::format("a key names {} at offset {} of PE {}'s pool, which has {}", counted(bytes, "byte"),
-                                  offset, pe, counted(pool.size(), "byte")));
+    throw FormatError(fmt::format("a key names {} at offset {} of PE {}'s pool, which has {}",
+                                  base::counted(bytes, "byte"), offset, pe, base::counted(pool.size(), "byte")));
   }
   return pool.data() + offset;
 }
 
 bool Reach::may_attach(const BufferKey& key) const {
-  return (path_ == TransferPath::fastest || path_ == TransferPath::cma) && on_this_host(key.pe) &&
+  return (path_ == base::TransferPath::fastest || path_ == base::TransferPath::cma) && on_this_host(key.pe) &&
          attach_[key.pe] != Attach::refused;
 }
 
 bool Reach::may_attach_to_this(std::size_t other) const {
-  return (path_ == TransferPath::fastest || path_ == TransferPath::cma) && on_this_host(other) && !refused_by_[other];
+  return (path_ == base::TransferPath::fastest || path_ == base::TransferPath::cma) && on_this_host(other) &&
+         !refused_by_[other];
 }
 
 bool Reach::is_mapped_by(std::size_t other, const std::byte* data, std::size_t bytes) const {
-  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
+  if (path_ != base::TransferPath::fastest && path_ != base::TransferPath::mapped) return false;
   return in_this_process(other) || (on_this_host(other) && offset_in_pool(data, bytes) != BufferKey::no_offset);
 }
 
 bool Reach::is_mapped_by_all(const std::byte* data, std::size_t bytes) const {
-  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
+  if (path_ != base::TransferPath::fastest && path_ != base::TransferPath::mapped) return false;
   return process_.count == pe_->size() ||
          (host_.count == pe_->size() && offset_in_pool(data, bytes) != BufferKey::no_offset);
 }
 
 bool Reach::others_map_pool() const {
-  if (path_ != TransferPath::fastest && path_ != TransferPath::mapped) return false;
+  if (path_ != base::TransferPath::fastest && path_ != base::TransferPath::mapped) return false;
   const std::size_t other = in_this_process(host_.first) ? process_.end() : host_.first;
   try {
     return on_this_host(other) && !pe_->engine().endpoint().shared_memory().pool(other).empty();
@@ -164,13 +165,13 @@ bool Reach::copy(const BufferKey& key, std::uint64_t offset, std::byte* here, st
       return false;
     }
     if (n == 0 || errno == EFAULT) {
-      throw UsageError(fmt::format("{} that PE {} {} cannot be {} any more: {} of the machine's",
-                                   counted(key.bytes, "byte"), key.pe, reads ? "sends" : "receives",
-                                   reads ? "read" : "written",
-                                   by_number(key.bytes, "it was freed before the transfer was done, or is no memory",
-                                             "they were freed before the transfer was done, or are no memory")));
+      throw UsageError(
+          fmt::format("{} that PE {} {} cannot be {} any more: {} of the machine's", base::counted(key.bytes, "byte"),
+                      key.pe, reads ? "sends" : "receives", reads ? "read" : "written",
+                      base::by_number(key.bytes, "it was freed before the transfer was done, or is no memory",
+                                      "they were freed before the transfer was done, or are no memory")));
     }
-    throw_errno(reads ? "process_vm_readv" : "process_vm_writev");
+    base::throw_errno(reads ? "process_vm_readv" : "process_vm_writev");
   }
   return true;
 }

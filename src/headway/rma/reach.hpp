@@ -69,8 +69,8 @@ class Reach final : public am::Extension {
 
   Pe* pe_;
   mutable const Pool* pool_ = nullptr;  // this PE's; nullptr before its first use
-  PeRange process_, host_;              // of this PE
-  TransferPath path_;
+  transport::PeRange process_, host_;   // of this PE
+  base::TransferPath path_;
   std::uint64_t token_ = 0;           // 0: no key has been made
   std::uint32_t system_process_ = 0;  // its number in the system, once a key has been made
   std::vector<Attach> attach_;        // by PE

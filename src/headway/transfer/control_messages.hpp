@@ -14,7 +14,7 @@ namespace headway::transfer {
 enum ContentPath : std::size_t { in_message, by_key };                                // content of messages
 enum GetPath : std::size_t { get_cached, get_non_temporal, get_attach, get_pieces };  // content of other PEs
 enum RingWrite : std::size_t { write_cached, write_non_temporal };                    // of content in the ring
-inline constexpr LargeCopy ring_write_copies[] = {copy_bytes, copy_past_caches};
+inline constexpr base::LargeCopy ring_write_copies[] = {base::copy_bytes, base::copy_past_caches};
 
 enum class Opcode : std::uint64_t {
   want,      // number: a Source or content; offset, bytes: of it; requester: number of the pull

@@ -15,8 +15,8 @@ namespace headway::transfer {
 void Pipeline::begin_ring() {
   begun_ = true;
   if (!rma::Reach::of(*pe_).others_map_pool()) return;
-  const SizeConstants& sizes = pe_->engine().sizes();
-  const std::size_t bytes = std::clamp(2 * cache_sizes().own, sizes.ring_bytes_min, sizes.ring_bytes_max);
+  const base::SizeConstants& sizes = pe_->engine().sizes();
+  const std::size_t bytes = std::clamp(2 * base::cache_sizes().own, sizes.ring_bytes_min, sizes.ring_bytes_max);
   rma::Pool& pool = rma::Pool::of(*pe_);
   try {
     ring_.emplace(pool.memory().subspan(pool.allocate(bytes), bytes));
@@ -34,7 +34,7 @@ PipelinedContent* PipelineRing::begin(std::size_t bytes) {
     chunks_.pop_front();
   }
 
-  const std::size_t needed = align_up(sizeof(PipelinedContent) + bytes, alignof(PipelinedContent));
+  const std::size_t needed = base::align_up(sizeof(PipelinedContent) + bytes, alignof(PipelinedContent));
   // Free memory is after the newest chunk, up to the ring's end, and before the oldest.
   const std::size_t oldest = chunks_.empty() ? memory_.size() : chunks_.front().at;
   const bool wrapped = !chunks_.empty() && next_ <= oldest;
@@ -58,8 +58,8 @@ std::uint64_t Pipeline::offset(const PipelinedContent& content) const {
   return std::uint64_t(reinterpret_cast<const std::byte*>(&content) - rma::Pool::of(*pe_).memory_in_use().data());
 }
 
-void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
-                         const SizeConstants& sizes) {
+void PipelineRing::write(PipelinedContent& content, std::span<const std::byte> from, base::LargeCopy copy,
+                         const base::SizeConstants& sizes) {
   for (std::size_t done = 0; done < from.size();) {
     // The reader can begin soon, and has little left to copy when the last step is written.
     const std::size_t left = from.size() - done, step = std::clamp(done, sizes.step_bytes_min, sizes.step_bytes_max);

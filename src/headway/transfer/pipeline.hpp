@@ -38,8 +38,8 @@ class PipelineRing {
   /// Memory for `bytes`, none of them written. nullptr, without a change, if the ring has too little free memory.
   PipelinedContent* begin(std::size_t bytes);
   /// Writes all of `from` by `copy`, in steps of the lengths in `sizes`. Never waits.
-  static void write(PipelinedContent& content, std::span<const std::byte> from, LargeCopy copy,
-                    const SizeConstants& sizes);
+  static void write(PipelinedContent& content, std::span<const std::byte> from, base::LargeCopy copy,
+                    const base::SizeConstants& sizes);
 
  private:
   struct Chunk {
@@ -77,7 +77,7 @@ class Pipeline {
 /// The reader's side of one content.
 class PipelinedRead {
  public:
-  PipelinedRead(PipelinedContent& content, std::size_t bytes, std::byte* to, LargeCopy copy)
+  PipelinedRead(PipelinedContent& content, std::size_t bytes, std::byte* to, base::LargeCopy copy)
       : content_(&content), bytes_(bytes), to_(to), copy_(copy) {}
 
   /// Copies the written bytes, and polls up to `looks` times for more. True when all is copied: the memory then belongs
@@ -88,7 +88,7 @@ class PipelinedRead {
   PipelinedContent* content_;
   std::size_t bytes_, done_ = 0;
   std::byte* to_;
-  LargeCopy copy_;
+  base::LargeCopy copy_;
 };
 
 }  // namespace headway::transfer

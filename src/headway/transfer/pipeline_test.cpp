@@ -69,14 +69,14 @@ TEST(Pipeline, is_read_as_far_as_it_is_written) {
   const std::vector<std::byte> sent = content_of(1, 40'000);
   std::vector<std::byte> received(sent.size());
   PipelinedContent& content = *ring.begin(sent.size());
-  PipelinedRead read(content, sent.size(), received.data(), copy_bytes);
+  PipelinedRead read(content, sent.size(), received.data(), base::copy_bytes);
   EXPECT_FALSE(read.read(0));
   std::memcpy(content.bytes(), sent.data(), 1000);
   content.written = 1000;
   EXPECT_FALSE(read.read(10));
   EXPECT_EQ(std::memcmp(received.data(), sent.data(), 1000), 0);
   EXPECT_EQ(content.consumed, 0u);
-  PipelineRing::write(content, sent, copy_bytes, normal_sizes);
+  PipelineRing::write(content, sent, base::copy_bytes, base::normal_sizes);
   EXPECT_TRUE(read.read(0));
   EXPECT_EQ(received, sent);
   EXPECT_EQ(content.consumed, 1u);
@@ -87,7 +87,7 @@ TEST(Pipeline, more_or_less_than_can_be_written_is_refused) {
   PipelineRing ring(memory.all());
   std::vector<std::byte> received(1000);
   PipelinedContent& content = *ring.begin(received.size());
-  PipelinedRead read(content, received.size(), received.data(), copy_bytes);
+  PipelinedRead read(content, received.size(), received.data(), base::copy_bytes);
   content.written = 1001;
   EXPECT_THROW((void)read.read(0), FormatError);
   content.written = 10;
@@ -118,8 +118,8 @@ TEST(Pipeline, of_two_threads_delivers_all) {
         const std::scoped_lock lock(mutex);
         offers.push_back({room, content.size()});
       }
-      PipelineRing::write(*room, content, number % 2 == 0 ? copy_bytes : copy_past_caches,
-                          number % 3 == 0 ? small_sizes : normal_sizes);
+      PipelineRing::write(*room, content, number % 2 == 0 ? base::copy_bytes : base::copy_past_caches,
+                          number % 3 == 0 ? base::small_sizes : base::normal_sizes);
     }
   });
   std::uint64_t wrong = 0;
@@ -137,7 +137,7 @@ TEST(Pipeline, of_two_threads_delivers_all) {
       continue;
     }
     std::vector<std::byte> received(offer.bytes);
-    PipelinedRead read(*offer.content, offer.bytes, received.data(), copy_bytes);
+    PipelinedRead read(*offer.content, offer.bytes, received.data(), base::copy_bytes);
     while (!read.read(100)) std::this_thread::yield();
     wrong += received != content_of(number, offer.bytes);
     ++number;

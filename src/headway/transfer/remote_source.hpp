@@ -108,7 +108,7 @@ class SourceContent {
       heap_ = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
       to = heap_.get();
     }
-    copy_short(to, bytes.data(), bytes.size());
+    base::copy_short(to, bytes.data(), bytes.size());
     at_ = to;
   }
   void take(SourceContent& other) {

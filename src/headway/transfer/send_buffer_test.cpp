@@ -153,7 +153,7 @@ TEST(SendBuffer, from_handlers_and_in_order) {
 
 /// Longer content stays with its sender, and the message contains its key.
 TEST(SendBuffer, is_copied_into_its_message_up_to_the_limit_of_its_memory) {
-  constexpr std::size_t cutoff = normal_sizes.copied_bytes_max;
+  constexpr std::size_t cutoff = base::normal_sizes.copied_bytes_max;
   constexpr std::size_t keyed_min = aggregate::ContentMover::keyed_bytes_min(true);
   constexpr std::size_t in_slot_max = aggregate::ContentMover::in_eager_slot_bytes_max;
   for (const Shape shape : {Shape{2, 1}, Shape{2, 2}}) {

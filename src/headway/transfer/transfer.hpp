@@ -119,7 +119,7 @@ bool get_short(const RemoteSource<T>& from, std::span<T> to) {
   if (!from.is_short()) return false;
   const std::span<const std::byte> content = from.content();
   if (to.size_bytes() < content.size()) refuse_get(from.pe(), content.size(), to.size_bytes());
-  copy_received(std::as_writable_bytes(to).data(), content.data(), content.size());
+  base::copy_received(std::as_writable_bytes(to).data(), content.data(), content.size());
   return true;
 }
 

@@ -91,7 +91,7 @@ TEST(Transfer, puts_have_arrived_when_their_destination_says_so) {
 TEST(Transfer, of_more_small_sources_at_once_than_their_names_may_hold) {
   by_every_way([](Pe& pe) {
     Aggregator<std::size_t, RemoteSource<std::uint64_t>> offers(pe);
-    const SizeConstants& constants = pe.engine().sizes();
+    const base::SizeConstants& constants = pe.engine().sizes();
     const std::size_t count = constants.held_bytes_max / constants.copied_bytes_max + 100;
     const std::size_t size = constants.copied_bytes_max / sizeof(std::uint64_t);
     std::size_t got = 0, given_back = 0;
@@ -120,7 +120,7 @@ TEST(Transfer, a_source_holds_a_copy_up_to_the_limit_of_its_memory) {
     std::size_t heap, pool;  // bytes, for one get
   };
   constexpr std::size_t inside = transfer::SourceContent::inside_bytes_max, mapped = 512;
-  constexpr std::size_t cutoff = normal_sizes.copied_bytes_max;
+  constexpr std::size_t cutoff = base::normal_sizes.copied_bytes_max;
   const auto expect = [](const testing::Shape& shape, const testing::Settings& settings, Limits limits) {
     expect_run(
         shape,
@@ -279,12 +279,12 @@ TEST(Transfer, a_short_source_keeps_its_content_after_its_end) {
         settings);
   };
   expect_of(transfer::SourceContent::inside_bytes_max / sizeof(std::uint64_t), {});
-  expect_of(normal_sizes.copied_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
+  expect_of(base::normal_sizes.copied_bytes_max / sizeof(std::uint64_t), {{"HEADWAY_TRANSFER", "frames"}});
 }
 
 TEST(Transfer, copies_that_sources_hold_are_bounded_and_given_back) {
   expect_run({2, 1}, [](Pe& pe) {
-    const SizeConstants& constants = pe.engine().sizes();
+    const base::SizeConstants& constants = pe.engine().sizes();
     const std::size_t most = constants.held_bytes_max / constants.copied_bytes_max;
     const std::vector<std::byte> memory(constants.copied_bytes_max);
     const auto is_copied = [&](std::uint64_t gets = 1) {

@@ -113,8 +113,8 @@ bool Transfers::holds_copy(std::span<const std::byte> memory, std::uint64_t time
   constexpr std::size_t mapped_bytes_max = 512;
   if (memory.size() > sizes_.copied_bytes_max || checks_ || times != 1) return false;
   if (held_bytes_ + memory.size() > sizes_.held_bytes_max) return false;
-  if (path_ == TransferPath::frames) return true;
-  if (path_ != TransferPath::fastest) return false;
+  if (path_ == base::TransferPath::frames) return true;
+  if (path_ != base::TransferPath::fastest) return false;
   return memory.size() <= mapped_bytes_max || !reach().is_mapped_by_all(memory.data(), memory.size());
 }
 
@@ -141,7 +141,7 @@ void Transfers::withdraw(std::uint64_t number) {
   if (Exposure* const found = exposures_.find(number)) remove(number, *found);
 }
 
-void Transfers::close(ExposedMemory*& exposed) {
+void Transfers::close(transport::ExposedMemory*& exposed) {
   if (exposed != nullptr) pe_->engine().endpoint().network_memory()->withdraw(std::exchange(exposed, nullptr));
 }
 
@@ -176,7 +176,7 @@ void Transfers::handle_used(PeId source, const ControlMessage& message) {
   if (message.offset != 0) reach().refused_by(source);
   if (found->checksum != 0 && checksum(found->memory) != found->checksum) {
     throw UsageError(fmt::format("{} of {} on PE {} was changed before PE {} was done with it", name_of(found->as),
-                                 headway::counted(found->memory.size(), "byte"), pe_->id().value, source.value));
+                                 base::counted(found->memory.size(), "byte"), pe_->id().value, source.value));
   }
   if (--found->left != 0) return;
   am::WhenDone done = std::move(found->done);
@@ -202,12 +202,13 @@ bool Transfers::is_mapped_by(std::size_t destination, std::span<const std::byte>
 Transfers::SendPath Transfers::send_path(std::size_t destination, std::span<const std::byte> content, bool posts) {
   if (content.size() < keyed_bytes_min(posts)) return {};
   if (!is_mapped_by(destination, content)) {
-    if (path_ == TransferPath::cma) return {reach().may_attach_to_this(destination), false};
-    const bool by_key =
-        path_ == TransferPath::fastest && posts && is_on_host(destination) && content.size() > sizes_.copied_bytes_max;
+    if (path_ == base::TransferPath::cma) return {reach().may_attach_to_this(destination), false};
+    const bool by_key = path_ == base::TransferPath::fastest && posts && is_on_host(destination) &&
+                        content.size() > sizes_.copied_bytes_max;
     return {.by_key = by_key, .timed = false};
   }
-  if (posts || path_ != TransferPath::fastest) return {.by_key = true, .timed = false};  // one copy instead of two
+  if (posts || path_ != base::TransferPath::fastest)
+    return {.by_key = true, .timed = false};  // one copy instead of two
   const auto pick = mapped_sends_.pick(content.size(), 1u << in_message | 1u << by_key);
   return {pick.path == by_key, pick.timed};
 }
@@ -224,8 +225,8 @@ void Transfers::require_unchanged(const rma::BufferKey& key, std::span<const std
                                   std::uint64_t sum) const {
   if (sum == 0 || checksum(content) == sum) return;
   throw UsageError(
-      fmt::format("{} of PE {} {} arrival on PE {}", headway::counted(key.bytes, "byte"), key.pe,
-                  by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
+      fmt::format("{} of PE {} {} arrival on PE {}", base::counted(key.bytes, "byte"), key.pe,
+                  base::by_number(key.bytes, "was changed between send and its", "were changed between send and their"),
                   pe_->id().value));
 }
 
@@ -251,7 +252,7 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
     const bool attaches = reach.may_attach(key);
     if (attaches && key.bytes <= sizes_.copied_bytes_max)
       pick = {get_attach, false};  // pieces take longer
-    else if (may_pull && path_ != TransferPath::cma)
+    else if (may_pull && path_ != base::TransferPath::cma)
       pick = gets_.pick(key.bytes, unsigned(attaches) << get_attach | 1u << get_pieces);
     if (!attaches || pick.path == get_pieces) return {.timed = pick.timed || key.is_timed()};
   }
@@ -260,9 +261,9 @@ Transfers::Copied Transfers::copy_in(const rma::BufferKey& key, std::byte* to, b
   if (from == nullptr) {
     if (!reach.copy_from(key, 0, to, key.bytes)) return {.timed = true};
   } else if (pick.path == get_cached) {
-    copy_bytes(to, from, key.bytes);
+    base::copy_bytes(to, from, key.bytes);
   } else {
-    copy_past_caches(to, from, key.bytes);
+    base::copy_past_caches(to, from, key.bytes);
   }
   if (!timed) return {.done = true};
   const std::int64_t ns = std::max<std::int64_t>(now() - begin, 1);

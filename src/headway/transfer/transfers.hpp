@@ -116,9 +116,9 @@ class Transfers final : public aggregate::ContentMover {
     std::uint64_t left;
     std::uint64_t checksum;
     am::WhenDone done;
-    bool measures_send = false;             // mapped_sends_ learns the time of its use
-    std::optional<std::size_t> ring_write;  // a RingWrite, since the first request for the ring
-    ExposedMemory* exposed = nullptr;       // to the network, since the first request
+    bool measures_send = false;                   // mapped_sends_ learns the time of its use
+    std::optional<std::size_t> ring_write;        // a RingWrite, since the first request for the ring
+    transport::ExposedMemory* exposed = nullptr;  // to the network, since the first request
     std::vector<std::byte> network_key{};
   };
   struct Pull {
@@ -139,7 +139,7 @@ class Transfers final : public aggregate::ContentMover {
     const std::byte* from;
     std::uint64_t sent = 0, in_place = 0;
     am::WhenDone done;
-    ExposedMemory* exposed = nullptr;  // to the network, if that moves it
+    transport::ExposedMemory* exposed = nullptr;  // to the network, if that moves it
   };
   struct ControlMessage;
   struct ControlAggregators;
@@ -180,7 +180,7 @@ class Transfers final : public aggregate::ContentMover {
                          std::function<void()> then);
   void end_pull(std::uint64_t number);
   void run_done(am::WhenDone done);
-  void close(ExposedMemory*& exposed);
+  void close(transport::ExposedMemory*& exposed);
   /// Bytes of the window that a transfer by the network occupies.
   std::uint64_t window_bytes(const rma::BufferKey& key) const {
     return std::min<std::uint64_t>(sizes_.request_bytes(), key.bytes);
@@ -195,10 +195,10 @@ class Transfers final : public aggregate::ContentMover {
   bool is_mapped_by(std::size_t destination, std::span<const std::byte> content) const;
 
   Pe* pe_;
-  const SizeConstants& sizes_;
+  const base::SizeConstants& sizes_;
   mutable rma::Reach* reach_ = nullptr;  // set at the first use: extensions are made in any order
-  PeRange host_;                         // the PEs of this host
-  TransferPath path_;
+  transport::PeRange host_;              // the PEs of this host
+  base::TransferPath path_;
   bool checks_;
   std::size_t held_bytes_ = 0;
   std::unique_ptr<Pipeline> pipeline_;

@@ -18,14 +18,14 @@ namespace {
 
 /// Whether content of so many bytes stays in a core's caches until its user reads it.
 bool stays_in_caches(std::uint64_t bytes) {
-  static const std::size_t share = cache_sizes().share;
+  static const std::size_t share = base::cache_sizes().share;
   return share == 0 || bytes <= share;
 }
 
 [[noreturn]] void refuse_piece(PeId source, std::uint64_t number, std::uint64_t offset, std::uint64_t bytes,
                                std::uint64_t expected) {
   throw FormatError(fmt::format("PE {} sends {} at offset {} for get number {}, which expects {} from it", source.value,
-                                headway::counted(bytes, "byte"), offset, number, headway::counted(expected, "byte")));
+                                base::counted(bytes, "byte"), offset, number, base::counted(expected, "byte")));
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void Transfers::refuse_late_content(const Pull& pull) {
   pe_->engine().fail(
       report::FailureKind::failed,
       fmt::format("{} of PE {} {} for an aggregator that was destroyed: quiesce() first",
-                  headway::counted(pull.key.bytes, "byte"), pull.key.pe, by_number(pull.key.bytes, "is", "are")));
+                  base::counted(pull.key.bytes, "byte"), pull.key.pe, base::by_number(pull.key.bytes, "is", "are")));
 }
 
 void Transfers::pull(Pull given) {
@@ -128,8 +128,8 @@ void Transfers::handle_want(PeId source, const ControlMessage& message) {
   if (message.bytes > sizes_.window_bytes || message.offset > memory.size() ||
       message.bytes > memory.size() - message.offset) {
     throw FormatError(fmt::format("PE {} asks for {} at offset {} of a Source of {}; at most {} at a time",
-                                  source.value, headway::counted(message.bytes, "byte"), message.offset,
-                                  headway::counted(memory.size(), "byte"), sizes_.window_bytes));
+                                  source.value, base::counted(message.bytes, "byte"), message.offset,
+                                  base::counted(memory.size(), "byte"), sizes_.window_bytes));
   }
   if (PipelinedContent* const content = is_on_host(source) ? pipeline_->begin(message.bytes) : nullptr) {
     send_piece(source,
@@ -169,7 +169,7 @@ void Transfers::received(std::uint64_t number, std::uint64_t bytes) {
 }
 
 void Transfers::handle_piece(PeId source, const ControlMessage& message, std::span<const std::byte> content) {
-  copy_bytes(piece_destination(source, message, content.size()), content.data(), content.size());
+  base::copy_bytes(piece_destination(source, message, content.size()), content.data(), content.size());
   received(message.number, content.size());
 }
 
@@ -186,14 +186,13 @@ PipelinedRead Transfers::pipelined_read(const Pull& pull, std::uint64_t at, std:
   constexpr std::size_t before = sizeof(PipelinedContent);
   if (at % alignof(PipelinedContent) != 0 || pool.size() < before || at > pool.size() - before ||
       bytes > pool.size() - before - at) {
-    throw FormatError(
-        fmt::format("PE {} writes a piece of {} at offset {} of its pool of {}; a piece begins at a multiple "
-                    "of {} and ends in the pool",
-                    pull.key.pe, headway::counted(bytes, "byte"), at, headway::counted(pool.size(), "byte"),
-                    alignof(PipelinedContent)));
+    throw FormatError(fmt::format(
+        "PE {} writes a piece of {} at offset {} of its pool of {}; a piece begins at a multiple "
+        "of {} and ends in the pool",
+        pull.key.pe, base::counted(bytes, "byte"), at, base::counted(pool.size(), "byte"), alignof(PipelinedContent)));
   }
   auto& content = *reinterpret_cast<PipelinedContent*>(pool.data() + at);
-  const LargeCopy copy = stays_in_caches(pull.key.bytes) ? copy_bytes : copy_past_caches;
+  const base::LargeCopy copy = stays_in_caches(pull.key.bytes) ? base::copy_bytes : base::copy_past_caches;
   return {content, bytes, pull.to + offset, copy};
 }
 
@@ -229,8 +228,7 @@ void Transfers::run_done(am::WhenDone done) {
 }
 
 void refuse_get(std::size_t pe, std::size_t bytes, std::size_t room) {
-  throw UsageError(
-      fmt::format("get of {} of PE {} into {}: they do not fit", headway::counted(bytes, "byte"), pe, room));
+  throw UsageError(fmt::format("get of {} of PE {} into {}: they do not fit", base::counted(bytes, "byte"), pe, room));
 }
 
 }  // namespace headway::transfer

@@ -13,8 +13,8 @@ namespace headway::transfer {
 /// long content goes in pieces, which the stall report can see moving.
 bool Transfers::uses_network(std::size_t other, std::uint64_t bytes) const {
   am::Engine& engine = pe_->engine();
-  const NetworkMemory* const network = engine.endpoint().network_memory();
-  return engine.transfer_settings().path == TransferPath::network && !network_refuses_ &&
+  const transport::NetworkMemory* const network = engine.endpoint().network_memory();
+  return engine.transfer_settings().path == base::TransferPath::network && !network_refuses_ &&
          bytes <= sizes_.network_bytes_max && network != nullptr && network->reaches(other);
 }
 
@@ -22,9 +22,10 @@ void Transfers::handle_open(PeId source, const ControlMessage& message) {
   Exposure& exposure = find_exposure(source, message, ExposedAs::source);
   if (message.bytes != exposure.memory.size()) {
     throw FormatError(fmt::format("PE {} opens a Source of {} as one of {}", source.value,
-                                  headway::counted(exposure.memory.size(), "byte"), message.bytes));
+                                  base::counted(exposure.memory.size(), "byte"), message.bytes));
   }
-  NetworkMemory* const network = pe_->engine().endpoint().network_memory();  // nullptr: a damaged message asks for it
+  transport::NetworkMemory* const network =
+      pe_->engine().endpoint().network_memory();  // nullptr: a damaged message asks for it
   if (exposure.exposed == nullptr && network != nullptr) {
     exposure.exposed = network->expose(exposure.memory, exposure.network_key);
   }
@@ -79,7 +80,8 @@ bool Transfers::read_over_network(PeId source, std::span<const std::byte> key, s
       then();
     });
   };
-  NetworkMemory* const network = engine.endpoint().network_memory();  // nullptr: a damaged message asks for it
+  transport::NetworkMemory* const network =
+      engine.endpoint().network_memory();  // nullptr: a damaged message asks for it
   if (key.empty() || network == nullptr || !network->read(source, key, to.data(), to.size(), done)) return false;
   hold_scope_open(scope);
   return true;

@@ -16,29 +16,29 @@ namespace {
 
 [[noreturn]] void refuse_confirmation(PeId source, std::uint64_t number, std::uint64_t bytes, std::uint64_t expected) {
   throw FormatError(fmt::format("PE {} confirms {} of put number {}, of which it has {} to confirm", source.value,
-                                headway::counted(bytes, "byte"), number, expected));
+                                base::counted(bytes, "byte"), number, expected));
 }
 
 }  // namespace
 
 void refuse_put(PeId source, std::uint64_t offset, std::uint64_t bytes, std::size_t size) {
   throw FormatError(fmt::format("PE {} puts {} at offset {} of a Destination of {}", source.value,
-                                headway::counted(bytes, "byte"), offset, headway::counted(size, "byte")));
+                                base::counted(bytes, "byte"), offset, base::counted(size, "byte")));
 }
 
 void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, am::WhenDone done) {
   rma::Reach& reach = this->reach();
   reach.check(to);
   if (from.size() > to.bytes) {
-    throw UsageError(fmt::format("put of {} into {} of PE {}: they do not fit", headway::counted(from.size(), "byte"),
+    throw UsageError(fmt::format("put of {} into {} of PE {}: they do not fit", base::counted(from.size(), "byte"),
                                  to.bytes, to.pe));
   }
   bool is_there = from.empty();
   if (std::byte* const mapped = is_there ? nullptr : reach.mapped(to)) {
-    copy_bytes(mapped, from.data(), from.size());
+    base::copy_bytes(mapped, from.data(), from.size());
     is_there = true;
   }
-  if (!is_there && from.size() <= sizes_.small_put_bytes_max && path_ != TransferPath::cma) {
+  if (!is_there && from.size() <= sizes_.small_put_bytes_max && path_ != base::TransferPath::cma) {
     send_control(to.pe, {Opcode::put_all, to.number, 0, 0, 0}, from);
     return done();
   }
@@ -87,14 +87,14 @@ void Transfers::handle_put(PeId source, const ControlMessage& message, std::span
   if (message.offset > memory.size() || content.size() > memory.size() - message.offset) {
     refuse_put(source, message.offset, content.size(), memory.size());
   }
-  copy_bytes(const_cast<std::byte*>(memory.data()) + message.offset, content.data(), content.size());
+  base::copy_bytes(const_cast<std::byte*>(memory.data()) + message.offset, content.data(), content.size());
   send_piece(source, {Opcode::in_place, message.requester, 0, content.size(), 0});
 }
 
 void Transfers::handle_small_put(PeId source, const ControlMessage& message, std::span<const std::byte> content) {
   const std::span<const std::byte> memory = find_exposure(source, message, ExposedAs::destination).memory;
   if (content.size() > memory.size()) refuse_put(source, 0, content.size(), memory.size());
-  copy_bytes(const_cast<std::byte*>(memory.data()), content.data(), content.size());
+  base::copy_bytes(const_cast<std::byte*>(memory.data()), content.data(), content.size());
   handle_used(source, {Opcode::used, message.number, 0, 0, std::uint64_t(ExposedAs::destination)});
 }
 

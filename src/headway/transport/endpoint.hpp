@@ -12,7 +12,7 @@
 #include <headway/transport/shared_memory.hpp>
 #include <limits>
 
-namespace headway {
+namespace headway::transport {
 
 /// An arrived frame with an invalid header or place. The text names sender, receiver and the invalid value.
 struct InvalidFrame : FormatError {
@@ -131,4 +131,4 @@ class Endpoint {
   NetworkMemory* network_memory_;
 };
 
-}  // namespace headway
+}  // namespace headway::transport

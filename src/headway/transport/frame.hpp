@@ -30,7 +30,7 @@ struct std::hash<headway::PeId> {
   std::size_t operator()(headway::PeId pe) const noexcept { return std::hash<std::size_t>()(pe.value); }
 };
 
-namespace headway {
+namespace headway::transport {
 
 ///   byte   0         4            8       12       14     15          16        20          22      23      24
 ///          | payload | tail bytes | count | source | kind | hops left | handler | signature | scope | flags | payload
@@ -114,4 +114,4 @@ struct Arrival {
   std::uint64_t owned = 0;  // names the sender's memory for the transport; 0: release() returns no memory
 };
 
-}  // namespace headway
+}  // namespace headway::transport

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-namespace headway {
+namespace headway::transport {
 
 /// PEs [first, first + count).
 struct PeRange {
@@ -41,4 +41,4 @@ struct HostMap {
   }
 };
 
-}  // namespace headway
+}  // namespace headway::transport

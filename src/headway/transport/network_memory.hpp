@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace headway {
+namespace headway::transport {
 
 /// A region that NetworkMemory::expose() has exposed.
 class ExposedMemory;
@@ -37,4 +37,4 @@ class NetworkMemory {
   ~NetworkMemory() = default;
 };
 
-}  // namespace headway
+}  // namespace headway::transport

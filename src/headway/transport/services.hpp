@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-namespace headway {
+namespace headway::transport {
 
 /// The services of one process, for any of its threads. Messages are few and short, because they need no credit. They
 /// are not counted for quiescence and arrive in any order.
@@ -29,4 +29,4 @@ class Services {
   virtual void wake_host() = 0;
 };
 
-}  // namespace headway
+}  // namespace headway::transport

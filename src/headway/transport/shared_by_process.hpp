@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-namespace headway {
+namespace headway::transport {
 
 /// Objects by key. The first PE that asks makes an object; it lives while any PE holds it. From any thread. For set-up,
 /// not for the data path.
@@ -30,4 +30,4 @@ class SharedByProcess {
   std::map<std::uint64_t, std::weak_ptr<void>> things_;
 };
 
-}  // namespace headway
+}  // namespace headway::transport

@@ -6,7 +6,7 @@
 #include <headway/transport/shared_by_process.hpp>
 #include <span>
 
-namespace headway {
+namespace headway::transport {
 
 /// The shared memory of one PE's endpoint. For that PE's thread alone.
 class SharedMemory {
@@ -34,4 +34,4 @@ class SharedMemory {
   ~SharedMemory() = default;
 };
 
-}  // namespace headway
+}  // namespace headway::transport

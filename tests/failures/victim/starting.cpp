@@ -125,7 +125,7 @@ int throws_before(int argc, char** argv) {
 
 /// launches COMMAND ...: headway::launch of a command by a program that is not the headway command.
 int launches(int argc, char** argv) {
-  return headway::launch_processes({}, std::vector<std::string>(argv + 2, argv + argc));
+  return headway::launch::launch_processes({}, std::vector<std::string>(argv + 2, argv + argc));
 }
 
 /// arguments: prints how many there are and their bytes.

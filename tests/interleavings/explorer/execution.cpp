@@ -54,7 +54,7 @@ Execution::End Execution::run(const std::function<std::unique_ptr<Program>()>& m
     thread.in_vain = false;
     thread.spurious_failures = 0;
     thread.looked.clear();
-    thread.fiber = std::make_unique<Fiber>(
+    thread.fiber = std::make_unique<base::Fiber>(
         [this, t, &program] {
           run_thread(*program, t);
           threads_[t].state = State::ended;
@@ -146,7 +146,7 @@ void Execution::step(const Footprint& footprint) {
   if (!on_thread()) return;
   threads_[running_].next = footprint;
   threads_[running_].touches = -1;
-  Fiber::suspend();
+  base::Fiber::suspend();
   may_die();
 }
 
@@ -158,7 +158,7 @@ void Execution::step(std::size_t location, bool changes, std::memory_order order
   if (sequential) footprint.add(order_location, true);
   threads_[running_].next = footprint;
   threads_[running_].touches = sequential ? -1 : int(location);
-  Fiber::suspend();
+  base::Fiber::suspend();
   may_die();
 }
 
@@ -172,7 +172,7 @@ void Execution::may_die() {
 }
 
 void Execution::stop() {
-  for (;;) Fiber::suspend();
+  for (;;) base::Fiber::suspend();
 }
 
 /// Whether this step need not find that store: it did so elsewhere. Steps that take part in the order of sequential
@@ -189,7 +189,7 @@ StoreIndex Execution::earliest_unexplored(std::size_t location, StoreIndex earli
 void Execution::fail(std::string what) {
   if (failure_.empty()) failure_ = std::move(what);  // its memory must not stay on a stack that is abandoned
   note([&] { return fmt::format("FAILURE: {}", failure_); });
-  if (Fiber::current() != nullptr) stop();
+  if (base::Fiber::current() != nullptr) stop();
 }
 
 void Execution::note_text(std::string text) {
@@ -334,7 +334,7 @@ void Execution::futex_wait(std::size_t location, std::uint64_t value) {
   Thread& thread = threads_[running_];
   thread.state = State::in_futex;
   thread.futex = location;
-  Fiber::suspend();
+  base::Fiber::suspend();
   note([&] { return fmt::format("{} futex {}", atomic_names_[location], thread.in_vain ? "times out" : "woken"); });
   thread.in_vain = false;
 }
@@ -370,7 +370,7 @@ bool Execution::wait_for_news() {
   thread.next = {};
   for (const Looked& looked : thread.looked) thread.next.add(looked.location, false);
   thread.state = State::waiting_for_news;
-  Fiber::suspend();
+  base::Fiber::suspend();
   thread.state = State::ready;
   may_die();
   bool news = false;

@@ -78,7 +78,7 @@ class Execution {
     StoreIndex newest;
   };
   struct Thread {
-    std::unique_ptr<Fiber> fiber;
+    std::unique_ptr<base::Fiber> fiber;
     State state = State::ready;
     Footprint next;
     int touches = -1;  // the one atomic location that its next step touches and no order of sequential consistency

@@ -19,7 +19,7 @@ using fuzz::Broken;
 using fuzz::Bytes;
 
 constexpr std::size_t pes = 3, me = 1;
-constexpr std::size_t cell_at = 1 + sizeof(FrameHeader), links_at = cell_at + sizeof(Cell::bytes);
+constexpr std::size_t cell_at = 1 + sizeof(transport::FrameHeader), links_at = cell_at + sizeof(Cell::bytes);
 
 class Cells final : public fuzz::Target {
  public:
@@ -39,7 +39,7 @@ class Cells final : public fuzz::Target {
 
   /// One round in eight has eager slots, which only large frame memory has.
   void begin_round(std::uint64_t round) override {
-    for (std::unique_ptr<Endpoint>& endpoint : endpoints_) endpoint.reset();
+    for (std::unique_ptr<transport::Endpoint>& endpoint : endpoints_) endpoint.reset();
     arena_bytes_ = round % 8 == 3 ? 16_MiB : 64_KiB;
     segment_ = std::make_unique<Segment>(pes, 1, pes, arena_bytes_);
     for (std::size_t pe = 0; pe < pes; ++pe) endpoints_[pe] = make_endpoint(*segment_, pe);
@@ -52,13 +52,15 @@ class Cells final : public fuzz::Target {
     input.resize(std::max(input.size(), links_at));
     switch (random.below(7)) {
       case 0: put(input, 1 + 4 * random.below(4), std::uint32_t(fuzz::boundary_value(random, 32))); return;
-      case 1: input[1 + offsetof(FrameHeader, kind)] ^= std::byte(1 << random.below(8)); return;
+      case 1: input[1 + offsetof(transport::FrameHeader, kind)] ^= std::byte(1 << random.below(8)); return;
       case 2: put(input, cell_at + 8 * random.below(2), place(random)); return;
       case 3:
         if (input.size() < links_at + 64) append(input, random.one_in(2) ? place(random) : lent_[random.below(4)]);
         return;
       case 4: input[0] = std::byte(random.below(256)); return;
-      case 5: put(input, 1 + 4 * random.below(2), std::uint32_t(by_value_bytes_most + random.below(5) - 2)); return;
+      case 5:
+        put(input, 1 + 4 * random.below(2), std::uint32_t(transport::by_value_bytes_most + random.below(5) - 2));
+        return;
       default: fuzz::change_bytes(input, 1, other, random);
     }
   }
@@ -98,11 +100,12 @@ class Cells final : public fuzz::Target {
   /// The content of a cell from a correct sender.
   Bytes posted(std::size_t source, std::size_t payload, std::size_t tail) {
     Bytes input(links_at);
-    FrameHeader header{std::uint32_t(payload), std::uint32_t(tail), 1, std::uint16_t(source), 0, 0, 0, 0, 0, 0};
+    transport::FrameHeader header{
+        std::uint32_t(payload), std::uint32_t(tail), 1, std::uint16_t(source), 0, 0, 0, 0, 0, 0};
     if (payload + tail > sizeof(Cell::bytes)) {
       header.kind = kind_by_reference;
       const std::uint64_t block = segment_->offset(segment_->arena(source)) + 4096;
-      const Cell::Reference reference{block, block + frame_overhead + payload + tail};
+      const Cell::Reference reference{block, block + transport::frame_overhead + payload + tail};
       std::memcpy(input.data() + cell_at, &reference, sizeof reference);
     }
     put(input, 1, header);
@@ -121,7 +124,7 @@ class Cells final : public fuzz::Target {
   }
 
   void lend() {
-    Frame* frame = endpoints_[me]->try_claim(300, lent_.size());
+    transport::Frame* frame = endpoints_[me]->try_claim(300, lent_.size());
     if (frame == nullptr) throw Broken("frame memory is lost");
     lent_.push_back(segment_->offset(frame));
   }
@@ -130,27 +133,28 @@ class Cells final : public fuzz::Target {
   void take(const Bytes& input) {
     const std::size_t number = ticket_ % inbox_cells;
     Cell& cell = segment_->inbox(me)[number];
-    cell.header = get<FrameHeader>(input, 1);
+    cell.header = get<transport::FrameHeader>(input, 1);
     std::memcpy(cell.bytes, input.data() + cell_at, sizeof cell.bytes);
     cell.sequence.store(2 * (ticket_ / inbox_cells) + 1);
     ++ticket_;
-    Arrival arrival;
+    transport::Arrival arrival;
     if (!endpoints_[me]->poll(arrival)) throw Broken("a published cell is not seen");
-    const FrameHeader& header = arrival.header;
+    const transport::FrameHeader& header = arrival.header;
     if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 != 32) throw Broken("a payload is not aligned");
     if (arrival.owned == 0 && (cell.header.kind & kind_in_eager_slot) != 0) {
-      expect_inside(arrival, segment_->eager_slots(me)[eager_slot_of(number)].bytes, in_place_bytes_most);
+      expect_inside(arrival, segment_->eager_slots(me)[eager_slot_of(number)].bytes, transport::in_place_bytes_most);
     } else if (arrival.owned == 0) {
       expect_inside(arrival, cell.bytes, sizeof cell.bytes);
     } else {
       if (header.source >= pes) throw Broken("a frame of no PE has come");
-      expect_inside(arrival, segment_->arena(header.source) + frame_overhead, arena_bytes_ - frame_overhead);
+      expect_inside(arrival, segment_->arena(header.source) + transport::frame_overhead,
+                    arena_bytes_ - transport::frame_overhead);
     }
     endpoints_[me]->release(arrival);
     if (arrival.owned != 0) swallow(header.source);
   }
 
-  static void expect_inside(const Arrival& arrival, const std::byte* memory, std::size_t bytes) {
+  static void expect_inside(const transport::Arrival& arrival, const std::byte* memory, std::size_t bytes) {
     const std::byte* const end = memory + bytes;
     const std::byte* const tail = arrival.tail_end - arrival.header.tail_bytes;
     const bool inside = arrival.payload >= memory && arrival.payload <= end && arrival.tail_end >= memory &&
@@ -178,11 +182,11 @@ class Cells final : public fuzz::Target {
     std::uint64_t at = first;
     for (std::size_t i = 1; i <= links; ++i) {
       const std::uint64_t next = i == links ? 0 : get<std::uint64_t>(input, links_at + 8 * i);
-      if (at > segment_->bytes() - sizeof(Frame) || at % alignof(Frame) != 0 ||
+      if (at > segment_->bytes() - sizeof(transport::Frame) || at % alignof(transport::Frame) != 0 ||
           at < segment_->offset(segment_->arena(0))) {
         break;
       }
-      reinterpret_cast<Frame*>(segment_->at(at))->link = next;
+      reinterpret_cast<transport::Frame*>(segment_->at(at))->link = next;
       at = next;
     }
     segment_->control(me).returned.store(first);
@@ -197,7 +201,7 @@ class Cells final : public fuzz::Target {
     auto restore = [&] {
       for (std::size_t i = 0; i < taken.back.size(); ++i) {
         if (!taken.back[i]) continue;
-        Frame* frame = endpoints_[me]->try_claim(300, i);
+        transport::Frame* frame = endpoints_[me]->try_claim(300, i);
         if (frame == nullptr) throw Broken("frame memory is lost");
         lent_[i] = segment_->offset(frame);
       }
@@ -220,7 +224,7 @@ class Cells final : public fuzz::Target {
 
   std::size_t arena_bytes_ = 64_KiB;
   std::unique_ptr<Segment> segment_;
-  std::array<std::unique_ptr<Endpoint>, pes> endpoints_;
+  std::array<std::unique_ptr<transport::Endpoint>, pes> endpoints_;
   std::uint64_t ticket_ = 0;
   std::vector<std::uint64_t> lent_;  // frames of this PE that others hold, by tag
   Bytes input_;

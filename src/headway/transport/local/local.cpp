@@ -44,7 +44,7 @@ void before_posting(const Segment&, std::size_t, std::size_t) {}
 /// Bytes of each size with delayed reuse: twice the core's own cache, so that they have left it. 0 if the core's share
 /// of the last-level cache is too small for them.
 std::size_t delayed_bytes() {
-  static const CacheSizes caches = cache_sizes();
+  static const base::CacheSizes caches = base::cache_sizes();
   return 2 * caches.own <= caches.share ? 2 * caches.own : 0;
 }
 
@@ -54,7 +54,8 @@ Fences fences_of(const Segment& segment) {
 
 }  // namespace
 
-std::unique_ptr<Endpoint> make_endpoint(Segment& segment, std::size_t pe, SharedByProcess* shared) {
+std::unique_ptr<transport::Endpoint> make_endpoint(Segment& segment, std::size_t pe,
+                                                   transport::SharedByProcess* shared) {
   return std::make_unique<LocalEndpoint>(segment, pe, shared);
 }
 
@@ -67,8 +68,9 @@ void reset(Segment& segment, std::size_t pe) {
   for (std::size_t i = 0; i < inbox_cells; ++i) segment.inbox(pe)[i].sequence.store(0, std::memory_order_relaxed);
 }
 
-LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* shared)
-    : Endpoint({.id = pe, .size = segment.header().pes, .pes_per_process = segment.header().pes_per_process}, *this),
+LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, transport::SharedByProcess* shared)
+    : transport::Endpoint({.id = pe, .size = segment.header().pes, .pes_per_process = segment.header().pes_per_process},
+                          *this),
       segment_(&segment),
       shared_(shared),
       pe_(pe),
@@ -78,7 +80,7 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
       inbox_(segment.inbox(pe)),
       returns_(segment.control(pe).returned),
       doorbell_(segment.control(pe).sleeping, fences_of(segment)) {
-  if (fences_of(segment) == Fences::sleeper && !FutexSystem::join_fences()) throw_errno("membarrier");
+  if (fences_of(segment) == Fences::sleeper && !FutexSystem::join_fences()) base::throw_errno("membarrier");
   peers_.reserve(segment.header().pes);
   for (std::size_t p = 0; p < segment.header().pes; ++p) {
     PeControl& control = segment.control(p);
@@ -88,13 +90,13 @@ LocalEndpoint::LocalEndpoint(Segment& segment, std::size_t pe, SharedByProcess* 
   }
 }
 
-Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
+transport::Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
   std::byte* const block = arena_.try_allocate(frame_bytes, tag);
   if (block != nullptr) last_claim_reader_ = std::exchange(arena_.reader(block), no_reader);
-  return reinterpret_cast<Frame*>(block);
+  return reinterpret_cast<transport::Frame*>(block);
 }
 
-bool LocalEndpoint::should_write_past_caches(Frame* claimed) {
+bool LocalEndpoint::should_write_past_caches(transport::Frame* claimed) {
   constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024,
                         sampled = cache_line + RemoteReader::sampled_bytes;
   static_assert(sampled <= bytes_min);
@@ -111,22 +113,23 @@ bool LocalEndpoint::should_write_past_caches(Frame* claimed) {
   return arena_.written_past_caches(block) = lines.choose_past_caches();
 }
 
-void LocalEndpoint::drop(Frame* frame) {
+void LocalEndpoint::drop(transport::Frame* frame) {
   std::byte* const block = reinterpret_cast<std::byte*>(frame);
   arena_.reader(block) = no_reader;
   arena_.free(block);
 }
 
-void LocalEndpoint::fill_by_value(Cell& cell, Frame& frame, const std::byte* tail_end) {
-  const FrameHeader& header = frame.header;
-  copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&cell.header), reinterpret_cast<const std::byte*>(&header));
-  copy_short<false, by_value_bytes_most>(cell.bytes, frame.payload(), header.payload_bytes);
+void LocalEndpoint::fill_by_value(Cell& cell, transport::Frame& frame, const std::byte* tail_end) {
+  const transport::FrameHeader& header = frame.header;
+  base::copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&cell.header),
+                                  reinterpret_cast<const std::byte*>(&header));
+  base::copy_short<false, transport::by_value_bytes_most>(cell.bytes, frame.payload(), header.payload_bytes);
   if (header.tail_bytes != 0) [[unlikely]] {
     std::memcpy(cell.bytes + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
   }
 }
 
-void LocalEndpoint::fill_by_reference(Cell& cell, Frame& frame, const std::byte* tail_end) {
+void LocalEndpoint::fill_by_reference(Cell& cell, transport::Frame& frame, const std::byte* tail_end) {
   cell.header = frame.header;
   cell.header.kind |= kind_by_reference;
   const Cell::Reference reference{segment_->offset(&frame), segment_->offset(tail_end)};
@@ -149,8 +152,9 @@ inline bool LocalEndpoint::push(std::size_t target, Fill fill) {
   return true;
 }
 
-Endpoint::Posted LocalEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
-  const FrameHeader& header = frame->header;
+transport::Endpoint::Posted LocalEndpoint::try_post(std::size_t target, transport::Frame* frame,
+                                                    const std::byte* tail_end, bool claimed) {
+  const transport::FrameHeader& header = frame->header;
   // A frame with hops left may have to be held, in memory that the budget counts: it never goes by value.
   if (header.hops_left == 0 && header.payload_bytes + std::size_t(header.tail_bytes) <= sizeof(Cell::bytes)) {
     const bool pushed = push(target, [&](Cell& cell) { fill_by_value(cell, *frame, tail_end); });
@@ -178,9 +182,9 @@ std::byte* LocalEndpoint::try_begin_in_place(std::size_t target) {
   return reservation_.cell == nullptr ? nullptr : peer.eager_slots[eager_slot_of(reservation_.number())].bytes;
 }
 
-void LocalEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
-  FrameHeader& written = reservation_.cell->header;
-  copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&written), reinterpret_cast<const std::byte*>(&header));
+void LocalEndpoint::post_in_place(std::size_t target, const transport::FrameHeader& header) {
+  transport::FrameHeader& written = reservation_.cell->header;
+  base::copy_fixed<sizeof header>(reinterpret_cast<std::byte*>(&written), reinterpret_cast<const std::byte*>(&header));
   written.kind |= kind_in_eager_slot;
   InboxSender::publish(reservation_);
   peers_[target].doorbell.ring();
@@ -205,7 +209,7 @@ std::size_t LocalEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uin
   returned_to_self_.clear();
   returns_.take_all([&](std::uint64_t at) {
     std::byte* const block = check_returned(at);  // before the first read: a damaged offset may lie anywhere
-    const Frame& frame = *reinterpret_cast<const Frame*>(block);
+    const transport::Frame& frame = *reinterpret_cast<const transport::Frame*>(block);
     if (delays_reuse(frame.header))
       arena_.free_delayed(block);
     else
@@ -222,46 +226,47 @@ inline void LocalEndpoint::free_read_cell() {
 }
 
 namespace {
-[[noreturn]] void refuse(std::size_t pe, const FrameHeader& header, const std::string& what) {
-  throw InvalidFrame(fmt::format("a frame of {} from PE {} to PE {} is not valid: {}", counted(header.count, "message"),
-                                 header.source, pe, what));
+[[noreturn]] void refuse(std::size_t pe, const transport::FrameHeader& header, const std::string& what) {
+  throw transport::InvalidFrame(fmt::format("a frame of {} from PE {} to PE {} is not valid: {}",
+                                            base::counted(header.count, "message"), header.source, pe, what));
 }
 }  // namespace
 
-void LocalEndpoint::refuse_length(const FrameHeader& header, std::size_t bytes_max) const {
+void LocalEndpoint::refuse_length(const transport::FrameHeader& header, std::size_t bytes_max) const {
   refuse(pe_, header,
          fmt::format("its payload of {} and tail of {} exceed the {} of their place",
-                     counted(header.payload_bytes, "byte"), counted(header.tail_bytes, "byte"),
-                     counted(bytes_max, "byte")));
+                     base::counted(header.payload_bytes, "byte"), base::counted(header.tail_bytes, "byte"),
+                     base::counted(bytes_max, "byte")));
 }
 
-inline void LocalEndpoint::check_by_value(const FrameHeader& header, std::size_t bytes_max) const {
+inline void LocalEndpoint::check_by_value(const transport::FrameHeader& header, std::size_t bytes_max) const {
   if (header.payload_bytes + std::uint64_t(header.tail_bytes) > bytes_max) refuse_length(header, bytes_max);
 }
 
-void LocalEndpoint::refuse_reference(const FrameHeader& header, const Cell::Reference& reference) const {
+void LocalEndpoint::refuse_reference(const transport::FrameHeader& header, const Cell::Reference& reference) const {
   const std::size_t owner = owner_of(header);
   if (owner >= peers_.size()) {
     refuse(pe_, header,
            fmt::format("its source is not among PEs {} to {} of this host", first_pe_, first_pe_ + peers_.size() - 1));
   }
   const std::uint64_t arena_at = segment_->offset(segment_->arena(owner));
-  refuse(pe_, header,
-         fmt::format("it takes {} and lies at [{}, {}); it must lie in its sender's frame memory at [{}, {}), from a "
-                     "multiple of {} bytes on",
-                     counted(frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes), "byte"),
-                     reference.block, reference.tail_end, arena_at, arena_at + arena_bytes_,
-                     std::size_t(1) << Arena::order_min));
+  refuse(
+      pe_, header,
+      fmt::format(
+          "it takes {} and lies at [{}, {}); it must lie in its sender's frame memory at [{}, {}), from a "
+          "multiple of {} bytes on",
+          base::counted(transport::frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes), "byte"),
+          reference.block, reference.tail_end, arena_at, arena_at + arena_bytes_, std::size_t(1) << Arena::order_min));
 }
 
-void LocalEndpoint::check_reference(const FrameHeader& header, const Cell::Reference& reference) const {
+void LocalEndpoint::check_reference(const transport::FrameHeader& header, const Cell::Reference& reference) const {
   const std::size_t owner = owner_of(header);
   if (owner >= peers_.size()) refuse_reference(header, reference);
   // An offset below the arena wraps around to more than arena_bytes_.
   const std::uint64_t begin = reference.block - segment_->offset(segment_->arena(owner));
   const std::uint64_t end = reference.tail_end - segment_->offset(segment_->arena(owner));
   if (begin >= arena_bytes_ || end > arena_bytes_ || begin % (std::size_t(1) << Arena::order_min) != 0 || end < begin ||
-      end - begin < frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes)) {
+      end - begin < transport::frame_overhead + header.payload_bytes + std::uint64_t(header.tail_bytes)) {
     refuse_reference(header, reference);
   }
 }
@@ -279,16 +284,16 @@ inline Cell* LocalEndpoint::next_cell() {
   return cell;
 }
 
-void LocalEndpoint::refuse_eager_slot(const FrameHeader& header) const {
+void LocalEndpoint::refuse_eager_slot(const transport::FrameHeader& header) const {
   refuse(pe_, header,
          peers_[pe_].eager_slots == nullptr
              ? "it lies in an eager slot, and a PE with less than 16 MiB of frame memory has none"
              : "it lies in an eager slot, and a frame from this PE to itself has none");
 }
 
-void LocalEndpoint::take_from_eager_slot(Arrival& arrival) {
+void LocalEndpoint::take_from_eager_slot(transport::Arrival& arrival) {
   arrival.header.kind &= std::uint8_t(~kind_in_eager_slot);
-  check_by_value(arrival.header, in_place_bytes_most);
+  check_by_value(arrival.header, transport::in_place_bytes_most);
   const EagerSlot* const eager_slots = peers_[pe_].eager_slots;
   if (eager_slots == nullptr || read_cell_ != ReadCell::inbox) {
     refuse_eager_slot(arrival.header);
@@ -301,12 +306,12 @@ void LocalEndpoint::take_from_eager_slot(Arrival& arrival) {
   __builtin_prefetch(arrival.tail_end - 1);
 }
 
-bool LocalEndpoint::poll(Arrival& arrival) {
+bool LocalEndpoint::poll(transport::Arrival& arrival) {
   free_read_cell();
   const Cell* const cell = next_cell();
   if (cell == nullptr) return false;
-  copy_fixed<sizeof arrival.header>(reinterpret_cast<std::byte*>(&arrival.header),
-                                    reinterpret_cast<const std::byte*>(&cell->header));
+  base::copy_fixed<sizeof arrival.header>(reinterpret_cast<std::byte*>(&arrival.header),
+                                          reinterpret_cast<const std::byte*>(&cell->header));
   if ((arrival.header.kind & (kind_by_reference | kind_in_eager_slot)) == 0) [[likely]] {
     check_by_value(arrival.header, sizeof(Cell::bytes));
     // The handler will read the lines behind the first one.
@@ -328,7 +333,7 @@ bool LocalEndpoint::poll(Arrival& arrival) {
   free_read_cell();
   check_reference(arrival.header, reference);
   after_arrival(*segment_, pe_, owner_of(arrival.header));
-  arrival.payload = reinterpret_cast<Frame*>(segment_->at(reference.block))->payload();
+  arrival.payload = reinterpret_cast<transport::Frame*>(segment_->at(reference.block))->payload();
   arrival.tail_end = segment_->at(reference.tail_end);
   __builtin_prefetch(arrival.payload);
   __builtin_prefetch(arrival.tail_end - 1);
@@ -336,7 +341,7 @@ bool LocalEndpoint::poll(Arrival& arrival) {
   return true;
 }
 
-void LocalEndpoint::release(const Arrival& arrival) {
+void LocalEndpoint::release(const transport::Arrival& arrival) {
   if (arrival.owned == 0) return;
   const std::size_t owner = owner_of(arrival.header);
   if (owner == pe_) {
@@ -345,7 +350,7 @@ void LocalEndpoint::release(const Arrival& arrival) {
   }
   before_giving_back(*segment_, pe_, owner);
   Peer& peer = peers_[owner];
-  peer.returns.push(reinterpret_cast<Frame*>(segment_->at(arrival.owned))->link, arrival.owned);
+  peer.returns.push(reinterpret_cast<transport::Frame*>(segment_->at(arrival.owned))->link, arrival.owned);
   peer.doorbell.ring();
 }
 
@@ -359,6 +364,6 @@ void LocalEndpoint::sleep(std::int64_t ns_max, const std::function<bool()>& othe
   doorbell_.sleep(ns_max, [&] { return is_quiet() && others_quiet(); });
 }
 
-std::int64_t LocalEndpoint::now() const { return monotonic_ns(); }
+std::int64_t LocalEndpoint::now() const { return base::monotonic_ns(); }
 
 }  // namespace headway::local

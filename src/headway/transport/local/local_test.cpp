@@ -141,19 +141,19 @@ TEST(RemoteReader, old_samples_are_forgotten) {
 class Sampling {
  public:
   bool claim(std::size_t payload, bool ask = true, std::size_t target = 1) {
-    Frame* const frame = take(payload);
+    transport::Frame* const frame = take(payload);
     const bool sampled = ask && is_sampled(frame);
     fill(frame, payload);
-    EXPECT_EQ(sender_->try_post(target, frame, frame->payload() + payload, true), Endpoint::Posted::lent);
-    Endpoint& receiver = target == 0 ? *sender_ : *receiver_;
-    Arrival arrival;
+    EXPECT_EQ(sender_->try_post(target, frame, frame->payload() + payload, true), transport::Endpoint::Posted::lent);
+    transport::Endpoint& receiver = target == 0 ? *sender_ : *receiver_;
+    transport::Arrival arrival;
     EXPECT_TRUE(receiver.poll(arrival));
     receiver.release(arrival);
     sender_->reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
     return sampled;
   }
   bool claim_and_drop(std::size_t payload) {
-    Frame* const frame = take(payload);
+    transport::Frame* const frame = take(payload);
     const bool sampled = is_sampled(frame);
     fill(frame, payload);
     sender_->drop(frame);
@@ -162,15 +162,15 @@ class Sampling {
 
  private:
   /// The arena reuses the last freed block: always the same one.
-  Frame* take(std::size_t payload) { return sender_->try_claim(frame_overhead + payload, 0); }
-  static void fill(Frame* frame, std::size_t payload) {
+  transport::Frame* take(std::size_t payload) { return sender_->try_claim(transport::frame_overhead + payload, 0); }
+  static void fill(transport::Frame* frame, std::size_t payload) {
     frame->header = {};
     frame->header.payload_bytes = std::uint32_t(payload);
     frame->header.count = 1;
     std::memset(frame->payload(), 0xEE, payload);
   }
   /// A sample leaves zeros.
-  bool is_sampled(Frame* frame) {
+  bool is_sampled(transport::Frame* frame) {
     const auto* const lines = reinterpret_cast<const std::byte*>(frame) + RemoteReader::line_bytes;
     const auto are_all = [&](std::byte value) {
       return std::all_of(lines, lines + RemoteReader::sampled_bytes, [&](std::byte b) { return b == value; });
@@ -181,7 +181,7 @@ class Sampling {
   }
 
   Segment segment_{2, 1, 2, arena_bytes};
-  std::unique_ptr<Endpoint> sender_ = make_endpoint(segment_, 0), receiver_ = make_endpoint(segment_, 1);
+  std::unique_ptr<transport::Endpoint> sender_ = make_endpoint(segment_, 0), receiver_ = make_endpoint(segment_, 1);
 };
 
 TEST(LocalEndpoint, samples_blocks_that_another_pe_has_read_and_no_others) {
@@ -268,11 +268,11 @@ class Participant {
   /// A third of the frames is written in place, half of the others fit into a cell. The payload repeats the frame's
   /// number, and is aligned.
   bool send(std::size_t target) {
-    constexpr std::size_t words_most = by_value_bytes_most / sizeof(std::uint64_t);
+    constexpr std::size_t words_most = transport::by_value_bytes_most / sizeof(std::uint64_t);
     if (random_.one_in(3)) return send_in_place(target);
     const std::size_t words = random_.one_in(2) ? random_.between(1, words_most) : random_.between(words_most + 1, 600);
     const std::size_t bytes = words * sizeof(std::uint64_t);
-    Frame* frame = endpoint_->try_claim(frame_overhead + bytes, target);
+    transport::Frame* frame = endpoint_->try_claim(transport::frame_overhead + bytes, target);
     if (frame == nullptr) return false;
     if (random_.one_in(2))
       std::ignore = endpoint_->should_write_past_caches(frame);  // may sample, which writes to the frame
@@ -281,10 +281,10 @@ class Participant {
     frame->header.count = 1;
     frame->header.source = std::uint16_t(endpoint_->id());
     for (std::size_t i = 0; i < words; ++i) std::memcpy(frame->payload() + i * 8, &sent_[target], 8);
-    const Endpoint::Posted posted = endpoint_->try_post(target, frame, frame->payload() + bytes, true);
-    if (posted != Endpoint::Posted::lent) endpoint_->drop(frame);
-    if (posted == Endpoint::Posted::refused) return false;
-    if (posted == Endpoint::Posted::lent) ++outstanding_;
+    const transport::Endpoint::Posted posted = endpoint_->try_post(target, frame, frame->payload() + bytes, true);
+    if (posted != transport::Endpoint::Posted::lent) endpoint_->drop(frame);
+    if (posted == transport::Endpoint::Posted::refused) return false;
+    if (posted == transport::Endpoint::Posted::lent) ++outstanding_;
     ++sent_[target];
     return true;
   }
@@ -292,8 +292,8 @@ class Participant {
   bool send_in_place(std::size_t target) {
     std::byte* const at = endpoint_->try_begin_in_place(target);
     if (at == nullptr) return false;
-    const std::size_t words = random_.between(1, in_place_bytes_most / sizeof(std::uint64_t));
-    FrameHeader header{};
+    const std::size_t words = random_.between(1, transport::in_place_bytes_most / sizeof(std::uint64_t));
+    transport::FrameHeader header{};
     header.payload_bytes = std::uint32_t(words * sizeof(std::uint64_t));
     header.count = 1;
     header.source = std::uint16_t(endpoint_->id());
@@ -305,7 +305,7 @@ class Participant {
 
   bool receive() {
     bool any = false;
-    for (Arrival arrival; endpoint_->poll(arrival); any = true) {
+    for (transport::Arrival arrival; endpoint_->poll(arrival); any = true) {
       std::uint64_t& expected = arrived_[arrival.header.source];
       in_order_ &= reinterpret_cast<std::uintptr_t>(arrival.payload) % 64 == 32;
       for (std::size_t at = 0; at < arrival.header.payload_bytes; at += 8) {
@@ -323,7 +323,7 @@ class Participant {
     return count != 0;
   }
 
-  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<transport::Endpoint> endpoint_;
   Random random_;
   std::size_t frames_to_each_;
   std::vector<std::uint64_t> sent_, arrived_;  // per PE
@@ -359,17 +359,18 @@ TEST(LocalEndpoint, wakes_a_sleeper_for_each_of_many_frames_that_go_to_and_fro) 
   Segment segment(2, 1, 2, arena_bytes);
   constexpr std::uint64_t rounds = 2000;
   auto play = [&](std::size_t pe) {
-    const std::unique_ptr<Endpoint> endpoint = make_endpoint(segment, pe);
-    SmallFrame small{};
+    const std::unique_ptr<transport::Endpoint> endpoint = make_endpoint(segment, pe);
+    transport::SmallFrame small{};
     small.frame.header.payload_bytes = 8;
     small.frame.header.source = std::uint16_t(pe);
     for (std::uint64_t round = 0; round < rounds; ++round) {
       if (round % 2 == pe) {
         std::memcpy(small.frame.payload(), &round, 8);
-        EXPECT_EQ(endpoint->try_post(1 - pe, &small.frame, small.frame.payload() + 8, false), Endpoint::Posted::copied);
+        EXPECT_EQ(endpoint->try_post(1 - pe, &small.frame, small.frame.payload() + 8, false),
+                  transport::Endpoint::Posted::copied);
         continue;
       }
-      Arrival arrival;
+      transport::Arrival arrival;
       // A wake-up that is lost costs a minute: the test's time limit ends it.
       while (!endpoint->poll(arrival)) endpoint->sleep(60 * a_second);
       EXPECT_EQ(std::memcmp(arrival.payload, &round, 8), 0);
@@ -383,12 +384,12 @@ TEST(LocalEndpoint, wakes_a_sleeper_for_each_of_many_frames_that_go_to_and_fro) 
 
 struct Frames {
   Segment segment{2, 1, 2, arena_bytes};
-  std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
-  SmallFrame frame{};
+  std::unique_ptr<transport::Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+  transport::SmallFrame frame{};
 
   /// Posts a frame of consecutive byte values.
-  Endpoint::Posted post(std::size_t target, std::size_t payload, std::size_t tail) {
-    std::array<std::byte, by_value_bytes_most + 1> tail_memory{};
+  transport::Endpoint::Posted post(std::size_t target, std::size_t payload, std::size_t tail) {
+    std::array<std::byte, transport::by_value_bytes_most + 1> tail_memory{};
     for (std::size_t i = 0; i < payload; ++i) frame.message[i] = std::byte(i);
     for (std::size_t i = 0; i < tail; ++i) tail_memory[i] = std::byte(payload + i);
     frame.frame.header.payload_bytes = std::uint32_t(payload);
@@ -401,16 +402,16 @@ TEST(LocalEndpoint, frames_of_every_length_that_go_by_value_arrive_whole_and_not
   Frames frames;
   for (std::size_t i = 0; i < inbox_cells; ++i) std::ranges::fill(frames.segment.inbox(1)[i].bytes, std::byte(0xee));
   for (const std::size_t target : {std::size_t(1), std::size_t(0)}) {
-    for (std::size_t bytes = 0; bytes <= by_value_bytes_most; ++bytes) {
+    for (std::size_t bytes = 0; bytes <= transport::by_value_bytes_most; ++bytes) {
       for (const std::size_t tail : {std::size_t(0), bytes / 3, bytes}) {
-        ASSERT_EQ(frames.post(target, bytes - tail, tail), Endpoint::Posted::copied);
-        Arrival arrival;
+        ASSERT_EQ(frames.post(target, bytes - tail, tail), transport::Endpoint::Posted::copied);
+        transport::Arrival arrival;
         ASSERT_TRUE((target == 0 ? frames.sender : frames.receiver)->poll(arrival));
         ASSERT_EQ(reinterpret_cast<std::uintptr_t>(arrival.payload) % 64, 32u);
         ASSERT_EQ(arrival.tail_end, arrival.payload + bytes);
         for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(arrival.payload[i], std::byte(i)) << bytes;
         // Cells of the first generation were written for this frame alone.
-        if (target == 1 && 3 * bytes + 2 < inbox_cells && bytes < by_value_bytes_most) {
+        if (target == 1 && 3 * bytes + 2 < inbox_cells && bytes < transport::by_value_bytes_most) {
           ASSERT_EQ(arrival.payload[bytes], std::byte(0xee)) << bytes;
         }
       }
@@ -420,24 +421,24 @@ TEST(LocalEndpoint, frames_of_every_length_that_go_by_value_arrive_whole_and_not
 
 TEST(LocalEndpoint, a_frame_that_is_too_long_for_a_cell_needs_memory_of_its_sender) {
   Frames frames;
-  for (const std::size_t tail : {std::size_t(0), std::size_t(1), std::size_t(50), by_value_bytes_most}) {
-    const std::size_t payload = by_value_bytes_most - tail;
-    EXPECT_EQ(frames.post(1, payload, tail), Endpoint::Posted::copied);
-    EXPECT_EQ(frames.post(1, payload, tail + 1), Endpoint::Posted::refused);
+  for (const std::size_t tail : {std::size_t(0), std::size_t(1), std::size_t(50), transport::by_value_bytes_most}) {
+    const std::size_t payload = transport::by_value_bytes_most - tail;
+    EXPECT_EQ(frames.post(1, payload, tail), transport::Endpoint::Posted::copied);
+    EXPECT_EQ(frames.post(1, payload, tail + 1), transport::Endpoint::Posted::refused);
   }
 }
 
 TEST(LocalEndpoint, a_cell_that_says_to_hold_more_than_a_cell_does_is_refused) {
-  constexpr std::uint32_t most = by_value_bytes_most, all = ~std::uint32_t(0);
+  constexpr std::uint32_t most = transport::by_value_bytes_most, all = ~std::uint32_t(0);
   constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {{most + 1, 0},          {most, 1}, {0, most + 1},
                                                                  {all - most + 1, most}, {1, all},  {all, all}};
   for (const auto& [payload, tail] : lengths) {
     Frames frames;
-    ASSERT_EQ(frames.post(1, 8, 0), Endpoint::Posted::copied);
+    ASSERT_EQ(frames.post(1, 8, 0), transport::Endpoint::Posted::copied);
     frames.segment.inbox(1)[0].header.payload_bytes = payload;
     frames.segment.inbox(1)[0].header.tail_bytes = tail;
-    Arrival arrival;
-    EXPECT_THROW((void)frames.receiver->poll(arrival), InvalidFrame) << payload << " and " << tail;
+    transport::Arrival arrival;
+    EXPECT_THROW((void)frames.receiver->poll(arrival), transport::InvalidFrame) << payload << " and " << tail;
   }
 }
 
@@ -453,26 +454,27 @@ TEST(LocalEndpoint, consecutive_cells_have_eager_slots_of_their_own_far_apart) {
 
 TEST(LocalEndpoint, frames_written_in_place_keep_their_order_and_find_a_full_queue) {
   Segment segment(2, 1, 2, arena_bytes_with_eager_slots);
-  const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+  const std::unique_ptr<transport::Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
   const auto post = [&](std::size_t number) {
     if (number % 3 == 0) {
-      SmallFrame small{};
+      transport::SmallFrame small{};
       small.frame.header.payload_bytes = sizeof number;
       std::memcpy(small.message, &number, sizeof number);
-      return sender->try_post(1, &small.frame, small.message + sizeof number, false) == Endpoint::Posted::copied;
+      return sender->try_post(1, &small.frame, small.message + sizeof number, false) ==
+             transport::Endpoint::Posted::copied;
     }
     std::byte* const at = sender->try_begin_in_place(1);
     if (at == nullptr) return false;
-    const std::size_t bytes = in_place_bytes_most - 8 * (number % 500);
+    const std::size_t bytes = transport::in_place_bytes_most - 8 * (number % 500);
     std::memcpy(at, &number, sizeof number);
     std::memcpy(at + bytes - sizeof number, &number, sizeof number);
-    FrameHeader header{};
+    transport::FrameHeader header{};
     header.payload_bytes = std::uint32_t(bytes);
     sender->post_in_place(1, header);
     return true;
   };
   const auto take = [&](std::size_t number) {
-    Arrival arrival;
+    transport::Arrival arrival;
     if (!receiver->poll(arrival)) return false;
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(arrival.payload) % 64, 32u);
     EXPECT_EQ(arrival.tail_end, arrival.payload + arrival.header.payload_bytes);
@@ -494,16 +496,16 @@ TEST(LocalEndpoint, frames_written_in_place_keep_their_order_and_find_a_full_que
 TEST(LocalEndpoint, a_cell_that_refers_to_a_missing_or_too_short_eager_slot_is_refused) {
   for (const std::size_t arena : {arena_bytes_with_eager_slots, arena_bytes}) {
     Segment segment(2, 1, 2, arena);
-    const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+    const std::unique_ptr<transport::Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
     EXPECT_EQ(sender->try_begin_in_place(1) != nullptr, arena == arena_bytes_with_eager_slots);
-    FrameHeader header{};
-    header.payload_bytes = arena == arena_bytes_with_eager_slots ? in_place_bytes_most + 1 : 8;
+    transport::FrameHeader header{};
+    header.payload_bytes = arena == arena_bytes_with_eager_slots ? transport::in_place_bytes_most + 1 : 8;
     Cell& cell = segment.inbox(1)[0];
     cell.header = header;
     cell.header.kind |= kind_in_eager_slot;
     cell.sequence.store(1);
-    Arrival arrival;
-    EXPECT_THROW((void)receiver->poll(arrival), InvalidFrame);
+    transport::Arrival arrival;
+    EXPECT_THROW((void)receiver->poll(arrival), transport::InvalidFrame);
   }
 }
 
@@ -519,16 +521,16 @@ TEST(LocalEndpoint, a_pe_has_276_KiB_of_inbox_control_and_board_pages) {
 
 TEST(LocalEndpoint, a_full_queue_refuses_frames_until_a_cell_is_free) {
   Segment segment(2, 1, 2, arena_bytes);
-  const std::unique_ptr<Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
-  Frame frame{};
+  const std::unique_ptr<transport::Endpoint> sender = make_endpoint(segment, 0), receiver = make_endpoint(segment, 1);
+  transport::Frame frame{};
   auto post = [&] { return sender->try_post(1, &frame, frame.payload(), false); };
-  for (std::size_t i = 0; i < inbox_cells; ++i) ASSERT_EQ(post(), Endpoint::Posted::copied);
-  EXPECT_EQ(post(), Endpoint::Posted::refused);
-  Arrival arrival;
+  for (std::size_t i = 0; i < inbox_cells; ++i) ASSERT_EQ(post(), transport::Endpoint::Posted::copied);
+  EXPECT_EQ(post(), transport::Endpoint::Posted::refused);
+  transport::Arrival arrival;
   ASSERT_TRUE(receiver->poll(arrival));
-  EXPECT_EQ(post(), Endpoint::Posted::refused) << "a frame that is read in place holds its cell";
+  EXPECT_EQ(post(), transport::Endpoint::Posted::refused) << "a frame that is read in place holds its cell";
   ASSERT_TRUE(receiver->poll(arrival));
-  EXPECT_EQ(post(), Endpoint::Posted::copied);
+  EXPECT_EQ(post(), transport::Endpoint::Posted::copied);
   for (std::size_t left = inbox_cells - 1; left > 0; --left) ASSERT_TRUE(receiver->poll(arrival));
   EXPECT_FALSE(receiver->poll(arrival));
 }

@@ -52,12 +52,12 @@ class RemoteReader {
 
   /// Times writes to the block at `block`, and destroys its content.
   static double measure_ns_per_line(std::byte* block) {
-    const std::int64_t begin = monotonic_ns();
+    const std::int64_t begin = base::monotonic_ns();
     auto* const words = reinterpret_cast<volatile std::uint64_t*>(block + line_bytes);
     for (std::size_t word = 0; word < sampled_bytes / sizeof *words; ++word) words[word] = 0;
     std::atomic<int> all_written{0};
     all_written.exchange(1);  // waits until the stores before it have left the store buffer
-    return double(monotonic_ns() - begin) / double(sampled_lines);
+    return double(base::monotonic_ns() - begin) / double(sampled_lines);
   }
 
  private:

@@ -21,7 +21,8 @@ constexpr std::size_t pools_bytes_max = std::size_t(1) << 44;  // of all PEs: a 
 
 /// The machine's memory or more: a pool reserves addresses, and its pages take memory when they are touched.
 std::size_t pool_bytes_for(std::size_t pes, std::size_t other_bytes) {
-  const std::size_t bytes = std::min(std::bit_ceil(available_memory_bytes()), std::bit_floor(pools_bytes_max / pes));
+  const std::size_t bytes =
+      std::min(std::bit_ceil(base::available_memory_bytes()), std::bit_floor(pools_bytes_max / pes));
   rlimit limit{};
   const bool fits = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur / pes >= bytes &&
                     limit.rlim_cur - pes * bytes >= other_bytes;
@@ -35,7 +36,7 @@ void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
   if (reserved == MAP_FAILED) return reserved;
   auto* const begin = static_cast<std::byte*>(reserved);
   const auto address = reinterpret_cast<std::uintptr_t>(reserved);
-  const std::size_t before = align_up(address, huge_page) - address;
+  const std::size_t before = base::align_up(address, huge_page) - address;
   constexpr int flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
   void* const at = mmap(begin + before, bytes, PROT_READ | PROT_WRITE, flags, descriptor, off_t(offset));
   if (at == MAP_FAILED) {
@@ -52,19 +53,19 @@ void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
 
 std::size_t Segment::bytes_for(std::size_t pes, std::size_t arena_bytes) {
   const std::size_t before = page_bytes + pes * (pe_bytes + eager_slots_bytes(arena_bytes));
-  return align_up(align_up(before, huge_page) + pes * arena_bytes, huge_page);
+  return base::align_up(base::align_up(before, huge_page) + pes * arena_bytes, huge_page);
 }
 
 Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_process, std::size_t arena_bytes)
     : bytes_(bytes_for(pes, arena_bytes)) {
   descriptor_ = memfd_create("headway", 0);  // inherited by the processes of the run
-  if (descriptor_ < 0) throw_errno("memfd_create");
+  if (descriptor_ < 0) base::throw_errno("memfd_create");
   const std::size_t pool_bytes = pool_bytes_for(pes, bytes_);
   if (ftruncate(descriptor_, off_t(bytes_ + pes * pool_bytes)) != 0) {
     const int error = errno;
     close(descriptor_);
     errno = error;
-    throw_errno("ftruncate of the shared memory");
+    base::throw_errno("ftruncate of the shared memory");
   }
   map();
   SegmentHeader& h = header();
@@ -80,7 +81,7 @@ Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_pro
 
 Segment::Segment(int descriptor) : descriptor_(descriptor) {
   struct stat status {};
-  if (fstat(descriptor, &status) != 0) throw_errno("fstat of the shared memory");
+  if (fstat(descriptor, &status) != 0) base::throw_errno("fstat of the shared memory");
   const auto file_bytes = std::size_t(status.st_size);
   SegmentHeader told{};
   const auto head = reinterpret_cast<char*>(&told);
@@ -101,7 +102,7 @@ void Segment::map() {
     const int error = errno;
     close(descriptor_);
     errno = error;
-    throw_errno("mmap of the shared memory");
+    base::throw_errno("mmap of the shared memory");
   }
   base_ = static_cast<std::byte*>(at);
 }
@@ -111,7 +112,7 @@ std::span<std::byte> Segment::pool(std::size_t pe) const {
   if (each == 0) return {};
   std::call_once(pools_mapped_, [&] {
     void* at = map_aligned(descriptor_, bytes_, all);
-    if (at == MAP_FAILED) throw_errno("mmap of the pools of shared memory");
+    if (at == MAP_FAILED) base::throw_errno("mmap of the pools of shared memory");
     madvise(at, all, MADV_DONTFORK);  // a child that a PE makes by fork() must not write into the run
     pools_ = static_cast<std::byte*>(at);
   });

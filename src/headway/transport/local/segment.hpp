@@ -36,16 +36,16 @@ struct alignas(cache_line) Cell {
     std::uint64_t tail_end;  // offset of the end of its tail
   };
   std::atomic<std::uint64_t> sequence;
-  FrameHeader header;
-  std::byte bytes[by_value_bytes_most];
+  transport::FrameHeader header;
+  std::byte bytes[transport::by_value_bytes_most];
 };
 static_assert(sizeof(Cell) == 256 && offsetof(Cell, bytes) == 32);
 
 /// Place of a payload that is too long for its cell; the sender writes it there directly. Slots of consecutive cells
 /// lie far apart: a receiver's prefetcher also reads lines behind the slot, and would take them from the next sender.
 struct alignas(cache_line) EagerSlot {
-  std::byte before[frame_overhead];
-  std::byte bytes[in_place_bytes_most];
+  std::byte before[transport::frame_overhead];
+  std::byte bytes[transport::in_place_bytes_most];
 };
 static_assert(sizeof(EagerSlot) == 65 * cache_line && inbox_cells * sizeof(EagerSlot) % page_bytes == 0);
 /// The number of the eager slot that belongs to cell `cell`.

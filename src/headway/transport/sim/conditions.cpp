@@ -162,7 +162,8 @@ Conditions random_conditions(Random& random, std::size_t pes) {
   c.refuse = random.one_in(2) ? 0 : random.fraction() * random.fraction() * 0.9;
   c.jitter = random.one_in(3) ? 0 : double(random.size(0, 20));
   c.inbox_frames = random.one_in(2) ? 1024 : random.size(1, 64);
-  c.by_value_bytes_max = random.one_in(2) ? by_value_bytes_most : random.size(0, by_value_bytes_most);
+  c.by_value_bytes_max =
+      random.one_in(2) ? transport::by_value_bytes_most : random.size(0, transport::by_value_bytes_most);
   while (random.one_in(3)) {
     const Conditions::Slow slow{random.below(pes), double(random.size(2, 1'000))};
     if (std::ranges::count(c.slow, slow.pe, &Conditions::Slow::pe) == 0) c.slow.push_back(slow);

@@ -28,9 +28,10 @@ struct Conditions {
   double past_caches = 0;  // probability of Endpoint::should_write_past_caches()
   double in_place = 1;     // probability that try_begin_in_place() is permitted
   double jitter = 0;       // a call takes up to 1 + jitter times as long
-  std::size_t pes_per_process = 1;                       // PEs of each process; the simulation itself has one process
-  std::size_t inbox_frames = 1024;                       // in flight to one PE; more are refused
-  std::size_t by_value_bytes_max = by_value_bytes_most;  // payload and tail of frames that need no memory of the sender
+  std::size_t pes_per_process = 1;  // PEs of each process; the simulation itself has one process
+  std::size_t inbox_frames = 1024;  // in flight to one PE; more are refused
+  std::size_t by_value_bytes_max =
+      transport::by_value_bytes_most;  // payload and tail of frames that need no memory of the sender
 
   // PEs of each host, repeated from the begin if there are more hosts; empty: one host.
   std::vector<std::size_t> pes_per_host = {};
@@ -49,7 +50,7 @@ struct Conditions {
   std::vector<Stop> stops = {};
 
   /// Costs without faults.
-  TransportCosts costs() const {
+  transport::TransportCosts costs() const {
     return {
         .overhead_ns = 2 * double(overhead_ns), .gap_per_byte_ns = gap_per_byte_ns, .latency_ns = double(latency_ns)};
   }

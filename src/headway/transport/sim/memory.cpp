@@ -27,7 +27,7 @@ std::uint64_t checksum(const std::byte* at, std::size_t bytes, std::uint64_t sum
   return std::rotl(sum ^ rest, 29) * 0x9fb21c651e98df25;
 }
 
-std::uint64_t checksum(Frame* frame, const FrameHeader& header, const std::byte* tail_end) {
+std::uint64_t checksum(transport::Frame* frame, const transport::FrameHeader& header, const std::byte* tail_end) {
   std::uint64_t sum = header.payload_bytes ^ std::uint64_t(header.tail_bytes) << 32;
   sum = checksum(frame->payload(), header.payload_bytes, sum);
   return checksum(tail_end - header.tail_bytes, header.tail_bytes, sum);
@@ -43,7 +43,7 @@ std::size_t Memory::block_bytes(std::size_t frame_bytes) {
   return std::bit_ceil(std::max<std::size_t>(frame_bytes, 128));
 }
 
-Memory::Block& Memory::block_of(Frame* frame) {
+Memory::Block& Memory::block_of(transport::Frame* frame) {
   return *reinterpret_cast<Block*>(reinterpret_cast<std::byte*>(frame) - before_frame);
 }
 
@@ -66,10 +66,11 @@ void Memory::require_guards(Block& block, const char* call) {
   };
   if (whole(frame - guard_bytes) && whole(frame + block.frame_bytes)) return;
   throw ContractViolation(fmt::format("{} of a frame of PE {} of {}: a write went beyond it", call, block.pe,
-                                      counted(block.frame_bytes, "byte")));
+                                      base::counted(block.frame_bytes, "byte")));
 }
 
-void Memory::require_unchanged(Block& block, const FrameHeader& header, const std::byte* tail_end, const char* call) {
+void Memory::require_unchanged(Block& block, const transport::FrameHeader& header, const std::byte* tail_end,
+                               const char* call) {
   require_guards(block, call);
   if (checksum(block.frame(), header, tail_end) == block.checksum) return;
   throw ContractViolation(
@@ -77,7 +78,7 @@ void Memory::require_unchanged(Block& block, const FrameHeader& header, const st
                   block.pe, checksum(block.frame(), header, tail_end), block.checksum));
 }
 
-Frame* Memory::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
+transport::Frame* Memory::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
   const std::size_t bytes = block_bytes(frame_bytes);
   if (bytes_ + bytes > bytes_max_) return nullptr;
   std::vector<Block*>& free = free_[std::size_t(std::countr_zero(bytes))];
@@ -99,41 +100,44 @@ Frame* Memory::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
 void Memory::make_free(Block& block) {
   require_guards(block, "giving back");
   // A later read of the freed frame finds these bytes.
-  std::memset(block.frame()->payload(), free_value, std::min(block.frame_bytes - frame_overhead, poisoned_bytes_max));
+  std::memset(block.frame()->payload(), free_value,
+              std::min(block.frame_bytes - transport::frame_overhead, poisoned_bytes_max));
   block.state = State::free;
   bytes_ -= block.block_bytes;
   free_[std::size_t(std::countr_zero(block.block_bytes))].push_back(&block);
 }
 
-void Memory::drop(Frame* frame) {
+void Memory::drop(transport::Frame* frame) {
   Block& block = block_of(frame);
   require(block, State::claimed, "drop");
   make_free(block);
 }
 
-Memory::Block& Memory::post(Frame* frame, const std::byte* tail_end) {
+Memory::Block& Memory::post(transport::Frame* frame, const std::byte* tail_end) {
   Block& block = block_of(frame);
   require(block, State::claimed, "post");
   require_guards(block, "post");
-  const FrameHeader& header = frame->header;
+  const transport::FrameHeader& header = frame->header;
   const auto* begin = reinterpret_cast<const std::byte*>(frame);
-  if (tail_end > begin + block.frame_bytes ||
-      std::size_t(tail_end - begin) < frame_overhead + header.payload_bytes + std::size_t(header.tail_bytes)) {
+  if (tail_end > begin + block.frame_bytes || std::size_t(tail_end - begin) < transport::frame_overhead +
+                                                                                  header.payload_bytes +
+                                                                                  std::size_t(header.tail_bytes)) {
     throw ContractViolation(fmt::format("post of a frame of PE {} of {}: payload of {} and tail of {} do not fit", pe_,
-                                        counted(block.frame_bytes, "byte"), header.payload_bytes, header.tail_bytes));
+                                        base::counted(block.frame_bytes, "byte"), header.payload_bytes,
+                                        header.tail_bytes));
   }
   block.checksum = checksum(frame, header, tail_end);
   block.state = State::posted;
   return block;
 }
 
-void Memory::lend(Block& block, const FrameHeader& header, const std::byte* tail_end) {
+void Memory::lend(Block& block, const transport::FrameHeader& header, const std::byte* tail_end) {
   require(block, State::posted, "poll");
   require_unchanged(block, header, tail_end, "poll");
   block.state = State::lent;
 }
 
-void Memory::give_back(Block& block, const FrameHeader& header, const std::byte* tail_end) {
+void Memory::give_back(Block& block, const transport::FrameHeader& header, const std::byte* tail_end) {
   require(block, State::lent, "release");
   require_unchanged(block, header, tail_end, "release");
   block.state = State::returned;
@@ -149,7 +153,7 @@ std::string Memory::missing() const {
   for (const Block* block : all_) {
     if (block->state == State::free || block->state == State::returned) continue;
     text += fmt::format("{}a frame of PE {} of {} is {}", text.empty() ? "" : ", ", pe_,
-                        counted(block->frame_bytes, "byte"), names[int(block->state)]);
+                        base::counted(block->frame_bytes, "byte"), names[int(block->state)]);
   }
   return text;
 }

@@ -32,7 +32,9 @@ class Memory {
     std::uint64_t checksum = 0;  // of payload and tail when posted
     State state = State::free;
 
-    Frame* frame() { return reinterpret_cast<Frame*>(reinterpret_cast<std::byte*>(this) + before_frame); }
+    transport::Frame* frame() {
+      return reinterpret_cast<transport::Frame*>(reinterpret_cast<std::byte*>(this) + before_frame);
+    }
   };
 
   /// Blocks take at most `bytes_max` together.
@@ -44,14 +46,14 @@ class Memory {
   static std::size_t block_bytes(std::size_t frame_bytes);
 
   /// nullptr if the memory is spent.
-  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag);
-  void drop(Frame* frame);
+  transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag);
+  void drop(transport::Frame* frame);
   /// Checks that the frame may be posted, and records a checksum of it.
-  Block& post(Frame* frame, const std::byte* tail_end);
+  Block& post(transport::Frame* frame, const std::byte* tail_end);
   /// The receiver polls the frame.
-  static void lend(Block& block, const FrameHeader& header, const std::byte* tail_end);
+  static void lend(Block& block, const transport::FrameHeader& header, const std::byte* tail_end);
   /// The receiver releases the frame.
-  static void give_back(Block& block, const FrameHeader& header, const std::byte* tail_end);
+  static void give_back(Block& block, const transport::FrameHeader& header, const std::byte* tail_end);
   /// The owner reclaims the frame.
   void reclaim(Block& block);
 
@@ -65,11 +67,12 @@ class Memory {
   static constexpr std::size_t before_frame = 64 + guard_bytes;
   static_assert(sizeof(Block) <= 64);
 
-  static Block& block_of(Frame* frame);
+  static Block& block_of(transport::Frame* frame);
   static void set_guards(Block& block);
   static void require(const Block& block, State state, const char* call);
   static void require_guards(Block& block, const char* call);
-  static void require_unchanged(Block& block, const FrameHeader& header, const std::byte* tail_end, const char* call);
+  static void require_unchanged(Block& block, const transport::FrameHeader& header, const std::byte* tail_end,
+                                const char* call);
   void make_free(Block& block);
 
   std::size_t pe_;

@@ -28,8 +28,8 @@ struct UnmapPool {
 
 /// The payload of a frame that is written where it arrives.
 struct alignas(64) EagerSlot {
-  std::byte before[frame_overhead];
-  std::byte bytes[in_place_bytes_most];
+  std::byte before[transport::frame_overhead];
+  std::byte bytes[transport::in_place_bytes_most];
 };
 
 /// A frame in flight, or arrived and not polled.
@@ -38,8 +38,8 @@ struct alignas(64) Transit {
   std::uint64_t sequence;
   Memory::Block* block;  // nullptr: by value
   const std::byte* tail_end;
-  std::byte bytes[by_value_bytes_most];  // read there
-  FrameHeader header;
+  std::byte bytes[transport::by_value_bytes_most];  // read there
+  transport::FrameHeader header;
   std::shared_ptr<EagerSlot> eager_slot;  // the payload's place if not nullptr
 
   bool operator>(const Transit& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
@@ -71,29 +71,29 @@ T pop_heap(std::vector<T>& heap) {
 }  // namespace
 
 /// The endpoint of one simulated PE. Endpoints of other PEs also change its inbox and returned frames.
-class SimEndpoint final : public Endpoint, private SharedMemory {
+class SimEndpoint final : public transport::Endpoint, private transport::SharedMemory {
  public:
   SimEndpoint(World& world, World::SimPe& pe, std::size_t id);
 
-  Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
-  bool should_write_past_caches(Frame*) override {
+  transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
+  bool should_write_past_caches(transport::Frame*) override {
     return conditions().past_caches != 0 && world_->random_.chance(conditions().past_caches);
   }
   std::size_t block_bytes(std::size_t frame_bytes) const override { return Memory::block_bytes(frame_bytes); }
-  void drop(Frame* frame) override {
+  void drop(transport::Frame* frame) override {
     require_no_open_frame("drop()");
     memory_.drop(frame);
   }
-  Posted try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) override;
+  Posted try_post(std::size_t target, transport::Frame* frame, const std::byte* tail_end, bool claimed) override;
   [[nodiscard]] std::byte* try_begin_in_place(std::size_t target) override;
-  void post_in_place(std::size_t target, const FrameHeader& header) override;
+  void post_in_place(std::size_t target, const transport::FrameHeader& header) override;
   void accept_in_place(bool accepts) override { accepts_in_place_ = accepts; }
   std::size_t by_value_bytes_max() const override { return conditions().by_value_bytes_max; }
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
-  bool poll(Arrival& arrival) override;
-  void release(const Arrival& arrival) override;
+  bool poll(transport::Arrival& arrival) override;
+  void release(const transport::Arrival& arrival) override;
   void sleep(std::int64_t ns_max) override;
-  TransportCosts costs() const override { return conditions().costs(); }
+  transport::TransportCosts costs() const override { return conditions().costs(); }
   std::int64_t now() const override;
 
   const Memory& memory() const { return memory_; }
@@ -102,7 +102,9 @@ class SimEndpoint final : public Endpoint, private SharedMemory {
   /// Only the PE's own: all data for other PEs goes by frames, which can be delayed and reordered.
   std::span<std::byte> pool(std::size_t pe) override;
   std::span<std::byte> board(std::size_t pe) override;
-  SharedByProcess* shared_by_process() override { return &world_->processes_[id_ / conditions().pes_per_process]; }
+  transport::SharedByProcess* shared_by_process() override {
+    return &world_->processes_[id_ / conditions().pes_per_process];
+  }
 
   const Conditions& conditions() const { return world_->options_.conditions; }
   bool refused_by_chance() {
@@ -143,23 +145,23 @@ struct World::SimPe {
   double factor = 1;                    // how slow it is
   std::vector<Conditions::Stop> stops;  // those to come, the next one last
   SimEndpoint endpoint;
-  std::unique_ptr<Fiber> fiber;
+  std::unique_ptr<base::Fiber> fiber;
 };
 
 // --- endpoint
 
 SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
-    : Endpoint({.id = id,
-                .size = world.options_.pes,
-                .pes_per_process = world.options_.conditions.pes_per_process,
-                .host_firsts = world.host_firsts_},
-               *this),
+    : transport::Endpoint({.id = id,
+                           .size = world.options_.pes,
+                           .pes_per_process = world.options_.conditions.pes_per_process,
+                           .host_firsts = world.host_firsts_},
+                          *this),
       world_(&world),
       pe_(&pe),
       id_(id),
       memory_(id, world.options_.frame_memory_bytes) {}
 
-Frame* SimEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
+transport::Frame* SimEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
   require_no_open_frame("try_claim()");
   world_->advance(*pe_, claim_ns);
   return refused_by_chance() ? nullptr : memory_.try_claim(frame_bytes, tag);
@@ -178,9 +180,10 @@ std::int64_t SimEndpoint::arrival_time(std::size_t target, std::size_t bytes) {
   return at;
 }
 
-Endpoint::Posted SimEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
+transport::Endpoint::Posted SimEndpoint::try_post(std::size_t target, transport::Frame* frame,
+                                                  const std::byte* tail_end, bool claimed) {
   require_no_open_frame("try_post()");
-  const FrameHeader& header = frame->header;
+  const transport::FrameHeader& header = frame->header;
   const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
   const bool by_value = header.hops_left == 0 && bytes <= conditions().by_value_bytes_max;
   if (!by_value && !claimed) return Posted::refused;
@@ -212,7 +215,7 @@ void SimEndpoint::post(std::size_t target, Transit transit) {
   const std::size_t bytes = transit.header.payload_bytes + std::size_t(transit.header.tail_bytes);
   ++world_->frames_;
   if (last_arrival_.empty()) last_arrival_.resize(world_->size());
-  transit.at = std::max(last_arrival_[target], arrival_time(target, sizeof(FrameHeader) + bytes));
+  transit.at = std::max(last_arrival_[target], arrival_time(target, sizeof(transport::FrameHeader) + bytes));
   const std::int64_t at = last_arrival_[target] = transit.at;
   push_heap(to.inbox_, std::move(transit));
   world_->wake(*to.pe_, at);
@@ -234,9 +237,9 @@ std::byte* SimEndpoint::try_begin_in_place(std::size_t target) {
   return open_frame_->bytes;
 }
 
-void SimEndpoint::post_in_place(std::size_t target, const FrameHeader& header) {
+void SimEndpoint::post_in_place(std::size_t target, const transport::FrameHeader& header) {
   if (open_frame_ == nullptr) throw ContractViolation("post_in_place() of nothing that was begun");
-  if (header.hops_left != 0 || header.tail_bytes != 0 || header.payload_bytes > in_place_bytes_most) {
+  if (header.hops_left != 0 || header.tail_bytes != 0 || header.payload_bytes > transport::in_place_bytes_most) {
     throw ContractViolation("post_in_place() of a frame with hops left, a tail, or too much");
   }
   post(target, {0, ++world_->sequence_, nullptr, nullptr, {}, header, std::exchange(open_frame_, nullptr)});
@@ -268,7 +271,7 @@ std::size_t SimEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint6
   return count;
 }
 
-bool SimEndpoint::poll(Arrival& arrival) {
+bool SimEndpoint::poll(transport::Arrival& arrival) {
   require_no_open_frame("poll()");
   invalidate_arrival();
   world_->advance(*pe_, poll_ns);
@@ -289,7 +292,7 @@ bool SimEndpoint::poll(Arrival& arrival) {
   return true;
 }
 
-void SimEndpoint::release(const Arrival& arrival) {
+void SimEndpoint::release(const transport::Arrival& arrival) {
   require_no_open_frame("release()");
   if (arrival.owned == 0) return;
   auto* block = reinterpret_cast<Memory::Block*>(arrival.owned);
@@ -315,7 +318,7 @@ void SimEndpoint::sleep(std::int64_t ns_max) {
   pe_->state = World::State::sleeping;
   pe_->wakes_at = at;
   world_->schedule(*pe_, at);
-  Fiber::suspend();
+  base::Fiber::suspend();
   world_->advance(*pe_, poll_ns);
 }
 
@@ -329,7 +332,7 @@ std::span<std::byte> SimEndpoint::pool(std::size_t pe) {
   if (pe != id_) return {};
   if (!pool_) {
     void* at = mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) throw_errno("mmap of a simulated PE's pool");
+    if (at == MAP_FAILED) base::throw_errno("mmap of a simulated PE's pool");
     pool_.reset(static_cast<std::byte*>(at));
   }
   return {pool_.get(), pool_bytes};
@@ -357,7 +360,7 @@ World::World(WorldOptions options)
 
 World::~World() = default;
 
-Endpoint& World::endpoint(std::size_t pe) { return pes_[pe]->endpoint; }
+transport::Endpoint& World::endpoint(std::size_t pe) { return pes_[pe]->endpoint; }
 
 void World::schedule(SimPe& pe, std::int64_t at) {
   turns_.push({at, std::uint32_t(random_.next()), std::uint32_t(pe.id), ++pe.version});
@@ -373,7 +376,7 @@ void World::wake(SimPe& pe, std::int64_t at) {
 
 void World::suspend(SimPe& pe) {
   schedule(pe, pe.clock);
-  Fiber::suspend();
+  base::Fiber::suspend();
 }
 
 /// Advances the running PE's clock, and lets PEs with an earlier clock run.
@@ -386,7 +389,7 @@ void World::advance(SimPe& pe, std::int64_t ns) {
     pe.stops.pop_back();
     if (stop.for_ns == forever) {
       pe.state = State::stopped;
-      Fiber::suspend();  // does not return
+      base::Fiber::suspend();  // does not return
     }
     pe.clock += stop.for_ns;
   }
@@ -405,7 +408,7 @@ std::int64_t World::next_turn() {
 World::End World::run(const std::function<void(std::size_t)>& body, std::int64_t watch_ns,
                       const std::function<bool()>& watch) {
   for (auto& pe : pes_) {
-    pe->fiber = std::make_unique<Fiber>([&body, id = pe->id] { body(id); }, options_.stack_bytes);
+    pe->fiber = std::make_unique<base::Fiber>([&body, id = pe->id] { body(id); }, options_.stack_bytes);
     schedule(*pe, 0);
   }
   running_ = pes_.size();

@@ -23,7 +23,7 @@ struct WorldOptions {
   std::uint64_t seed = 1;
   Conditions conditions = {};
   std::size_t frame_memory_bytes = std::size_t(1) << 24;  // of one PE
-  std::size_t stack_bytes = Fiber::stack_bytes_default;
+  std::size_t stack_bytes = base::Fiber::stack_bytes_default;
   std::size_t board_bytes = 8192;
   /// Memory of the boards; empty: the world makes them.
   std::function<std::span<std::byte>(std::size_t pe)> board = {};
@@ -41,7 +41,7 @@ class World {
   ~World();
 
   std::size_t size() const { return pes_.size(); }
-  Endpoint& endpoint(std::size_t pe);
+  transport::Endpoint& endpoint(std::size_t pe);
 
   enum class End {
     finished,  // all bodies have returned
@@ -89,7 +89,7 @@ class World {
 
   WorldOptions options_;
   Random random_;
-  std::vector<SharedByProcess> processes_;  // as many as PEs
+  std::vector<transport::SharedByProcess> processes_;  // as many as PEs
   std::vector<std::size_t> host_firsts_;
   std::vector<std::unique_ptr<SimPe>> pes_;
   std::vector<std::byte> boards_;

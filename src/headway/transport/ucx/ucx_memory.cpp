@@ -45,9 +45,9 @@ std::string hex(std::uint64_t value) {
 /// Avoids the sum of `offset` and `bytes`, which may not fit 64 bits.
 bool lies_within(headway_wire& wire, const headway_wire_remote& remote, std::uint64_t offset, std::size_t bytes) {
   if (offset <= remote.bytes && bytes <= remote.bytes - offset) return true;
-  refuse(wire, counted(bytes, "byte") + " from byte " + std::to_string(offset) + " on " +
-                   std::string(by_number(bytes, "is", "are")) + " beyond a region of " + counted(remote.bytes, "byte") +
-                   " of process " + std::to_string(remote.process));
+  refuse(wire, base::counted(bytes, "byte") + " from byte " + std::to_string(offset) + " on " +
+                   std::string(base::by_number(bytes, "is", "are")) + " beyond a region of " +
+                   base::counted(remote.bytes, "byte") + " of process " + std::to_string(remote.process));
   return false;
 }
 
@@ -84,8 +84,8 @@ int expose(headway_wire* wire, void* memory, std::size_t bytes, headway_wire_reg
   if (packed != nullptr) ucp_rkey_buffer_release(packed);
   if (!fits) {
     if (mapped != nullptr) ucp_mem_unmap(wire->context, mapped);
-    return refuse(
-        *wire, "the key takes " + counted(*key_bytes, "byte") + ", and there is room for " + std::to_string(key_room));
+    return refuse(*wire, "the key takes " + base::counted(*key_bytes, "byte") + ", and there is room for " +
+                             std::to_string(key_room));
   }
   *region = *wire->regions.insert(new headway_wire_region{mapped}).first;
   return 0;
@@ -104,17 +104,17 @@ int reach(headway_wire* wire, std::uint32_t process, const void* key, std::size_
           headway_wire_remote** remote) {
   const std::string title = "the key of process " + std::to_string(process);
   if (process >= wire->meeting.processes)
-    return refuse(*wire, title + ": the run has " + counted(wire->meeting.processes, "process"));
+    return refuse(*wire, title + ": the run has " + base::counted(wire->meeting.processes, "process"));
   Key header;
   if (key_bytes < sizeof header)
-    return refuse(
-        *wire, title + " has " + counted(key_bytes, "byte") + "; a key has at least " + std::to_string(sizeof header));
+    return refuse(*wire, title + " has " + base::counted(key_bytes, "byte") + "; a key has at least " +
+                             std::to_string(sizeof header));
   std::memcpy(&header, key, sizeof header);
   const char* const packed = static_cast<const char*>(key) + sizeof header;
   if (header.magic != Key().magic)
     return refuse(*wire, title + " begins with " + hex(header.magic) + " instead of " + hex(Key().magic));
   if (header.packed_bytes != key_bytes - sizeof header) {
-    return refuse(*wire, title + " has " + counted(key_bytes, "byte") + " instead of " +
+    return refuse(*wire, title + " has " + base::counted(key_bytes, "byte") + " instead of " +
                              std::to_string(sizeof header + header.packed_bytes));
   }
   if (const std::uint64_t check = check_of(header, packed); header.check != check) {

@@ -13,7 +13,7 @@ namespace {
 // Bit of Arrival::owned for a frame from the wire; the other bits are the address of its block.
 constexpr std::uint64_t from_wire = std::uint64_t(1) << 63;
 // A short frame on its last hop is valid only until the next poll, which frees its block: frames of up to this length.
-constexpr std::size_t by_value_frame_bytes = frame_overhead + by_value_bytes_most;
+constexpr std::size_t by_value_frame_bytes = transport::frame_overhead + transport::by_value_bytes_most;
 // After so many frames of this host the PE polls the wire once. A poll may call the system, which takes as long as
 // handling one of these frames.
 constexpr unsigned frames_per_poll = 8;
@@ -27,20 +27,21 @@ void sleep_for(std::int64_t ns) {
 
 }  // namespace
 
-WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t index, SharedByProcess* shared,
+WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t index, transport::SharedByProcess* shared,
                            std::span<const std::size_t> host_firsts)
-    : Endpoint({.id = segment.header().first_pe + index,
-                .size = port.pes(),
-                .pes_per_process = port.pes_per_process(),
-                .host_firsts = host_firsts},
-               *this, port.reads_memory() ? this : nullptr),
+    : transport::Endpoint({.id = segment.header().first_pe + index,
+                           .size = port.pes(),
+                           .pes_per_process = port.pes_per_process(),
+                           .host_firsts = host_firsts},
+                          *this, port.reads_memory() ? this : nullptr),
       local_(segment, index, shared),
       port_(&port),
       first_pe_(segment.header().first_pe),
       pes_here_(segment.header().pes),
       in_process_(first_pe_ + index - port.first_pe()) {}
 
-Endpoint::Posted WireEndpoint::try_post(std::size_t target, Frame* frame, const std::byte* tail_end, bool claimed) {
+transport::Endpoint::Posted WireEndpoint::try_post(std::size_t target, transport::Frame* frame,
+                                                   const std::byte* tail_end, bool claimed) {
   const std::size_t here = target - first_pe_;  // wraps around to more than pes_here_ for a PE below first_pe_
   if (here < pes_here_) return local_.try_post(here, frame, tail_end, claimed);
   if (claimed) local_.mark_unread(frame);
@@ -53,7 +54,7 @@ void WireEndpoint::free_read_block() {
   read_block_ = nullptr;
 }
 
-bool WireEndpoint::poll(Arrival& arrival) {
+bool WireEndpoint::poll(transport::Arrival& arrival) {
   free_read_block();
   wire_next_ = !wire_next_;
   const bool is_there = !arrived_.empty() || port_->has_arrived(in_process_);
@@ -66,7 +67,7 @@ bool WireEndpoint::poll(Arrival& arrival) {
   return !wire_first && poll_wire(arrival);
 }
 
-bool WireEndpoint::poll_wire(Arrival& arrival) {
+bool WireEndpoint::poll_wire(transport::Arrival& arrival) {
   if (arrived_.empty()) {
     frames_since_poll_ = 0;
     if (!port_->has_arrived(in_process_)) port_->progress();
@@ -77,12 +78,14 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
   Block* const block = arrived_.front();
   arrived_.pop_front();
   const auto refuse = [&](const std::string& what) {
-    throw InvalidFrame(fmt::format("a frame from process {} to PE {} is not valid: {}", block->process, id(), what));
+    throw transport::InvalidFrame(
+        fmt::format("a frame from process {} to PE {} is not valid: {}", block->process, id(), what));
   };
-  if (block->bytes < sizeof(Frame)) {
-    refuse(fmt::format("it has {}, and a header takes {}", counted(block->bytes, "byte"), sizeof(Frame)));
+  if (block->bytes < sizeof(transport::Frame)) {
+    refuse(
+        fmt::format("it has {}, and a header takes {}", base::counted(block->bytes, "byte"), sizeof(transport::Frame)));
   }
-  const Frame& frame = block->frame();
+  const transport::Frame& frame = block->frame();
   if (kind_of(frame.link) != Kind::frame) {
     refuse(fmt::format("its kind is {} instead of {}", int(kind_of(frame.link)), int(Kind::frame)));
   }
@@ -90,13 +93,14 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
     refuse(fmt::format("it is for PE {} of this process, which is not PE {}", target_of(frame.link), in_process_));
   }
   if (bytes_of(frame.header) != block->bytes) {
-    refuse(fmt::format("it has {}, and its header says {}", counted(block->bytes, "byte"), bytes_of(frame.header)));
+    refuse(
+        fmt::format("it has {}, and its header says {}", base::counted(block->bytes, "byte"), bytes_of(frame.header)));
   }
   if (frame.header.source >= size() || frame.header.source / host_map().pes_per_process != block->process) {
     refuse(fmt::format("its source is PE {}, which is not in process {}", frame.header.source, block->process));
   }
   arrival.header = frame.header;
-  arrival.payload = block->memory + frame_overhead;
+  arrival.payload = block->memory + transport::frame_overhead;
   arrival.tail_end = block->memory + block->bytes;
   if (frame.header.hops_left == 0 && block->bytes <= by_value_frame_bytes) {
     arrival.owned = 0;
@@ -107,7 +111,7 @@ bool WireEndpoint::poll_wire(Arrival& arrival) {
   return true;
 }
 
-void WireEndpoint::release(const Arrival& arrival) {
+void WireEndpoint::release(const transport::Arrival& arrival) {
   if ((arrival.owned & from_wire) == 0) return local_.release(arrival);
   port_->release(in_process_, reinterpret_cast<Block*>(arrival.owned & ~from_wire));
 }

@@ -101,7 +101,7 @@ void Lifelines::hold(std::size_t parent, const LifelineAddress& parent_address,
   lost_ = std::move(lost);
   if (parent_address_.port == 0 && children_.empty()) return;
   wake_ = eventfd(0, EFD_CLOEXEC);
-  try_parent(monotonic_ns());
+  try_parent(base::monotonic_ns());
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -135,7 +135,7 @@ void Lifelines::watch() {
     std::vector<Loss> losses;
     {
       const std::scoped_lock lock(mutex_);
-      const std::int64_t now = monotonic_ns();
+      const std::int64_t now = base::monotonic_ns();
       for (std::size_t i = 0; i < lines.size(); ++i) check_line(*lines[i], polled[2 + i].revents, now);
       if ((polled[1].revents & POLLIN) != 0) accept_one(now);
       for (Line& line : lines_) {

@@ -88,7 +88,7 @@ std::string mpi_in_process() {
 }
 
 /// Names of plug-ins that may fit, the likeliest first.
-std::vector<std::string> candidates(const std::string& transport, const std::optional<Launcher>& launcher) {
+std::vector<std::string> candidates(const std::string& transport, const std::optional<base::Launcher>& launcher) {
   if (transport == "ucx") return {transport};
   if (const std::string here = mpi_in_process(); !here.empty()) {
     if (here == "another" || (transport != "mpi" && transport != here)) {
@@ -130,7 +130,7 @@ const headway_wire_functions* load(const std::string& path) {
   return functions;
 }
 
-[[noreturn]] void refuse_missing(const std::vector<std::string>& names, const std::optional<Launcher>& launcher,
+[[noreturn]] void refuse_missing(const std::vector<std::string>& names, const std::optional<base::Launcher>& launcher,
                                  const std::string& first_dir) {
   std::vector<std::string> places, files;
   for (const fs::path& folder : folders(first_dir)) places.push_back(folder.lexically_normal());
@@ -139,7 +139,7 @@ const headway_wire_functions* load(const std::string& path) {
       "{}the plug-in {} is not there: looked in {}; build Headway where the headers of {} are, or, for runs that know "
       "nothing of each other, set HEADWAY_TRANSPORT=local",
       launcher ? fmt::format("{} has started this program {} ({}={}), and ", launcher->name,
-                             counted(launcher->size, "time"), launcher->variable, launcher->size)
+                             base::counted(launcher->size, "time"), launcher->variable, launcher->size)
                : "",
       fmt::join(files, " or "), fmt::join(places, ", "), title_of(names.front())));
 }
@@ -158,33 +158,35 @@ std::string fitting_srun(const std::vector<std::string>& names, const std::strin
 }
 
 /// Without --mpi, srun may start processes that cannot find each other; Open MPI would end each with a page of text.
-void require_that_srun_introduces(const Launcher& launcher, const std::vector<std::string>& names,
+void require_that_srun_introduces(const base::Launcher& launcher, const std::vector<std::string>& names,
                                   const std::string& first_dir) {
   const bool has_pmi = launcher.variable != "SLURM_STEP_NUM_TASKS";  // srun sets PMI_SIZE with --mpi=pmi2
   if (!launcher.mpi.empty() || has_pmi || launcher.pmix) return;
-  throw SettingError(fmt::format(
-      "{} has started this program {} ({}={}) so that each is alone: start it with {}, or, for runs "
-      "that know nothing of each other, set HEADWAY_TRANSPORT=local",
-      launcher.name, counted(launcher.size, "time"), launcher.variable, launcher.size, fitting_srun(names, first_dir)));
+  throw SettingError(
+      fmt::format("{} has started this program {} ({}={}) so that each is alone: start it with {}, or, for runs "
+                  "that know nothing of each other, set HEADWAY_TRANSPORT=local",
+                  launcher.name, base::counted(launcher.size, "time"), launcher.variable, launcher.size,
+                  fitting_srun(names, first_dir)));
 }
 
-std::string cure_for_another_mpi(const Launcher& launcher, const std::string& mpi) {
+std::string cure_for_another_mpi(const base::Launcher& launcher, const std::string& mpi) {
   return fmt::format("start it with the mpirun of {}, or let it use {} (HEADWAY_TRANSPORT, lib{})", title_of(mpi),
                      title_of(launcher.mpi), "headway-" + launcher.mpi + ".so");
 }
 
 /// Refuses an MPI with the standard ABI that is not the launcher's: it may crash when it starts. Known only after
 /// loading.
-void require_the_launchers_abi(const Launcher& launcher) {
+void require_the_launchers_abi(const base::Launcher& launcher) {
   const std::string mpi = mpi_of_library(library_in_process());
   if (launcher.mpi.empty() || mpi.empty() || mpi == launcher.mpi) return;
   throw SettingError(fmt::format("{} has started this program {} ({}={}), but {} is that of {} here: {}", launcher.name,
-                                 counted(launcher.size, "time"), launcher.variable, launcher.size, mpi_abi_library,
-                                 title_of(mpi), cure_for_another_mpi(launcher, mpi)));
+                                 base::counted(launcher.size, "time"), launcher.variable, launcher.size,
+                                 mpi_abi_library, title_of(mpi), cure_for_another_mpi(launcher, mpi)));
 }
 
 /// Refuses processes of one launcher that do not find each other: the most common mistake.
-void require_the_launchers_processes(const Started& started, const Launcher& launcher, const std::string& first_dir) {
+void require_the_launchers_processes(const Started& started, const base::Launcher& launcher,
+                                     const std::string& first_dir) {
   if (started.facts.processes == launcher.size) return;
   const std::string name = started.functions->name;
   const std::string owner = name == mpi_abi ? mpi_of_library(started.facts.library) : "";
@@ -199,7 +201,7 @@ void require_the_launchers_processes(const Started& started, const Launcher& lau
   }
   throw SettingError(
       fmt::format("{} has started this program {} ({}={}), but in {} each is {}: {}", launcher.name,
-                  counted(launcher.size, "time"), launcher.variable, launcher.size, title_of(mpi),
+                  base::counted(launcher.size, "time"), launcher.variable, launcher.size, title_of(mpi),
                   started.facts.processes == 1 ? "alone" : fmt::format("one of {}", started.facts.processes), cure));
 }
 
@@ -211,7 +213,7 @@ std::vector<Plugin> known_plugins(const std::string& first_dir) {
     Plugin plugin{.name = name, .mpi = {}, .path = find(name, first_dir), .problem = {}};
     if (!plugin.path.empty()) {
       int ends[2];
-      if (pipe(ends) != 0) throw_errno("pipe");
+      if (pipe(ends) != 0) base::throw_errno("pipe");
       const pid_t child = fork();
       if (child == 0) {
         std::string answer;
@@ -240,7 +242,8 @@ std::vector<Plugin> known_plugins(const std::string& first_dir) {
   return plugins;
 }
 
-bool has_plugin(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
+bool has_plugin(const std::string& transport, const std::optional<base::Launcher>& launcher,
+                const std::string& first_dir) {
   if (launcher && launcher->simulated) return true;
   return std::ranges::any_of(candidates(transport, launcher),
                              [&](const std::string& name) { return !find(name, first_dir).empty(); });
@@ -284,7 +287,8 @@ void start_with(Started& started, const std::string& name, const headway_wire_me
 
 }  // namespace
 
-Started start(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir) {
+Started start(const std::string& transport, const std::optional<base::Launcher>& launcher,
+              const std::string& first_dir) {
   if (launcher && launcher->simulated && headway_wire_plugin != nullptr) {
     Started started{.functions = headway_wire_plugin()};
     start_with(started, started.functions->name, nullptr);
@@ -299,7 +303,7 @@ Started start(const std::string& transport, const std::optional<Launcher>& launc
   if (chosen_for_launcher && *name == mpi_abi) require_the_launchers_abi(*launcher);
   if (started.functions->needs_meeting == 0) {
     start_with(started, *name, nullptr);
-  } else if (const std::string invitation = headway::meeting(); !invitation.empty()) {
+  } else if (const std::string invitation = base::meeting(); !invitation.empty()) {
     started.meeting = std::make_shared<Meeting>(Invitation::parse(invitation));
     const headway_wire_meeting meeting = meeting_of(*started.meeting);
     start_with(started, *name, &meeting);

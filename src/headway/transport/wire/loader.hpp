@@ -37,9 +37,11 @@ std::vector<Plugin> known_plugins(const std::string& first_dir);
 /// Loads and starts the plug-in for `transport`; for "mpi" the launcher, or a libmpi in this process, decides which
 /// one. It searches `first_dir` before the program's folder and the installed folders. Throws SettingError, also if the
 /// launcher's processes do not find each other. Collective.
-Started start(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir);
+Started start(const std::string& transport, const std::optional<base::Launcher>& launcher,
+              const std::string& first_dir);
 
 /// True if start() would find a plug-in.
-bool has_plugin(const std::string& transport, const std::optional<Launcher>& launcher, const std::string& first_dir);
+bool has_plugin(const std::string& transport, const std::optional<base::Launcher>& launcher,
+                const std::string& first_dir);
 
 }  // namespace headway::wire

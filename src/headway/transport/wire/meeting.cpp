@@ -80,7 +80,7 @@ Meeting::Meeting(const Invitation& invitation) : invitation_(invitation) {
   }
   notice_loss(socket_);
   const Hello hello{invitation.token, invitation.process};
-  if (!send_message(socket_, Kind::hello, &hello, sizeof hello)) throw_errno("send of the meeting");
+  if (!send_message(socket_, Kind::hello, &hello, sizeof hello)) base::throw_errno("send of the meeting");
   watcher_ = std::thread([this] { watch(); });
 }
 

@@ -29,18 +29,18 @@ constexpr Kind kind_of(std::uint64_t link) { return Kind(link & 0xff); }
 constexpr std::size_t target_of(std::uint64_t link) { return link >> 8 & 0xffffff; }
 
 /// Length of a frame on the wire.
-inline std::size_t bytes_of(const FrameHeader& header) {
-  return frame_overhead + std::size_t(header.payload_bytes) + header.tail_bytes;
+inline std::size_t bytes_of(const transport::FrameHeader& header) {
+  return transport::frame_overhead + std::size_t(header.payload_bytes) + header.tail_bytes;
 }
 
 struct Announcement {
-  Frame head;
+  transport::Frame head;
   std::uint64_t bytes;
 };
 static_assert(sizeof(Announcement) == 40);
 
 struct CreditMessage {
-  Frame head;
+  transport::Frame head;
   Units released;
 };
 static_assert(sizeof(CreditMessage) == 64);

@@ -27,7 +27,9 @@ CreditTaken::Terms terms_for(std::size_t credit_bytes) {
   return {limit, std::max(limit / 4, 1u)};
 }
 
-bool is_control(const FrameHeader& header) { return header.kind == std::uint8_t(FrameKind::control); }
+bool is_control(const transport::FrameHeader& header) {
+  return header.kind == std::uint8_t(transport::FrameKind::control);
+}
 
 }  // namespace
 
@@ -75,18 +77,18 @@ void Port::post_receive() {
 
 // --- sending
 
-Endpoint::Posted Port::try_post(std::size_t source, std::size_t target, Frame* frame, const std::byte* tail_end,
-                                bool claimed) {
-  const FrameHeader& header = frame->header;
+transport::Endpoint::Posted Port::try_post(std::size_t source, std::size_t target, transport::Frame* frame,
+                                           const std::byte* tail_end, bool claimed) {
+  const transport::FrameHeader& header = frame->header;
   const std::size_t bytes = bytes_of(header), hops = credit_class(header.hops_left);
-  if (!claimed && bytes > slot_bytes) return Endpoint::Posted::refused;
+  if (!claimed && bytes > slot_bytes) return transport::Endpoint::Posted::refused;
   const std::lock_guard<std::mutex> lock(mutex_);
   // Control messages are few and urgent: they need a free send, but no credit.
-  if (sends_ >= (is_control(header) ? 2 : 1) * options_.sends_max) return Endpoint::Posted::refused;
+  if (sends_ >= (is_control(header) ? 2 : 1) * options_.sends_max) return transport::Endpoint::Posted::refused;
   if (!is_control(header)) {
     // Credit of the PE that has claimed the frame: the receiver returns it to the header's source.
     CreditTaken& taken = taken_[(header.source - first_pe()) * options_.pes + target];
-    if (!taken.allows(terms_, units_of(bytes), hops)) return Endpoint::Posted::refused;
+    if (!taken.allows(terms_, units_of(bytes), hops)) return transport::Endpoint::Posted::refused;
     taken.take(units_of(bytes), hops);
   }
   ++counts_.frames_sent;
@@ -109,17 +111,18 @@ std::byte* Port::slot() {
   return slot;
 }
 
-Endpoint::Posted Port::send_copy(std::size_t process, const Frame& frame, const std::byte* tail_end,
-                                 std::uint64_t link) {
+transport::Endpoint::Posted Port::send_copy(std::size_t process, const transport::Frame& frame,
+                                            const std::byte* tail_end, std::uint64_t link) {
   std::byte message[slot_bytes];
-  const FrameHeader& header = frame.header;
-  Frame head{link, header};
+  const transport::FrameHeader& header = frame.header;
+  transport::Frame head{link, header};
   std::memcpy(message, &head, sizeof head);
-  std::memcpy(message + frame_overhead, reinterpret_cast<const std::byte*>(&frame) + frame_overhead,
-              header.payload_bytes);
-  std::memcpy(message + frame_overhead + header.payload_bytes, tail_end - header.tail_bytes, header.tail_bytes);
+  std::memcpy(message + transport::frame_overhead,
+              reinterpret_cast<const std::byte*>(&frame) + transport::frame_overhead, header.payload_bytes);
+  std::memcpy(message + transport::frame_overhead + header.payload_bytes, tail_end - header.tail_bytes,
+              header.tail_bytes);
   send_raw(process, {message, bytes_of(header)});
-  return Endpoint::Posted::copied;
+  return transport::Endpoint::Posted::copied;
 }
 
 /// Sends a copy of the caller's bytes; sent() frees the copy.
@@ -135,7 +138,8 @@ void Port::send_raw(std::size_t process, std::span<const std::byte> bytes) {
   if (done != 0) sent(cookie);
 }
 
-Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_own) {
+transport::Endpoint::Posted Port::send_in_place(std::size_t process, transport::Frame& frame, std::size_t bytes,
+                                                bool is_own) {
   std::uint32_t channel = headway_wire_frames;
   if (bytes > options_.posted_bytes) {
     Announcement announcement{frame, bytes};
@@ -147,15 +151,15 @@ Endpoint::Posted Port::send_in_place(std::size_t process, Frame& frame, std::siz
   ++sends_;
   const int done = check(options_.functions->send(options_.wire, std::uint32_t(process), channel, &frame, bytes,
                                                   reinterpret_cast<std::uintptr_t>(&frame)));
-  if (done == 0) return Endpoint::Posted::lent;
+  if (done == 0) return transport::Endpoint::Posted::lent;
   --sends_;
-  if (is_own) return Endpoint::Posted::copied;
+  if (is_own) return transport::Endpoint::Posted::copied;
   return_to_owner(frame);
-  return Endpoint::Posted::lent;
+  return transport::Endpoint::Posted::lent;
 }
 
 /// Returns a frame to the PE that has claimed it, as a receiver of this host does.
-void Port::return_to_owner(Frame& frame) {
+void Port::return_to_owner(transport::Frame& frame) {
   const std::size_t owner = frame.header.source - segment_->header().first_pe;
   // The PE's own core has copied the frame, so its lines lie in no other cache.
   if (own_pes_ == 1 && !options_.driven) local::reuse_at_once(frame.header);
@@ -172,7 +176,7 @@ void Port::sent(std::uint64_t cookie) {
   } else if ((cookie & is_heap) != 0) {
     ::operator delete(at, std::align_val_t(slot_bytes));
   } else {
-    return_to_owner(*reinterpret_cast<Frame*>(at));
+    return_to_owner(*reinterpret_cast<transport::Frame*>(at));
   }
 }
 
@@ -269,11 +273,12 @@ bool Port::progress_locked() {
 
 /// Handles a message in a posted block.
 void Port::received(Block* block) {
-  const Kind kind = block->bytes < sizeof(Frame) ? Kind::frame : kind_of(block->frame().link);
+  const Kind kind = block->bytes < sizeof(transport::Frame) ? Kind::frame : kind_of(block->frame().link);
   switch (kind) {
     case Kind::credit: take_credit(*block); return memory_.put(block);
     case Kind::service: {
-      const std::span<const std::byte> bytes(block->memory + frame_overhead, block->bytes - frame_overhead);
+      const std::span<const std::byte> bytes(block->memory + transport::frame_overhead,
+                                             block->bytes - transport::frame_overhead);
       const bool is_of_layers = target_of(block->frame().link) == of_layers;
       (is_of_layers ? of_layers_ : services_)
           .push_back({block->process, std::vector<std::byte>(bytes.begin(), bytes.end())});
@@ -296,11 +301,11 @@ void Port::announced(Block* block) {
   const std::uint32_t process = block->process;
   memory_.put(block);
   if (!whole || announcement.bytes != bytes_of(announcement.head.header) ||
-      announcement.bytes <= options_.posted_bytes || announcement.bytes > budget_bytes_max) {
-    throw InvalidFrame(fmt::format(
+      announcement.bytes <= options_.posted_bytes || announcement.bytes > base::budget_bytes_max) {
+    throw transport::InvalidFrame(fmt::format(
         "process {} has announced a frame of {} to process {}; its header says {}, and allowed are {} to {}", process,
-        counted(announcement.bytes, "byte"), options_.process, bytes_of(announcement.head.header),
-        options_.posted_bytes + 1, budget_bytes_max));
+        base::counted(announcement.bytes, "byte"), options_.process, bytes_of(announcement.head.header),
+        options_.posted_bytes + 1, base::budget_bytes_max));
   }
   Block* const large = memory_.of_size(announcement.bytes);
   sources_[process].waiting.push_back(large);
@@ -319,7 +324,7 @@ void Port::large_arrived(Block* block) {
 
 /// Delivers invalid frames too: the PE that takes one throws InvalidFrame.
 void Port::deliver(Block* block) {
-  const std::size_t target = block->bytes < sizeof(Frame) ? 0 : target_of(block->frame().link);
+  const std::size_t target = block->bytes < sizeof(transport::Frame) ? 0 : target_of(block->frame().link);
   const std::size_t pe = target < own_pes_ ? target : 0;
   Inbox& inbox = inboxes_[pe];
   inbox.blocks.push_back(block);
@@ -339,7 +344,7 @@ std::vector<std::function<void()>> Port::take_arrived(std::size_t pe, std::deque
 
 // --- memory of other processes
 
-ExposedMemory* Port::expose(std::span<const std::byte> memory, std::vector<std::byte>& key) {
+transport::ExposedMemory* Port::expose(std::span<const std::byte> memory, std::vector<std::byte>& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
   headway_wire_region* region = nullptr;
   std::size_t key_bytes = 0;
@@ -349,7 +354,7 @@ ExposedMemory* Port::expose(std::span<const std::byte> memory, std::vector<std::
   for (int tries = 0; tries < 2; ++tries) {
     if (wire.expose(options_.wire, at, memory.size(), &region, key.data(), key.size(), &key_bytes) == 0) {
       key.resize(key_bytes);
-      return reinterpret_cast<ExposedMemory*>(region);
+      return reinterpret_cast<transport::ExposedMemory*>(region);
     }
     if (key_bytes <= key.size()) break;
     key.resize(key_bytes);
@@ -357,7 +362,7 @@ ExposedMemory* Port::expose(std::span<const std::byte> memory, std::vector<std::
   return nullptr;
 }
 
-void Port::withdraw(ExposedMemory* exposed) {
+void Port::withdraw(transport::ExposedMemory* exposed) {
   const std::lock_guard<std::mutex> lock(mutex_);
   check(options_.functions->withdraw(options_.wire, reinterpret_cast<headway_wire_region*>(exposed)));
 }
@@ -390,7 +395,7 @@ void Port::end_read(std::uint64_t cookie) {
 // --- credit
 
 void Port::release(std::size_t pe, Block* block) {
-  const FrameHeader header = block->frame().header;
+  const transport::FrameHeader header = block->frame().header;
   const std::size_t units = units_of(block->bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   memory_.give_back(block);
@@ -427,10 +432,10 @@ void Port::take_credit(const Block& block) {
   std::memcpy(&message, block.memory, std::min(block.bytes, sizeof message));
   const std::size_t pe = target_of(message.head.link), from = message.head.header.source;
   if (!whole || pe >= own_pes_ || from / options_.pes_per_process != block.process || from >= options_.pes) {
-    throw InvalidFrame(fmt::format(
+    throw transport::InvalidFrame(fmt::format(
         "process {} has released frames of process {} in a message of {} (expected {}) from PE {} to PE {} of "
         "this process (of {})",
-        block.process, options_.process, counted(block.bytes, "byte"), sizeof message, from, pe, own_pes_));
+        block.process, options_.process, base::counted(block.bytes, "byte"), sizeof message, from, pe, own_pes_));
   }
   taken_[pe * options_.pes + from].set_released(message.released);
 }
@@ -440,14 +445,14 @@ void Port::take_credit(const Block& block) {
 void Port::send_service(std::size_t process, std::span<const std::byte> bytes, std::size_t whose) {
   if (bytes.size() > service_bytes_max()) {
     throw UsageError(fmt::format("a service message has {}; posted receives allow at most {}",
-                                 counted(bytes.size(), "byte"), service_bytes_max()));
+                                 base::counted(bytes.size(), "byte"), service_bytes_max()));
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (process == options_.process) {
     services_.push_back({process, std::vector<std::byte>(bytes.begin(), bytes.end())});
     return;
   }
-  Frame head{make_link(Kind::service, whose), {}};
+  transport::Frame head{make_link(Kind::service, whose), {}};
   std::vector<std::byte> message(sizeof head + bytes.size());
   std::memcpy(message.data(), &head, sizeof head);
   std::memcpy(message.data() + sizeof head, bytes.data(), bytes.size());

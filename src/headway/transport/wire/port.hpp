@@ -56,7 +56,7 @@ std::size_t posted_for(std::size_t processes);
 
 /// Any thread of the process may call it. Frames to send lie in the segment, where their PEs have claimed them, and
 /// return there as on the local transport.
-class Port : public Services {
+class Port : public transport::Services {
  public:
   /// True after a call of the wire has failed because a process was lost.
   bool has_lost() const { return has_lost_.load(std::memory_order_relaxed); }
@@ -85,8 +85,8 @@ class Port : public Services {
   }
 
   /// As Endpoint::try_post(), for PE `source` of this process to a target in another process.
-  [[nodiscard]] Endpoint::Posted try_post(std::size_t source, std::size_t target, Frame* frame,
-                                          const std::byte* tail_end, bool claimed);
+  [[nodiscard]] transport::Endpoint::Posted try_post(std::size_t source, std::size_t target, transport::Frame* frame,
+                                                     const std::byte* tail_end, bool claimed);
 
   /// Moves messages, unless another thread does so now. True if any moved. Throws SystemError.
   bool progress();
@@ -112,15 +112,15 @@ class Port : public Services {
 
   /// As in NetworkMemory. read() is for PE `reader` of this process.
   bool reads_memory() const { return options_.functions->get != nullptr; }
-  [[nodiscard]] ExposedMemory* expose(std::span<const std::byte> memory, std::vector<std::byte>& key);
-  void withdraw(ExposedMemory* exposed);
+  [[nodiscard]] transport::ExposedMemory* expose(std::span<const std::byte> memory, std::vector<std::byte>& key);
+  void withdraw(transport::ExposedMemory* exposed);
   [[nodiscard]] bool read(std::size_t reader, std::size_t pe, std::span<const std::byte> key, std::byte* to,
                           std::size_t bytes, std::function<void()> done);
 
   /// Sends a service message: in no order, without credit, at most service_bytes_max() long. Only few are in flight.
   void send_service(std::size_t process, std::span<const std::byte> bytes) { send_service(process, bytes, of_watch); }
   std::vector<Service> take_services();
-  std::size_t service_bytes_max() const { return options_.posted_bytes - frame_overhead; }
+  std::size_t service_bytes_max() const { return options_.posted_bytes - transport::frame_overhead; }
 
   // Services
   void send(std::size_t process, std::span<const std::byte> bytes) override { send_service(process, bytes, of_layers); }
@@ -138,7 +138,8 @@ class Port : public Services {
 
  private:
   mutable std::atomic<bool> has_lost_{false};
-  static constexpr std::size_t slot_bytes = frame_overhead + by_value_bytes_most;  // a power of two
+  static constexpr std::size_t slot_bytes =
+      transport::frame_overhead + transport::by_value_bytes_most;  // a power of two
   static constexpr int events_max = 32;
   static constexpr std::size_t library_bytes = 1_KiB;
   static constexpr unsigned progress_calls_max = 16;  // in one move(): messages without a frame may precede a frame
@@ -171,9 +172,11 @@ class Port : public Services {
   bool progress_locked();
   void post_receive();
   void send_raw(std::size_t process, std::span<const std::byte> bytes);
-  Endpoint::Posted send_copy(std::size_t process, const Frame& frame, const std::byte* tail_end, std::uint64_t link);
-  Endpoint::Posted send_in_place(std::size_t process, Frame& frame, std::size_t bytes, bool is_own);
-  void return_to_owner(Frame& frame);
+  transport::Endpoint::Posted send_copy(std::size_t process, const transport::Frame& frame, const std::byte* tail_end,
+                                        std::uint64_t link);
+  transport::Endpoint::Posted send_in_place(std::size_t process, transport::Frame& frame, std::size_t bytes,
+                                            bool is_own);
+  void return_to_owner(transport::Frame& frame);
   void sent(std::uint64_t cookie);
   void received(Block* block);
   void announced(Block* announcement);

@@ -25,7 +25,7 @@ struct Block {
   bool complete = false;
   std::size_t place = 0;  // among all blocks
 
-  const Frame& frame() const { return *reinterpret_cast<const Frame*>(memory); }
+  const transport::Frame& frame() const { return *reinterpret_cast<const transport::Frame*>(memory); }
 };
 
 /// Posted blocks have one size. A filled block is lent in place. If many blocks are lent, a message of less than half a
@@ -93,7 +93,7 @@ class ReceiveMemory {
 
   Block* make(std::size_t bytes) {
     auto block = std::make_unique<Block>();
-    block->capacity = align_up(bytes, HEADWAY_WIRE_LARGE_UNIT);
+    block->capacity = base::align_up(bytes, HEADWAY_WIRE_LARGE_UNIT);
     if (block->capacity == posted_bytes_ && bytes != posted_bytes_) block->capacity += HEADWAY_WIRE_LARGE_UNIT;
     block->memory = static_cast<std::byte*>(::operator new(block->capacity, alignment));
     bytes_ += block->capacity;

@@ -72,14 +72,14 @@ int connect_to(const std::string& host, std::uint16_t port) {
 
 int listen_anywhere(bool open, int backlog) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) throw_errno("socket");
+  if (listener < 0) base::throw_errno("socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(open ? INADDR_ANY : INADDR_LOOPBACK);
   if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener, backlog) != 0) {
     close(listener);
-    throw_errno("bind");
+    base::throw_errno("bind");
   }
   return listener;
 }
@@ -87,7 +87,7 @@ int listen_anywhere(bool open, int backlog) {
 std::uint16_t port_of(int listener) {
   sockaddr_in address{};
   socklen_t length = sizeof address;
-  if (getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) throw_errno("getsockname");
+  if (getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) != 0) base::throw_errno("getsockname");
   return ntohs(address.sin_port);
 }
 

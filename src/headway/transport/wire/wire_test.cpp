@@ -103,8 +103,8 @@ class Participant {
     if (sent_[target] == frames_to_each) return;
     const std::size_t payload = random_.size(0, payload_bytes_max), tail = random_.size(0, 300),
                       spare = random_.below(100);
-    const std::size_t bytes = frame_overhead + payload + spare + tail;
-    Frame* const frame = endpoint_->try_claim(bytes, endpoint_->block_bytes(bytes));
+    const std::size_t bytes = transport::frame_overhead + payload + spare + tail;
+    transport::Frame* const frame = endpoint_->try_claim(bytes, endpoint_->block_bytes(bytes));
     if (frame == nullptr) return;
     std::byte* const end = reinterpret_cast<std::byte*>(frame) + bytes;
     frame->header = {std::uint32_t(payload),
@@ -128,11 +128,11 @@ class Participant {
         target / endpoint_->host_map().pes_per_process != endpoint_->id() / endpoint_->host_map().pes_per_process;
     WireEndpoint& poster = leaves && !as_spilled && random_.one_in(3) ? *sibling_ : *endpoint_;
     switch (poster.try_post(target, frame, end, !as_spilled)) {
-      case Endpoint::Posted::refused:
+      case transport::Endpoint::Posted::refused:
         if (!std::equal(before.begin(), before.end(), content)) wrong_ = "a refusal has changed the frame";
         return endpoint_->drop(frame);
-      case Endpoint::Posted::copied: endpoint_->drop(frame); break;
-      case Endpoint::Posted::lent:
+      case transport::Endpoint::Posted::copied: endpoint_->drop(frame); break;
+      case transport::Endpoint::Posted::lent:
         if (as_spilled) wrong_ = "memory was lent that is none";
         claimed_bytes_ += block;
         break;
@@ -141,14 +141,14 @@ class Participant {
   }
 
   void receive_some() {
-    Arrival arrival;
+    transport::Arrival arrival;
     for (int i = 0; i < 4 && endpoint_->poll(arrival); ++i) {
       check(arrival);
       if (arrival.owned != 0) held_.push_back(arrival);
     }
   }
-  void check(const Arrival& arrival) {
-    const FrameHeader& header = arrival.header;
+  void check(const transport::Arrival& arrival) {
+    const transport::FrameHeader& header = arrival.header;
     if (header.count != expected_[header.source]++) wrong_ = "a frame is missing, or out of order";
     if (reinterpret_cast<std::uintptr_t>(arrival.payload) % 32 != 0) wrong_ = "a payload is not aligned";
     for (std::size_t i = 0; i < header.payload_bytes; ++i) {
@@ -170,7 +170,7 @@ class Participant {
       held_.erase(held_.begin() + std::ptrdiff_t(at));
     }
   }
-  void check_again(const Arrival& arrival) {
+  void check_again(const transport::Arrival& arrival) {
     if (arrival.header.payload_bytes != 0 &&
         arrival.payload[0] != pattern(arrival.header.source, arrival.header.count, 0)) {
       wrong_ = "a frame that is held has changed";
@@ -181,7 +181,7 @@ class Participant {
   WireEndpoint* sibling_;
   Random random_;
   std::vector<std::uint64_t> sent_, expected_;
-  std::vector<Arrival> held_;
+  std::vector<transport::Arrival> held_;
   std::size_t claimed_bytes_ = 0;
   std::optional<std::string> wrong_;
 };
@@ -210,21 +210,21 @@ TEST(Wire, costs_say_how_long_a_frame_may_be_that_waits_for_no_answer) {
 TEST(Wire, memory_of_a_frame_that_has_left_is_used_again_at_once) {
   Processes run(2, 1, 1, 1_MiB);
   WireEndpoint& sender = *run.endpoints[0];
-  std::set<Frame*> used;
+  std::set<transport::Frame*> used;
   for (int i = 0; i < 200; ++i) {
-    Frame* const frame = sender.try_claim(4096, 0);
+    transport::Frame* const frame = sender.try_claim(4096, 0);
     ASSERT_NE(frame, nullptr);
     used.insert(frame);
     frame->header = {};
     frame->header.payload_bytes = 3000;
     frame->header.count = 100;
-    const Endpoint::Posted posted = sender.try_post(1, frame, frame->payload() + 3000, true);
-    ASSERT_NE(posted, Endpoint::Posted::refused);
-    if (posted == Endpoint::Posted::copied) sender.drop(frame);
+    const transport::Endpoint::Posted posted = sender.try_post(1, frame, frame->payload() + 3000, true);
+    ASSERT_NE(posted, transport::Endpoint::Posted::refused);
+    if (posted == transport::Endpoint::Posted::copied) sender.drop(frame);
     for (int looks = 0; looks < 1000 && !sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr) &&
-                        posted == Endpoint::Posted::lent;
+                        posted == transport::Endpoint::Posted::lent;
          ++looks) {
-      Arrival arrival;
+      transport::Arrival arrival;
       sender.poll(arrival);
       while (run.endpoints[1]->poll(arrival)) run.endpoints[1]->release(arrival);
     }
@@ -236,7 +236,7 @@ TEST(Wire, memory_of_a_frame_that_has_left_is_used_again_at_once) {
 /// Limit of the memory for frames of other processes, by credit: blocks are at most twice as large as their frames.
 std::size_t receive_bytes_bound(const Processes& run, std::size_t pes, std::size_t pes_per_process,
                                 std::size_t credit_bytes) {
-  const std::size_t largest = frame_overhead + payload_bytes_max + 300 + 64;
+  const std::size_t largest = transport::frame_overhead + payload_bytes_max + 300 + 64;
   const std::size_t of_a_pair = credit_bytes + hops_max * (largest + credit_bytes / 4);
   const std::size_t kept = (4 + ReceiveMemory::lent_in_place_max + ReceiveMemory::free_max) * posted_bytes;
   static_cast<void>(run);
@@ -266,7 +266,7 @@ TEST_P(WireSeeds, frames_arrive_once_in_order_and_unchanged_and_all_memory_comes
     ASSERT_EQ(run.network.broken(), nullptr) << run.network.broken();
   }
   for (auto& endpoint : run.endpoints) {
-    Frame* const all = endpoint->try_claim(budget_bytes, 0);
+    transport::Frame* const all = endpoint->try_claim(budget_bytes, 0);
     EXPECT_NE(all, nullptr) << "of PE " << endpoint->id() << " some frame memory is missing";
   }
   for (auto& port : run.ports) {
@@ -278,22 +278,22 @@ TEST_P(WireSeeds, frames_arrive_once_in_order_and_unchanged_and_all_memory_comes
 INSTANTIATE_TEST_SUITE_P(, WireSeeds, ::testing::Range<std::uint64_t>(1, 41));
 
 /// Posts a frame of `payload` bytes from PE 0 to PE 1.
-Endpoint::Posted post(Processes& run, std::size_t payload, std::uint8_t hops_left,
-                      FrameKind kind = FrameKind::messages) {
+transport::Endpoint::Posted post(Processes& run, std::size_t payload, std::uint8_t hops_left,
+                                 transport::FrameKind kind = transport::FrameKind::messages) {
   WireEndpoint& sender = *run.endpoints[0];
   sender.reclaim([](void*, std::size_t, std::uint64_t) {}, nullptr);
-  Frame* const frame = sender.try_claim(frame_overhead + payload, 0);
-  if (frame == nullptr) return Endpoint::Posted::refused;
+  transport::Frame* const frame = sender.try_claim(transport::frame_overhead + payload, 0);
+  if (frame == nullptr) return transport::Endpoint::Posted::refused;
   frame->header = {std::uint32_t(payload), 0, 1, 0, std::uint8_t(kind), hops_left, 0, 0, 0, 0};
   const auto posted = sender.try_post(1, frame, frame->payload() + payload, true);
-  if (posted != Endpoint::Posted::lent) sender.drop(frame);
+  if (posted != transport::Endpoint::Posted::lent) sender.drop(frame);
   return posted;
 }
 
 std::size_t post_until_refused(Processes& run, std::size_t payload, std::uint8_t hops_left) {
   std::size_t frames = 0;
   for (int refusals = 0; refusals < 1000;) {
-    if (post(run, payload, hops_left) == Endpoint::Posted::refused) {
+    if (post(run, payload, hops_left) == transport::Endpoint::Posted::refused) {
       ++refusals;
       run.ports[0]->progress();
       run.ports[1]->progress();
@@ -318,7 +318,7 @@ TEST(Credit, of_frames_with_hops_left_leaves_credit_for_frames_with_fewer_and_fo
   EXPECT_GT(post_until_refused(run, 1000, 2), 5u);
   EXPECT_GT(post_until_refused(run, 1000, 1), 1u);
   EXPECT_GT(post_until_refused(run, 1000, 0), 1u);
-  EXPECT_NE(post(run, 20, 0, FrameKind::control), Endpoint::Posted::refused);
+  EXPECT_NE(post(run, 20, 0, transport::FrameKind::control), transport::Endpoint::Posted::refused);
   run.close();
 }
 
@@ -326,12 +326,12 @@ TEST(Credit, of_released_frames_comes_back_also_for_one_larger_than_all_of_it) {
   Processes run(2, 1, 7, 8192);
   for (int i = 0; i < 20; ++i) {
     post_until_refused(run, 500, 0);
-    Arrival arrival;
+    transport::Arrival arrival;
     for (int looks = 0; looks < 2000; ++looks) {
       run.ports[0]->progress();
       if (run.endpoints[1]->poll(arrival)) run.endpoints[1]->release(arrival);
     }
-    ASSERT_NE(post(run, 15'000, 0), Endpoint::Posted::refused);
+    ASSERT_NE(post(run, 15'000, 0), transport::Endpoint::Posted::refused);
   }
   run.close();
 }
@@ -339,10 +339,10 @@ TEST(Credit, of_released_frames_comes_back_also_for_one_larger_than_all_of_it) {
 TEST(Wire, frames_of_one_process_reach_their_pe_without_it) {
   Processes run(4, 2, 3, 32768);
   WireEndpoint& sender = *run.endpoints[2];
-  Frame* const frame = sender.try_claim(frame_overhead + 300, 0);
+  transport::Frame* const frame = sender.try_claim(transport::frame_overhead + 300, 0);
   frame->header = {300, 0, 1, 2, 0, 0, 0, 0, 0, 0};
-  EXPECT_EQ(sender.try_post(3, frame, frame->payload() + 300, true), Endpoint::Posted::lent);
-  Arrival arrival;
+  EXPECT_EQ(sender.try_post(3, frame, frame->payload() + 300, true), transport::Endpoint::Posted::lent);
+  transport::Arrival arrival;
   ASSERT_TRUE(run.endpoints[3]->poll(arrival));
   EXPECT_EQ(arrival.header.source, 2u);
   run.endpoints[3]->release(arrival);
@@ -360,28 +360,29 @@ TEST(Wire, frames_are_written_where_they_arrive_within_a_host_and_while_their_re
   receiver.accept_in_place(true);
   std::byte* const at = sender.try_begin_in_place(3);
   ASSERT_NE(at, nullptr);
-  for (std::size_t i = 0; i < in_place_bytes_most; ++i) at[i] = pattern(2, 0, i);
-  sender.post_in_place(3, {in_place_bytes_most, 0, 1, 2, 0, 0, 0, 0, 0, 0});
-  Arrival arrival;
+  for (std::size_t i = 0; i < transport::in_place_bytes_most; ++i) at[i] = pattern(2, 0, i);
+  sender.post_in_place(3, {transport::in_place_bytes_most, 0, 1, 2, 0, 0, 0, 0, 0, 0});
+  transport::Arrival arrival;
   ASSERT_TRUE(receiver.poll(arrival));
   EXPECT_EQ(arrival.header.source, 2u);
   EXPECT_EQ(arrival.header.kind, 0);
   EXPECT_EQ(arrival.owned, 0u);
-  ASSERT_EQ(arrival.header.payload_bytes, in_place_bytes_most);
-  for (std::size_t i = 0; i < in_place_bytes_most; ++i) ASSERT_EQ(arrival.payload[i], pattern(2, 0, i)) << i;
+  ASSERT_EQ(arrival.header.payload_bytes, transport::in_place_bytes_most);
+  for (std::size_t i = 0; i < transport::in_place_bytes_most; ++i) ASSERT_EQ(arrival.payload[i], pattern(2, 0, i)) << i;
   EXPECT_EQ(run.network.messages(), 0u);
 }
 
 TEST(Wire, frames_that_may_go_by_value_need_no_memory_of_their_sender_and_are_read_aligned) {
-  for (const std::size_t payload : {0, 8, 33, 96, 97, 200, int(by_value_bytes_most)}) {
+  for (const std::size_t payload : {0, 8, 33, 96, 97, 200, int(transport::by_value_bytes_most)}) {
     Processes run(2, 1, payload + 1, 32768);
-    ASSERT_EQ(run.endpoints[0]->by_value_bytes_max(), by_value_bytes_most);
-    SmallFrame small{{}, {}};
+    ASSERT_EQ(run.endpoints[0]->by_value_bytes_max(), transport::by_value_bytes_most);
+    transport::SmallFrame small{{}, {}};
     small.frame.header.payload_bytes = std::uint32_t(payload);
     for (std::size_t i = 0; i < payload; ++i) small.message[i] = pattern(0, 0, i);
-    ASSERT_EQ(run.endpoints[0]->try_post(1, &small.frame, small.message + payload, false), Endpoint::Posted::copied);
+    ASSERT_EQ(run.endpoints[0]->try_post(1, &small.frame, small.message + payload, false),
+              transport::Endpoint::Posted::copied);
     std::ranges::fill(small.message, std::byte(0xee));
-    Arrival arrival;
+    transport::Arrival arrival;
     bool has_come = false;
     for (int looks = 0; looks < 1000 && !has_come; ++looks) {
       run.ports[0]->progress();
@@ -398,24 +399,25 @@ TEST(Wire, frames_that_may_go_by_value_need_no_memory_of_their_sender_and_are_re
 /// True if polling the injected message throws InvalidFrame.
 bool is_refused(Processes& run) {
   try {
-    Arrival arrival;
+    transport::Arrival arrival;
     for (int looks = 0; looks < 1000; ++looks) {
       if (run.endpoints[1]->poll(arrival)) return false;
     }
-  } catch (const InvalidFrame&) {
+  } catch (const transport::InvalidFrame&) {
     return true;
   }
   return false;
 }
 
 TEST(Wire, invalid_messages_are_refused) {
-  const auto bytes_of_frame = [](Frame frame, std::size_t bytes) {
+  const auto bytes_of_frame = [](transport::Frame frame, std::size_t bytes) {
     std::vector<std::byte> message(bytes);
     std::copy_n(reinterpret_cast<const std::byte*>(&frame), std::min(bytes, sizeof frame), message.begin());
     return message;
   };
-  const Frame good{make_link(Kind::frame, 0), {100, 0, 1, 0, 0, 0, 0, 0, 0, 0}};
-  Frame wrong_kind = good, wrong_target = good, wrong_source = good, no_source = good, announced = good, credit = good;
+  const transport::Frame good{make_link(Kind::frame, 0), {100, 0, 1, 0, 0, 0, 0, 0, 0, 0}};
+  transport::Frame wrong_kind = good, wrong_target = good, wrong_source = good, no_source = good, announced = good,
+                   credit = good;
   wrong_kind.link = make_link(Kind(77), 0);
   wrong_target.link = make_link(Kind::frame, 5);
   wrong_source.header.source = 1;
