@@ -8,7 +8,7 @@ from typing import Any
 Record = dict[str, Any]
 Group = dict[str, Record]  # the records of one comparison, by label
 
-LIMIT = "limit"
+LIMIT, DIRECT = "limit", "direct"
 
 
 class CannotRun(Exception):
