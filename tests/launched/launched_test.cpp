@@ -1,100 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Programs with processes that a launcher starts: one binary, built without MPI and UCX, under the mpirun of each MPI
-/// that is installed, and over UCX under `headway run`.
+// Programs with processes that a launcher starts: one binary, built without MPI and UCX, under the mpirun of each MPI
+// that is installed, and over UCX under `headway run`.
+#include "launched_test.hpp"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <regex>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "session.hpp"
 
-namespace headway::testing {
+namespace headway::testing::launched {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr double seconds_to_end = 5;  // the contract's bound
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
-
-std::string find_in_path(const std::string& name) {
-  const std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
-  for (std::size_t begin = 0, end; begin <= path.size(); begin = end + 1) {
-    end = std::min(path.find(':', begin), path.size());
-    const std::string file = path.substr(begin, end - begin) + "/" + name;
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return "";
-}
-
-constexpr const char* ucx = "ucx";
-constexpr const char* mpi_abi = "mpi-abi";  // of whatever MPI the build found it
-
-std::string launcher_of(const std::string& mpi) {
-  return mpi == ucx ? headway_command() : mpi == mpi_abi ? HEADWAY_MPI_ABI_LAUNCHER : find_in_path("mpirun." + mpi);
-}
-
-bool has_plugin(const std::string& mpi) {
-  return fs::exists(fs::path(HEADWAY_PLUGINS) / ("libheadway-" + mpi + ".so"));
-}
-
-std::vector<std::string> under(const std::string& mpi, std::size_t processes, std::vector<std::string> command) {
-  std::vector<std::string> launch = {launcher_of(mpi)};
-  if (mpi == ucx) launch.insert(launch.end(), {"run", "--transport", mpi});
-  if (mpi == "openmpi") launch.insert(launch.end(), {"--bind-to", "none", "--oversubscribe"});
-  launch.insert(launch.end(), {"-n", std::to_string(processes)});
-  command.insert(command.begin(), launch.begin(), launch.end());
-  return command;
-}
-
-/// The mpirun of MPICH (4.0) is now and then killed by its own writing while it starts what ends at once: 141 is the
-/// status of one in ten `mpirun -n 2 true` on a busy machine.
-Outcome run_to_end(const std::vector<std::string>& command, const Variables& environment = {}) {
-  constexpr int tries = 5, killed_by_pipe = 128 + SIGPIPE;
-  for (int i = 1;; ++i) {
-    Outcome outcome = testing::run_to_end(command, environment);
-    if (outcome.status != killed_by_pipe || i == tries) return outcome;
-  }
-}
-
-/// All processes are on this host: without sharing memory they are as on hosts of their own.
-Variables settings(const Variables& more = {}, const std::string& share = "process") {
-  return Variables{{"HEADWAY_PLUGIN_DIR", HEADWAY_PLUGINS},
-                   {"HEADWAY_SHARE", share},
-                   {"HEADWAY_STALL", "20s"},
-                   {"MPIR_CVAR_CH4_CMA_ENABLE", "0"},  // MPICH 5.0 ends in MPI_Init where that is not allowed
-                   {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                   {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}} +
-         more;
-}
-
-/// The command in what many containers are: 64 MB of /dev/shm, and no reaching into other processes' memory.
-std::vector<std::string> confined(const std::vector<std::string>& command) {
-  std::vector<std::string> words = {victim(),
-                                    "without_memory_access",
-                                    find_in_path("unshare"),
-                                    "--mount",
-                                    "sh",
-                                    "-ec",
-                                    "mount -t tmpfs -o size=64M none /dev/shm; exec \"$@\"",
-                                    "sh"};
-  words.insert(words.end(), command.begin(), command.end());
-  return words;
-}
-
-/// The lines that Headway has written.
-std::vector<std::string> lines_of_headway(const std::string& errors) {
-  std::vector<std::string> lines;
-  std::smatch found;
-  const std::regex line("headway: [^\n]*");
-  for (std::string rest = errors; std::regex_search(rest, found, line); rest = found.suffix())
-    lines.push_back(found[0]);
-  return lines;
-}
 
 class Launched : public ::testing::TestWithParam<const char*> {
  protected:
@@ -107,10 +32,10 @@ class Launched : public ::testing::TestWithParam<const char*> {
   /// An MPI's launcher does not say whether its processes want the standard ABI.
   Variables settings(const Variables& more = {}, const std::string& share = "process") const {
     const Variables named = mpi() == mpi_abi ? Variables{{"HEADWAY_TRANSPORT", mpi_abi}} : Variables{};
-    return testing::settings(named + more, share);
+    return launched::settings(named + more, share);
   }
   std::vector<std::string> under(std::size_t processes, const std::vector<std::string>& command) const {
-    return testing::under(mpi(), processes, command);
+    return launched::under(mpi(), processes, command);
   }
   /// The same for so many PEs, so many in each process, which the settings say as well: `headway run` counts PEs.
   std::vector<std::string> under_for(std::size_t pes, std::size_t pes_per_process,
@@ -259,13 +184,6 @@ TEST_P(Launched, a_program_that_has_initialised_mpi_keeps_it) {
   const Outcome refused = run_to_end(under(3, {program}), settings({{"HEADWAY_TRANSPORT", other}}));
   EXPECT_NE(refused.status, 0);
   EXPECT_TRUE(contains(refused.errors, "this program has an MPI of its own, " + title)) << refused.errors;
-}
-
-TEST(Binary, links_no_mpi) {
-  const Outcome outcome = run_to_end({"/bin/sh", "-c", "ldd \"$1\"", "sh", HEADWAY_RANDOMACCESS});
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_TRUE(contains(outcome.output, "libc.so")) << outcome.output;
-  EXPECT_FALSE(contains(outcome.output, "mpi")) << outcome.output;
 }
 
 // --- errors
@@ -434,89 +352,5 @@ TEST_P(Launched, runs_beside_each_other_are_to_be_had) {
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
 }
 
-TEST(StandardAbi, carries_frames_for_a_launcher_whose_mpi_has_no_plug_in_of_its_own) {
-  if (!has_plugin(mpi_abi)) GTEST_SKIP() << "the build found no mpicc_abi";
-  const std::string plugin = std::string("/libheadway-") + mpi_abi + ".so";
-  const std::string folder = ::testing::TempDir() + "/plugins_" + std::to_string(getpid());
-  fs::create_directory(folder);
-  fs::create_symlink(HEADWAY_PLUGINS + plugin, folder + plugin);
-  const Variables alone = settings({{"HEADWAY_PLUGIN_DIR", folder}});
-  EXPECT_EQ(run_to_end(under(mpi_abi, 3, {victim(), "many_times", "2"}), alone).status, 0);
-  if (!launcher_of("openmpi").empty()) {  // the library is that of MPICH
-    const Outcome outcome = run_to_end(under("openmpi", 3, {victim(), "hello"}), alone);
-    EXPECT_EQ(outcome.status, 120) << outcome.errors;
-    const std::vector<std::string> lines = lines_of_headway(outcome.errors);
-    ASSERT_EQ(lines.size(), 1u) << outcome.errors;
-    EXPECT_TRUE(contains(lines[0], "has started this program 3 times")) << lines[0];
-    EXPECT_TRUE(contains(lines[0], "libmpi_abi.so.1 is that of MPICH here: start it with the mpirun of MPICH, or"))
-        << lines[0];
-  }
-  fs::remove_all(folder);
-}
-
-TEST(Command, starts_processes_over_ucx_that_must_come_to_run) {
-  if (!has_plugin(ucx)) GTEST_SKIP() << "the build found no UCX";
-  const Outcome outcome = run_to_end({headway_command(), "run", "--transport", ucx, "-n", "2", "true"});
-  EXPECT_EQ(outcome.status, 121) << outcome.errors;
-  EXPECT_TRUE(contains(outcome.errors, "ended without having called headway::run()")) << outcome.errors;
-}
-
-TEST(Command, over_hosts_takes_ucx_and_names_of_hosts) {
-  for (const auto& [options, said] :
-       {std::pair<std::vector<std::string>, const char*>{{"--hosts", "a,b"}, "allowed is ucx with --hosts"},
-        {{"--hosts", "a,,b", "--transport", ucx}, "--hosts: 'a,,b' is not allowed"},
-        {{"--debug", "0", "--transport", ucx}, "--debug: not allowed with HEADWAY_TRANSPORT=ucx"},
-        {{"--hosts", "a,b,c", "--transport", ucx, "-n", "2"}, "--hosts names 3 hosts, and this run has 2 processes"}}) {
-    std::vector<std::string> command = {headway_command(), "run"};
-    command.insert(command.end(), options.begin(), options.end());
-    command.insert(command.end(), {victim(), "hello"});
-    const Outcome outcome = run_to_end(command);
-    EXPECT_NE(outcome.status, 0);
-    EXPECT_TRUE(contains(outcome.errors, said)) << outcome.errors;
-  }
-}
-
-TEST(Program, over_ucx_starts_itself) {
-  if (!has_plugin(ucx)) GTEST_SKIP() << "the build found no UCX";
-  const Outcome outcome =
-      run_to_end({HEADWAY_RANDOMACCESS, "--log2", "12"}, settings({{"HEADWAY_TRANSPORT", ucx}, {"HEADWAY_PES", "3"}}));
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_TRUE(contains(outcome.output, "3 PEs")) << outcome.output;
-}
-
-TEST(Command, doctor_says_what_a_container_lacks) {
-  if (run_to_end(confined({"true"})).status != 0)
-    GTEST_SKIP() << "no mount namespace can be made here, or no call forbidden";
-  const Outcome outcome = run_to_end(confined({headway_command(), "doctor"}));
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  for (const char* line :
-       {"warning +CMA +process_vm_readv: Operation not permitted", "-> large transfers go through shared frames",
-        "/dev/shm +64 MiB; Headway itself needs none"}) {
-    EXPECT_TRUE(std::regex_search(outcome.output, std::regex(line))) << line << " in " << outcome.output;
-  }
-  const bool may_need_it = std::ranges::any_of(std::array{"openmpi", "mpich", mpi_abi, ucx}, has_plugin);
-  EXPECT_EQ(contains(outcome.output, "containers: --shm-size=1g"), may_need_it) << outcome.output;
-}
-
-TEST(Command, doctor_knows_whose_mpirun_it_finds) {
-  for (const char* mpi : {"openmpi", "mpich"}) {
-    if (launcher_of(mpi).empty()) continue;
-    const Outcome outcome = run_to_end({headway_command(), "doctor"});
-    const std::string line =
-        launcher_of(mpi) + ": " + (mpi == std::string("openmpi") ? "Open MPI's, with" : "MPICH's, with");
-    EXPECT_TRUE(contains(outcome.output, line)) << outcome.output;
-    EXPECT_TRUE(contains(outcome.output, has_plugin(mpi) ? line + " its plug-in" : line + "out its plug-in"))
-        << outcome.output;
-    if (geteuid() != 0 || mpi != std::string("openmpi")) continue;
-    EXPECT_TRUE(contains(outcome.output, "-> mpirun --allow-run-as-root")) << outcome.output;
-  }
-}
-
-TEST(Command, starts_no_processes_of_an_mpi) {
-  const Outcome outcome = run_to_end({headway_command(), "run", "--transport", "mpi", victim(), "hello"});
-  EXPECT_EQ(outcome.status, 120) << outcome.errors;
-  EXPECT_TRUE(contains(outcome.errors, "mpirun")) << outcome.errors;
-}
-
 }  // namespace
-}  // namespace headway::testing
+}  // namespace headway::testing::launched

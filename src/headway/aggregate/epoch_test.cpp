@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Epochs: the messages that each holds and counts, and epochs within one another.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,22 +7,24 @@
 #include <chrono>
 #include <cstdint>
 #include <headway/aggregate/aggregator.hpp>
+#include <headway/aggregate/epoch_test.hpp>
 #include <headway/am/epoch.hpp>
 #include <headway/call/calls.hpp>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <support/run_pes.hpp>
 #include <support/topologies.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace headway {
 namespace {
 
+using epoch_test::Travellers;
 using testing::expect_run;
-using testing::Settings;
 using testing::Shape;
 using testing::shapes;
 using testing::Shared;
@@ -32,31 +35,6 @@ using namespace std::chrono_literals;
 AggregatorOptions patient(Topology topology = grid(1)) {
   return {.buffer_bytes = 4_KiB, .timeout = no_timeout, .topology = topology, .flush_when_idle = false};
 }
-
-/// Messages that travel on from PE to PE until their hops are spent.
-struct Traveller {
-  std::uint32_t hops_left;
-  std::uint32_t kind;
-};
-
-class Travellers {
- public:
-  Travellers(Pe& pe, const AggregatorOptions& options) : pe_(&pe), aggregator_(pe, options) {
-    aggregator_.on([this](const Traveller& t) {
-      ++handled[t.kind];
-      if (t.hops_left != 0) send({t.hops_left - 1, t.kind});
-    });
-  }
-  void send(const Traveller& t) { aggregator_.send((3 * next_++ + pe_->id() + 1) % pe_->size(), t); }
-  AggregatorStatistics statistics() const { return aggregator_.statistics(); }
-
-  std::uint64_t handled[2] = {};  // here, by kind
-
- private:
-  Pe* pe_;
-  Aggregator<Traveller> aggregator_;
-  std::size_t next_ = 0;
-};
 
 /// Sleeps, without progress, until `count` is `expected`. False after 10 s.
 bool await(const std::atomic<std::uint32_t>& count, std::uint32_t expected) {
@@ -422,87 +400,6 @@ TEST(Epoch, thirty_two_may_be_open_within_one_another_and_more_are_refused) {
       for (std::uint64_t i = 1; !epochs.empty(); ++i, epochs.pop_back()) EXPECT_EQ(epochs.back()->wait(), 3 * i);
     }
   });
-}
-
-// --- quiesce() and destruction
-
-TEST(Epoch, quiesce_covers_epochs_that_are_open) {
-  for (const Shape shape : shapes) {
-    expect_run(shape, [](Pe& pe) {
-      Travellers travellers(pe, {.topology = grid(2)});
-      travellers.send({0, 0});
-      Epoch epoch(pe);
-      travellers.send({2, 0});
-      EXPECT_EQ(pe.quiesce(), 4 * pe.size());
-      travellers.send({4, 0});
-      EXPECT_EQ(pe.quiesce(), 5 * pe.size());
-      EXPECT_FALSE(epoch.done());
-      EXPECT_EQ(epoch.wait(), 8 * pe.size());
-    });
-  }
-}
-
-TEST(Epoch, quiesce_waits_until_epochs_that_were_ended_are_done) {
-  for (const Shape shape : shapes) {
-    expect_run(shape, [](Pe& pe) {
-      Travellers travellers(pe, {});
-      Epoch outer(pe);
-      Epoch inner(pe);
-      travellers.send({2, 0});
-      inner.close();
-      outer.close();
-      EXPECT_EQ(pe.quiesce(), 3 * pe.size());
-      EXPECT_TRUE(inner.done());
-      EXPECT_TRUE(outer.done());
-      EXPECT_EQ(outer.handled(), 3 * pe.size());
-    });
-  }
-}
-
-TEST(Epoch, one_that_is_destroyed_is_counted_around_it) {
-  for (const Shape shape : shapes) {
-    expect_run(shape, [](Pe& pe) {
-      Travellers travellers(pe, {.topology = grid(2)});
-      for (int round = 0; round < 100; ++round) {
-        Epoch outer(pe);
-        {
-          Epoch inner(pe);
-          travellers.send({3, 0});
-        }
-        travellers.send({0, 0});
-        EXPECT_EQ(outer.wait(), 5 * pe.size());
-        { const Epoch left_alone(pe); }
-      }
-    });
-  }
-}
-
-TEST(Epoch, one_may_be_destroyed_before_those_within_it) {
-  expect_run({3, 1}, [](Pe& pe) {
-    Travellers travellers(pe, {});
-    Epoch around(pe);
-    auto outer = std::make_unique<Epoch>(pe);
-    auto inner = std::make_unique<Epoch>(pe);
-    outer.reset();
-    travellers.send({1, 0});
-    EXPECT_EQ(inner->wait(), 6u);
-    travellers.send({0, 0});  // in `around`
-    EXPECT_EQ(around.wait(), 9u);
-    EXPECT_EQ(pe.quiesce(), 9u);
-  });
-}
-
-TEST(Epoch, an_epoch_without_a_wait_is_done_by_the_end_of_the_run) {
-  Shared<std::atomic<std::uint64_t>> handled;
-  expect_run({5, 2}, [&](Pe& pe) {
-    for (int i = 0; i < 70; ++i) {
-      const Epoch epoch(pe);
-      rpc_ff(pe, (pe.id() + 1) % pe.size(), [] {});
-    }
-    Epoch last(pe);
-    last.then([&](std::uint64_t n) { *handled += n; });
-  });
-  EXPECT_EQ(handled->load(), 0u);  // of the last, on all PEs
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The serialized form: the round trip of values, and damaged bytes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,12 +8,11 @@
 #include <complex>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <headway/base/serialize.hpp>
+#include <headway/base/serialize_test.hpp>
 #include <limits>
 #include <list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -20,10 +20,11 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <variant>
 #include <vector>
 
-namespace headway {
+namespace headway::serialize_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -59,53 +60,6 @@ void expect_round_trip(const T& value) {
   EXPECT_EQ(deserialize<T>(reader), value);
 }
 
-enum class Colour : std::uint16_t { red, green = 500 };
-
-struct Point {
-  int x;
-  double y;
-  bool operator==(const Point&) const = default;
-};
-
-struct Names {
-  std::vector<int> numbers;
-  std::string text;
-  bool operator==(const Names&) const = default;
-};
-
-struct Mixed {
-  char tag[5];
-  Names names;
-  std::array<std::string, 2> pair;
-  std::string rows[2];
-  bool flag;
-  std::optional<Point> where;
-  std::map<std::string, std::vector<Names>> table;
-  std::variant<int, std::string, Names> choice;
-  bool operator==(const Mixed&) const = default;
-};
-
-struct Tree {
-  int value;
-  std::vector<Tree> children;
-  bool operator==(const Tree&) const = default;
-};
-
-class Account {  // not an aggregate
- public:
-  Account() = default;
-  Account(std::string owner, int cents) : owner_(std::move(owner)), cents_(cents) {}
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(owner_, cents_);
-  }
-  bool operator==(const Account&) const = default;
-
- private:
-  std::string owner_;
-  int cents_ = 0;
-};
-
 struct Chain {  // nested to any depth
   int value = 0;
   std::vector<Chain> next;
@@ -122,25 +76,6 @@ struct Silent {  // writes nothing
   bool operator==(const Silent&) const { return true; }
 };
 
-struct Cached {  // has an address, and serialize() for the rest
-  int value = 0;
-  const int* cache = nullptr;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(value);
-    if constexpr (Archive::is_loading::value) cache = nullptr;
-  }
-};
-
-class Id {  // trivially copyable without default constructor
- public:
-  explicit Id(int value) : value_(value) {}
-  bool operator==(const Id&) const = default;
-
- private:
-  int value_;
-};
-
 Mixed mixed() {
   return {.tag = {'h', 'e', 'a', 'd', 0},
           .names = {{1, 2, 3}, "one two three"},
@@ -150,149 +85,6 @@ Mixed mixed() {
           .where = Point{3, 0.5},
           .table = {{"empty", {}}, {"two", {{{}, "a"}, {{4, 5}, "b"}}}},
           .choice = Names{{7}, "seven"}};
-}
-
-TEST(Reflect, fields_are_counted_as_declared_whatever_they_are) {
-  struct Empty {};
-  struct Arrays {
-    char text[4096];
-    int matrix[2][3];
-    Point points[3];
-    Point point;
-    std::array<int, 7> array;
-  };
-  struct Unmovable {
-    int a;
-    std::unique_ptr<int> b;
-    std::string c = "default";
-  };
-  struct Base {};
-  struct Derived : Base {
-    int a;
-    int b;
-  };
-  static_assert(field_count<Empty> == 0);
-  static_assert(field_count<Point> == 2);
-  static_assert(field_count<const Arrays> == 5);
-  static_assert(field_count<Unmovable> == 3);
-  static_assert(field_count<Derived> == 2);
-  static_assert(field_count<Mixed> == 8);
-}
-
-TEST(Reflect, thirty_two_fields_are_visited_and_a_thirty_third_is_refused) {
-  struct Most {
-    int a[9], b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff;
-  };
-  struct TooMany {
-    Most most;
-    int b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg;
-    std::string text;
-  };
-  static_assert(field_count<Most> == 32);
-  static_assert(!Reflectable<TooMany>);
-  static_assert(!Sendable<TooMany>);
-  Most most{};
-  int fields = 0;
-  for_each_field(most, [&](auto& field) {
-    ++fields;
-    if constexpr (std::is_same_v<decltype(field), int&>) field = fields;
-  });
-  EXPECT_EQ(fields, 32);
-  EXPECT_EQ(most.b, 2);
-  EXPECT_EQ(most.ff, 32);
-}
-
-TEST(Reflect, what_cannot_be_named_is_not_reflected) {
-  struct Union {
-    int kind;
-    union {
-      int i;
-      double d;
-    };
-  };
-  struct Base {
-    int a;
-  };
-  struct Derived : Base {
-    int b;
-  };
-  struct Reference {
-    int& r;
-  };
-  struct Required {
-    int a;
-    Id id;
-  };
-  static_assert(!Reflectable<Union> && !Reflectable<Derived> && !Reflectable<Reference> && !Reflectable<Required>);
-  static_assert(!Reflectable<Account> && !Reflectable<int> && !Reflectable<Base[2]>);
-}
-
-TEST(Reflect, visiting_works_in_constant_expressions_and_respects_const) {
-  constexpr auto sum = [] {
-    Point point{1, 2};
-    for_each_field(point, [](auto& field) { field += 1; });
-    const Point& view = point;
-    return visit_fields(view, [](const int& x, const double& y) { return x + static_cast<int>(y); });
-  }();
-  static_assert(sum == 5);
-}
-
-TEST(Sendable, types_without_addresses_are_fixed_size_without_opt_in) {
-  static_assert(FixedSize<int> && FixedSize<bool> && FixedSize<Colour> && FixedSize<Point> && FixedSize<Point[2][3]>);
-  static_assert(FixedSize<std::complex<double>> && FixedSize<std::chrono::nanoseconds> && FixedSize<std::bitset<77>>);
-  static_assert(FixedSize<std::array<Point, 4>> && FixedSize<std::optional<int>> && FixedSize<Id>);
-  static_assert(!FixedSize<std::string> && !FixedSize<Names> && !FixedSize<Cached> && !FixedSize<int&>);
-  struct lambda {
-    double lambda;
-  };
-  struct Polynomial {
-    double a;
-    double operator()(double x) const { return a * x; }
-  };
-  static_assert(FixedSize<lambda> && FixedSize<Polynomial>);
-  [[maybe_unused]] const auto local = [] {
-    struct Local {
-      int x;
-    };
-    static_assert(FixedSize<Local>);
-  };
-}
-
-TEST(Sendable, containers_aggregates_and_classes_with_a_serialize_member_are_serializable) {
-  static_assert(Serializable<Names> && Serializable<Mixed> && Serializable<Tree> && Serializable<Account>);
-  static_assert(Serializable<Cached> && Serializable<std::vector<Cached>> && Serializable<std::pair<int, Cached>>);
-  static_assert(Serializable<std::vector<Id>> && Serializable<std::set<std::string, std::greater<std::string>>>);
-}
-
-template <class T>
-struct Hidden {
-  std::string s;
-  T hidden;
-  int i;
-};
-template <class T>
-constexpr bool refused_at_any_depth =
-    !Sendable<T> && !Sendable<std::pair<int, T>> && !Sendable<std::optional<T>> && !Sendable<std::variant<int, T>> &&
-    !Sendable<std::vector<T>> && !Sendable<std::map<int, T>> && !Sendable<T[2]> && !Sendable<Hidden<T>> &&
-    !Sendable<Hidden<T[2]>> && !Sendable<std::vector<Hidden<Hidden<T>>>>;
-
-TEST(Sendable, addresses_are_refused_at_any_depth) {
-  static_assert(refused_at_any_depth<int*> && refused_at_any_depth<int Point::*> && refused_at_any_depth<void (*)()>);
-  static_assert(refused_at_any_depth<std::string_view> && refused_at_any_depth<std::span<int>>);
-  static_assert(refused_at_any_depth<std::vector<int>::iterator> && refused_at_any_depth<std::map<int, int>::iterator>);
-  static_assert(refused_at_any_depth<std::reference_wrapper<int>> && refused_at_any_depth<std::unique_ptr<int>>);
-  static_assert(refused_at_any_depth<std::shared_ptr<int>> && refused_at_any_depth<std::weak_ptr<int>>);
-  static_assert(refused_at_any_depth<std::function<void()>> && refused_at_any_depth<std::initializer_list<int>>);
-  int number = 0;
-  const auto closure = [&number] { return number; };
-  const auto generic = [](auto x) { return x; };
-  static_assert(refused_at_any_depth<std::remove_const_t<decltype(closure)>>);
-  static_assert(refused_at_any_depth<std::remove_const_t<decltype(generic)>>);
-  struct Reference {
-    const int& r;
-  };
-  static_assert(!Sendable<Reference> && !Sendable<int&> && !Sendable<std::tuple<int&>>);
-  EXPECT_EQ(closure() + generic(0), 0);
 }
 
 // Aggregates with the interface of a container, which are looked at field by field.
@@ -588,4 +380,4 @@ TEST(Serialize, damaged_bytes_are_either_refused_or_another_value_by_seed) {
 }
 
 }  // namespace
-}  // namespace headway
+}  // namespace headway::serialize_test
