@@ -114,7 +114,7 @@ int contribute_uncounted(Pe& pe) {
 }
 
 TEST(Insertions, an_element_that_is_not_counted_contributes_nothing) {
-  EXPECT_EXIT(  // in a process of its own: a run that fails abandons what lies on its fibers' stacks
+  EXPECT_EXIT(  // in a process of its own: a run that fails abandons the objects on its fibers' stacks
       {
         const launch::SimulateResult result = launch::simulate({.pes = 3}, contribute_uncounted);
         std::fputs(result.text.c_str(), stderr);

@@ -303,7 +303,7 @@ TEST(TransferMisuse, where_attaching_is_refused_in_the_middle_content_comes_by_f
              {{"HEADWAY_TRANSFER", "cma"}});
 }
 
-/// Content that is written before anybody asks for it, of posted messages in epochs that overlap.
+/// Content of posted messages in epochs that overlap.
 TEST(TransferMisuse, where_attaching_is_refused_posted_content_of_two_epochs_is_read_as_it_is_written) {
   expect_run({2, 1}, [](Pe& pe) {
     Aggregator<std::uint64_t, Words> blocks(pe);
