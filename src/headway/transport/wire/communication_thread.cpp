@@ -14,16 +14,23 @@ namespace {
 constexpr unsigned eager_rounds = 1000;
 constexpr std::chrono::microseconds nap_min(10), nap_max(100);
 // A nap takes some microseconds of processor time, with a poll twice that, with a message ten times. The helper sleeps
-// 300 times as long as it has just run. So an idle helper takes almost no time, and a PE that computes for 10 ms mostly
-// gets help.
-constexpr std::int64_t helper_naps_per_look = 300;
+// 300 times as long as it has just run, within limits. So an idle helper takes almost no time, and a PE that computes
+// for 10 ms mostly gets help. After a look that took more than 54 us, as on a slow processor, it sleeps 120 times as
+// long: its share of a core stays below one percent there, too.
+constexpr std::int64_t helper_naps_per_look = 300, helper_naps_per_look_min = 120;
 constexpr std::int64_t helper_nap_ns_min = 3'000'000, helper_nap_ns_max = 6'500'000;
+constexpr std::int64_t helper_long_nap_ns_max = 20'000'000;
 constexpr unsigned helper_looks_max = 64;
 
 std::int64_t processor_ns() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * std::int64_t(1'000'000'000) + time.tv_nsec;
+}
+
+std::int64_t helper_nap_ns_after(std::int64_t look_ns) {
+  const std::int64_t nap = std::clamp(helper_naps_per_look * look_ns, helper_nap_ns_min, helper_nap_ns_max);
+  return std::max(nap, std::min(helper_naps_per_look_min * look_ns, helper_long_nap_ns_max));
 }
 
 /// The threads of PEs handle the process's signals.
@@ -60,9 +67,8 @@ void CommunicationThread::help(const std::stop_token& stop, Port& port) {
   std::int64_t used = processor_ns();
   for (std::uint64_t seen = port.polls(); !stop.stop_requested();) {
     const std::int64_t now = processor_ns();
-    const std::int64_t nap = std::clamp(helper_naps_per_look * (now - used), helper_nap_ns_min, helper_nap_ns_max);
+    std::this_thread::sleep_for(std::chrono::nanoseconds(helper_nap_ns_after(now - used)));
     used = now;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(nap));
     if (const std::uint64_t polls = port.polls(); polls != seen) {
       seen = polls;
       continue;
