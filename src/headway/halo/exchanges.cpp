@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <headway/aggregate/aggregator.hpp>
+#include <headway/base/error.hpp>
+#include <headway/halo/exchange.hpp>
+#include <headway/halo/exchanges.hpp>
+
+namespace headway::halo {
+namespace {
+
+const std::size_t extension = am::register_extension(&Exchanges::make);
+
+struct Acknowledgement {
+  std::uint32_t exchange, generation;
+};
+
+}  // namespace
+
+struct Exchanges::SetupMessages {
+  Aggregator<std::span<const std::uint64_t>, std::string_view> aggregator;
+};
+
+Exchanges& Exchanges::of(Pe& pe) { return static_cast<Exchanges&>(pe.engine().extension(extension)); }
+
+std::unique_ptr<am::Extension> Exchanges::make(Pe& pe) { return std::make_unique<Exchanges>(pe); }
+
+Exchanges::Exchanges(Pe& pe)
+    : poster_(pe.engine(), 0),
+      piece_bytes_max_(std::min(pe.engine().sizes().part_frame_bytes_max, pe.engine().store().budget_bytes() / 16) -
+                       transport::frame_overhead - sizeof(PieceHeader)),
+      messages_(new SetupMessages{Aggregator<std::span<const std::uint64_t>, std::string_view>(
+          pe, {.flush_when_idle = true, .name = "halo set-up"})}) {
+  handler_ = engine().add_handler(*this);
+  poster_.identify(handler_, signature());
+  acknowledgement_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    const auto one = am::Engine::control_value<Acknowledgement>(bytes);
+    find(source, one.exchange).acknowledged(source, one.generation);
+  });
+  messages_->aggregator.on(
+      [this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
+        Setup& setup = setup_[source.value];
+        setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
+        setup.text += text;
+      });
+}
+
+Exchanges::~Exchanges() = default;
+
+void Exchanges::end() noexcept {
+  messages_.reset();
+  if (!engine().has_failed()) engine().remove_handler(handler_);
+}
+
+void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text) {
+  messages_->aggregator.send(to, numbers, text);
+}
+
+std::map<std::size_t, Exchanges::Setup> Exchanges::take_setup() { return std::exchange(setup_, {}); }
+
+am::OpenFrame Exchanges::claim(std::size_t to, std::size_t bytes) {
+  return poster_.claim_alone(to, sizeof(PieceHeader) + bytes, aggregate::Wait::yes, am::Writing::in_pieces);
+}
+
+void Exchanges::post(std::size_t to, const am::OpenFrame& frame, const PieceHeader& header, std::size_t bytes) {
+  std::memcpy(poster_.message_of(frame), &header, sizeof header);
+  poster_.post_alone(to, frame, sizeof header + bytes);
+}
+
+void Exchanges::acknowledge(std::size_t to, std::uint32_t exchange, std::uint32_t generation) {
+  const Acknowledgement one{exchange, generation};
+  engine().send_control(to, acknowledgement_, std::as_bytes(std::span(&one, 1)));
+}
+
+ExchangeState& Exchanges::find(std::size_t source, std::uint32_t number) {
+  ExchangeState** const found = table_.find(number);
+  if (found != nullptr) return **found;
+  if (!table_.was_made(number)) {
+    throw FormatError(fmt::format("PE {} names halo exchange number {}, which PE {} has not made", source, number,
+                                  engine().id()));
+  }
+  throw UsageError(fmt::format("elements of PE {} for halo exchange number {} arrive on PE {}, which has destroyed it: "
+                               "end() it on all PEs before",
+                               source, number, engine().id()));
+}
+
+am::FrameHandler::Result Exchanges::handle(const transport::Arrival& arrival, std::uint32_t&) {
+  const transport::FrameHeader& header = arrival.header;
+  if (header.hops_left != 0 || header.tail_bytes != 0 || header.count != 1 ||
+      header.payload_bytes <= sizeof(PieceHeader)) {
+    throw FormatError(fmt::format("a frame of halo elements from PE {} has {} hops left, a tail of {} bytes, {} messages "
+                                  "and {} bytes; expected 0, 0, 1 and more than {}",
+                                  header.source, header.hops_left, header.tail_bytes, header.count,
+                                  header.payload_bytes, sizeof(PieceHeader)));
+  }
+  PieceHeader piece;
+  std::memcpy(&piece, arrival.payload, sizeof piece);
+  find(header.source, piece.exchange)
+      .arrived(header.source, piece.generation, piece.begin,
+               {arrival.payload + sizeof piece, header.payload_bytes - sizeof piece});
+  engine().count_handled(1);
+  return Result::done;
+}
+
+}  // namespace headway::halo

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// One PE's part of all halo exchanges: set-up messages, and the frames with elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <headway/aggregate/frame_poster.hpp>
+#include <headway/am/engine.hpp>
+#include <headway/am/pe.hpp>
+#include <headway/base/creation_table.hpp>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace headway::halo {
+
+class ExchangeState;
+
+/// In front of packed elements in a frame. All elements of one exchange for one partner are a stream of bytes: field
+/// after field, each by the partner's list. A frame holds a piece of the stream that ends between two elements.
+struct PieceHeader {
+  std::uint32_t exchange;    // its number
+  std::uint32_t generation;  // 1 for the first exchange of these fields
+  std::uint64_t begin;       // of the piece in the stream
+};
+static_assert(sizeof(PieceHeader) == 16);
+
+class Exchanges final : public am::Extension, public am::FrameHandler {
+ public:
+  static Exchanges& of(Pe& pe);
+  static std::unique_ptr<am::Extension> make(Pe& pe);
+  explicit Exchanges(Pe& pe);
+  ~Exchanges() override;
+  void end() noexcept override;
+
+  // --- set-up: in an epoch, each PE sends numbers and a text to its partners
+
+  void send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text = {});
+  struct Setup {
+    std::vector<std::uint64_t> numbers;
+    std::string text;
+  };
+  /// What has arrived since the last call, by PE.
+  std::map<std::size_t, Setup> take_setup();
+
+  // --- exchanges
+
+  /// Collective. Returns the number.
+  std::uint32_t add(ExchangeState& state) { return table_.add(&state); }
+  void remove(std::uint32_t number) { table_.remove(number); }
+  /// The largest piece of a stream in one frame.
+  std::size_t piece_bytes_max() const { return piece_bytes_max_; }
+  /// A frame for a piece of `bytes`; the main program may wait for memory, and runs handlers meanwhile. The caller
+  /// writes them to piece_of() and calls post().
+  am::OpenFrame claim(std::size_t to, std::size_t bytes);
+  std::byte* piece_of(const am::OpenFrame& frame) const { return poster_.message_of(frame) + sizeof(PieceHeader); }
+  void post(std::size_t to, const am::OpenFrame& frame, const PieceHeader& header, std::size_t bytes);
+  /// Tells a PE that this one has all elements of a generation.
+  void acknowledge(std::size_t to, std::uint32_t exchange, std::uint32_t generation);
+  std::uint64_t frames() const { return poster_.counters().frames + poster_.counters().by_value; }
+  am::Engine& engine() const { return poster_.engine(); }
+
+  // --- as FrameHandler
+
+  Result handle(const transport::Arrival& arrival, std::uint32_t& next) override;
+  bool flush_open(am::FlushReason) override { return false; }
+  bool flush_idle(am::IdleFlush) override { return false; }
+  std::int64_t due() const override { return am::never; }
+  bool flush_due(std::int64_t) override { return false; }
+  std::uint16_t signature() const override { return 0x4841; }
+  std::string description() const override { return "halo exchange"; }
+  bool ready() const override { return true; }
+
+ private:
+  struct SetupMessages;
+  ExchangeState& find(std::size_t source, std::uint32_t number);
+
+  aggregate::FramePoster poster_;
+  std::size_t piece_bytes_max_;
+  std::uint32_t handler_ = 0;
+  std::uint16_t acknowledgement_ = 0;  // control handler
+  base::CreationTable<ExchangeState*> table_;
+  std::map<std::size_t, Setup> setup_;
+  std::unique_ptr<SetupMessages> messages_;
+};
+
+}  // namespace headway::halo

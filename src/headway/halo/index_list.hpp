@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// A list of local elements, compiled for packing and unpacking.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headway::halo {
+
+/// How the elements of a list lie in memory.
+enum class ListForm : std::uint8_t {
+  contiguous,  // one after the other
+  box,         // planes of rows of elements at equal distances
+  runs,        // pieces of several contiguous elements
+  gather,      // anywhere
+};
+
+/// An array of elements that are packed: element i begins at `data + i * stride`, and has `bytes` bytes.
+struct FieldView {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t stride = 0;
+};
+
+/// The elements of one partner, in the order in which they travel. Immutable. An index may appear several times.
+class IndexList {
+ public:
+  IndexList() = default;
+  explicit IndexList(std::span<const std::uint64_t> indices);
+
+  std::size_t size() const { return size_; }
+  /// One more than the largest index; 0 for an empty list.
+  std::uint64_t extent() const { return extent_; }
+  ListForm form() const { return form_; }
+  /// Whether an index appears twice. Such a list cannot receive by replacement.
+  bool repeats() const { return repeats_; }
+  std::uint64_t operator[](std::size_t i) const;
+  std::vector<std::uint64_t> indices() const;
+  /// For people, as "4096 elements, 64 runs".
+  std::string description() const;
+
+  /// Copies elements first ... first + count - 1 of the list from `field` to `to`, one after the other.
+  void pack(std::size_t first, std::size_t count, const FieldView& field, std::byte* to) const;
+  /// The reverse: overwrites the elements.
+  void unpack(std::size_t first, std::size_t count, const std::byte* from, const FieldView& field) const;
+  /// Calls combine(element, arrived) for each of these elements. Both addresses are aligned as the field and as `from`.
+  template <class Combine>
+  void combine(std::size_t first, std::size_t count, const std::byte* from, const FieldView& field,
+               Combine combine) const {
+    each_run(first, count, [&](std::uint64_t index, std::size_t length) {
+      for (std::size_t i = 0; i != length; ++i, from += field.bytes)
+        combine(field.data + (index + i) * field.stride, from);
+    });
+  }
+  /// Copies all elements to those of another list of the same size.
+  void copy_to(const IndexList& other, const FieldView& field) const;
+
+  /// Calls f(index, length) for maximal pieces of contiguous elements, in the order of the list.
+  template <class F>
+  void each_run(std::size_t first, std::size_t count, F f) const;
+
+ private:
+  struct Run {
+    std::uint64_t index;
+    std::uint64_t begin;  // its place in the list
+  };
+  struct Box {
+    std::uint64_t first = 0, row = 0;       // index of the first element; contiguous elements of a row
+    std::uint64_t rows = 0, planes = 0;     // rows of a plane
+    std::uint64_t row_step = 0, plane_step = 0;
+  };
+
+  bool find_box();
+
+  std::size_t size_ = 0;
+  std::uint64_t extent_ = 0;
+  ListForm form_ = ListForm::contiguous;
+  bool repeats_ = false;
+  Box box_;                            // also contiguous: one row
+  std::vector<Run> runs_;              // of runs
+  std::vector<std::uint32_t> narrow_;  // of gather, if all indices fit
+  std::vector<std::uint64_t> wide_;    // of gather otherwise
+};
+
+template <class F>
+void IndexList::each_run(std::size_t first, std::size_t count, F f) const {
+  const std::size_t end = first + count;
+  switch (form_) {
+    case ListForm::contiguous:
+    case ListForm::box:
+      while (first != end) {
+        const std::uint64_t row = first / box_.row, in_row = first % box_.row;
+        const std::uint64_t plane = row / box_.rows, in_plane = row % box_.rows;
+        const std::size_t length = std::min<std::size_t>(box_.row - in_row, end - first);
+        f(box_.first + plane * box_.plane_step + in_plane * box_.row_step + in_row, length);
+        first += length;
+      }
+      return;
+    case ListForm::runs: {
+      auto run = std::upper_bound(runs_.begin(), runs_.end(), first,
+                                  [](std::size_t at, const Run& one) { return at < one.begin; });
+      for (--run; first != end; ++run) {
+        const std::uint64_t run_end = run + 1 == runs_.end() ? size_ : run[1].begin;
+        const std::size_t length = std::min<std::size_t>(run_end, end) - first;
+        f(run->index + (first - run->begin), length);
+        first += length;
+      }
+      return;
+    }
+    case ListForm::gather:
+      for (; first != end; ++first) f(narrow_.empty() ? wide_[first] : narrow_[first], 1);
+      return;
+  }
+}
+
+}  // namespace headway::halo
