@@ -89,10 +89,11 @@ void ExchangeState::meet_partners() {
         setup.text == own_types) {
       continue;
     }
-    throw UsageError(fmt::format("halo exchange number {}: PE {} sends {} to PE {} in its exchange number {}; PE {} "
-                                 "expects {}",
-                                 number_, from, describe(setup.numbers.at(1), setup.text), me, setup.numbers.at(0), me,
-                                 describe(elements, own_types)));
+    throw UsageError(
+        fmt::format("halo exchange number {}: PE {} sends {} to PE {} in its exchange number {}; PE {} "
+                    "expects {}",
+                    number_, from, describe(setup.numbers.at(1), setup.text), me, setup.numbers.at(0), me,
+                    describe(elements, own_types)));
   }
   for (const Partner& one : plan_.receives()) {
     if (met.contains(one.pe)) continue;
@@ -119,8 +120,7 @@ void ExchangeState::begin() {
   for (const Send& one : sends_) {
     const std::size_t pe = plan_.sends()[one.partner].pe;
     const auto is_near = [&] { return one.acknowledged + generations_ahead >= generation_; };
-    if (one.awaits_acknowledgement && !is_near())
-      engine.wait_until(is_near, report::Phase::sending, std::uint32_t(pe));
+    if (one.awaits_acknowledgement && !is_near()) engine.wait_until(is_near, report::Phase::sending, std::uint32_t(pe));
   }
   begun_ = true;
   ++generation_;
@@ -182,12 +182,13 @@ void ExchangeState::each_field(const IndexList& list, std::uint64_t begin, std::
 }
 
 void ExchangeState::unpack(const IndexList& list, std::uint64_t begin, std::span<const std::byte> piece) {
-  each_field(list, begin, piece.size(), [&](const Field& field, std::size_t first, std::size_t count, std::uint64_t at) {
-    if (field.combine)
-      field.combine(list, first, count, piece.data() + at, field.view);
-    else
-      list.unpack(first, count, piece.data() + at, field.view);
-  });
+  each_field(list, begin, piece.size(),
+             [&](const Field& field, std::size_t first, std::size_t count, std::uint64_t at) {
+               if (field.combine)
+                 field.combine(list, first, count, piece.data() + at, field.view);
+               else
+                 list.unpack(first, count, piece.data() + at, field.view);
+             });
 }
 
 void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::uint64_t begin,
@@ -196,20 +197,18 @@ void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::u
   const std::size_t at = std::size_t(found - plan_.receives().begin());
   if (found == plan_.receives().end() || found->pe != source || begin > receives_[at].bytes ||
       piece.size() > receives_[at].bytes - begin) {
-    throw FormatError(fmt::format("PE {} sends {} at {} of a stream for halo exchange number {}; PE {} expects a stream "
-                                  "of {} from it",
-                                  source, base::counted(piece.size(), "byte"), begin, number_, pe_->id().value,
-                                  base::counted(found == plan_.receives().end() || found->pe != source
-                                                    ? 0
-                                                    : receives_[at].bytes,
-                                                "byte")));
+    throw FormatError(fmt::format(
+        "PE {} sends {} at {} of a stream for halo exchange number {}; PE {} expects a stream "
+        "of {} from it",
+        source, base::counted(piece.size(), "byte"), begin, number_, pe_->id().value,
+        base::counted(found == plan_.receives().end() || found->pe != source ? 0 : receives_[at].bytes, "byte")));
   }
   if (begun_ && generation == generation_) return take(at, begin, piece);
   if (generation <= generation_ || generation > generation_ + generations_ahead + 1) {
-    throw FormatError(fmt::format("PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to "
-                                  "{}",
-                                  source, generation, number_, pe_->id().value, generation_ + 1,
-                                  generation_ + generations_ahead + 1));
+    throw FormatError(fmt::format(
+        "PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to "
+        "{}",
+        source, generation, number_, pe_->id().value, generation_ + 1, generation_ + generations_ahead + 1));
   }
   receives_[at].early[generation].push_back({begin, {piece.begin(), piece.end()}});
 }
@@ -246,8 +245,7 @@ void ExchangeState::end() {
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Receive& from = receives_[i];
     const auto has_all = [&] { return from.received == from.bytes; };
-    if (!has_all())
-      engine.wait_until(has_all, report::Phase::condition, std::uint32_t(plan_.receives()[i].pe));
+    if (!has_all()) engine.wait_until(has_all, report::Phase::condition, std::uint32_t(plan_.receives()[i].pe));
   }
   begun_ = false;
 }

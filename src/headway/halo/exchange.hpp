@@ -40,8 +40,8 @@ template <class T>
 Field field(std::span<T> data) {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
                 "headway: a field is a span of trivially copyable elements that are not const");
-  return {{reinterpret_cast<std::byte*>(data.data()), sizeof(T), sizeof(T)}, data.size(),
-          aggregate::type_name<T>(), {}};
+  return {
+      {reinterpret_cast<std::byte*>(data.data()), sizeof(T), sizeof(T)}, data.size(), aggregate::type_name<T>(), {}};
 }
 template <class T, class Allocator>
 Field field(std::vector<T, Allocator>& data) {
@@ -49,7 +49,7 @@ Field field(std::vector<T, Allocator>& data) {
 }
 /// A member of each struct of an array: field(cells, &Cell::height).
 template <class Struct, class T>
-Field field(std::span<Struct> data, T Struct::* member) {
+Field field(std::span<Struct> data, T Struct::*member) {
   Field made = field(std::span(data.empty() ? nullptr : &(data[0].*member), data.size()));
   made.view.stride = sizeof(Struct);
   return made;
@@ -104,14 +104,14 @@ class ExchangeState {
     std::vector<std::byte> bytes;
   };
   struct Receive {
-    std::uint64_t bytes = 0;     // of its stream
-    std::uint64_t received = 0;  // of the current generation
-    bool acknowledges = false;   // the partner gets nothing that would tell it so
+    std::uint64_t bytes = 0;                            // of its stream
+    std::uint64_t received = 0;                         // of the current generation
+    bool acknowledges = false;                          // the partner gets nothing that would tell it so
     std::map<std::uint32_t, std::vector<Early>> early;  // by generation
     std::vector<std::byte> stream;                      // with CombineOrder::fixed
   };
   struct Send {
-    std::size_t partner;             // in plan_.sends()
+    std::size_t partner;  // in plan_.sends()
     bool awaits_acknowledgement = false;
     std::uint32_t acknowledged = 0;  // generations
   };
@@ -136,11 +136,11 @@ class ExchangeState {
   CombineOrder order_;
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
-  bool begun_ = false;             // and not ended
+  bool begun_ = false;  // and not ended
   std::uint64_t pending_bytes_ = 0;
-  std::vector<Send> sends_;        // in the order of sending
-  std::vector<Receive> receives_;  // as plan_.receives()
-  std::optional<std::size_t> own_; // this PE in plan_.receives()
+  std::vector<Send> sends_;         // in the order of sending
+  std::vector<Receive> receives_;   // as plan_.receives()
+  std::optional<std::size_t> own_;  // this PE in plan_.receives()
   std::optional<Promise<>> promise_;
 };
 

@@ -39,12 +39,11 @@ Exchanges::Exchanges(Pe& pe)
     const auto one = am::Engine::control_value<Acknowledgement>(bytes);
     find(source, one.exchange).acknowledged(source, one.generation);
   });
-  messages_->aggregator.on(
-      [this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
-        Setup& setup = setup_[source.value];
-        setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
-        setup.text += text;
-      });
+  messages_->aggregator.on([this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
+    Setup& setup = setup_[source.value];
+    setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
+    setup.text += text;
+  });
 }
 
 Exchanges::~Exchanges() = default;
@@ -78,22 +77,23 @@ ExchangeState& Exchanges::find(std::size_t source, std::uint32_t number) {
   ExchangeState** const found = table_.find(number);
   if (found != nullptr) return **found;
   if (!table_.was_made(number)) {
-    throw FormatError(fmt::format("PE {} names halo exchange number {}, which PE {} has not made", source, number,
-                                  engine().id()));
+    throw FormatError(
+        fmt::format("PE {} names halo exchange number {}, which PE {} has not made", source, number, engine().id()));
   }
-  throw UsageError(fmt::format("elements of PE {} for halo exchange number {} arrive on PE {}, which has destroyed it: "
-                               "end() it on all PEs before",
-                               source, number, engine().id()));
+  throw UsageError(
+      fmt::format("elements of PE {} for halo exchange number {} arrive on PE {}, which has destroyed it: "
+                  "end() it on all PEs before",
+                  source, number, engine().id()));
 }
 
 am::FrameHandler::Result Exchanges::handle(const transport::Arrival& arrival, std::uint32_t&) {
   const transport::FrameHeader& header = arrival.header;
   if (header.hops_left != 0 || header.tail_bytes != 0 || header.count != 1 ||
       header.payload_bytes <= sizeof(PieceHeader)) {
-    throw FormatError(fmt::format("a frame of halo elements from PE {} has {} hops left, a tail of {} bytes, {} messages "
-                                  "and {} bytes; expected 0, 0, 1 and more than {}",
-                                  header.source, header.hops_left, header.tail_bytes, header.count,
-                                  header.payload_bytes, sizeof(PieceHeader)));
+    throw FormatError(fmt::format(
+        "a frame of halo elements from PE {} has {} hops left, a tail of {} bytes, {} messages "
+        "and {} bytes; expected 0, 0, 1 and more than {}",
+        header.source, header.hops_left, header.tail_bytes, header.count, header.payload_bytes, sizeof(PieceHeader)));
   }
   PieceHeader piece;
   std::memcpy(&piece, arrival.payload, sizeof piece);

@@ -82,7 +82,10 @@ bool IndexList::find_box() {
   while (rows < rows_all && step(rows - 1) == step(0)) ++rows;
   if (rows_all % rows != 0) return false;
   const std::size_t planes = rows_all / rows;
-  box_ = {.first = runs_[0].index, .row = row, .rows = rows, .planes = planes,
+  box_ = {.first = runs_[0].index,
+          .row = row,
+          .rows = rows,
+          .planes = planes,
           .row_step = rows_all > 1 ? step(0) : 0,
           .plane_step = planes > 1 ? runs_[rows].index - runs_[0].index : 0};
   for (std::size_t p = 0; p != planes; ++p) {
@@ -116,8 +119,7 @@ std::string IndexList::description() const {
   const std::string elements = base::counted(size_, "element");
   switch (form_) {
     case ListForm::contiguous: return elements + ", contiguous";
-    case ListForm::box:
-      return fmt::format("{}, a box of {} x {} x {}", elements, box_.planes, box_.rows, box_.row);
+    case ListForm::box: return fmt::format("{}, a box of {} x {} x {}", elements, box_.planes, box_.rows, box_.row);
     case ListForm::runs: return fmt::format("{}, {}", elements, base::counted(runs_.size(), "run"));
     default: return fmt::format("{}, anywhere, offsets of {} bits", elements, narrow_.empty() ? 64 : 32);
   }

@@ -70,8 +70,8 @@ class IndexList {
     std::uint64_t begin;  // its place in the list
   };
   struct Box {
-    std::uint64_t first = 0, row = 0;       // index of the first element; contiguous elements of a row
-    std::uint64_t rows = 0, planes = 0;     // rows of a plane
+    std::uint64_t first = 0, row = 0;    // index of the first element; contiguous elements of a row
+    std::uint64_t rows = 0, planes = 0;  // rows of a plane
     std::uint64_t row_step = 0, plane_step = 0;
   };
 

@@ -31,8 +31,8 @@ std::vector<Partner> partners_of(Pe& pe, std::span<const PartnerIndices> lists, 
 void require_no_repeats(std::size_t pe, const std::vector<Partner>& receives) {
   for (const Partner& one : receives) {
     if (!one.list.repeats()) continue;
-    throw UsageError(fmt::format("PE {} would receive two elements of PE {} at one index; expected different indices",
-                                 pe, one.pe));
+    throw UsageError(
+        fmt::format("PE {} would receive two elements of PE {} at one index; expected different indices", pe, one.pe));
   }
 }
 
