@@ -66,13 +66,14 @@ Grid::Grid(Pe& pe, GridOptions options) : pe_(&pe), options_(std::move(options))
   GridOptions& o = options_;
   const std::size_t n = o.cells.size();
   if (n < 1 || n > dimensions_most)
-    throw SettingError(fmt::format("a grid has {}; allowed are 1 to {}", base::counted(n, "dimension"), dimensions_most));
+    throw SettingError(
+        fmt::format("a grid has {}; allowed are 1 to {}", base::counted(n, "dimension"), dimensions_most));
   if (o.blocks.empty()) o.blocks = nearly_cubic(pe.size(), o.cells);
   require_length("`blocks`", o.blocks.size(), n);
   const std::size_t product = std::accumulate(o.blocks.begin(), o.blocks.end(), std::size_t(1), std::multiplies<>());
   if (product != pe.size()) {
-    throw SettingError(fmt::format("a grid has {} blocks; expected as many as PEs: {}", fmt::join(o.blocks, " x "),
-                                   pe.size()));
+    throw SettingError(
+        fmt::format("a grid has {} blocks; expected as many as PEs: {}", fmt::join(o.blocks, " x "), pe.size()));
   }
   if (o.periodic.empty()) o.periodic.assign(n, false);
   require_length("`periodic`", o.periodic.size(), n);
@@ -86,18 +87,18 @@ Grid::Grid(Pe& pe, GridOptions options) : pe_(&pe), options_(std::move(options))
     }
     const bool rises = std::ranges::adjacent_find(first, std::greater_equal<>()) == first.end();
     if (first.size() != o.blocks[d] || first[0] != 0 || !rises || first.back() >= o.cells[d]) {
-      throw SettingError(fmt::format("dimension {} of a grid has {} in {}, with first cells {}; expected rising ones, "
-                                     "from 0 on, for each block",
-                                     d, base::counted(o.cells[d], "cell"), base::counted(o.blocks[d], "block"),
-                                     fmt::join(first, ", ")));
+      throw SettingError(fmt::format(
+          "dimension {} of a grid has {} in {}, with first cells {}; expected rising ones, "
+          "from 0 on, for each block",
+          d, base::counted(o.cells[d], "cell"), base::counted(o.blocks[d], "block"), fmt::join(first, ", ")));
     }
   }
   for (const Cell& one : o.neighbours) {
     for (std::size_t d = 0; d != dimensions_most; ++d) {
       const std::uint64_t distance = std::uint64_t(one[d] < 0 ? -one[d] : one[d]);
       if (distance <= (d < n ? o.width : 0)) continue;
-      throw SettingError(fmt::format("a neighbour in a grid is at distance {} in dimension {}; allowed is {}", one[d], d,
-                                     d < n ? o.width : 0));
+      throw SettingError(fmt::format("a neighbour in a grid is at distance {} in dimension {}; allowed is {}", one[d],
+                                     d, d < n ? o.width : 0));
     }
   }
   own_ = block_of(pe.id());

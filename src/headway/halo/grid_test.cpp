@@ -79,8 +79,8 @@ void require_right(Pe& pe, const halo::GridOptions& options) {
     const std::optional<Cell> global = global_of(cell);
     const std::uint64_t expected = is_read && global ? value_of(*global) : untouched;
     if (array[i] == expected) return;
-    throw std::logic_error(fmt::format("cell {} {} {} {} is {}, not {}", cell[0], cell[1], cell[2], cell[3], array[i],
-                                       expected));
+    throw std::logic_error(
+        fmt::format("cell {} {} {} {} is {}, not {}", cell[0], cell[1], cell[2], cell[3], array[i], expected));
   });
 }
 
