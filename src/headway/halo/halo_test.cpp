@@ -19,6 +19,8 @@ namespace {
 
 using halo::IndexList;
 using halo::ListForm;
+using Lists = std::vector<halo::PartnerIndices>;
+using Places = std::vector<halo::Place>;
 
 std::vector<std::uint64_t> indices(std::initializer_list<std::uint64_t> list) { return list; }
 
@@ -95,8 +97,8 @@ TEST(HaloErrors, name_both_pes_the_types_and_the_counts) {
   expect_failure(2,
                  [](Pe& pe) {
                    const halo::PartnerIndices to{1 - pe.id().value, {0, 1, 2}}, from{1 - pe.id().value, {3, 4, 5}};
-                   const halo::Plan plan = pe.id() == 0 ? halo::Plan::both(pe, {{to}}, {{from}})
-                                                        : halo::Plan::both(pe, {{to}}, {{{0, {3, 4}}}});
+                   const halo::Plan plan = pe.id() == 0 ? halo::Plan::both(pe, Lists{to}, Lists{from})
+                                                        : halo::Plan::both(pe, Lists{to}, Lists{{0, {3, 4}}});
                    std::vector<double> array(6);
                    halo::Exchange exchange(pe, plan, {halo::field(array)});
                  },
@@ -104,7 +106,7 @@ TEST(HaloErrors, name_both_pes_the_types_and_the_counts) {
   expect_failure(2,
                  [](Pe& pe) {
                    const halo::PartnerIndices to{1 - pe.id().value, {0}}, from{1 - pe.id().value, {1}};
-                   const halo::Plan plan = halo::Plan::both(pe, {{to}}, {{from}});
+                   const halo::Plan plan = halo::Plan::both(pe, Lists{to}, Lists{from});
                    std::vector<double> doubles(2);
                    std::vector<float> floats(2);
                    halo::Exchange exchange(
@@ -113,7 +115,7 @@ TEST(HaloErrors, name_both_pes_the_types_and_the_counts) {
                  {"1 element of (double)", "1 element of (float)", "PE 0", "PE 1"});
   expect_failure(3,
                  [](Pe& pe) {
-                   halo::Plan::receiving(pe, 4, {{{2, 4}}});
+                   halo::Plan::receiving(pe, 4, Places{{2, 4}});
                  },
                  {"needs element 4 of PE 2, which owns 4 elements: expected 0 to 3"});
   expect_failure(3,
@@ -123,14 +125,14 @@ TEST(HaloErrors, name_both_pes_the_types_and_the_counts) {
                  {"needs id 9, whose owner is PE 3; this run has PEs 0 to 2"});
   expect_failure(1,
                  [](Pe& pe) {
-                   const halo::Plan plan = halo::Plan::receiving(pe, 4, {{{0, 3}}});
+                   const halo::Plan plan = halo::Plan::receiving(pe, 4, Places{{0, 3}});
                    std::vector<int> array(4);
                    halo::Exchange exchange(pe, plan, {halo::field(array)});
                  },
                  {"field 0", "has 4 elements; its plan uses elements 0 to 4"});
   expect_failure(1,
                  [](Pe& pe) {
-                   const halo::Plan plan = halo::Plan::receiving(pe, 4, {{{0, 3}}});
+                   const halo::Plan plan = halo::Plan::receiving(pe, 4, Places{{0, 3}});
                    std::vector<int> array(5);
                    halo::Exchange exchange(pe, plan, {halo::field(array)});
                    exchange.begin();
@@ -142,7 +144,7 @@ TEST(HaloErrors, name_both_pes_the_types_and_the_counts) {
 TEST(Halo, sends_one_frame_to_each_partner_whatever_the_number_of_fields) {
   const launch::SimulateResult result = launch::simulate({.pes = 3}, [](Pe& pe) {
     const std::size_t left = (pe.id() + 2) % 3, right = (pe.id() + 1) % 3;
-    const halo::Plan plan = halo::Plan::receiving(pe, 10, {{{left, 9}, {right, 0}, {right, 1}}});
+    const halo::Plan plan = halo::Plan::receiving(pe, 10, Places{{left, 9}, {right, 0}, {right, 1}});
     std::vector<double> a(13);
     std::vector<int> b(13);
     std::vector<std::string::value_type> c(13);
