@@ -150,10 +150,13 @@ void ExchangeState::send_to(const Partner& partner) {
   std::uint64_t begin = 0;
   while (begin != bytes) {
     std::uint64_t end = begin;
+    bool is_full = false;
     each_field(partner.list, begin, bytes - begin,
                [&](const Field& field, std::size_t, std::size_t count, std::uint64_t) {
-                 if (end - begin + field.view.bytes > most) return;
-                 end += std::min<std::uint64_t>(count, (most - (end - begin)) / field.view.bytes) * field.view.bytes;
+                 if (is_full) return;
+                 const std::uint64_t fit = std::min<std::uint64_t>(count, (most - (end - begin)) / field.view.bytes);
+                 end += fit * field.view.bytes;
+                 is_full = fit != count;
                });
     const am::OpenFrame frame = exchanges_->claim(partner.pe, end - begin);
     std::byte* const to = exchanges_->piece_of(frame);

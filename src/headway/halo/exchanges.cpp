@@ -37,7 +37,8 @@ Exchanges::Exchanges(Pe& pe)
   poster_.identify(handler_, signature());
   acknowledgement_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto one = am::Engine::control_value<Acknowledgement>(bytes);
-    find(source, one.exchange).acknowledged(source, one.generation);
+    // This PE may have destroyed the exchange: it waits for no acknowledgement of its last elements.
+    if (ExchangeState** const state = table_.find(one.exchange)) (*state)->acknowledged(source, one.generation);
   });
   messages_->aggregator.on([this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
     Setup& setup = setup_[source.value];

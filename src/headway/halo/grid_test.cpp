@@ -126,7 +126,8 @@ TEST(Grid, random_grids_get_the_cells_that_the_whole_grid_has) {
       }
       return 0;
     });
-    ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;
+    ASSERT_EQ(result.status, 0) << "seed " << seed << ", width " << options.width << ", neighbours "
+                                << options.neighbours.size() << ", dimensions " << n << ": " << result.text;
   }
 }
 

@@ -86,16 +86,17 @@ bool IndexList::find_box() {
           .row = row,
           .rows = rows,
           .planes = planes,
-          .row_step = rows_all > 1 ? step(0) : 0,
+          .row_step = rows > 1 ? step(0) : 0,
           .plane_step = planes > 1 ? runs_[rows].index - runs_[0].index : 0};
   for (std::size_t p = 0; p != planes; ++p) {
     for (std::size_t r = 0; r != rows; ++r) {
       if (runs_[p * rows + r].index != box_.first + p * box_.plane_step + r * box_.row_step) return false;
     }
   }
-  // Rows of one element in a line are rows of a box whose step is their distance; overlapping rows are not a box.
-  if (rows_all > 1 && (box_.row_step < row || (planes > 1 && box_.plane_step < row + (rows - 1) * box_.row_step)))
-    return false;
+  // Rows follow one another without overlap; a step backwards is above 2^63 here.
+  constexpr std::uint64_t step_max = ~std::uint64_t(0) >> 1;
+  if (rows > 1 && (box_.row_step < row || box_.row_step > step_max)) return false;
+  if (planes > 1 && (box_.plane_step < row + (rows - 1) * box_.row_step || box_.plane_step > step_max)) return false;
   form_ = rows_all == 1 ? ListForm::contiguous : ListForm::box;
   return true;
 }
