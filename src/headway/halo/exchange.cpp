@@ -23,10 +23,10 @@ bool is_partner(std::span<const Partner> partners, std::size_t pe) {
 
 }  // namespace
 
-ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<Field> fields, CombineOrder order)
+ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, CombineOrder order)
     : exchanges_(&Exchanges::of(pe)), pe_(&pe), plan_(std::move(plan)), fields_(std::move(fields)), order_(order) {
   check_fields();
-  for (const Field& one : fields_) element_bytes_ += one.view.bytes;
+  for (const FieldRef& one : fields_) element_bytes_ += one.view.bytes;
   for (const Partner& one : plan_.receives()) {
     if (one.pe == pe.id()) own_ = receives_.size();
     Receive receive;
@@ -53,7 +53,7 @@ ExchangeState::~ExchangeState() {
 
 std::string ExchangeState::types() const {
   std::string text;
-  for (const Field& one : fields_) text += (text.empty() ? "" : ", ") + one.type;
+  for (const FieldRef& one : fields_) text += (text.empty() ? "" : ", ") + one.type;
   return text;
 }
 
@@ -102,7 +102,7 @@ void ExchangeState::meet_partners() {
   }
 }
 
-void ExchangeState::rebind(std::vector<Field> fields) {
+void ExchangeState::rebind(std::vector<FieldRef> fields) {
   if (begun_) throw UsageError("rebind() of a halo exchange between begin() and end()");
   const std::string before = types();
   std::swap(fields_, fields);
@@ -140,7 +140,7 @@ void ExchangeState::send_to(const Partner& partner) {
   const std::uint64_t bytes = stream_bytes(partner.list);
   if (own_ && partner.pe == pe_->id()) {
     std::vector<std::byte> stream(bytes);
-    each_field(partner.list, 0, bytes, [&](const Field& field, std::size_t first, std::size_t count, std::uint64_t at) {
+    each_field(partner.list, 0, bytes, [&](const FieldRef& field, std::size_t first, std::size_t count, std::uint64_t at) {
       partner.list.pack(first, count, field.view, stream.data() + at);
     });
     return take(*own_, 0, stream);
@@ -152,7 +152,7 @@ void ExchangeState::send_to(const Partner& partner) {
     std::uint64_t end = begin;
     bool is_full = false;
     each_field(partner.list, begin, bytes - begin,
-               [&](const Field& field, std::size_t, std::size_t count, std::uint64_t) {
+               [&](const FieldRef& field, std::size_t, std::size_t count, std::uint64_t) {
                  if (is_full) return;
                  const std::uint64_t fit = std::min<std::uint64_t>(count, (most - (end - begin)) / field.view.bytes);
                  end += fit * field.view.bytes;
@@ -161,7 +161,7 @@ void ExchangeState::send_to(const Partner& partner) {
     const am::OpenFrame frame = exchanges_->claim(partner.pe, end - begin);
     std::byte* const to = exchanges_->piece_of(frame);
     each_field(partner.list, begin, end - begin,
-               [&](const Field& field, std::size_t first, std::size_t count, std::uint64_t at) {
+               [&](const FieldRef& field, std::size_t first, std::size_t count, std::uint64_t at) {
                  partner.list.pack(first, count, field.view, to + at);
                });
     exchanges_->post(partner.pe, frame, {number_, generation_, begin}, end - begin);
@@ -172,7 +172,7 @@ void ExchangeState::send_to(const Partner& partner) {
 template <class F>
 void ExchangeState::each_field(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, F f) const {
   std::uint64_t at = 0, field_begin = 0;
-  for (const Field& field : fields_) {
+  for (const FieldRef& field : fields_) {
     const std::uint64_t field_end = field_begin + list.size() * field.view.bytes;
     const std::uint64_t from = std::max(begin, field_begin), to = std::min(begin + bytes, field_end);
     if (from < to) {
@@ -186,7 +186,7 @@ void ExchangeState::each_field(const IndexList& list, std::uint64_t begin, std::
 
 void ExchangeState::unpack(const IndexList& list, std::uint64_t begin, std::span<const std::byte> piece) {
   each_field(list, begin, piece.size(),
-             [&](const Field& field, std::size_t first, std::size_t count, std::uint64_t at) {
+             [&](const FieldRef& field, std::size_t first, std::size_t count, std::uint64_t at) {
                if (field.combine)
                  field.combine(list, first, count, piece.data() + at, field.view);
                else

@@ -27,8 +27,8 @@ class Exchanges;
 using CombineList = std::function<void(const IndexList& list, std::size_t first, std::size_t count,
                                        const std::byte* arrived, const FieldView& field)>;
 
-/// An array in an exchange; made by field().
-struct Field {
+/// Refers to an array in an exchange. Made by field(). The array must outlive its use by exchanges.
+struct FieldRef {
   FieldView view;
   std::uint64_t elements = 0;
   std::string type;     // as a program writes it
@@ -37,28 +37,28 @@ struct Field {
 
 /// The array `data`, whose elements arrive in their place.
 template <class T>
-Field field(std::span<T> data) {
+FieldRef field(std::span<T> data) {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
                 "headway: a field is a span of trivially copyable elements that are not const");
   return {
       {reinterpret_cast<std::byte*>(data.data()), sizeof(T), sizeof(T)}, data.size(), aggregate::type_name<T>(), {}};
 }
 template <class T, class Allocator>
-Field field(std::vector<T, Allocator>& data) {
+FieldRef field(std::vector<T, Allocator>& data) {
   return field(std::span(data));
 }
 /// A member of each struct of an array: field(cells, &Cell::height).
 template <class Struct, class T>
-Field field(std::span<Struct> data, T Struct::*member) {
-  Field made = field(std::span(data.empty() ? nullptr : &(data[0].*member), data.size()));
+FieldRef field(std::span<Struct> data, T Struct::*member) {
+  FieldRef made = field(std::span(data.empty() ? nullptr : &(data[0].*member), data.size()));
   made.view.stride = sizeof(Struct);
   return made;
 }
 /// The same with `op`: each arrived element a changes element e of the array to op(e, a). For reverse exchanges, where
 /// several elements may arrive for one.
 template <class T, class Op>
-Field field(std::span<T> data, Op op) requires(std::is_invocable_r_v<T, Op&, const T&, const T&>) {
-  Field made = field(data);
+FieldRef field(std::span<T> data, Op op) requires(std::is_invocable_r_v<T, Op&, const T&, const T&>) {
+  FieldRef made = field(data);
   made.combine = [op](const IndexList& list, std::size_t first, std::size_t count, const std::byte* arrived,
                       const FieldView& view) {
     list.combine(first, count, arrived, view, [&](std::byte* element, const std::byte* from) {
@@ -81,7 +81,7 @@ enum class CombineOrder : std::uint8_t {
 /// The state behind an Exchange. Its address is fixed.
 class ExchangeState {
  public:
-  ExchangeState(Pe& pe, Plan plan, std::vector<Field> fields, CombineOrder order);
+  ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, CombineOrder order);
   ExchangeState(const ExchangeState&) = delete;
   ExchangeState& operator=(const ExchangeState&) = delete;
   ~ExchangeState();
@@ -92,7 +92,7 @@ class ExchangeState {
   void end();
   Future<> when_done();
   /// Later exchanges use these arrays, of the same types.
-  void rebind(std::vector<Field> fields);
+  void rebind(std::vector<FieldRef> fields);
 
   // Called by Exchanges:
   void arrived(std::size_t source, std::uint32_t generation, std::uint64_t begin, std::span<const std::byte> piece);
@@ -132,7 +132,7 @@ class ExchangeState {
   Exchanges* exchanges_;
   Pe* pe_;
   Plan plan_;
-  std::vector<Field> fields_;
+  std::vector<FieldRef> fields_;
   CombineOrder order_;
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
@@ -157,7 +157,7 @@ class ExchangeState {
 /// partner may begin up to two exchanges more than this PE has ended; their elements wait in memory of the exchange.
 class Exchange {
  public:
-  Exchange(Pe& pe, const Plan& plan, std::vector<Field> fields, CombineOrder order = CombineOrder::any)
+  Exchange(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order = CombineOrder::any)
       : state_(std::make_unique<ExchangeState>(pe, plan, std::move(fields), order)) {}
 
   /// Sends this PE's elements. The main program may wait for memory, and for partners that are two exchanges behind,
@@ -177,7 +177,7 @@ class Exchange {
     return state_->when_done();
   }
   /// Later exchanges use these arrays. They have the types of the first ones. Not between begin() and end().
-  void rebind(std::vector<Field> fields) { state_->rebind(std::move(fields)); }
+  void rebind(std::vector<FieldRef> fields) { state_->rebind(std::move(fields)); }
   const Plan& plan() const { return state_->plan(); }
 
  private:

@@ -64,7 +64,7 @@ struct Arrays {
 
   explicit Arrays(std::size_t n) : doubles(n), bytes(n), triples(n), cells(n) {}
   std::size_t size() const { return doubles.size(); }
-  std::vector<halo::Field> fields() {
+  std::vector<halo::FieldRef> fields() {
     return {halo::field(doubles), halo::field(bytes), halo::field(triples),
             halo::field(std::span(cells), &Cell::height)};
   }
