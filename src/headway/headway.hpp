@@ -17,6 +17,9 @@
 #include <headway/collective/scan.hpp>
 #include <headway/global/array.hpp>
 #include <headway/global/memory.hpp>
+#include <headway/halo/exchange.hpp>
+#include <headway/halo/grid.hpp>
+#include <headway/halo/plan.hpp>
 #include <headway/launch/run.hpp>
 #include <headway/object/object.hpp>
 #include <headway/rma/pooled_array.hpp>

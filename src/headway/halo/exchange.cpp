@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <headway/am/engine.hpp>
-#include <headway/am/epoch.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
@@ -16,10 +15,11 @@ namespace {
 // A partner that gets nothing back may begin so many exchanges more than it has heard of.
 constexpr std::uint32_t generations_ahead = 2;
 
-bool is_partner(std::span<const Partner> partners, std::size_t pe) {
-  const auto found = std::ranges::lower_bound(partners, pe, {}, &Partner::pe);
-  return found != partners.end() && found->pe == pe;
-}
+// A whole exchange waits so long for receivers that are about to be ready: about the cost of a second copy of 256 KiB.
+constexpr std::int64_t patience_ns = 20'000;
+// Before end() asks for a control message, it looks so often: longer than partners in step need.
+constexpr unsigned looks_per_round = 32, rounds_before_notice = 64;
+
 
 }  // namespace
 
@@ -27,15 +27,19 @@ ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, Co
     : exchanges_(&Exchanges::of(pe)), pe_(&pe), plan_(std::move(plan)), fields_(std::move(fields)), order_(order) {
   check_fields();
   for (const FieldRef& one : fields_) element_bytes_ += one.view.bytes;
+  own_ = index_of(plan_.receives(), pe.id());
   for (const Partner& one : plan_.receives()) {
-    if (one.pe == pe.id()) own_ = receives_.size();
     Receive receive;
     receive.bytes = stream_bytes(one.list);
-    receive.acknowledges = !is_partner(plan_.sends(), one.pe);
+    receive.acknowledges = !index_of(plan_.sends(), one.pe);
     receives_.push_back(std::move(receive));
   }
-  for (std::size_t i = 0; i != plan_.sends().size(); ++i)
-    sends_.push_back({.partner = i, .awaits_acknowledgement = !is_partner(plan_.receives(), plan_.sends()[i].pe)});
+  for (std::size_t i = 0; i != plan_.sends().size(); ++i) {
+    Send send;
+    send.partner = i;
+    send.awaits_acknowledgement = !index_of(plan_.receives(), plan_.sends()[i].pe);
+    sends_.push_back(std::move(send));
+  }
   // The largest messages first, and those for other hosts before them: they take longest.
   const transport::PeRange host = exchanges_->engine().endpoint().host_map().own_host();
   std::ranges::stable_sort(sends_, [&](const Send& a, const Send& b) {
@@ -48,7 +52,13 @@ ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, Co
 }
 
 ExchangeState::~ExchangeState() {
-  if (!exchanges_->engine().has_failed()) exchanges_->remove(number_);
+  if (exchanges_->engine().has_failed()) return;
+  try {
+    if (begun_) end();  // partners may write into the arrays until then
+    exchanges_->remove(number_);
+    if (block_) exchanges_->retire(number_, block_->offset(), host_partners_);
+  } catch (const std::exception&) {  // the run has failed; the engine has recorded why
+  }
 }
 
 std::string ExchangeState::types() const {
@@ -61,44 +71,29 @@ std::string ExchangeState::describe(std::uint64_t elements, const std::string& t
   return fmt::format("{} of ({})", base::counted(elements, "element"), types);
 }
 
+std::string ExchangeState::description() const {
+  std::string text;
+  for (const Send& one : sends_) {
+    const Partner& partner = plan_.sends()[one.partner];
+    const char* const path = !one.host.is_used() ? "in frames" : one.host.accepts() ? "written in place" : "staged";
+    text += fmt::format("to PE {}: {}, {}\n", partner.pe, partner.list.description(), path);
+  }
+  for (std::size_t i = 0; i != receives_.size(); ++i) {
+    const Partner& partner = plan_.receives()[i];
+    const char* const path = !receives_[i].host.is_used()       ? "in frames"
+                             : receives_[i].accepts   ? "written in place"
+                                                      : "staged";
+    text += fmt::format("from PE {}: {}, {}\n", partner.pe, partner.list.description(), path);
+  }
+  return text;
+}
+
 void ExchangeState::check_fields() const {
   if (fields_.empty()) throw UsageError("a halo exchange has no field; expected at least one");
   for (std::size_t i = 0; i != fields_.size(); ++i) {
     if (fields_[i].elements >= plan_.extent()) continue;
     throw UsageError(fmt::format("field {} of a halo exchange on PE {} has {}; its plan uses elements 0 to {}", i,
                                  pe_->id().value, base::counted(fields_[i].elements, "element"), plan_.extent() - 1));
-  }
-}
-
-/// Every sender tells its receivers how many elements of which types it sends.
-void ExchangeState::meet_partners() {
-  const std::string own_types = types();
-  Epoch epoch(*pe_);
-  for (const Partner& one : plan_.sends()) {
-    const std::uint64_t numbers[] = {number_, one.list.size()};
-    exchanges_->send_setup(one.pe, numbers, own_types);
-  }
-  epoch.wait();
-  const std::map<std::size_t, Exchanges::Setup> met = exchanges_->take_setup();
-  const std::size_t me = pe_->id();
-  for (const auto& [from, setup] : met) {
-    const auto found = std::ranges::lower_bound(plan_.receives(), from, {}, &Partner::pe);
-    const bool expected = found != plan_.receives().end() && found->pe == from;
-    const std::uint64_t elements = expected ? found->list.size() : 0;
-    if (setup.numbers.size() == 2 && setup.numbers[0] == number_ && setup.numbers[1] == elements &&
-        setup.text == own_types) {
-      continue;
-    }
-    throw UsageError(
-        fmt::format("halo exchange number {}: PE {} sends {} to PE {} in its exchange number {}; PE {} "
-                    "expects {}",
-                    number_, from, describe(setup.numbers.at(1), setup.text), me, setup.numbers.at(0), me,
-                    describe(elements, own_types)));
-  }
-  for (const Partner& one : plan_.receives()) {
-    if (met.contains(one.pe)) continue;
-    throw UsageError(fmt::format("halo exchange number {}: PE {} sends nothing to PE {}, which expects {}", number_,
-                                 one.pe, me, describe(one.list.size(), own_types)));
   }
 }
 
@@ -112,23 +107,35 @@ void ExchangeState::rebind(std::vector<FieldRef> fields) {
     throw UsageError(fmt::format("rebind() of a halo exchange of ({}) to fields of ({})", before, given));
   }
   check_fields();
+  publish_fields();
 }
 
-void ExchangeState::begin() {
+// --- sending
+
+void ExchangeState::begin(Patience patience) {
   if (begun_) throw UsageError("begin() of a halo exchange that has begun: end() it before");
   am::Engine& engine = exchanges_->engine();
   for (const Send& one : sends_) {
     const std::size_t pe = plan_.sends()[one.partner].pe;
     const auto is_near = [&] { return one.acknowledged + generations_ahead >= generation_; };
-    if (one.awaits_acknowledgement && !is_near()) engine.wait_until(is_near, report::Phase::sending, std::uint32_t(pe));
+    if (one.awaits_acknowledgement && !one.host.is_used() && !is_near())
+      engine.wait_until(is_near, report::Phase::sending, std::uint32_t(pe));
   }
   begun_ = true;
   ++generation_;
+  missing_ = receives_.size();
   for (Receive& one : receives_) {
     one.received = 0;
-    pending_bytes_ += one.bytes;
+    if (one.accepts) one.host.state->ready.store(generation_, std::memory_order_release);
   }
-  for (const Send& one : sends_) send_to(plan_.sends()[one.partner]);
+  for (const Send& one : sends_) {
+    const Partner& partner = plan_.sends()[one.partner];
+    if (own_ && partner.pe == pe_->id())
+      send_to_self(partner.list);
+    else if (!one.host.is_used())
+      send_in_frames(partner);
+  }
+  if (has_host_receivers_) send_to_host(patience);
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     auto early = receives_[i].early.extract(generation_);
     if (early.empty()) continue;
@@ -136,17 +143,15 @@ void ExchangeState::begin() {
   }
 }
 
-void ExchangeState::send_to(const Partner& partner) {
-  const std::uint64_t bytes = stream_bytes(partner.list);
-  if (own_ && partner.pe == pe_->id()) {
-    std::vector<std::byte> stream(bytes);
-    each_field(partner.list, 0, bytes, [&](const FieldRef& field, std::size_t first, std::size_t count, std::uint64_t at) {
-      partner.list.pack(first, count, field.view, stream.data() + at);
-    });
-    return take(*own_, 0, stream);
-  }
+void ExchangeState::send_to_self(const IndexList& list) {
+  own_bytes_.resize(stream_bytes(list));
+  pack(list, 0, own_bytes_.size(), own_bytes_.data());
+  take(*own_, 0, own_bytes_);
+}
+
+void ExchangeState::send_in_frames(const Partner& partner) {
   // Pieces end between two elements.
-  const std::uint64_t most = exchanges_->piece_bytes_max();
+  const std::uint64_t bytes = stream_bytes(partner.list), most = exchanges_->piece_bytes_max();
   std::uint64_t begin = 0;
   while (begin != bytes) {
     std::uint64_t end = begin;
@@ -159,14 +164,64 @@ void ExchangeState::send_to(const Partner& partner) {
                  is_full = fit != count;
                });
     const am::OpenFrame frame = exchanges_->claim(partner.pe, end - begin);
-    std::byte* const to = exchanges_->piece_of(frame);
-    each_field(partner.list, begin, end - begin,
-               [&](const FieldRef& field, std::size_t first, std::size_t count, std::uint64_t at) {
-                 partner.list.pack(first, count, field.view, to + at);
-               });
+    pack(partner.list, begin, end - begin, exchanges_->piece_of(frame));
     exchanges_->post(partner.pe, frame, {number_, generation_, begin}, end - begin);
     begin = end;
   }
+}
+
+void ExchangeState::send_to_host(Patience patience) {
+  am::Engine& engine = exchanges_->engine();
+  waiting_.clear();
+  bool may_become_ready = false;
+  for (const Send& one : sends_) {
+    if (!one.host.is_used() || write_directly(one)) continue;
+    waiting_.push_back(&one);
+    may_become_ready |= one.host.accepts();
+  }
+  if (may_become_ready && patience == Patience::limited && engine.may_block() && engine.idle() == am::Idle::spin) {
+    const std::int64_t deadline = engine.now() + patience_ns;
+    do {
+      for (unsigned look = 0; look != looks_per_round && !waiting_.empty(); ++look) {
+        std::erase_if(waiting_, [&](const Send* one) { return write_directly(*one); });
+        if (!waiting_.empty()) look_at_host();
+      }
+    } while (!waiting_.empty() && engine.now() < deadline);
+  }
+  for (const Send* one : waiting_) stage(*one);
+}
+
+bool ExchangeState::write_directly(const Send& send) {
+  if (!send.host.is_ready(generation_)) return false;
+  const IndexList& list = plan_.sends()[send.partner].list;
+  for (std::size_t i = 0; i != fields_.size(); ++i) {
+    const FieldView& from = fields_[i].view;
+    IndexList::copy(list, from, send.host.into, send.host.view(i, from.bytes));
+  }
+  publish(send, false);
+  return true;
+}
+
+void ExchangeState::stage(const Send& send) {
+  const Partner& partner = plan_.sends()[send.partner];
+  const auto may_stage = [&] {
+    if (send.host.may_stage(generation_)) return true;
+    look_at_host();
+    return false;
+  };
+  if (!may_stage()) exchanges_->engine().wait_polling(may_stage, report::Phase::sending, std::uint32_t(partner.pe));
+  pack(partner.list, 0, stream_bytes(partner.list), send.host.buffer(generation_));
+  publish(send, true);
+}
+
+void ExchangeState::publish(const Send& send, bool is_staged) {
+  if (send.host.publish(generation_, is_staged)) exchanges_->notify(plan_.sends()[send.partner].pe, number_);
+}
+
+void ExchangeState::pack(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, std::byte* to) const {
+  each_field(list, begin, bytes, [&](const FieldRef& field, std::size_t first, std::size_t count, std::uint64_t at) {
+    list.pack(first, count, field.view, to + at);
+  });
 }
 
 template <class F>
@@ -196,21 +251,18 @@ void ExchangeState::unpack(const IndexList& list, std::uint64_t begin, std::span
 
 void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::uint64_t begin,
                             std::span<const std::byte> piece) {
-  const auto found = std::ranges::lower_bound(plan_.receives(), source, {}, &Partner::pe);
-  const std::size_t at = std::size_t(found - plan_.receives().begin());
-  if (found == plan_.receives().end() || found->pe != source || begin > receives_[at].bytes ||
-      piece.size() > receives_[at].bytes - begin) {
+  const std::optional<std::size_t> found = index_of(plan_.receives(), source);
+  const std::uint64_t bytes = found ? receives_[*found].bytes : 0;
+  if (begin > bytes || piece.size() > bytes - begin) {
     throw FormatError(fmt::format(
-        "PE {} sends {} at {} of a stream for halo exchange number {}; PE {} expects a stream "
-        "of {} from it",
-        source, base::counted(piece.size(), "byte"), begin, number_, pe_->id().value,
-        base::counted(found == plan_.receives().end() || found->pe != source ? 0 : receives_[at].bytes, "byte")));
+        "PE {} sends {} at {} of a stream for halo exchange number {}; PE {} expects a stream of {} from it", source,
+        base::counted(piece.size(), "byte"), begin, number_, pe_->id().value, base::counted(bytes, "byte")));
   }
+  const std::size_t at = *found;
   if (begun_ && generation == generation_) return take(at, begin, piece);
   if (generation <= generation_ || generation > generation_ + generations_ahead + 1) {
     throw FormatError(fmt::format(
-        "PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to "
-        "{}",
+        "PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to {}",
         source, generation, number_, pe_->id().value, generation_ + 1, generation_ + generations_ahead + 1));
   }
   receives_[at].early[generation].push_back({begin, {piece.begin(), piece.end()}});
@@ -226,15 +278,44 @@ void ExchangeState::take(std::size_t receive, std::uint64_t begin, std::span<con
     unpack(plan_.receives()[receive].list, begin, piece);
   }
   from.received += piece.size();
-  pending_bytes_ -= piece.size();
-  if (pending_bytes_ == 0) finish_generation();
+  if (has_all(from)) finish_receive();
+}
+
+bool ExchangeState::look_at_host() {
+  if (!has_host_senders_) return missing_ == 0;
+  for (std::size_t i = 0; i != receives_.size() && missing_ != 0; ++i) {
+    Receive& from = receives_[i];
+    if (!from.host.is_used() || has_all(from)) continue;
+    const HostSender::Sent sent = from.host.look(generation_);
+    if (sent == HostSender::Sent::not_yet) continue;
+    if (sent == HostSender::Sent::staged && order_ == CombineOrder::any) {
+      unpack(plan_.receives()[i].list, 0, {from.host.buffer(generation_), from.bytes});
+      from.host.release(generation_);
+    }
+    from.received = from.bytes;
+    if (finish_receive()) return true;  // a coroutine that goes on then may have begun the next exchange
+  }
+  return missing_ == 0;
+}
+
+/// Returns whether all elements have arrived.
+bool ExchangeState::finish_receive() {
+  if (--missing_ != 0) return false;
+  finish_generation();
+  return true;
 }
 
 void ExchangeState::finish_generation() {
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Partner& partner = plan_.receives()[i];
-    if (order_ == CombineOrder::fixed) unpack(partner.list, 0, receives_[i].stream);
-    if (receives_[i].acknowledges) exchanges_->acknowledge(partner.pe, number_, generation_);
+    Receive& from = receives_[i];
+    if (order_ == CombineOrder::fixed && from.host.is_used()) {
+      unpack(partner.list, 0, {from.host.buffer(generation_), from.bytes});
+      from.host.release(generation_);
+    } else if (order_ == CombineOrder::fixed) {
+      unpack(partner.list, 0, from.stream);
+    }
+    if (from.acknowledges && !from.host.is_used()) exchanges_->acknowledge(partner.pe, number_, generation_);
   }
   if (!promise_) return;
   begun_ = false;
@@ -242,26 +323,45 @@ void ExchangeState::finish_generation() {
   promise.set();
 }
 
+// --- waiting
+
+bool ExchangeState::done() { return look_at_host(); }
+
 void ExchangeState::end() {
   if (!begun_) throw UsageError("end() of a halo exchange without begin()");
   am::Engine& engine = exchanges_->engine();
-  for (std::size_t i = 0; i != receives_.size(); ++i) {
+  if (has_host_senders_ && engine.idle() == am::Idle::spin) {
+    for (unsigned round = 0; round != rounds_before_notice && missing_ != 0; ++round) {
+      for (unsigned look = 0; look != looks_per_round && !look_at_host(); ++look) continue;
+      if (missing_ != 0 && engine.may_block()) engine.progress();
+    }
+  }
+  if (missing_ != 0) ask_for_notices();
+  for (std::size_t i = 0; i != receives_.size() && missing_ != 0; ++i) {
     const Receive& from = receives_[i];
-    const auto has_all = [&] { return from.received == from.bytes; };
-    if (!has_all()) engine.wait_until(has_all, report::Phase::condition, std::uint32_t(plan_.receives()[i].pe));
+    const auto has_arrived = [&] { return look_at_host() || has_all(from); };
+    if (!has_arrived()) engine.wait_until(has_arrived, report::Phase::condition, std::uint32_t(plan_.receives()[i].pe));
   }
   begun_ = false;
+}
+
+void ExchangeState::ask_for_notices() {
+  for (const Receive& one : receives_) {
+    if (one.host.is_used() && !has_all(one)) one.host.ask_for_notice(generation_);
+  }
 }
 
 Future<> ExchangeState::when_done() {
   Promise<> promise(*pe_);
   Future<> future = promise.future();
-  if (pending_bytes_ == 0) {
+  if (look_at_host()) {
     begun_ = false;
     promise.set();
-  } else {
-    promise_ = std::move(promise);
+    return future;
   }
+  promise_ = std::move(promise);
+  ask_for_notices();
+  look_at_host();
   return future;
 }
 

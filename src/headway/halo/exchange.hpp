@@ -9,7 +9,9 @@
 #include <headway/aggregate/invoke.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/halo/host_partner.hpp>
 #include <headway/halo/plan.hpp>
+#include <headway/rma/pooled_array.hpp>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +24,7 @@
 namespace headway::halo {
 
 class Exchanges;
+struct PartnerSetup;
 
 /// Combines arrived elements with those of the array.
 using CombineList = std::function<void(const IndexList& list, std::size_t first, std::size_t count,
@@ -46,6 +49,16 @@ FieldRef field(std::span<T> data) {
 template <class T, class Allocator>
 FieldRef field(std::vector<T, Allocator>& data) {
   return field(std::span(data));
+}
+/// An array in mapped memory: a PE's partners on its host write the elements there, without another copy. Any array of
+/// field() that lies in the memory of a Field is written like that.
+///
+///     halo::Field<double> heights(pe, grid.elements());
+template <class T>
+using Field = PooledArray<T>;
+template <class T>
+FieldRef field(Field<T>& data) {
+  return field(std::span(data.data(), data.size()));
 }
 /// A member of each struct of an array: field(cells, &Cell::height).
 template <class Struct, class T>
@@ -78,6 +91,12 @@ enum class CombineOrder : std::uint8_t {
   fixed,  // by number of the sender: combined sums are the same in every run
 };
 
+/// How long begin() waits for a receiver of this host that is not ready for direct writes.
+enum class Patience : std::uint8_t {
+  none,    // begin(): stages the elements, and the program computes
+  limited  // a whole exchange at once: a short wait saves the second copy
+};
+
 /// The state behind an Exchange. Its address is fixed.
 class ExchangeState {
  public:
@@ -87,16 +106,19 @@ class ExchangeState {
   ~ExchangeState();
 
   const Plan& plan() const { return plan_; }
-  void begin();
-  bool done() const { return pending_bytes_ == 0; }
+  void begin(Patience patience);
+  bool done();
   void end();
   Future<> when_done();
   /// Later exchanges use these arrays, of the same types.
   void rebind(std::vector<FieldRef> fields);
+  std::string description() const;
 
   // Called by Exchanges:
   void arrived(std::size_t source, std::uint32_t generation, std::uint64_t begin, std::span<const std::byte> piece);
   void acknowledged(std::size_t source, std::uint32_t generation);
+  /// A partner of this host has sent, and this PE has asked for a notice.
+  void notified() { look_at_host(); }
 
  private:
   struct Early {
@@ -107,13 +129,16 @@ class ExchangeState {
     std::uint64_t bytes = 0;                            // of its stream
     std::uint64_t received = 0;                         // of the current generation
     bool acknowledges = false;                          // the partner gets nothing that would tell it so
+    bool accepts = false;                               // with host: the partner may write into the arrays
+    HostSender host;                                    // unused: elements arrive in frames
     std::map<std::uint32_t, std::vector<Early>> early;  // by generation
-    std::vector<std::byte> stream;                      // with CombineOrder::fixed
+    std::vector<std::byte> stream;                      // with CombineOrder::fixed, of frames
   };
   struct Send {
     std::size_t partner;  // in plan_.sends()
     bool awaits_acknowledgement = false;
-    std::uint32_t acknowledged = 0;  // generations
+    std::uint32_t acknowledged = 0;    // generations
+    HostReceiver host;               // unused: elements leave in frames
   };
 
   std::uint64_t stream_bytes(const IndexList& list) const { return list.size() * element_bytes_; }
@@ -121,13 +146,28 @@ class ExchangeState {
   std::string describe(std::uint64_t elements, const std::string& types) const;
   void check_fields() const;
   void meet_partners();
-  void send_to(const Partner& partner);
-  /// Calls f(field, first, count, bytes) for the elements of a piece.
+  void meet_on_host(std::size_t pe, const PartnerSetup& setup);
+  void publish_fields();
+  bool is_written_by(std::size_t pe) const;
+
+  void send_in_frames(const Partner& partner);
+  void send_to_self(const IndexList& list);
+  void send_to_host(Patience patience);
+  bool write_directly(const Send& send);
+  void stage(const Send& send);
+  void publish(const Send& send, bool is_staged);
+  void pack(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, std::byte* to) const;
+  /// Calls f(field, first, count, place) for the elements of a piece; `place` is the elements' place in the piece.
   template <class F>
   void each_field(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, F f) const;
   void unpack(const IndexList& list, std::uint64_t begin, std::span<const std::byte> piece);
   void take(std::size_t receive, std::uint64_t begin, std::span<const std::byte> piece);
+  /// Takes what partners of this host have sent. Returns whether all elements have arrived.
+  bool look_at_host();
+  bool has_all(const Receive& from) const { return from.received == from.bytes; }
+  bool finish_receive();
   void finish_generation();
+  void ask_for_notices();
 
   Exchanges* exchanges_;
   Pe* pe_;
@@ -136,11 +176,16 @@ class ExchangeState {
   CombineOrder order_;
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
-  bool begun_ = false;  // and not ended
-  std::uint64_t pending_bytes_ = 0;
-  std::vector<Send> sends_;         // in the order of sending
-  std::vector<Receive> receives_;   // as plan_.receives()
-  std::optional<std::size_t> own_;  // this PE in plan_.receives()
+  bool begun_ = false;             // and not ended
+  std::size_t missing_ = 0;        // partners whose elements have not all arrived
+  bool has_host_senders_ = false, has_host_receivers_ = false;
+  std::vector<std::size_t> host_partners_;  // PEs with which this one exchanges by load and store
+  std::optional<HostBlock> block_;
+  std::vector<Send> sends_;           // in the order of sending
+  std::vector<Receive> receives_;     // as plan_.receives()
+  std::optional<std::size_t> own_;    // this PE in plan_.receives()
+  std::vector<std::byte> own_bytes_;  // elements that this PE sends to itself
+  std::vector<const Send*> waiting_;  // scratch memory of send_to_host()
   std::optional<Promise<>> promise_;
 };
 
@@ -153,8 +198,9 @@ class ExchangeState {
 ///     update_inner_cells();
 ///     exchange.end();
 ///
-/// Between begin() and end() the program changes neither the elements that it sends nor those that it receives. A
-/// partner may begin up to two exchanges more than this PE has ended; their elements wait in memory of the exchange.
+/// The program does not change the elements that it receives between begin() and end(), and may change those that it
+/// sends. A partner may begin up to two exchanges more than this PE has ended; their elements wait in memory of the
+/// exchange. The destructor waits for the end of an exchange that has begun.
 class Exchange {
  public:
   Exchange(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order = CombineOrder::any)
@@ -162,23 +208,26 @@ class Exchange {
 
   /// Sends this PE's elements. The main program may wait for memory, and for partners that are two exchanges behind,
   /// and runs handlers meanwhile. UsageError after a begin() without end().
-  void begin() { state_->begin(); }
+  void begin() { state_->begin(Patience::none); }
   /// Whether all elements have arrived. progress(), sends and waiting calls make progress.
-  bool done() const { return state_->done(); }
+  bool done() { return state_->done(); }
   /// Waits until all elements have arrived, and runs handlers meanwhile.
   void end() { state_->end(); }
+  /// begin() and end().
   void operator()() {
-    begin();
-    end();
+    state_->begin(Patience::limited);
+    state_->end();
   }
   /// begin(), and a future that is ready when all elements have arrived. It stands for end().
   Future<> async() {
-    state_->begin();
+    state_->begin(Patience::none);
     return state_->when_done();
   }
   /// Later exchanges use these arrays. They have the types of the first ones. Not between begin() and end().
   void rebind(std::vector<FieldRef> fields) { state_->rebind(std::move(fields)); }
   const Plan& plan() const { return state_->plan(); }
+  /// For people: one line for each partner, with the path and the form of its list.
+  std::string description() const { return state_->description(); }
 
  private:
   std::unique_ptr<ExchangeState> state_;

@@ -7,6 +7,7 @@
 #include <headway/base/error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
+#include <headway/rma/pool.hpp>
 
 namespace headway::halo {
 namespace {
@@ -18,6 +19,20 @@ struct Acknowledgement {
 };
 
 }  // namespace
+
+SetupNumbers PartnerSetup::first() const {
+  SetupNumbers first;
+  if (numbers.size() * sizeof(std::uint64_t) < sizeof first) {
+    throw FormatError(fmt::format("a set-up message of a halo exchange has {} numbers; expected {} or more",
+                                  numbers.size(), sizeof first / sizeof(std::uint64_t)));
+  }
+  std::memcpy(static_cast<void*>(&first), numbers.data(), sizeof first);
+  return first;
+}
+
+std::span<const std::uint64_t> PartnerSetup::list() const {
+  return std::span(numbers).subspan(sizeof(SetupNumbers) / sizeof(std::uint64_t));
+}
 
 struct Exchanges::SetupMessages {
   Aggregator<std::span<const std::uint64_t>, std::string_view> aggregator;
@@ -40,8 +55,19 @@ Exchanges::Exchanges(Pe& pe)
     // This PE may have destroyed the exchange: it waits for no acknowledgement of its last elements.
     if (ExchangeState** const state = table_.find(one.exchange)) (*state)->acknowledged(source, one.generation);
   });
+  notice_ = engine().add_control([this](std::size_t, std::span<const std::byte> bytes) {
+    const auto number = am::Engine::control_value<std::uint32_t>(bytes);
+    engine().run_later(engine().scope(), [this, number] {
+      if (ExchangeState** const state = table_.find(number)) (*state)->notified();
+    });
+  });
+  gone_ = engine().add_control([this](std::size_t, std::span<const std::byte> bytes) {
+    const auto number = am::Engine::control_value<std::uint32_t>(bytes);
+    ++retired_[number].partners_gone;
+    free_if_unused(number);
+  });
   messages_->aggregator.on([this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
-    Setup& setup = setup_[source.value];
+    PartnerSetup& setup = setup_[source.value];
     setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
     setup.text += text;
   });
@@ -58,7 +84,7 @@ void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> number
   messages_->aggregator.send(to, numbers, text);
 }
 
-std::map<std::size_t, Exchanges::Setup> Exchanges::take_setup() { return std::exchange(setup_, {}); }
+std::map<std::size_t, PartnerSetup> Exchanges::take_setup() { return std::exchange(setup_, {}); }
 
 am::OpenFrame Exchanges::claim(std::size_t to, std::size_t bytes) {
   return poster_.claim_alone(to, sizeof(PieceHeader) + bytes, aggregate::Wait::yes, am::Writing::in_pieces);
@@ -72,6 +98,26 @@ void Exchanges::post(std::size_t to, const am::OpenFrame& frame, const PieceHead
 void Exchanges::acknowledge(std::size_t to, std::uint32_t exchange, std::uint32_t generation) {
   const Acknowledgement one{exchange, generation};
   engine().send_control(to, acknowledgement_, std::as_bytes(std::span(&one, 1)));
+}
+
+void Exchanges::notify(std::size_t to, std::uint32_t exchange) {
+  engine().send_control(to, notice_, std::as_bytes(std::span(&exchange, 1)));
+}
+
+void Exchanges::retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners) {
+  Retired& retired = retired_[exchange];
+  retired.partners = partners.size();
+  retired.offset = offset;
+  retired.is_destroyed = true;
+  for (const std::size_t pe : partners) engine().send_control(pe, gone_, std::as_bytes(std::span(&exchange, 1)));
+  free_if_unused(exchange);
+}
+
+void Exchanges::free_if_unused(std::uint32_t exchange) {
+  const auto found = retired_.find(exchange);
+  if (!found->second.is_destroyed || found->second.partners_gone != found->second.partners) return;
+  rma::Pool::of(engine().pe()).free(found->second.offset);
+  retired_.erase(found);
 }
 
 ExchangeState& Exchanges::find(std::size_t source, std::uint32_t number) {

@@ -8,6 +8,7 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/base/creation_table.hpp>
+#include <headway/halo/host_partner.hpp>
 #include <map>
 #include <memory>
 #include <span>
@@ -29,6 +30,23 @@ struct PieceHeader {
 };
 static_assert(sizeof(PieceHeader) == 16);
 
+/// The first numbers of the set-up message of an exchange; the list of the elements that the partner expects follows.
+struct SetupNumbers {
+  std::uint64_t exchange = 0;            // its number
+  std::uint64_t sent = 0, expected = 0;  // elements
+  HostPlaces places{};
+};
+
+/// A set-up message of one partner.
+struct PartnerSetup {
+  std::vector<std::uint64_t> numbers;
+  std::string text;
+
+  /// FormatError if there are fewer numbers.
+  SetupNumbers first() const;
+  std::span<const std::uint64_t> list() const;
+};
+
 class Exchanges final : public am::Extension, public am::FrameHandler {
  public:
   static Exchanges& of(Pe& pe);
@@ -40,12 +58,8 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   // --- set-up: in an epoch, each PE sends numbers and a text to its partners
 
   void send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text = {});
-  struct Setup {
-    std::vector<std::uint64_t> numbers;
-    std::string text;
-  };
   /// What has arrived since the last call, by PE.
-  std::map<std::size_t, Setup> take_setup();
+  std::map<std::size_t, PartnerSetup> take_setup();
 
   // --- exchanges
 
@@ -61,6 +75,10 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void post(std::size_t to, const am::OpenFrame& frame, const PieceHeader& header, std::size_t bytes);
   /// Tells a PE that this one has all elements of a generation.
   void acknowledge(std::size_t to, std::uint32_t exchange, std::uint32_t generation);
+  /// Tells a partner of this host that has asked for it: this PE has sent.
+  void notify(std::size_t to, std::uint32_t exchange);
+  /// Frees the memory of a destroyed exchange in the pool once its partners of this host have destroyed it, too.
+  void retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners);
   std::uint64_t frames() const { return poster_.counters().frames + poster_.counters().by_value; }
   am::Engine& engine() const { return poster_.engine(); }
 
@@ -77,14 +95,22 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
 
  private:
   struct SetupMessages;
+  /// A destroyed exchange whose memory partners may still read or write.
+  struct Retired {
+    std::size_t partners_gone = 0, partners = 0;
+    std::uint64_t offset = 0;
+    bool is_destroyed = false;  // by this PE
+  };
+  void free_if_unused(std::uint32_t exchange);
   ExchangeState& find(std::size_t source, std::uint32_t number);
 
   aggregate::FramePoster poster_;
   std::size_t piece_bytes_max_;
   std::uint32_t handler_ = 0;
-  std::uint16_t acknowledgement_ = 0;  // control handler
+  std::uint16_t acknowledgement_ = 0, notice_ = 0, gone_ = 0;  // control handlers
+  std::map<std::uint32_t, Retired> retired_;                   // by number
   base::CreationTable<ExchangeState*> table_;
-  std::map<std::size_t, Setup> setup_;
+  std::map<std::size_t, PartnerSetup> setup_;
   std::unique_ptr<SetupMessages> messages_;
 };
 

@@ -34,8 +34,6 @@ TEST(IndexList, finds_the_form_that_its_elements_have) {
   EXPECT_EQ(IndexList(indices({0, 1, 2, 3, 10, 11, 12, 13, 14})).form(), ListForm::runs);
   EXPECT_EQ(IndexList(indices({7, 3, 9, 1, 0})).form(), ListForm::gather);
   EXPECT_EQ(IndexList(indices({3, 2, 1})).form(), ListForm::gather);
-  EXPECT_TRUE(IndexList(indices({7, 3, 7})).repeats());
-  EXPECT_FALSE(IndexList(indices({7, 3, 8})).repeats());
 }
 
 TEST(IndexList, packs_and_unpacks_pieces_of_every_form_and_size) {

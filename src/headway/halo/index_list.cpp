@@ -12,6 +12,12 @@ namespace {
 // Lists with shorter runs on average are gathered: a loop over elements has less work for each.
 constexpr std::size_t run_length_least = 4;
 
+// The first number of an encoded box; no index is as large.
+constexpr std::uint64_t boxed = ~std::uint64_t(0);
+
+// A copy from list to list goes through a buffer of so many bytes, which stays in the first-level cache.
+constexpr std::size_t buffer_bytes = 4096;
+
 /// Calls f(std::integral_constant) for the usual element sizes, and f(bytes) for others: copies of constant size are
 /// single moves.
 template <class F>
@@ -54,9 +60,6 @@ IndexList::IndexList(std::span<const std::uint64_t> indices) : size_(indices.siz
     runs_ = {};
     return;
   }
-  std::vector<std::uint64_t> sorted(indices.begin(), indices.end());
-  std::sort(sorted.begin(), sorted.end());
-  repeats_ = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (size_ / runs_.size() >= run_length_least) {
     form_ = ListForm::runs;
     return;
@@ -99,6 +102,21 @@ bool IndexList::find_box() {
   if (planes > 1 && (box_.plane_step < row + (rows - 1) * box_.row_step || box_.plane_step > step_max)) return false;
   form_ = rows_all == 1 ? ListForm::contiguous : ListForm::box;
   return true;
+}
+
+std::vector<std::uint64_t> IndexList::encoded() const {
+  if (form_ != ListForm::contiguous && form_ != ListForm::box) return indices();
+  return {boxed, size_, box_.first, box_.row, box_.rows, box_.planes, box_.row_step, box_.plane_step};
+}
+
+IndexList IndexList::decoded(std::span<const std::uint64_t> numbers) {
+  if (numbers.empty() || numbers[0] != boxed) return IndexList(numbers);
+  IndexList list;
+  list.size_ = numbers[1];
+  list.box_ = {numbers[2], numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]};
+  list.form_ = list.box_.rows * list.box_.planes == 1 ? ListForm::contiguous : ListForm::box;
+  list.extent_ = list.size_ == 0 ? 0 : list[list.size_ - 1] + 1;
+  return list;
 }
 
 std::uint64_t IndexList::operator[](std::size_t i) const {
@@ -166,27 +184,22 @@ void IndexList::unpack(std::size_t first, std::size_t count, const std::byte* fr
   });
 }
 
-void IndexList::copy_to(const IndexList& other, const FieldView& field) const {
-  if (form_ == ListForm::gather || other.form_ == ListForm::gather) {
-    with_size(field.bytes, [&](auto size) {
-      for (std::size_t i = 0; i != size_; ++i)
-        std::memcpy(field.data + other[i] * field.stride, field.data + (*this)[i] * field.stride, size);
-    });
-    return;
+void IndexList::copy(const IndexList& from, const FieldView& source, const IndexList& to, const FieldView& target) {
+  const auto is_dense = [](const IndexList& list, const FieldView& field) {
+    return list.form_ == ListForm::contiguous && field.stride == field.bytes;
+  };
+  if (is_dense(to, target)) return from.pack(0, from.size_, source, target.data + to.box_.first * target.bytes);
+  if (is_dense(from, source)) return to.unpack(0, to.size_, source.data + from.box_.first * source.bytes, target);
+  std::byte buffer[buffer_bytes];
+  std::vector<std::byte> large(source.bytes > buffer_bytes ? source.bytes : 0);  // of one large element
+  std::byte* const between = large.empty() ? buffer : large.data();
+  const std::size_t most = std::max<std::size_t>(1, buffer_bytes / source.bytes);
+  for (std::size_t first = 0; first != from.size_;) {
+    const std::size_t count = std::min(most, from.size_ - first);
+    from.pack(first, count, source, between);
+    to.unpack(first, count, between, target);
+    first += count;
   }
-  std::size_t at = 0;
-  each_run(0, size_, [&](std::uint64_t from, std::size_t length) {
-    other.each_run(at, length, [&](std::uint64_t to, std::size_t part) {
-      if (field.stride == field.bytes) {
-        std::memmove(field.data + to * field.stride, field.data + from * field.stride, part * field.bytes);
-      } else {
-        for (std::size_t i = 0; i != part; ++i)
-          std::memmove(field.data + (to + i) * field.stride, field.data + (from + i) * field.stride, field.bytes);
-      }
-      from += part;
-    });
-    at += length;
-  });
 }
 
 }  // namespace headway::halo

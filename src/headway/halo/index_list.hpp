@@ -37,8 +37,6 @@ class IndexList {
   /// One more than the largest index; 0 for an empty list.
   std::uint64_t extent() const { return extent_; }
   ListForm form() const { return form_; }
-  /// Whether an index appears twice. Such a list cannot receive by replacement.
-  bool repeats() const { return repeats_; }
   std::uint64_t operator[](std::size_t i) const;
   std::vector<std::uint64_t> indices() const;
   /// For people, as "4096 elements, 64 runs".
@@ -57,8 +55,13 @@ class IndexList {
         combine(field.data + (index + i) * field.stride, from);
     });
   }
-  /// Copies all elements to those of another list of the same size.
-  void copy_to(const IndexList& other, const FieldView& field) const;
+  /// Copies the elements `from` of one array to the elements `to` of another; the lists have the same size, and the
+  /// elements the same bytes.
+  static void copy(const IndexList& from, const FieldView& source, const IndexList& to, const FieldView& target);
+
+  /// For a message, as short as the form allows.
+  std::vector<std::uint64_t> encoded() const;
+  static IndexList decoded(std::span<const std::uint64_t> numbers);
 
   /// Calls f(index, length) for maximal pieces of contiguous elements, in the order of the list.
   template <class F>
@@ -80,7 +83,6 @@ class IndexList {
   std::size_t size_ = 0;
   std::uint64_t extent_ = 0;
   ListForm form_ = ListForm::contiguous;
-  bool repeats_ = false;
   Box box_;                            // also contiguous: one row
   std::vector<Run> runs_;              // of runs
   std::vector<std::uint32_t> narrow_;  // of gather, if all indices fit

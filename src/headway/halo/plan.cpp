@@ -29,14 +29,19 @@ std::vector<Partner> partners_of(Pe& pe, std::span<const PartnerIndices> lists, 
 }
 
 void require_no_repeats(std::size_t pe, const std::vector<Partner>& receives) {
+  std::vector<std::pair<std::uint64_t, std::size_t>> from;  // index and sender
   for (const Partner& one : receives) {
-    if (!one.list.repeats()) continue;
-    throw UsageError(
-        fmt::format("PE {} would receive two elements of PE {} at one index; expected different indices", pe, one.pe));
+    for (const std::uint64_t index : one.list.indices()) from.emplace_back(index, one.pe);
   }
+  std::ranges::sort(from);
+  const auto twice = std::ranges::adjacent_find(from, {}, [](const auto& one) { return one.first; });
+  if (twice == from.end()) return;
+  throw UsageError(fmt::format("PE {} would receive elements of PE {} and of PE {} at index {}; expected one element "
+                               "for each index",
+                               pe, twice->second, twice[1].second, twice->first));
 }
 
-/// Lists by PE, each sorted by nothing: in the order in which they were added.
+/// Lists by PE, each in the order in which its elements were added.
 using Lists = std::map<std::size_t, std::vector<std::uint64_t>>;
 
 std::vector<Partner> partners_of(const Lists& lists) {
@@ -58,16 +63,22 @@ Lists swap(Pe& pe, const Lists& lists) {
 
 }  // namespace
 
-Plan::Plan(std::vector<Partner> sends, std::vector<Partner> receives) {
-  auto sides = std::make_shared<Sides>();
-  for (const Partner& one : sends) sides->extent = std::max(sides->extent, one.list.extent());
-  for (const Partner& one : receives) {
-    sides->extent = std::max(sides->extent, one.list.extent());
-    sides->received += one.list.size();
+std::optional<std::size_t> index_of(std::span<const Partner> partners, std::size_t pe) {
+  const auto found = std::ranges::lower_bound(partners, pe, {}, &Partner::pe);
+  if (found == partners.end() || found->pe != pe) return std::nullopt;
+  return std::size_t(found - partners.begin());
+}
+
+Plan::Plan(std::vector<Partner> sends, std::vector<Partner> receives)
+    : Plan(Sides{.sends = std::move(sends), .receives = std::move(receives)}) {}
+
+Plan::Plan(Sides sides) {
+  for (const Partner& one : sides.sends) sides.extent = std::max(sides.extent, one.list.extent());
+  for (const Partner& one : sides.receives) {
+    sides.extent = std::max(sides.extent, one.list.extent());
+    sides.received += one.list.size();
   }
-  sides->sends = std::move(sends);
-  sides->receives = std::move(receives);
-  sides_ = std::move(sides);
+  sides_ = std::make_shared<const Sides>(std::move(sides));
 }
 
 Plan Plan::needed(Pe& pe, std::uint64_t owned, std::span<const std::uint64_t> ids, const OwnerRule& rule) {
@@ -125,7 +136,12 @@ Plan Plan::both(Pe& pe, std::span<const PartnerIndices> sends, std::span<const P
   return {partners_of(pe, sends, "sends to"), std::move(into)};
 }
 
-Plan Plan::reverse() const { return {sides_->receives, sides_->sends}; }
+Plan Plan::reverse() const {
+  return Plan(Sides{.sends = sides_->receives,
+                    .receives = sides_->sends,
+                    .sends_are_distinct = sides_->receives_are_distinct,
+                    .receives_are_distinct = sides_->sends_are_distinct});
+}
 
 std::string Plan::description() const {
   std::string text;

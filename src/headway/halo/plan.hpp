@@ -9,6 +9,7 @@
 #include <headway/am/pe.hpp>
 #include <headway/halo/index_list.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,9 @@ struct Partner {
   std::size_t pe;
   IndexList list;
 };
+
+/// The index of a PE among partners, which are sorted by PE. nullopt: it is none of them.
+std::optional<std::size_t> index_of(std::span<const Partner> partners, std::size_t pe);
 
 /// The elements of an array on one PE are its own ones, with indices 0 to owned - 1, and its ghosts, which may have any
 /// other indices. A plan is immutable. Copies are cheap, share all memory, and are not collective.
@@ -79,6 +83,8 @@ class Plan {
   std::uint64_t extent() const { return sides_->extent; }
   /// The number of elements that this PE receives.
   std::uint64_t received() const { return sides_->received; }
+  /// Whether no two elements arrive at one index. True but for reversed plans.
+  bool receives_are_distinct() const { return sides_->receives_are_distinct; }
   /// For people: one line for each partner.
   std::string description() const;
 
@@ -86,8 +92,10 @@ class Plan {
   struct Sides {
     std::vector<Partner> sends, receives;
     std::uint64_t extent = 0, received = 0;
+    bool sends_are_distinct = false, receives_are_distinct = true;
   };
   Plan(std::vector<Partner> sends, std::vector<Partner> receives);
+  explicit Plan(Sides sides);
 
   std::shared_ptr<const Sides> sides_;
 };
