@@ -17,6 +17,8 @@ constexpr std::uint32_t generations_ahead = 2;
 
 // A whole exchange waits so long for receivers that are about to be ready: about the cost of a second copy of 256 KiB.
 constexpr std::int64_t patience_ns = 20'000;
+// Shorter writes are not worth a look at the clock.
+constexpr std::uint64_t bypass_bytes_min = 4096, bypass_run_bytes_min = 512;
 // Before end() asks for a control message, it looks so often: longer than partners in step need.
 constexpr unsigned looks_per_round = 32, rounds_before_notice = 64;
 
@@ -191,13 +193,29 @@ void ExchangeState::send_to_host(Patience patience) {
   for (const Send* one : waiting_) stage(*one);
 }
 
+template <class Write>
+void ExchangeState::write_by_distance(const Send& send, Write write) {
+  const IndexList& list = plan_.sends()[send.partner].list;
+  const std::uint64_t bytes = stream_bytes(list);
+  // Shorter runs cost time for themselves, so that the distance would not show.
+  if (bytes < bypass_bytes_min || list.mean_run() * fields_[0].view.bytes < bypass_run_bytes_min)
+    return write(Caches::use);
+  Distance& distance = *send.host.distance;
+  if (!distance.is_due()) return write(distance.is_remote() ? Caches::bypass : Caches::use);
+  const std::int64_t begin = exchanges_->engine().now();
+  write(Caches::use);
+  distance.learn(bytes, exchanges_->engine().now() - begin);
+}
+
 bool ExchangeState::write_directly(const Send& send) {
   if (!send.host.is_ready(generation_)) return false;
   const IndexList& list = plan_.sends()[send.partner].list;
-  for (std::size_t i = 0; i != fields_.size(); ++i) {
-    const FieldView& from = fields_[i].view;
-    IndexList::copy(list, from, send.host.into, send.host.view(i, from.bytes));
-  }
+  write_by_distance(send, [&](Caches caches) {
+    for (std::size_t i = 0; i != fields_.size(); ++i) {
+      const FieldView& from = fields_[i].view;
+      IndexList::copy(list, from, send.host.into, send.host.view(i, from.bytes), caches);
+    }
+  });
   publish(send, false);
   return true;
 }
@@ -210,7 +228,13 @@ void ExchangeState::stage(const Send& send) {
     return false;
   };
   if (!may_stage()) exchanges_->engine().wait_polling(may_stage, report::Phase::sending, std::uint32_t(partner.pe));
-  pack(partner.list, 0, stream_bytes(partner.list), send.host.buffer(generation_));
+  write_by_distance(send, [&](Caches caches) {
+    std::byte* to = send.host.buffer(generation_);
+    for (const FieldRef& one : fields_) {
+      partner.list.pack_all(one.view, to, caches);
+      to += partner.list.size() * one.view.bytes;
+    }
+  });
   publish(send, true);
 }
 

@@ -154,6 +154,9 @@ class ExchangeState {
   void send_to_self(const IndexList& list);
   void send_to_host(Patience patience);
   bool write_directly(const Send& send);
+  /// Calls write(caches) for the distance of the partner, and measures it now and then.
+  template <class Write>
+  void write_by_distance(const Send& send, Write write);
   void stage(const Send& send);
   void publish(const Send& send, bool is_staged);
   void pack(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, std::byte* to) const;

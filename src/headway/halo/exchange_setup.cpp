@@ -103,7 +103,8 @@ void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
                 .pool = pool,
                 .staging = block_->staging(*send),
                 .staging_step = HostBlock::staging_step(stream_bytes(plan_.sends()[*send].list)),
-                .into = IndexList::decoded(setup.list())};
+                .into = IndexList::decoded(setup.list()),
+                .distance = &exchanges_->distance(pe)};
     has_host_receivers_ = true;
   }
 }

@@ -79,6 +79,8 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void notify(std::size_t to, std::uint32_t exchange);
   /// Frees the memory of a destroyed exchange in the pool once its partners of this host have destroyed it, too.
   void retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners);
+  /// What this PE has learned about writing to a partner of its host. The address is fixed.
+  Distance& distance(std::size_t partner) { return distances_[partner]; }
   std::uint64_t frames() const { return poster_.counters().frames + poster_.counters().by_value; }
   am::Engine& engine() const { return poster_.engine(); }
 
@@ -111,6 +113,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   std::map<std::uint32_t, Retired> retired_;                   // by number
   base::CreationTable<ExchangeState*> table_;
   std::map<std::size_t, PartnerSetup> setup_;
+  std::map<std::size_t, Distance> distances_;  // by partner
   std::unique_ptr<SetupMessages> messages_;
 };
 

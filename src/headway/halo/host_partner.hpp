@@ -69,6 +69,22 @@ class HostBlock {
   std::byte* base_ = nullptr;
 };
 
+/// Whether a partner runs on a remote core: then each line that it has read costs a writer tens of nanoseconds.
+class Distance {
+ public:
+  /// Whether the caller should measure the next write, which uses the caches.
+  bool is_due() { return writes_++ % writes_per_look == 0; }
+  void learn(std::uint64_t bytes, std::int64_t ns) { is_remote_ = std::uint64_t(ns) * 64 > remote_ns_per_line * bytes; }
+  bool is_remote() const { return is_remote_; }
+
+ private:
+  static constexpr std::uint32_t writes_per_look = 32;
+  static constexpr std::uint64_t remote_ns_per_line = 8;
+
+  std::uint32_t writes_ = 0;
+  bool is_remote_ = false;
+};
+
 /// A partner of this host to which the PE sends; unused for other partners.
 struct HostReceiver {
   const ReceiverLine* state = nullptr;  // in this PE's pool
@@ -78,6 +94,7 @@ struct HostReceiver {
   std::byte* staging = nullptr;         // in this PE's pool: two buffers
   std::uint64_t staging_step = 0;       // from the first to the second
   IndexList into;                       // the partner's list
+  Distance* distance = nullptr;         // of this partner, in all exchanges
 
   bool is_used() const { return line != nullptr; }
   bool accepts() const { return state->accepts.load(std::memory_order_relaxed) != 0; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <headway/base/copy_large.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/halo/index_list.hpp>
 
@@ -104,6 +105,15 @@ bool IndexList::find_box() {
   return true;
 }
 
+std::size_t IndexList::mean_run() const {
+  switch (form_) {
+    case ListForm::contiguous:
+    case ListForm::box: return box_.row;
+    case ListForm::runs: return size_ / runs_.size();
+    default: return 1;
+  }
+}
+
 std::vector<std::uint64_t> IndexList::encoded() const {
   if (form_ != ListForm::contiguous && form_ != ListForm::box) return indices();
   return {boxed, size_, box_.first, box_.row, box_.rows, box_.planes, box_.row_step, box_.plane_step};
@@ -184,11 +194,26 @@ void IndexList::unpack(std::size_t first, std::size_t count, const std::byte* fr
   });
 }
 
-void IndexList::copy(const IndexList& from, const FieldView& source, const IndexList& to, const FieldView& target) {
+void IndexList::pack_all(const FieldView& field, std::byte* to, Caches caches) const {
+  if (caches == Caches::use || field.bytes > buffer_bytes) return pack(0, size_, field, to);
+  if (form_ == ListForm::contiguous && field.stride == field.bytes)
+    return base::copy_past_caches(to, field.data + box_.first * field.bytes, size_ * field.bytes);
+  std::byte buffer[buffer_bytes];
+  const std::size_t most = buffer_bytes / field.bytes;
+  for (std::size_t first = 0; first != size_;) {
+    const std::size_t count = std::min(most, size_ - first);
+    pack(first, count, field, buffer);
+    base::copy_past_caches(to + first * field.bytes, buffer, count * field.bytes);
+    first += count;
+  }
+}
+
+void IndexList::copy(const IndexList& from, const FieldView& source, const IndexList& to, const FieldView& target,
+                     Caches caches) {
   const auto is_dense = [](const IndexList& list, const FieldView& field) {
     return list.form_ == ListForm::contiguous && field.stride == field.bytes;
   };
-  if (is_dense(to, target)) return from.pack(0, from.size_, source, target.data + to.box_.first * target.bytes);
+  if (is_dense(to, target)) return from.pack_all(source, target.data + to.box_.first * target.bytes, caches);
   if (is_dense(from, source)) return to.unpack(0, to.size_, source.data + from.box_.first * source.bytes, target);
   std::byte buffer[buffer_bytes];
   std::vector<std::byte> large(source.bytes > buffer_bytes ? source.bytes : 0);  // of one large element

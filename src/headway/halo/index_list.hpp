@@ -20,6 +20,12 @@ enum class ListForm : std::uint8_t {
   gather,      // anywhere
 };
 
+/// How elements are written for another core.
+enum class Caches : std::uint8_t {
+  use,
+  bypass,  // non-temporal stores, where the elements lie one after the other
+};
+
 /// An array of elements that are packed: element i begins at `data + i * stride`, and has `bytes` bytes.
 struct FieldView {
   std::byte* data = nullptr;
@@ -37,6 +43,8 @@ class IndexList {
   /// One more than the largest index; 0 for an empty list.
   std::uint64_t extent() const { return extent_; }
   ListForm form() const { return form_; }
+  /// The mean length of its contiguous pieces.
+  std::size_t mean_run() const;
   std::uint64_t operator[](std::size_t i) const;
   std::vector<std::uint64_t> indices() const;
   /// For people, as "4096 elements, 64 runs".
@@ -55,9 +63,12 @@ class IndexList {
         combine(field.data + (index + i) * field.stride, from);
     });
   }
+  /// pack() of all elements; with Caches::bypass, to a buffer that a remote core reads.
+  void pack_all(const FieldView& field, std::byte* to, Caches caches) const;
   /// Copies the elements `from` of one array to the elements `to` of another; the lists have the same size, and the
   /// elements the same bytes.
-  static void copy(const IndexList& from, const FieldView& source, const IndexList& to, const FieldView& target);
+  static void copy(const IndexList& from, const FieldView& source, const IndexList& to, const FieldView& target,
+                   Caches caches);
 
   /// For a message, as short as the form allows.
   std::vector<std::uint64_t> encoded() const;
