@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Exchanges between PEs that share memory: the path that each pair uses, and partners that fail.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <functional>
+#include <headway/halo/exchange.hpp>
+#include <headway/halo/exchanges.hpp>
+#include <headway/halo/random_plans_test.hpp>
+#include <headway/rma/pool.hpp>
+#include <numeric>
+#include <string>
+#include <support/run_pes.hpp>
+#include <vector>
+
+namespace headway {
+namespace {
+
+using testing::run_pes;
+
+/// Calls test(per_process): PEs as processes, as threads of one, and two in each process.
+template <class Test>
+void on_processes_and_threads(std::size_t pes, Test test) {
+  for (const std::size_t per_process : {std::size_t(1), std::size_t(2), pes}) test(per_process);
+}
+
+TEST(HaloPes, random_plans_move_what_a_serial_computation_says) {
+  on_processes_and_threads(4, [](std::size_t per_process) {
+    EXPECT_EQ(run_pes(4, per_process,
+                      [](Pe& pe) {
+                        for (std::uint64_t seed = 1; seed != 40; ++seed) random_plans::run(pe, seed, true);
+                      }),
+              0);
+  });
+}
+
+/// A ring: each PE receives two elements of its left and one of its right neighbour behind its ten own ones.
+halo::Plan ring(Pe& pe) {
+  const std::size_t left = (pe.id() + pe.size() - 1) % pe.size(), right = (pe.id() + 1) % pe.size();
+  return halo::Plan::receiving(pe, 10, std::vector<halo::Place>{{left, 8}, {left, 9}, {right, 0}});
+}
+
+/// Whether some, or all, lines of the description name that path.
+bool some(const std::string& text, const char* path) { return text.find(path) != std::string::npos; }
+
+TEST(HaloPes, partners_write_arrays_in_mapped_memory_in_place) {
+  const int status = run_pes(3, 1, [](Pe& pe) {
+    const halo::Plan plan = ring(pe);
+    halo::Field<double> mapped(pe, 13);
+    std::vector<double> heap(13);
+    halo::Exchange in_place(pe, plan, {halo::field(mapped)});
+    halo::Exchange staged(pe, plan, {halo::field(mapped), halo::field(heap)});
+    halo::Exchange in_order(pe, plan, {halo::field(mapped)}, halo::CombineOrder::fixed);
+    const std::uint64_t before = halo::Exchanges::of(pe).frames();
+    for (std::size_t i = 0; i != 10; ++i) mapped[i] = double(pe.id() * 100 + i);
+    in_place();
+    EXPECT_EQ(mapped[10], double((pe.id() + 2) % 3 * 100 + 8));
+    EXPECT_EQ(mapped[12], double((pe.id() + 1) % 3 * 100));
+    staged();
+    in_order();
+    EXPECT_EQ(halo::Exchanges::of(pe).frames(), before);
+    EXPECT_TRUE(some(in_place.description(), "written in place")) << in_place.description();
+    EXPECT_FALSE(some(in_place.description(), "staged")) << in_place.description();
+    for (const halo::Exchange* one : {&staged, &in_order}) {
+      EXPECT_TRUE(some(one->description(), "staged")) << one->description();
+      EXPECT_FALSE(some(one->description(), "in place")) << one->description();
+    }
+    in_order.rebind({halo::field(heap)});
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HaloPes, threads_write_arrays_of_the_heap_in_place) {
+  const int status = run_pes(3, 3, [](Pe& pe) {
+    std::vector<double> heap(13);
+    halo::Exchange exchange(pe, ring(pe), {halo::field(heap)});
+    for (std::size_t i = 0; i != 10; ++i) heap[i] = double(pe.id() * 100 + i);
+    for (int round = 0; round != 20; ++round) exchange();
+    EXPECT_EQ(heap[11], double((pe.id() + 2) % 3 * 100 + 9));
+    EXPECT_FALSE(some(exchange.description(), "staged")) << exchange.description();
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HaloPes, destroyed_exchanges_return_their_memory) {
+  const int status = run_pes(2, 1, [](Pe& pe) {
+    const halo::Plan plan = ring(pe);
+    std::vector<double> heap(13);
+    rma::Pool& pool = rma::Pool::of(pe);
+    std::uint64_t offset_max = 0;
+    for (int round = 0; round != 300; ++round) {
+      halo::Exchange exchange(pe, plan, {halo::field(heap)});
+      exchange();
+      const std::uint64_t offset = pool.allocate(1);
+      offset_max = std::max(offset_max, offset);
+      pool.free(offset);
+      if (round % 50 == 49) pe.quiesce();
+    }
+    EXPECT_LT(offset_max - pool.memory().size() / 2, std::uint64_t(64 * 4096));
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HaloPes, a_killed_partner_ends_the_run) {
+  on_processes_and_threads(2, [](std::size_t per_process) {
+    if (per_process == 2) return;  // the signal would end the other PE, too
+    EXPECT_EQ(run_pes(2, per_process,
+                      [](Pe& pe) {
+                        halo::Field<double> mapped(pe, 13);
+                        halo::Exchange exchange(pe, ring(pe), {halo::field(mapped)});
+                        for (int round = 0;; ++round) {
+                          exchange.begin();
+                          if (round == 100 && pe.id() == 1) ::kill(getpid(), SIGKILL);
+                          exchange.end();
+                        }
+                      }),
+              121);
+  });
+}
+
+TEST(HaloPes, a_partner_that_never_begins_stalls_the_run) {
+  const int status = run_pes(
+      2, 1,
+      [](Pe& pe) {
+        halo::Field<double> mapped(pe, 13);
+        halo::Exchange exchange(pe, ring(pe), {halo::field(mapped)});
+        if (pe.id() == 0) exchange();
+        pe.quiesce();
+      },
+      {{"HEADWAY_STALL", "1s"}});
+  EXPECT_EQ(status, 122);
+}
+
+}  // namespace
+}  // namespace headway
