@@ -360,13 +360,17 @@ void ExchangeState::end() {
       if (missing_ != 0 && engine.may_block()) engine.progress();
     }
   }
-  if (missing_ != 0) ask_for_notices();
-  for (std::size_t i = 0; i != receives_.size() && missing_ != 0; ++i) {
-    const Receive& from = receives_[i];
-    const auto has_arrived = [&] { return look_at_host() || has_all(from); };
-    if (!has_arrived()) engine.wait_until(has_arrived, report::Phase::condition, std::uint32_t(plan_.receives()[i].pe));
+  if (missing_ != 0) {
+    ask_for_notices();
+    exchanges_->wait_for(*this, [this] { return look_at_host(); });
   }
   begun_ = false;
+}
+
+void ExchangeState::add_missing(std::vector<std::uint32_t>& pes) const {
+  for (std::size_t i = 0; i != receives_.size(); ++i) {
+    if (!has_all(receives_[i])) pes.push_back(std::uint32_t(plan_.receives()[i].pe));
+  }
 }
 
 void ExchangeState::ask_for_notices() {

@@ -119,6 +119,8 @@ class ExchangeState {
   void acknowledged(std::size_t source, std::uint32_t generation);
   /// A partner of this host has sent, and this PE has asked for a notice.
   void notified() { look_at_host(); }
+  /// Adds the partners whose elements have not all arrived.
+  void add_missing(std::vector<std::uint32_t>& pes) const;
 
  private:
   struct Early {

@@ -80,6 +80,10 @@ void Exchanges::end() noexcept {
   if (!engine().has_failed()) engine().remove_handler(handler_);
 }
 
+void Exchanges::add_waits_for(std::vector<std::uint32_t>& pes) const {
+  if (waiting_ != nullptr) waiting_->add_missing(pes);
+}
+
 void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text) {
   messages_->aggregator.send(to, numbers, text);
 }

@@ -54,6 +54,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   explicit Exchanges(Pe& pe);
   ~Exchanges() override;
   void end() noexcept override;
+  void add_waits_for(std::vector<std::uint32_t>& pes) const override;
 
   // --- set-up: in an epoch, each PE sends numbers and a text to its partners
 
@@ -79,6 +80,13 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void notify(std::size_t to, std::uint32_t exchange);
   /// Frees the memory of a destroyed exchange in the pool once its partners of this host have destroyed it, too.
   void retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners);
+  /// Waits until done(), for the end of that exchange.
+  template <class Done>
+  void wait_for(const ExchangeState& state, Done done) {
+    waiting_ = &state;
+    engine().wait_until(std::move(done), report::Phase::collective);
+    waiting_ = nullptr;
+  }
   /// What this PE has learned about writing to a partner of its host. The address is fixed.
   Distance& distance(std::size_t partner) { return distances_[partner]; }
   std::uint64_t frames() const { return poster_.counters().frames + poster_.counters().by_value; }
@@ -113,6 +121,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   std::map<std::uint32_t, Retired> retired_;                   // by number
   base::CreationTable<ExchangeState*> table_;
   std::map<std::size_t, PartnerSetup> setup_;
+  const ExchangeState* waiting_ = nullptr;     // this PE waits for its end
   std::map<std::size_t, Distance> distances_;  // by partner
   std::unique_ptr<SetupMessages> messages_;
 };
