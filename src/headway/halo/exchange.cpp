@@ -22,7 +22,6 @@ constexpr std::uint64_t bypass_bytes_min = 4096, bypass_run_bytes_min = 512;
 // Before end() asks for a control message, it looks so often: longer than partners in step need.
 constexpr unsigned looks_per_round = 32, rounds_before_notice = 64;
 
-
 }  // namespace
 
 ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, CombineOrder order)
@@ -82,9 +81,9 @@ std::string ExchangeState::description() const {
   }
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Partner& partner = plan_.receives()[i];
-    const char* const path = !receives_[i].host.is_used()       ? "in frames"
-                             : receives_[i].accepts   ? "written in place"
-                                                      : "staged";
+    const char* const path = !receives_[i].host.is_used() ? "in frames"
+                             : receives_[i].accepts       ? "written in place"
+                                                          : "staged";
     text += fmt::format("from PE {}: {}, {}\n", partner.pe, partner.list.description(), path);
   }
   return text;
@@ -190,7 +189,7 @@ void ExchangeState::send_to_host(Patience patience) {
       }
     } while (!waiting_.empty() && engine.now() < deadline);
   }
-  for (const Send* one : waiting_) stage(*one);
+  for (const Send* one : waiting_) write_staged(*one);
 }
 
 template <class Write>
@@ -220,7 +219,7 @@ bool ExchangeState::write_directly(const Send& send) {
   return true;
 }
 
-void ExchangeState::stage(const Send& send) {
+void ExchangeState::write_staged(const Send& send) {
   const Partner& partner = plan_.sends()[send.partner];
   const auto may_stage = [&] {
     if (send.host.may_stage(generation_)) return true;
@@ -285,9 +284,9 @@ void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::u
   const std::size_t at = *found;
   if (begun_ && generation == generation_) return take(at, begin, piece);
   if (generation <= generation_ || generation > generation_ + generations_ahead + 1) {
-    throw FormatError(fmt::format(
-        "PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to {}",
-        source, generation, number_, pe_->id().value, generation_ + 1, generation_ + generations_ahead + 1));
+    throw FormatError(
+        fmt::format("PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to {}", source,
+                    generation, number_, pe_->id().value, generation_ + 1, generation_ + generations_ahead + 1));
   }
   receives_[at].early[generation].push_back({begin, {piece.begin(), piece.end()}});
 }

@@ -139,7 +139,7 @@ class ExchangeState {
   struct Send {
     std::size_t partner;  // in plan_.sends()
     bool awaits_acknowledgement = false;
-    std::uint32_t acknowledged = 0;    // generations
+    std::uint32_t acknowledged = 0;  // generations
     HostReceiver host;               // unused: elements leave in frames
   };
 
@@ -159,7 +159,7 @@ class ExchangeState {
   /// Calls write(caches) for the distance of the partner, and measures it now and then.
   template <class Write>
   void write_by_distance(const Send& send, Write write);
-  void stage(const Send& send);
+  void write_staged(const Send& send);
   void publish(const Send& send, bool is_staged);
   void pack(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, std::byte* to) const;
   /// Calls f(field, first, count, place) for the elements of a piece; `place` is the elements' place in the piece.
@@ -181,8 +181,8 @@ class ExchangeState {
   CombineOrder order_;
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
-  bool begun_ = false;             // and not ended
-  std::size_t missing_ = 0;        // partners whose elements have not all arrived
+  bool begun_ = false;       // and not ended
+  std::size_t missing_ = 0;  // partners whose elements have not all arrived
   bool has_host_senders_ = false, has_host_receivers_ = false;
   std::vector<std::size_t> host_partners_;  // PEs with which this one exchanges by load and store
   std::optional<HostBlock> block_;

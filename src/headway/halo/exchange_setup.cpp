@@ -78,9 +78,9 @@ void ExchangeState::meet_partners() {
   }
   for (const auto& [pe, numbers] : partners) {  // the partner has another plan, or its exchanges have another order
     if (met.contains(pe)) continue;
-    throw UsageError(fmt::format(
-        "halo exchange number {}: PE {} sends {} to PE {} and expects {}; PE {} has no part in it", number_, me,
-        describe(numbers.sent, own_types), pe, describe(numbers.expected, own_types), pe));
+    throw UsageError(
+        fmt::format("halo exchange number {}: PE {} sends {} to PE {} and expects {}; PE {} has no part in it", number_,
+                    me, describe(numbers.sent, own_types), pe, describe(numbers.expected, own_types), pe));
   }
   publish_fields();
 }

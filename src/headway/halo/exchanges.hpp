@@ -59,7 +59,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   // --- set-up: in an epoch, each PE sends numbers and a text to its partners
 
   void send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text = {});
-  /// What has arrived since the last call, by PE.
+  /// The messages that have arrived since the last call, by PE.
   std::map<std::size_t, PartnerSetup> take_setup();
 
   // --- exchanges

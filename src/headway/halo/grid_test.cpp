@@ -41,7 +41,7 @@ void each_cell(const halo::Grid& grid, F f) {
   }
 }
 
-/// Fills the own cells, exchanges, and compares every cell of the array with what the whole grid says.
+/// Fills the own cells, exchanges, and compares every cell of the array with its value in the whole grid.
 void require_right(Pe& pe, const halo::GridOptions& options) {
   const halo::Grid grid(pe, options);
   const std::size_t n = grid.dimensions();

@@ -122,15 +122,14 @@ TEST(HaloPes, a_killed_partner_ends_the_run) {
 
 TEST(HaloPes, a_partner_that_never_begins_stalls_the_run) {
   ::testing::internal::CaptureStderr();
-  const int status = run_pes(
-      3, 1,
-      [](Pe& pe) {
-        halo::Field<double> mapped(pe, 13);
-        halo::Exchange exchange(pe, ring(pe), {halo::field(mapped)});
-        if (pe.id() != 1) exchange();
-        pe.quiesce();
-      },
-      {{"HEADWAY_STALL", "1s"}});
+  const int status = run_pes(3, 1,
+                             [](Pe& pe) {
+                               halo::Field<double> mapped(pe, 13);
+                               halo::Exchange exchange(pe, ring(pe), {halo::field(mapped)});
+                               if (pe.id() != 1) exchange();
+                               pe.quiesce();
+                             },
+                             {{"HEADWAY_STALL", "1s"}});
   const std::string page = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(status, 122);
   EXPECT_TRUE(some(page, "waits in a blocking collective for PE 1")) << page;

@@ -26,11 +26,12 @@ TEST(HaloSeeds, random_plans_move_what_a_serial_computation_says) {
   const std::uint64_t begin = first == nullptr ? 1 : std::strtoull(first, nullptr, 10);
   const std::uint64_t seeds = count == nullptr ? 400 : std::strtoull(count, nullptr, 10);
   for (std::uint64_t seed = begin; seed < begin + seeds; ++seed) {
-    const launch::SimulateResult result = launch::simulate(options_of(seed, sizes[seed % std::size(sizes)]), [&](Pe& pe) {
-      random_plans::run(pe, seed, false);
-      pe.quiesce();
-      return 0;
-    });
+    const launch::SimulateResult result =
+        launch::simulate(options_of(seed, sizes[seed % std::size(sizes)]), [&](Pe& pe) {
+          random_plans::run(pe, seed, false);
+          pe.quiesce();
+          return 0;
+        });
     ASSERT_EQ(result.status, 0) << "HALO_SEED=" << seed << " HALO_SEEDS=1: " << result.text;
   }
 }

@@ -72,7 +72,7 @@ TEST(IndexList, packs_and_unpacks_pieces_of_every_form_and_size) {
   }
 }
 
-/// Runs body(pe) and expects a failure whose text has all of `parts`.
+/// Runs body(pe) and expects a failure whose text contains all of `parts`.
 void expect_failure(std::size_t pes, const std::function<void(Pe&)>& body, std::initializer_list<const char*> parts) {
   EXPECT_EXIT(  // in a process of its own: a run that fails abandons what lies on its fibers' stacks
       {

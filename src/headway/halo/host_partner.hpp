@@ -21,9 +21,9 @@ struct alignas(64) SenderLine {
 /// Written by the receiver, in the sender's pool.
 struct alignas(64) ReceiverLine {
   std::atomic<std::uint64_t> accepts;   // 1: the sender may write into the receiver's arrays
-  std::atomic<std::uint64_t> ready;     // the generation whose elements it may write there
-  std::atomic<std::uint64_t> consumed;  // the last generation whose staged elements the receiver has unpacked
-  std::atomic<std::uint64_t> notify;    // the generation at whose end the receiver wants a control message
+  std::atomic<std::uint64_t> ready;     // the generation for which it may write there now
+  std::atomic<std::uint64_t> consumed;  // the last generation that the receiver has unpacked from a staging buffer
+  std::atomic<std::uint64_t> notify;  // the generation that the receiver waits for: its sender sends a control message
 };
 
 /// An array of the receiver, as an offset in its pool. In the same process the array may lie outside of the pool.
@@ -31,7 +31,7 @@ struct FieldPlace {
   std::uint64_t offset, stride;
 };
 
-/// What a PE tells a partner at set-up: offsets in its own pool.
+/// A PE sends these offsets in its own pool to a partner at set-up.
 struct HostPlaces {
   std::uint64_t is_mapped;      // 0: elements travel in frames, and nothing else is set
   std::uint64_t sender_line;    // where the partner writes as sender
@@ -98,13 +98,11 @@ struct HostReceiver {
 
   bool is_used() const { return line != nullptr; }
   bool accepts() const { return state->accepts.load(std::memory_order_relaxed) != 0; }
-  bool is_ready(std::uint64_t generation) const {
-    return state->ready.load(std::memory_order_acquire) >= generation;
-  }
+  bool is_ready(std::uint64_t generation) const { return state->ready.load(std::memory_order_acquire) >= generation; }
   /// Whether the staging buffer of this generation is free.
   bool may_stage(std::uint64_t generation) const;
   std::byte* buffer(std::uint64_t generation) const { return staging + (generation % 2) * staging_step; }
-  /// The partner's array `field`, whose elements have `bytes` bytes.
+  /// The partner's array `field`, with elements of `bytes` bytes.
   FieldView view(std::size_t field, std::size_t bytes) const {
     return {pool + places[field].offset, bytes, places[field].stride};
   }

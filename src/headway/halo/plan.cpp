@@ -36,9 +36,10 @@ void require_no_repeats(std::size_t pe, const std::vector<Partner>& receives) {
   std::ranges::sort(from);
   const auto twice = std::ranges::adjacent_find(from, {}, [](const auto& one) { return one.first; });
   if (twice == from.end()) return;
-  throw UsageError(fmt::format("PE {} would receive elements of PE {} and of PE {} at index {}; expected one element "
-                               "for each index",
-                               pe, twice->second, twice[1].second, twice->first));
+  throw UsageError(
+      fmt::format("PE {} would receive elements of PE {} and of PE {} at index {}; expected one element "
+                  "for each index",
+                  pe, twice->second, twice[1].second, twice->first));
 }
 
 /// Lists by PE, each in the order in which its elements were added.

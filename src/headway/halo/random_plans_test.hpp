@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Random plans by seed, whose exchanges are compared with a serial computation of each element. For any transport.
+/// Random plans by seed. A serial computation gives the expected value of each element. For any transport.
 #pragma once
 
 #include <fmt/format.h>
@@ -76,7 +76,10 @@ class Array {
 class Arrays {
  public:
   Arrays(Pe& pe, std::size_t n, bool is_mapped)
-      : size_(n), doubles_(pe, n, is_mapped), bytes_(pe, n, is_mapped), triples_(pe, n, is_mapped),
+      : size_(n),
+        doubles_(pe, n, is_mapped),
+        bytes_(pe, n, is_mapped),
+        triples_(pe, n, is_mapped),
         cells_(pe, n, is_mapped) {}
   std::size_t size() const { return size_; }
   std::vector<halo::FieldRef> fields() const {
@@ -124,8 +127,8 @@ inline void exchange_somehow(Pe& pe, halo::Exchange& exchange, Random& own) {
   }
 }
 
-/// Collective: draws a plan, exchanges elements towards the ghosts several times, without a wait of all PEs between two,
-/// and sums back. `may_map`: some of the arrays lie in mapped memory. Returns a number that depends on all values.
+/// Collective: draws a plan, exchanges elements towards the ghosts several times, without a wait of all PEs between
+/// two, and sums back. `may_map`: some of the arrays lie in mapped memory. Returns a number that depends on all values.
 /// std::logic_error for a wrong element.
 inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
   Random random(seed * 7);
