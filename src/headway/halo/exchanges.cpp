@@ -38,34 +38,45 @@ struct Exchanges::SetupMessages {
   Aggregator<std::span<const std::uint64_t>, std::string_view> aggregator;
 };
 
-Exchanges& Exchanges::of(Pe& pe) { return static_cast<Exchanges&>(pe.engine().extension(extension)); }
+Exchanges& Exchanges::of(Pe& pe) {
+  auto& exchanges = static_cast<Exchanges&>(pe.engine().extension(extension));
+  if (exchanges.messages_ == nullptr) exchanges.begin_use();
+  return exchanges;
+}
 
 std::unique_ptr<am::Extension> Exchanges::make(Pe& pe) { return std::make_unique<Exchanges>(pe); }
 
 Exchanges::Exchanges(Pe& pe)
     : poster_(pe.engine(), 0),
       piece_bytes_max_(std::min(pe.engine().sizes().part_frame_bytes_max, pe.engine().store().budget_bytes() / 16) -
-                       transport::frame_overhead - sizeof(PieceHeader)),
-      messages_(new SetupMessages{Aggregator<std::span<const std::uint64_t>, std::string_view>(
-          pe, {.flush_when_idle = true, .name = "halo set-up"})}) {
-  handler_ = engine().add_handler(*this);
-  poster_.identify(handler_, signature());
+                       transport::frame_overhead - sizeof(PieceHeader)) {
   acknowledgement_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto one = am::Engine::control_value<Acknowledgement>(bytes);
+    require_made(source, one.exchange);
     // This PE may have destroyed the exchange: it waits for no acknowledgement of its last elements.
     if (ExchangeState** const state = table_.find(one.exchange)) (*state)->acknowledged(source, one.generation);
   });
-  notice_ = engine().add_control([this](std::size_t, std::span<const std::byte> bytes) {
+  notice_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto number = am::Engine::control_value<std::uint32_t>(bytes);
-    engine().run_later(engine().scope(), [this, number] {
+    require_made(source, number);
+    engine().run_later(am::root_scope, [this, number] {
       if (ExchangeState** const state = table_.find(number)) (*state)->notified();
     });
   });
-  gone_ = engine().add_control([this](std::size_t, std::span<const std::byte> bytes) {
+  gone_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto number = am::Engine::control_value<std::uint32_t>(bytes);
+    require_made(source, number);
     ++retired_[number].partners_gone;
     free_if_unused(number);
   });
+}
+
+/// Programs without halo exchanges have no aggregator for them.
+void Exchanges::begin_use() {
+  handler_ = engine().add_handler(*this);
+  poster_.identify(handler_, signature());
+  messages_.reset(new SetupMessages{Aggregator<std::span<const std::uint64_t>, std::string_view>(
+      engine().pe(), {.flush_when_idle = true, .name = "halo set-up"})});
   messages_->aggregator.on([this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
     PartnerSetup& setup = setup_[source.value];
     setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
@@ -76,6 +87,7 @@ Exchanges::Exchanges(Pe& pe)
 Exchanges::~Exchanges() = default;
 
 void Exchanges::end() noexcept {
+  if (messages_ == nullptr) return;
   messages_.reset();
   if (!engine().has_failed()) engine().remove_handler(handler_);
 }
@@ -124,13 +136,16 @@ void Exchanges::free_if_unused(std::uint32_t exchange) {
   retired_.erase(found);
 }
 
+void Exchanges::require_made(std::size_t source, std::uint32_t number) const {
+  if (table_.was_made(number)) return;
+  throw FormatError(
+      fmt::format("PE {} names halo exchange number {}, which PE {} has not made", source, number, engine().id()));
+}
+
 ExchangeState& Exchanges::find(std::size_t source, std::uint32_t number) {
   ExchangeState** const found = table_.find(number);
   if (found != nullptr) return **found;
-  if (!table_.was_made(number)) {
-    throw FormatError(
-        fmt::format("PE {} names halo exchange number {}, which PE {} has not made", source, number, engine().id()));
-  }
+  require_made(source, number);
   throw UsageError(
       fmt::format("elements of PE {} for halo exchange number {} arrive on PE {}, which has destroyed it: "
                   "end() it on all PEs before",

@@ -49,6 +49,7 @@ struct PartnerSetup {
 
 class Exchanges final : public am::Extension, public am::FrameHandler {
  public:
+  /// The first call is collective.
   static Exchanges& of(Pe& pe);
   static std::unique_ptr<am::Extension> make(Pe& pe);
   explicit Exchanges(Pe& pe);
@@ -104,6 +105,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   bool ready() const override { return true; }
 
  private:
+  void begin_use();
   struct SetupMessages;
   /// A destroyed exchange whose memory partners may still read or write.
   struct Retired {
@@ -112,6 +114,8 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
     bool is_destroyed = false;  // by this PE
   };
   void free_if_unused(std::uint32_t exchange);
+  /// FormatError for a number that this PE has not given.
+  void require_made(std::size_t source, std::uint32_t number) const;
   ExchangeState& find(std::size_t source, std::uint32_t number);
 
   aggregate::FramePoster poster_;
