@@ -48,6 +48,7 @@ ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, Co
     return std::pair(host.contains(first.pe), second.list.size()) <
            std::pair(host.contains(second.pe), first.list.size());
   });
+  arrived_.reset(new std::atomic<std::uint32_t>[receives_.size()] {});
   number_ = exchanges_->add(*this);
   meet_partners();
 }
@@ -113,7 +114,7 @@ void ExchangeState::rebind(std::vector<FieldRef> fields) {
 
 // --- sending
 
-void ExchangeState::begin(Patience patience) {
+void ExchangeState::begin_receiving() {
   if (begun_) throw UsageError("begin() of a halo exchange that has begun: end() it before");
   am::Engine& engine = exchanges_->engine();
   for (const Send& one : sends_) {
@@ -129,6 +130,10 @@ void ExchangeState::begin(Patience patience) {
     one.received = 0;
     if (one.accepts) one.host.state->ready.store(generation_, std::memory_order_release);
   }
+}
+
+void ExchangeState::begin(Patience patience) {
+  begin_receiving();
   for (const Send& one : sends_) {
     const Partner& partner = plan_.sends()[one.partner];
     if (own_ && partner.pe == pe_->id())
@@ -137,6 +142,10 @@ void ExchangeState::begin(Patience patience) {
       send_in_frames(partner);
   }
   if (has_host_receivers_) send_to_host(patience);
+  take_early();
+}
+
+void ExchangeState::take_early() {
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     auto early = receives_[i].early.extract(generation_);
     if (early.empty()) continue;
@@ -206,15 +215,17 @@ void ExchangeState::write_by_distance(const Send& send, Write write) {
   distance.learn(bytes, exchanges_->engine().now() - begin);
 }
 
+void ExchangeState::copy_to_partner(const Send& send, Caches caches) const {
+  const IndexList& list = plan_.sends()[send.partner].list;
+  for (std::size_t i = 0; i != fields_.size(); ++i) {
+    const FieldView& from = fields_[i].view;
+    IndexList::copy(list, from, send.host.into, send.host.view(i, from.bytes), caches);
+  }
+}
+
 bool ExchangeState::write_directly(const Send& send) {
   if (!send.host.is_ready(generation_)) return false;
-  const IndexList& list = plan_.sends()[send.partner].list;
-  write_by_distance(send, [&](Caches caches) {
-    for (std::size_t i = 0; i != fields_.size(); ++i) {
-      const FieldView& from = fields_[i].view;
-      IndexList::copy(list, from, send.host.into, send.host.view(i, from.bytes), caches);
-    }
-  });
+  write_by_distance(send, [&](Caches caches) { copy_to_partner(send, caches); });
   publish(send, false);
   return true;
 }
@@ -301,7 +312,7 @@ void ExchangeState::take(std::size_t receive, std::uint64_t begin, std::span<con
     unpack(plan_.receives()[receive].list, begin, piece);
   }
   from.received += piece.size();
-  if (has_all(from)) finish_receive();
+  if (has_all(from)) finish_receive(receive);
 }
 
 bool ExchangeState::look_at_host() {
@@ -316,13 +327,14 @@ bool ExchangeState::look_at_host() {
       from.host.release(generation_);
     }
     from.received = from.bytes;
-    if (finish_receive()) return true;  // a coroutine that goes on then may have begun the next exchange
+    if (finish_receive(i)) return true;  // a coroutine that goes on then may have begun the next exchange
   }
   return missing_ == 0;
 }
 
 /// Returns whether all elements have arrived.
-bool ExchangeState::finish_receive() {
+bool ExchangeState::finish_receive(std::size_t receive) {
+  if (order_ == CombineOrder::any) arrived_[receive].store(generation_, std::memory_order_release);
   if (--missing_ != 0) return false;
   finish_generation();
   return true;
@@ -338,6 +350,7 @@ void ExchangeState::finish_generation() {
     } else if (order_ == CombineOrder::fixed) {
       unpack(partner.list, 0, from.stream);
     }
+    arrived_[i].store(generation_, std::memory_order_release);
     if (from.acknowledges && !from.host.is_used()) exchanges_->acknowledge(partner.pe, number_, generation_);
   }
   if (!promise_) return;
@@ -348,20 +361,19 @@ void ExchangeState::finish_generation() {
 
 // --- waiting
 
-bool ExchangeState::done() { return look_at_host(); }
-
 void ExchangeState::end() {
   if (!begun_) throw UsageError("end() of a halo exchange without begin()");
   am::Engine& engine = exchanges_->engine();
-  if (has_host_senders_ && engine.idle() == am::Idle::spin) {
-    for (unsigned round = 0; round != rounds_before_notice && missing_ != 0; ++round) {
-      for (unsigned look = 0; look != looks_per_round && !look_at_host(); ++look) continue;
-      if (missing_ != 0 && engine.may_block()) engine.progress();
+  bool is_done = look();
+  if ((has_host_senders_ || unsent_ != 0) && engine.idle() == am::Idle::spin) {
+    for (unsigned round = 0; round != rounds_before_notice && !is_done; ++round) {
+      for (unsigned each = 0; each != looks_per_round && !is_done; ++each) is_done = look();
+      if (!is_done && engine.may_block()) engine.progress();
     }
   }
-  if (missing_ != 0) {
+  if (!is_done) {
     ask_for_notices();
-    exchanges_->wait_for(*this, [this] { return look_at_host(); });
+    exchanges_->wait_for(*this, unsent_ != 0, [this] { return look(); });
   }
   begun_ = false;
 }

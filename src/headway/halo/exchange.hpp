@@ -2,6 +2,7 @@
 /// Exchanges of the elements of arrays by a plan.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <headway/am/future.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/halo/host_partner.hpp>
+#include <headway/halo/parts.hpp>
 #include <headway/halo/plan.hpp>
 #include <headway/rma/pooled_array.hpp>
 #include <map>
@@ -107,12 +109,18 @@ class ExchangeState {
 
   const Plan& plan() const { return plan_; }
   void begin(Patience patience);
-  bool done();
+  bool done() { return look(); }
   void end();
   Future<> when_done();
   /// Later exchanges use these arrays, of the same types.
   void rebind(std::vector<FieldRef> fields);
   std::string description() const;
+
+  void divide(std::size_t parts, const PartRule& rule);
+  void begin_parts();
+  // Called by any thread, between begin_parts() and end():
+  void part_ready(std::size_t part);
+  bool has_arrived(std::size_t source) const;
 
   // Called by Exchanges:
   void arrived(std::size_t source, std::uint32_t generation, std::uint64_t begin, std::span<const std::byte> piece);
@@ -152,10 +160,13 @@ class ExchangeState {
   void publish_fields();
   bool is_written_by(std::size_t pe) const;
 
+  void begin_receiving();
+  void take_early();
   void send_in_frames(const Partner& partner);
   void send_to_self(const IndexList& list);
   void send_to_host(Patience patience);
   bool write_directly(const Send& send);
+  void copy_to_partner(const Send& send, Caches caches) const;
   /// Calls write(caches) for the distance of the partner, and measures it now and then.
   template <class Write>
   void write_by_distance(const Send& send, Write write);
@@ -167,10 +178,14 @@ class ExchangeState {
   void each_field(const IndexList& list, std::uint64_t begin, std::uint64_t bytes, F f) const;
   void unpack(const IndexList& list, std::uint64_t begin, std::span<const std::byte> piece);
   void take(std::size_t receive, std::uint64_t begin, std::span<const std::byte> piece);
-  /// Takes what partners of this host have sent. Returns whether all elements have arrived.
+  /// Sends complete parts, and takes what partners of this host have sent. Returns whether nothing is missing.
+  bool look();
+  /// Returns whether all parts are sent.
+  bool send_complete_parts();
+  /// Returns whether all elements have arrived.
   bool look_at_host();
   bool has_all(const Receive& from) const { return from.received == from.bytes; }
-  bool finish_receive();
+  bool finish_receive(std::size_t receive);
   void finish_generation();
   void ask_for_notices();
 
@@ -182,15 +197,18 @@ class ExchangeState {
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
   bool begun_ = false;       // and not ended
+  std::size_t unsent_ = 0;   // partners that wait for parts
   std::size_t missing_ = 0;  // partners whose elements have not all arrived
   bool has_host_senders_ = false, has_host_receivers_ = false;
   std::vector<std::size_t> host_partners_;  // PEs with which this one exchanges by load and store
   std::optional<HostBlock> block_;
-  std::vector<Send> sends_;           // in the order of sending
-  std::vector<Receive> receives_;     // as plan_.receives()
-  std::optional<std::size_t> own_;    // this PE in plan_.receives()
-  std::vector<std::byte> own_bytes_;  // elements that this PE sends to itself
-  std::vector<const Send*> waiting_;  // scratch memory of send_to_host()
+  std::vector<Send> sends_;                                // in the order of sending
+  std::vector<Receive> receives_;                          // as plan_.receives()
+  std::optional<std::size_t> own_;                         // this PE in plan_.receives()
+  std::vector<std::byte> own_bytes_;                       // elements that this PE sends to itself
+  std::vector<const Send*> waiting_;                       // scratch memory of send_to_host()
+  std::unique_ptr<std::atomic<std::uint32_t>[]> arrived_;  // as receives_: the last generation that is in the arrays
+  std::unique_ptr<Parts> parts_;                           // by index in sends_
   std::optional<Promise<>> promise_;
 };
 
@@ -228,6 +246,18 @@ class Exchange {
     state_->begin(Patience::none);
     return state_->when_done();
   }
+  /// Divides the elements that this PE sends: `rule` gives the part of a local element, from 0 to `parts` - 1. For
+  /// programs in which several threads compute the elements. Not between begin and end.
+  void divide(std::size_t parts, const PartRule& rule) { state_->divide(parts, rule); }
+  /// begin() for divided elements: a partner's elements leave once ready() has marked all their parts. Other PEs may
+  /// use any form of begin. end() and done() send what is complete, so one of them has to be called meanwhile.
+  void begin_parts() { state_->begin_parts(); }
+  /// Marks a part: its elements have their new values. Called by any thread, once for each part and begin_parts(). The
+  /// thread that completes the elements for a partner of this host copies them to it. UsageError for a part out of
+  /// range, and for a second call.
+  void ready(std::size_t part) { state_->part_ready(part); }
+  /// Whether the elements of that partner are in the arrays. Called by any thread between begin_parts() and end().
+  bool arrived(PeId partner) const { return state_->has_arrived(partner); }
   /// Later exchanges use these arrays. They have the types of the first ones. Not between begin() and end().
   void rebind(std::vector<FieldRef> fields) { state_->rebind(std::move(fields)); }
   const Plan& plan() const { return state_->plan(); }

@@ -81,11 +81,14 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void notify(std::size_t to, std::uint32_t exchange);
   /// Frees the memory of a destroyed exchange in the pool once its partners of this host have destroyed it, too.
   void retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners);
-  /// Waits until done(), for the end of that exchange.
+  /// Waits until done(), for the end of that exchange. `polls`: other threads of the program may change the condition.
   template <class Done>
-  void wait_for(const ExchangeState& state, Done done) {
+  void wait_for(const ExchangeState& state, bool polls, Done done) {
     waiting_ = &state;
-    engine().wait_until(std::move(done), report::Phase::collective);
+    if (polls)
+      engine().wait_polling(std::move(done), report::Phase::collective, report::no_pe);
+    else
+      engine().wait_until(std::move(done), report::Phase::collective);
     waiting_ = nullptr;
   }
   /// What this PE has learned about writing to a partner of its host. The address is fixed.

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <string>
 #include <support/run_pes.hpp>
+#include <thread>
 #include <vector>
 
 namespace headway {
@@ -80,6 +81,53 @@ TEST(HaloPes, threads_write_arrays_of_the_heap_in_place) {
     for (int round = 0; round != 20; ++round) exchange();
     EXPECT_EQ(heap[11], double((pe.id() + 2) % 3 * 100 + 9));
     EXPECT_FALSE(some(exchange.description(), "staged")) << exchange.description();
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HaloPes, threads_send_what_they_complete) {
+  const int status = run_pes(3, 1, [](Pe& pe) {
+    halo::Field<double> mapped(pe, 13);
+    halo::Exchange exchange(pe, ring(pe), {halo::field(mapped)});
+    exchange.divide(2, [](std::uint64_t index) { return std::size_t(index / 5); });  // 0 goes left, 8 and 9 go right
+    const std::size_t left = (pe.id() + 2) % 3, right = (pe.id() + 1) % 3;
+    for (int round = 1; round != 50; ++round) {
+      exchange.begin_parts();
+      std::jthread first([&] {
+        mapped[0] = round * 10 + double(pe.id());
+        exchange.ready(0);
+      });
+      std::jthread second([&] {
+        mapped[8] = mapped[9] = round * 1000 + double(pe.id());
+        exchange.ready(1);
+        while (!exchange.arrived(left)) std::this_thread::yield();
+        EXPECT_EQ(mapped[10], round * 1000 + double(left));
+      });
+      while (!exchange.done()) pe.progress();
+      exchange.end();
+      first.join();
+      second.join();
+      EXPECT_EQ(mapped[12], round * 10 + double(right));
+    }
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HaloPes, parts_are_marked_once) {
+  const int status = run_pes(2, 1, [](Pe& pe) {
+    std::vector<double> heap(13);
+    halo::Exchange exchange(pe, ring(pe), {halo::field(heap)});
+    EXPECT_THROW(exchange.begin_parts(), UsageError);
+    EXPECT_THROW(exchange.divide(2, [](std::uint64_t) { return 2; }), UsageError);
+    exchange.divide(2, [](std::uint64_t index) { return std::size_t(index / 9); });
+    EXPECT_THROW(exchange.ready(0), UsageError);
+    exchange.begin_parts();
+    exchange.ready(0);
+    EXPECT_THROW(exchange.ready(0), UsageError);
+    EXPECT_THROW(exchange.ready(2), UsageError);
+    EXPECT_THROW(exchange.arrived(pe.id()), UsageError);
+    exchange.ready(1);
+    exchange.end();
   });
   EXPECT_EQ(status, 0);
 }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -114,9 +115,27 @@ class Arrays {
   Array<Cell> cells_;
 };
 
+constexpr std::size_t parts = 3;
+
+/// Exchanges with parts: with `threads` a thread marks each, else the PE marks them in any order.
+inline void exchange_parts(halo::Exchange& exchange, Random& own, bool threads) {
+  exchange.begin_parts();
+  std::vector<std::jthread> workers;  // end after the exchange
+  const std::size_t first = own.below(parts);
+  for (std::size_t i = 0; i != parts; ++i) {
+    const std::size_t part = (first + i) % parts;
+    if (threads)
+      workers.emplace_back([&exchange, part] { exchange.ready(part); });
+    else
+      exchange.ready(part);
+  }
+  exchange.end();
+}
+
 /// One exchange, in one of its forms. Each PE chooses its own.
-inline void exchange_somehow(Pe& pe, halo::Exchange& exchange, Random& own) {
-  switch (own.below(4)) {
+inline void exchange_somehow(Pe& pe, halo::Exchange& exchange, Random& own, bool threads) {
+  switch (own.below(5)) {
+    case 4: return exchange_parts(exchange, own, threads && own.one_in(5));
     case 0: return exchange();
     case 1: exchange.async().get(); return;
     case 2:
@@ -157,6 +176,8 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
   auto arrays = std::make_unique<Arrays>(pe, all, maps());
   Arrays others(pe, all, maps());
   halo::Exchange exchange(pe, plan, arrays->fields()), other(pe, plan, others.fields());
+  const auto part_of = [](std::uint64_t index) { return index * 7 / 5 % parts; };
+  exchange.divide(parts, part_of);
   std::uint64_t sum = 0;
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     for (std::uint64_t i = 0; i != owned; ++i) arrays->set(i, value_of(me, i, round));
@@ -168,7 +189,7 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
       for (std::uint64_t i = 0; i != owned; ++i) others.set(i, value_of(me, i, round + 100));
       other.begin();
     }
-    exchange_somehow(pe, exchange, own);
+    exchange_somehow(pe, exchange, own, may_map);
     if (both) other.end();
     for (std::size_t i = 0; i != needed.size(); ++i) {
       arrays->require(owned + i, value_of(needed[i].pe, needed[i].index, round), round);
@@ -186,7 +207,8 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
   for (std::size_t i = 0; i != all; ++i) sums[i] = value_of(me, i, 0);
   halo::Exchange back(pe, plan.reverse(), {halo::field(sums.all(), std::plus<>())},
                       in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any);
-  exchange_somehow(pe, back, own);
+  back.divide(parts, part_of);
+  exchange_somehow(pe, back, own, may_map);
   std::vector<std::uint64_t> expected(owned);
   for (std::uint64_t i = 0; i != owned; ++i) expected[i] = value_of(me, i, 0);
   for (std::size_t p = 0; p != pes; ++p) {
