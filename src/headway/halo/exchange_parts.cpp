@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Exchanges whose elements several threads mark as ready.
+/// Exchanges with parts, which several threads mark as ready.
 #include <fmt/format.h>
 
 #include <headway/am/engine.hpp>

@@ -110,7 +110,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
  private:
   void begin_use();
   struct SetupMessages;
-  /// A destroyed exchange whose memory partners may still read or write.
+  /// A destroyed exchange. Partners may still read or write its memory.
   struct Retired {
     std::size_t partners_gone = 0, partners = 0;
     std::uint64_t offset = 0;

@@ -16,7 +16,7 @@ namespace headway::halo {
 /// The part of a local element.
 using PartRule = std::function<std::size_t(std::uint64_t index)>;
 
-/// Counts, for each partner, the parts whose elements it gets and that are not ready. Any thread may mark a part; no
+/// Counts, for each partner, the parts that are not ready and hold elements for it. Any thread may mark a part; no
 /// thread waits for another.
 class Parts {
  public:
@@ -33,7 +33,7 @@ class Parts {
 
   /// Before the threads begin.
   void begin();
-  /// Calls complete(partner) for each partner whose last missing part this is. UsageError for a part that does not
+  /// Calls complete(partner) for each partner that misses no other part. UsageError for a part that does not
   /// exist, or that is ready already in this generation.
   template <class Complete>
   void mark(std::size_t part, std::uint32_t generation, Complete complete) {
