@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# cmake -D program=FILE -D pes_as=processes|threads|sim|openmpi|mpich -P check_pes.cmake
+# cmake -D program=FILE -D pes_as=processes|threads|sim|openmpi|mpich [-D peer=FILE] -P check_pes.cmake
 # All runs must be verified and have the hash, the mass and the cells of one PE on the local transport: with several
-# levels from a mesh of few cells, with a PE for each of few cells, and without refinement.
+# levels from a mesh of few cells, with a PE for each of few cells, and without refinement. With a peer, the
+# runs are those of the peer on that MPI.
 set(ENV{HEADWAY_BIND} none)
 set(ENV{HEADWAY_STALL} 30s)
 set(works "--level 4 --levels 3 --steps 30 --check-every-mesh"
           "--level 2 --levels 4 --steps 25 --refine-every 1 --check-every-mesh --mode 2d"
           "--level 1 --levels 0 --steps 7" "--level 5 --levels 0 --steps 10 --mode direct")
+set(sizes 1 2 3 5 8)
 set(seeds 1)
 set(launcher)
 if(pes_as STREQUAL "sim")
@@ -23,8 +25,11 @@ elseif(pes_as MATCHES "openmpi|mpich")
   set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
   set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
 endif()
+if(peer)
+  set(sizes 1 2 3)  # more ranks than cores spin
+endif()
 
-function(result_of settings launch arguments result)
+function(result_of settings launch program arguments result)
   separate_arguments(words UNIX_COMMAND "${arguments} --json -")
   execute_process(COMMAND ${CMAKE_COMMAND} -E env ${settings} ${launch} ${program} ${words} TIMEOUT 120
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
@@ -42,8 +47,13 @@ function(result_of settings launch arguments result)
 endfunction()
 
 foreach(work IN LISTS works)
-  result_of("HEADWAY_PES=1" "" "${work}" one)
-  foreach(pes 1 2 3 5 8)
+  result_of("HEADWAY_PES=1" "" ${program} "${work}" one)
+  set(runs "${program}")
+  if(peer)
+    set(runs "${peer};amr")
+    string(REGEX REPLACE " --mode [a-z0-9]+" "" work "${work}")
+  endif()
+  foreach(pes IN LISTS sizes)
     foreach(seed IN LISTS seeds)
       set(settings HEADWAY_PES=${pes})
       set(launch)
@@ -52,13 +62,16 @@ foreach(work IN LISTS works)
       elseif(pes_as STREQUAL "sim")
         list(APPEND settings HEADWAY_TRANSPORT=sim HEADWAY_SEED=${seed}
              HEADWAY_SIM=delay=20us,jitter=2,refuse=0.1,inbox=64)
+      elseif(peer)
+        set(settings)
+        set(launch ${launcher} -n ${pes})
       elseif(launcher)
         # A process for each two PEs, as if on hosts of their own.
         math(EXPR processes "(${pes} + 1) / 2")
         set(launch ${launcher} -n ${processes})
         list(APPEND settings HEADWAY_PES_PER_PROCESS=2 HEADWAY_SHARE=process)
       endif()
-      result_of("${settings}" "${launch}" "${work}" found)
+      result_of("${settings}" "${launch}" "${runs}" "${work}" found)
       string(REPLACE "pes=1;" "pes=${pes};" expected "${one}")
       if(NOT found STREQUAL expected)
         list(JOIN settings " " settings)

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <amr/report.hpp>
 #include <cstdio>
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
@@ -62,7 +63,8 @@ const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, 
                                     {"stream", exchanges, true, 2, 8, 1, run_messages},
                                     {"staggered", exchanges, true, 2, 8, 1, run_messages},
                                     {"synthetic", exchanges, false, 2, 100, 1, run_messages},
-                                    {"bfs", {"mpi-direct"}, false, 1, 8, 1, run_bfs}};
+                                    {"bfs", {"mpi-direct"}, false, 1, 8, 1, run_bfs},
+                                    {"amr", {"mpi-isend"}, false, 1, 24, 1, run_amr}};
 
 const Bench& bench_of(const Arguments& arguments) { return *std::ranges::find(benches, arguments.bench, &Bench::name); }
 
@@ -82,6 +84,7 @@ void complete(Arguments& arguments) {
     throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed for {} is {} or more", arguments.bytes,
                                    chosen.name, chosen.bytes_min));
   }
+  if (arguments.bench == "amr") amr::check(arguments.amr);
   if (arguments.bench == "bfs")
     arguments.graph.seed = base::Settings::from_environment().seed;  // as Headway's programs
   if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
@@ -99,7 +102,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
     bench::add_value(app, name, std::move(store), value, help);
   };
   add("--mode", "NAME",
-      "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi for pingpong and zerocopy; mpi or mpi-ireduce for reduce",
+      "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi-isend for amr; mpi for pingpong and zerocopy; mpi or "
+      "mpi-ireduce for reduce",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
@@ -128,6 +132,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       [&](const std::string& t) { arguments.roots = bench::parse_count("--roots", t, 1, 1024); });
   app.add_flag("--every-edge", arguments.every_edge,
                "bfs: a message for each edge, also to vertices that the rank has sent to before");
+  amr::add_options(app, arguments.amr, "amr: ");
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <amr/simulation.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <graph/kronecker.hpp>
@@ -27,7 +28,8 @@ struct Arguments {
   graph::KroneckerOptions graph{.scale = 16};  // of bfs, as are the next two
   std::uint64_t roots = 4;
   bool every_edge = false;
-  std::string json;  // a file, "-", or empty for a line on standard output
+  headway::amr::Options amr;  // of amr
+  std::string json;           // a file, "-", or empty for a line on standard output
 };
 
 /// Collective on MPI_COMM_WORLD. The record is rank 0's; the others' are partial.
@@ -36,6 +38,7 @@ bench::Json run_pingpong(const Arguments& arguments);
 bench::Json run_zerocopy(const Arguments& arguments);
 bench::Json run_reduce(const Arguments& arguments);
 bench::Json run_bfs(const Arguments& arguments);
+bench::Json run_amr(const Arguments& arguments);
 /// stream, staggered, synthetic.
 bench::Json run_messages(const Arguments& arguments);
 
