@@ -20,6 +20,7 @@
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/grid.hpp>
 #include <headway/halo/plan.hpp>
+#include <headway/launch/attach.hpp>
 #include <headway/launch/run.hpp>
 #include <headway/object/object.hpp>
 #include <headway/rma/pooled_array.hpp>

@@ -302,6 +302,20 @@ void LaunchedRun::start_communication() {
 int LaunchedRun::run() {
   start_communication();
   run_threads();
+  return leave();
+}
+
+Pe& LaunchedRun::open() {
+  start_communication();
+  return open_pe();
+}
+
+int LaunchedRun::close(int status) {
+  close_pe(status);
+  return leave();
+}
+
+int LaunchedRun::leave() {
   const int status = status_of_all();
   forget_exit();
   driver_.reset();

@@ -32,6 +32,8 @@ class LaunchedRun final : public ProcessPes {
   /// Runs this process's PEs. Returns the status of the lowest failing PE of the run, the same in every process. Does
   /// not return when a PE failed: all processes end.
   int run();
+  Pe& open() override;
+  int close(int status) override;
 
  private:
   /// The data that processes exchange when they meet.
@@ -64,6 +66,7 @@ class LaunchedRun final : public ProcessPes {
   std::size_t number_of(std::size_t pe) const { return segment_->header().first_pe + pe; }
   void check(int result, const char* call) const;
   int status_of_all();
+  int leave();
   void print_message(const std::string& text) const;
   void claim_end();
   [[noreturn]] void end_all(int status);

@@ -119,19 +119,23 @@ void ProcessPes::run_pe(std::size_t pe) noexcept {
   }
 }
 
-void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept {
+void ProcessPes::complete(am::EngineOptions& options, std::size_t pe) {
   const local::SegmentHeader& header = memory_->header();
+  options.budget_bytes = header.arena_bytes;
+  options.spill_bytes = header.spill_bytes;
+  options.aggregation = aggregation_;
+  options.transfer = transfer_;
+  options.collectives = collectives_;
+  options.sizes = sizes_;
+  options.while_waiting = [this] { while_waiting(); };
+  options.when_failed = [this, pe] { after_failure(pe); };
+  options.give_report = report::GiveReport{&report::report_area_of(*memory_, pe), &board(pe)};
+}
+
+void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept {
   const char* during = setting_up;
   try {
-    options.budget_bytes = header.arena_bytes;
-    options.spill_bytes = header.spill_bytes;
-    options.aggregation = aggregation_;
-    options.transfer = transfer_;
-    options.collectives = collectives_;
-    options.sizes = sizes_;
-    options.while_waiting = [this] { while_waiting(); };
-    options.when_failed = [this, pe] { after_failure(pe); };
-    options.give_report = report::GiveReport{&report::report_area_of(*memory_, pe), &board(pe)};
+    complete(options, pe);
     am::Engine engine(endpoint, std::move(options));
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
@@ -146,6 +150,26 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
   }
   if (board(pe).failure.load(std::memory_order_relaxed) != report::FailureKind::none) end_failed(pe);
   board(pe).phase.store(report::Phase::finished, std::memory_order_relaxed);
+}
+
+// --- attached programs
+
+/// The process is not bound to a processor: threads that the program makes later would inherit that.
+Pe& ProcessPes::open_pe() {
+  open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}});
+  open_->endpoint = make_endpoint(first_);
+  am::EngineOptions options{.idle = idle()};
+  complete(options, first_);
+  options.when_failed = [this] { end_failed(first_); };
+  return open_->engine.emplace(*open_->endpoint, std::move(options)).pe();
+}
+
+void ProcessPes::close_pe(int status) {
+  open_->engine->require_may_block(report::Phase::quiescing);
+  board(first_).status = exit_status_of(status);
+  open_->engine->finish();
+  board(first_).phase.store(report::Phase::finished, std::memory_order_relaxed);
+  open_.reset();
 }
 
 }  // namespace headway::launch

@@ -9,8 +9,10 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/report/process_record.hpp>
+#include <headway/report/report_signals.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace headway::launch {
@@ -19,13 +21,23 @@ class ProcessPes {
  public:
   ProcessPes(const ProcessPes&) = delete;
   ProcessPes& operator=(const ProcessPes&) = delete;
+  virtual ~ProcessPes();
 
   /// Whether this process is inside a run, or was forked by one.
   static bool inside();
 
+  // For attach(), in place of the run() of a derived class. All calls come from one thread.
+
+  /// Makes the one PE of this process. From then on a failure ends the process at once: there is no body to unwind.
+  virtual Pe& open() = 0;
+  /// Ends the PE with this status. Collective. Returns the status of the run. Throws UsageError where the caller may
+  /// not wait; nothing has changed then.
+  virtual int close(int status) = 0;
+  /// Ends the run, because the program has ended in the middle of it.
+  [[noreturn]] void end_program(const char* why) { fail(first_, report::FailureKind::failed, why); }
+
  protected:
   explicit ProcessPes(const std::function<int(Pe&)>& body);
-  virtual ~ProcessPes();
 
   /// Sets the segment of this process's PEs, numbers `first` to `last` - 1 there. Called once, before the calls
   /// below; inside() is true from then on.
@@ -35,6 +47,8 @@ class ProcessPes {
   void run_threads();
   /// Runs one PE in this thread.
   void run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept;
+  Pe& open_pe();
+  void close_pe(int status);
 
   report::PeBoard& board(std::size_t pe) { return report::board_of(*memory_, pe); }
   /// Records a failure on the board, and ends this process and the run. Does not allocate: memory may be exhausted.
@@ -57,12 +71,21 @@ class ProcessPes {
  private:
   struct PeThread;
 
+  /// The PE between open_pe() and close_pe().
+  struct OpenPe {
+    report::ThreadOfPe thread;
+    std::unique_ptr<transport::Endpoint> endpoint;
+    std::optional<am::Engine> engine;
+  };
+
   void run_pe(std::size_t pe) noexcept;
+  void complete(am::EngineOptions& options, std::size_t pe);
   void bind(std::size_t pe);
 
   const std::function<int(Pe&)>* body_;
   local::Segment* memory_ = nullptr;  // segment of boards, reports and frames
-  std::vector<int> processors_;       // processors allowed before any PE was bound
+  std::unique_ptr<OpenPe> open_;
+  std::vector<int> processors_;  // processors allowed before any PE was bound
   base::AggregationSettings aggregation_ = base::AggregationSettings::from_environment();
   base::TransferSettings transfer_ = base::TransferSettings::from_environment();
   base::CollectiveStrategy collectives_ = base::collective_strategy_from_environment();

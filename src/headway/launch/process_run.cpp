@@ -211,6 +211,17 @@ int ProcessRun::run() {
   } else {
     run_threads();
   }
+  return leave();
+}
+
+Pe& ProcessRun::open() { return open_pe(); }
+
+int ProcessRun::close(int status) {
+  close_pe(status);
+  return leave();
+}
+
+int ProcessRun::leave() {
   // All PEs have finished the last quiesce(), so their statuses are known.
   int status = 0;
   for (std::size_t pe = 0; pe < segment_.header().pes && status == 0; ++pe) status = board(pe).status;

@@ -34,6 +34,8 @@ class ProcessRun final : public ProcessPes {
   /// Runs this process's PEs. Returns the status of the lowest failing PE of the run, the same in every process. Does
   /// not return when a PE failed: it records the failure for the supervisor, and the process ends.
   int run();
+  Pe& open() override;
+  int close(int status) override;
 
  private:
   std::unique_ptr<transport::Endpoint> make_endpoint(std::size_t pe) override;
@@ -45,6 +47,7 @@ class ProcessRun final : public ProcessPes {
   void meet(std::atomic<std::uint64_t>& count, std::uint64_t generation);
   void refuse_other_builds();
   void check_lifeline();
+  int leave();
   void run_simulation();
 
   Attachment attachment_;

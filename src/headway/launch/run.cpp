@@ -4,19 +4,24 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <headway/base/error.hpp>
+#include <headway/base/given_settings.hpp>
 #include <headway/base/settings.hpp>
+#include <headway/launch/attach.hpp>
 #include <headway/launch/hosts_run.hpp>
 #include <headway/launch/identity.hpp>
 #include <headway/launch/launch.hpp>
 #include <headway/launch/launched_run.hpp>
+#include <headway/launch/lone_run.hpp>
 #include <headway/launch/process_run.hpp>
 #include <headway/launch/run.hpp>
+#include <headway/launch/start.hpp>
 #include <headway/launch/supervisor.hpp>
 #include <iostream>
 #include <optional>
@@ -39,15 +44,6 @@ std::size_t threads_of_this_process() {
   while (const dirent* entry = readdir(tasks)) threads += entry->d_name[0] != '.';
   closedir(tasks);
   return threads;
-}
-
-bool mpi_is_initialised() {
-  using Initialized = int (*)(int*);
-  void* symbol = dlsym(RTLD_DEFAULT, "MPI_Initialized");
-  if (symbol == nullptr) return false;
-  int flag = 0;
-  reinterpret_cast<Initialized>(symbol)(&flag);
-  return flag != 0;
 }
 
 void make_output_line_buffered() {
@@ -75,7 +71,7 @@ void print_message_once(const std::optional<base::Launcher>& launcher, const std
   const bool is_first = !launcher || launcher->rank == 0;
   if (is_first) print_message(text);
   if (!launcher || launcher->mpi.empty() || launcher->simulated) return;
-  const bool have_met = mpi_is_initialised();
+  const bool have_met = mpi_flag("MPI_Initialized");
   if (!is_first) {
     std::this_thread::sleep_for(std::chrono::seconds(have_met ? 1 : 3));
     if (!have_met) print_message(fmt::format("process {} of {}: {}", launcher->rank, launcher->size, text));
@@ -108,7 +104,7 @@ int run_invited(const std::function<int(Pe&)>& body) noexcept {
 void require_that_fork_is_safe(const std::string& program) {
   const char* obstacle = nullptr;
   if (threads_of_this_process() > 1) obstacle = "other threads run already";
-  if (mpi_is_initialised()) obstacle = "MPI is initialised already";
+  if (mpi_flag("MPI_Initialized")) obstacle = "MPI is initialised already";
   if (obstacle == nullptr) return;
   throw SettingError(
       fmt::format("{} starts its processes by fork, which is not safe here: {}; start it with "
@@ -116,13 +112,62 @@ void require_that_fork_is_safe(const std::string& program) {
                   program, obstacle, program));
 }
 
+/// The descriptors of this process from `headway run`, or empty.
+const std::string& launch_descriptor() {
+  static const std::string launched = base::take_launch_descriptor();
+  return launched;
+}
+
+const std::function<int(Pe&)> no_body;
+
 }  // namespace
 
+bool mpi_flag(const char* call) {
+  using Flag = int (*)(int*);
+  void* symbol = dlsym(RTLD_DEFAULT, call);
+  if (symbol == nullptr) return false;
+  int flag = 0;
+  reinterpret_cast<Flag>(symbol)(&flag);
+  return flag != 0;
+}
+
+std::unique_ptr<ProcessPes> join_run() {
+  base::Settings settings = base::Settings::from_environment();
+  if (settings.simulated()) {
+    throw SettingError(
+        "HEADWAY_TRANSPORT=sim: all its PEs are in one process, and attach() makes one PE of each process: allowed is "
+        "local, ucx or the name of an MPI");
+  }
+  if (settings.pes_per_process > 1) {
+    throw SettingError(
+        fmt::format("HEADWAY_PES_PER_PROCESS={}: allowed is 1 in a program that calls attach(), which makes one PE of "
+                    "each process",
+                    settings.pes_per_process));
+  }
+  if (!launch_descriptor().empty())
+    return std::make_unique<ProcessRun>(Attachment::parse(launch_descriptor()), no_body);
+  if (settings.on_wire() && is_alone(settings)) settings = base::Settings::from_environment(base::Launchers::ignored);
+  if (settings.on_wire() && !settings.starts_wire()) return std::make_unique<LaunchedRun>(settings, no_body);
+  const bool pes_given = std::ranges::any_of(base::given_settings(),
+                                             [](const std::string& one) { return one.starts_with("HEADWAY_PES="); });
+  if (settings.starts_wire() || (pes_given && settings.pes > 1)) {
+    throw SettingError(fmt::format("{}: attach() starts no processes: start it with `headway run{} -n {} {}` instead",
+                                   settings.starts_wire() ? "HEADWAY_TRANSPORT=ucx without a launcher"
+                                                          : fmt::format("HEADWAY_PES={}", settings.pes),
+                                   settings.starts_wire() ? " --transport ucx" : "", pes_given ? settings.pes : 2,
+                                   program_path()));
+  }
+  return std::make_unique<LoneRun>(settings, no_body);
+}
+
 int run(int argc, char** argv, const std::function<int(Pe&)>& body) {
-  static const std::string launched = base::take_launch_descriptor();
+  const std::string& launched = launch_descriptor();
   try {
     if (ProcessRun::inside()) {
-      throw SettingError("run() inside run(): this process is in a run already; call run() after that has returned");
+      throw SettingError(
+          attached() != nullptr
+              ? "run() between attach() and detach(): this process is in a run already"
+              : "run() inside run(): this process is in a run already; call run() after that has returned");
     }
     if (!launched.empty()) return run_as_part(launched, body);
     base::Settings settings = base::Settings::from_environment();
