@@ -57,6 +57,13 @@ ExchangeState::~ExchangeState() {
   if (exchanges_->engine().has_failed()) return;
   try {
     if (begun_) end();  // partners may write into the arrays until then
+    // An acknowledgement is not counted, so quiescence does not wait for the last one.
+    am::Engine& engine = exchanges_->engine();
+    for (const Send& one : sends_) {
+      if (!one.awaits_acknowledgement || one.host.is_used() || !engine.may_block()) continue;
+      engine.wait_until([&] { return one.acknowledged == generation_; }, report::Phase::sending,
+                        std::uint32_t(plan_.sends()[one.partner].pe));
+    }
     exchanges_->remove(number_);
     if (block_) exchanges_->retire(number_, block_->offset(), host_partners_);
   } catch (const std::exception&) {  // the run has failed; the engine has recorded why

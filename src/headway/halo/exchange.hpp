@@ -223,7 +223,8 @@ class ExchangeState {
 ///
 /// The program does not change the elements that it receives between begin() and end(), and may change those that it
 /// sends. A partner may begin up to two exchanges more than this PE has ended; their elements wait in memory of the
-/// exchange. The destructor waits for the end of an exchange that has begun.
+/// exchange. The destructor waits for the end of an exchange that has begun, and until partners on other hosts have
+/// the elements.
 class Exchange {
  public:
   Exchange(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order = CombineOrder::any)
