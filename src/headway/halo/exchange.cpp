@@ -12,8 +12,8 @@
 namespace headway::halo {
 namespace {
 
-// A partner that gets nothing back may begin so many exchanges more than it has heard of.
-constexpr std::uint32_t generations_ahead = 2;
+// A partner that gets nothing back may begin so many exchanges more than this PE has acknowledged.
+constexpr std::uint32_t generations_ahead = 3;
 
 // A whole exchange waits so long for receivers that are about to be ready: about the cost of a second copy of 256 KiB.
 constexpr std::int64_t patience_ns = 20'000;
@@ -50,17 +50,25 @@ ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, Co
   });
   arrived_.reset(new std::atomic<std::uint32_t>[receives_.size()] {});
   number_ = exchanges_->add(*this);
-  meet_partners();
+  try {
+    meet_partners();
+  } catch (...) {
+    exchanges_->remove(number_);
+    throw;
+  }
 }
 
 ExchangeState::~ExchangeState() {
-  if (exchanges_->engine().has_failed()) return;
+  am::Engine& engine = exchanges_->engine();
+  if (engine.has_failed()) return;
   try {
+    if (begun_ && !engine.may_block())
+      engine.fail(report::FailureKind::failed,
+                  "a halo exchange that has begun is destroyed in a handler: end() it before");
     if (begun_) end();  // partners may write into the arrays until then
     // An acknowledgement is not counted, so quiescence does not wait for the last one.
-    am::Engine& engine = exchanges_->engine();
     for (const Send& one : sends_) {
-      if (!one.awaits_acknowledgement || one.host.is_used() || !engine.may_block()) continue;
+      if (!one.awaits_acknowledgement || !engine.may_block()) continue;
       engine.wait_until([&] { return one.acknowledged == generation_; }, report::Phase::sending,
                         std::uint32_t(plan_.sends()[one.partner].pe));
     }
@@ -126,9 +134,8 @@ void ExchangeState::begin_receiving() {
   am::Engine& engine = exchanges_->engine();
   for (const Send& one : sends_) {
     const std::size_t pe = plan_.sends()[one.partner].pe;
-    const auto is_near = [&] { return one.acknowledged + generations_ahead >= generation_; };
-    if (one.awaits_acknowledgement && !one.host.is_used() && !is_near())
-      engine.wait_until(is_near, report::Phase::sending, std::uint32_t(pe));
+    const auto is_near = [&] { return one.acknowledged + generations_ahead > generation_; };
+    if (one.awaits_acknowledgement && !is_near()) engine.wait_until(is_near, report::Phase::sending, std::uint32_t(pe));
   }
   begun_ = true;
   ++generation_;
@@ -301,10 +308,10 @@ void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::u
   }
   const std::size_t at = *found;
   if (begun_ && generation == generation_) return take(at, begin, piece);
-  if (generation <= generation_ || generation > generation_ + generations_ahead + 1) {
+  if (generation <= generation_ || generation > generation_ + generations_ahead) {
     throw FormatError(
         fmt::format("PE {} sends elements of generation {} of halo exchange number {}; PE {} expects {} to {}", source,
-                    generation, number_, pe_->id().value, generation_ + 1, generation_ + generations_ahead + 1));
+                    generation, number_, pe_->id().value, generation_ + 1, generation_ + generations_ahead));
   }
   receives_[at].early[generation].push_back({begin, {piece.begin(), piece.end()}});
 }
@@ -351,14 +358,12 @@ void ExchangeState::finish_generation() {
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Partner& partner = plan_.receives()[i];
     Receive& from = receives_[i];
-    if (order_ == CombineOrder::fixed && from.host.is_used()) {
-      unpack(partner.list, 0, {from.host.buffer(generation_), from.bytes});
-      from.host.release(generation_);
-    } else if (order_ == CombineOrder::fixed) {
-      unpack(partner.list, 0, from.stream);
+    if (order_ == CombineOrder::fixed) {
+      unpack(partner.list, 0, from.host.is_used() ? std::span(from.host.buffer(generation_), from.bytes) : from.stream);
+      if (from.host.is_used()) from.host.release(generation_);
+      arrived_[i].store(generation_, std::memory_order_release);
     }
-    arrived_[i].store(generation_, std::memory_order_release);
-    if (from.acknowledges && !from.host.is_used()) exchanges_->acknowledge(partner.pe, number_, generation_);
+    if (from.acknowledges) exchanges_->acknowledge(partner.pe, number_, generation_);
   }
   if (!promise_) return;
   begun_ = false;

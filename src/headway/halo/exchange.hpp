@@ -138,7 +138,7 @@ class ExchangeState {
   struct Receive {
     std::uint64_t bytes = 0;                            // of its stream
     std::uint64_t received = 0;                         // of the current generation
-    bool acknowledges = false;                          // the partner gets nothing that would tell it so
+    bool acknowledges = false;                          // nothing else tells the partner that all has arrived
     bool accepts = false;                               // with host: the partner may write into the arrays
     HostSender host;                                    // unused: elements arrive in frames
     std::map<std::uint32_t, std::vector<Early>> early;  // by generation
@@ -222,7 +222,7 @@ class ExchangeState {
 ///     exchange.end();
 ///
 /// The program does not change the elements that it receives between begin() and end(), and may change those that it
-/// sends. A partner may begin up to two exchanges more than this PE has ended; their elements wait in memory of the
+/// sends. A partner may begin up to three exchanges more than this PE has ended; their elements wait in memory of the
 /// exchange. The destructor waits for the end of an exchange that has begun, and until partners on other hosts have
 /// the elements.
 class Exchange {
@@ -230,7 +230,7 @@ class Exchange {
   Exchange(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order = CombineOrder::any)
       : state_(std::make_unique<ExchangeState>(pe, plan, std::move(fields), order)) {}
 
-  /// Sends this PE's elements. The main program may wait for memory, and for partners that are two exchanges behind,
+  /// Sends this PE's elements. The main program may wait for memory, and for partners that are three exchanges behind,
   /// and runs handlers meanwhile. UsageError after a begin() without end().
   void begin() { state_->begin(Patience::none); }
   /// Whether all elements have arrived. progress(), sends and waiting calls make progress.

@@ -93,6 +93,7 @@ void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
                                 .state = reinterpret_cast<ReceiverLine*>(pool + places.receiver_line),
                                 .staging = pool + places.staging,
                                 .staging_step = HostBlock::staging_step(receives_[*receive].bytes)};
+    receives_[*receive].acknowledges = false;
     has_host_senders_ = true;
   }
   if (const auto send = index_of(plan_.sends(), pe)) {
@@ -105,6 +106,7 @@ void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
                 .staging_step = HostBlock::staging_step(stream_bytes(plan_.sends()[*send].list)),
                 .into = IndexList::decoded(setup.list()),
                 .distance = &exchanges_->distance(pe)};
+    to->awaits_acknowledgement = false;
     has_host_receivers_ = true;
   }
 }

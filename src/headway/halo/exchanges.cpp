@@ -53,7 +53,7 @@ Exchanges::Exchanges(Pe& pe)
   acknowledgement_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
     const auto one = am::Engine::control_value<Acknowledgement>(bytes);
     require_made(source, one.exchange);
-    // This PE may have destroyed the exchange: it waits for no acknowledgement of its last elements.
+    // An exchange that is destroyed in a handler waits for no acknowledgement.
     if (ExchangeState** const state = table_.find(one.exchange)) (*state)->acknowledged(source, one.generation);
   });
   notice_ = engine().add_control([this](std::size_t source, std::span<const std::byte> bytes) {
