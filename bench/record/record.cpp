@@ -100,7 +100,8 @@ Json merge_repeats(std::span<const Json> repeats) {
   merged["repeat"] = repeats.size();
   merged["seconds"] = to_json(field_spread(repeats, Json::json_pointer("/seconds/median")));
   merged["verified"] = std::ranges::all_of(repeats, [](const Json& r) { return r.value("verified", false); });
-  for (const char* field : {"one_way_us", "latency_us", "cpu_us", "cpu_us_without", "in_calls_us", "late_fraction"}) {
+  for (const char* field :
+       {"one_way_us", "latency_us", "cpu_us", "cpu_us_without", "in_calls_us", "late_fraction", "us"}) {
     if (!merged.contains(field)) continue;
     merged[field] = to_json(field_spread(repeats, Json::json_pointer(fmt::format("/{}/median", field))));
   }
@@ -120,7 +121,11 @@ Json merge_repeats(std::span<const Json> repeats) {
   if (merged.contains(tried)) {
     for (auto& [name, rate] : merged[tried].items()) rate = field_spread(repeats, tried / name).median;
   }
-  for (const char* field : {"fill_mean", "teps"}) {
+  if (merged.contains("phases_us")) {
+    for (auto& [name, us] : merged["phases_us"].items())
+      us = field_spread(repeats, Json::json_pointer("/phases_us") / name).median;
+  }
+  for (const char* field : {"fill_mean", "teps", "setup_us"}) {
     const Json::json_pointer pointer("/" + std::string(field));
     if (merged.contains(pointer)) merged[pointer] = field_spread(repeats, pointer).median;
   }
@@ -135,6 +140,7 @@ std::string speed_of(const Json& record) {
   if (record.contains("latency_us")) {
     return fmt::format("{:.3f} us", record["latency_us"]["median"].get<double>());
   }
+  if (record.contains("us")) return fmt::format("{:.3f} us", record["us"]["median"].get<double>());
   if (record.contains("cpu_us")) {
     return fmt::format("{:.2f} us of a processor for a call of a PE", record["cpu_us"]["median"].get<double>());
   }
