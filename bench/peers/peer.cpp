@@ -60,6 +60,7 @@ const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, 
                                     {"pingpong", {"mpi"}, true, 2, 8, 1, run_pingpong},
                                     {"zerocopy", {"mpi"}, true, 2, 65'536, 8, run_zerocopy},
                                     {"reduce", {"mpi", "mpi-ireduce"}, false, 1, 8, 1, run_reduce},
+                                    {"halo", halo_modes(), false, 1, 8, 1, run_halo},
                                     {"stream", exchanges, true, 2, 8, 1, run_messages},
                                     {"staggered", exchanges, true, 2, 8, 1, run_messages},
                                     {"synthetic", exchanges, false, 2, 100, 1, run_messages},
@@ -87,6 +88,10 @@ void complete(Arguments& arguments) {
   if (arguments.bench == "amr") amr::check(arguments.amr);
   if (arguments.bench == "bfs")
     arguments.graph.seed = base::Settings::from_environment().seed;  // as Headway's programs
+  if (arguments.bench == "halo") {
+    arguments.halo.seed = base::Settings::from_environment().seed;
+    arguments.halo.complete();
+  }
   if (arguments.messages == 0) arguments.messages = bench::default_messages(arguments.bench, arguments.bytes);
 }
 
@@ -103,7 +108,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   };
   add("--mode", "NAME",
       "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi-isend for amr; mpi for pingpong and zerocopy; mpi or "
-      "mpi-ireduce for reduce",
+      "mpi-ireduce for reduce; isend, persistent, neighbor-v, neighbor-w, partitioned (with MPI 4) for halo",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
@@ -124,6 +129,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       [&](const std::string& t) { arguments.buffers = bench::parse_choice("--buffers", t, bench::buffer_kinds); });
   app.add_flag("--touch", arguments.touch, "zerocopy: the receiver adds up the words of each message");
   bench::add_reduce_options(app, arguments.reduce, "reduce: ");
+  app.add_flag("--list-modes", arguments.list_modes, "print the modes of the benchmark, one a line");
+  bench::add_halo_options(app, arguments.halo, "halo: ");
   add("--scale", "N", "bfs: 2^N vertices [16]",
       [&](const std::string& t) { arguments.graph.scale = unsigned(bench::parse_count("--scale", t, 1, 30)); });
   add("--edge-factor", "N", "bfs: edges for each vertex [16]",
@@ -136,6 +143,11 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   add("--json", "FILE", "write the record to FILE, or - for standard output",
       [&](const std::string& t) { arguments.json = t; });
   if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
+  if (arguments.list_modes) {
+    for (const std::string& mode : bench_of(arguments).modes) std::puts(mode.c_str());
+    return 0;
+  }
+  if (app.count("--elements") > 0) arguments.halo.elements = arguments.reduce.elements;
   try {
     complete(arguments);
   } catch (const SettingError& error) {
@@ -157,7 +169,13 @@ int run(const Arguments& arguments) {
     }
     return exit_status::unusable_arguments;
   }
-  const bench::Json record = chosen.run(arguments);
+  bench::Json record;
+  try {
+    record = chosen.run(arguments);
+  } catch (const SettingError& error) {  // on every rank
+    if (me == 0) std::cerr << fmt::format("headway-peer-" HEADWAY_PEER_MPI ": {}\n", error.what());
+    return exit_status::unusable_arguments;
+  }
   const bool verified = record["verified"];
   if (me == 0 && !arguments.json.empty()) bench::write_json(arguments.json, record);
   if (me == 0 && arguments.json.empty()) {

@@ -8,14 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <graph/kronecker.hpp>
+#include <halo/work.hpp>
 #include <record/record.hpp>
 #include <reduce/work.hpp>
 #include <string>
+#include <vector>
 
 namespace headway::peers {
 
 struct Arguments {
   std::string bench = "randomaccess";
+  bool list_modes = false;
   std::string mode;  // empty: the first that the benchmark has
   unsigned log2 = 20;
   double updates_per_word = 4;
@@ -24,7 +27,8 @@ struct Arguments {
   std::size_t buffer_bytes = std::size_t(64) << 10;
   std::string buffers = "reused";  // of zerocopy, as is the next
   bool touch = false;
-  bench::ReduceWork reduce;                    // of reduce
+  bench::ReduceWork reduce;  // of reduce
+  bench::HaloWork halo;
   graph::KroneckerOptions graph{.scale = 16};  // of bfs, as are the next two
   std::uint64_t roots = 4;
   bool every_edge = false;
@@ -32,11 +36,15 @@ struct Arguments {
   std::string json;           // a file, "-", or empty for a line on standard output
 };
 
+/// The modes of run_halo() that this MPI has.
+const std::vector<std::string>& halo_modes();
+
 /// Collective on MPI_COMM_WORLD. The record is rank 0's; the others' are partial.
 bench::Json run_randomaccess(const Arguments& arguments);
 bench::Json run_pingpong(const Arguments& arguments);
 bench::Json run_zerocopy(const Arguments& arguments);
 bench::Json run_reduce(const Arguments& arguments);
+bench::Json run_halo(const Arguments& arguments);
 bench::Json run_bfs(const Arguments& arguments);
 bench::Json run_amr(const Arguments& arguments);
 /// stream, staggered, synthetic.
