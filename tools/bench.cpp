@@ -51,7 +51,7 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
 /// The compared rate: messages a second; where a case measures latency or processor time, its reciprocal. For graph
 /// searches the edges a second, as long as `by_work`: the number of messages depends on the program.
 double rate_of(const Json& record, bool by_work = true) {
-  for (const char* field : {"one_way_us", "latency_us", "cpu_us"}) {
+  for (const char* field : {"one_way_us", "latency_us", "cpu_us", "us"}) {
     if (!record.contains(field)) continue;
     const double us = record[field]["median"].get<double>();
     return us > 0 ? 1e6 / us : 0;

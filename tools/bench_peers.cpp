@@ -43,19 +43,35 @@ bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
   return !peers.empty();
 }
 
+/// The one mode that not every MPI has. Its program lists its modes without starting MPI.
+const std::string partitioned_mode = "partitioned";
+bool has_mode(const Peer& peer, const std::string& mode) {
+  if (mode != partitioned_mode) return true;
+  const ChildResult listed = run_child({peer.program, "halo", "--list-modes"}, {}, std::chrono::seconds(20));
+  return listed.status == 0 && listed.output.find(mode) != std::string::npos;
+}
+
 /// "available" becomes all there are, which may be none; a name that is none is refused.
 std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<Peer>& peers) {
   const std::vector<std::string>& modes = benchmark(request.bench).peers;
   std::vector<std::string> allowed = modes;
   std::vector<PeerChoice> choices;
-  const auto add = [&](const std::string& text, bool by_name) {
+  const auto add = [&](std::string text, bool by_name) {
+    if (text == partitioned_mode) {
+      const auto has = [](const Peer& peer) { return has_mode(peer, partitioned_mode); };
+      const auto found = std::ranges::find_if(peers, has);
+      if (found == peers.end() && !by_name) return;
+      if (found == peers.end() && !peers.empty())
+        throw SettingError(fmt::format("--peer: '{}' needs an MPI with version 4 of the standard; none is here", text));
+      if (found != peers.end()) text += ":" + found->mpi;
+    }
     const auto colon = std::min(text.find(':'), text.size());
     choices.push_back({text, text.substr(0, colon), text.substr(std::min(colon + 1, text.size())), by_name});
   };
   allowed.emplace_back("available");
   for (const Peer& peer : peers) {
     for (const std::string& mode : modes) {
-      if (is_on_mpi(mode)) allowed.push_back(mode + ":" + peer.mpi);
+      if (is_on_mpi(mode) && has_mode(peer, mode)) allowed.push_back(mode + ":" + peer.mpi);
     }
   }
   for (const std::string& text : request.peers) {
@@ -184,6 +200,8 @@ std::vector<BenchCase> peer_cases(const Request& request, const Work& work, cons
       continue;
     }
     const Peer& peer = choose_mpi(choice, peers);
+    const bool spins = peer.mpi.starts_with("mpich") && settings.pes > base::available_cores();
+    if (choice.mode == partitioned_mode && !choice.by_name && spins) continue;
     check_peer(choice, peer, request, work, settings);
     cases.push_back(mpi_case(request, work, choice, peer, settings.pes));
   }
@@ -203,6 +221,7 @@ std::vector<std::string> peers_here(const Benchmark& one) {
       continue;
     }
     for (const Peer& peer : peers) {
+      if (!has_mode(peer, mode)) continue;
       names.push_back(
           fmt::format("{}:{}{}", mode, peer.mpi, peer.launcher.empty() ? " (its mpirun is not in PATH)" : ""));
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <halo/work.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
@@ -30,7 +31,7 @@ void print_list() {
                "wps-2d, ..., pp (or process-to-process), ..., of hosts whs (or pe-to-host), ..., hh (or "
                "host-to-host), ..., limit (the hand-written loop), limit-8 (its rings of 8 buffers alone), of zerocopy "
                "limit-mapped, "
-               "limit-pieces, limit-cma\n";
+               "limit-pieces, limit-cma; of halo its own: halo, pack (the packing loop alone)\n";
   for (const Benchmark& one : benchmarks()) {
     const std::vector<std::string> names = peers_here(one);
     if (!names.empty()) std::cout << fmt::format("peers of {}: {}\n", one.name, fmt::join(names, ", "));
@@ -56,6 +57,8 @@ std::vector<Work> works_of_reduce(const Request& request) {
     work.arguments = arguments;
     append(work.arguments, request.reduce_options);
   };
+  const std::vector<std::string> elements_list =
+      request.elements.empty() ? std::vector<std::string>{"1", "32", "128", "1024"} : request.elements;
   for (const std::string& measure : request.measures) {
     if (measure == "latency") {
       for (const std::string& call : request.calls) {
@@ -64,10 +67,50 @@ std::vector<Work> works_of_reduce(const Request& request) {
       continue;
     }
     for (const std::string& skew_us : request.skews_us) {
-      for (const std::string& elements : request.elements) {
+      for (const std::string& elements : elements_list) {
         const double us = bench::parse_us("--skew-us", skew_us);
         add(bench::reduce_title(measure, "reduce", std::stoull(elements), us), true,
             {"--measure", measure, "--elements", elements, "--skew-us", skew_us});
+      }
+    }
+  }
+  return works;
+}
+
+/// A comparison for each case, size, number of fields and size of an element.
+std::vector<Work> works_of_halo(const Request& request) {
+  const auto or_default = [](const std::vector<std::string>& given) {
+    return given.empty() ? std::vector<std::string>{""} : given;
+  };
+  std::vector<Work> works;
+  for (const std::string& name : request.cases) {
+    for (const std::string& elements : or_default(request.elements)) {
+      for (const std::string& fields : or_default(request.fields)) {
+        for (const std::string& bytes : or_default(request.element_bytes)) {
+          bench::HaloWork sizes;
+          Work& work = works.emplace_back();
+          const auto add = [&](const char* option, const std::string& text, auto& member) {
+            if (text.empty()) return;
+            append(work.arguments, {option, text});
+            if constexpr (std::is_same_v<decltype(member), std::string&>)
+              member = text;
+            else
+              member = std::stoul(text);
+          };
+          add("--case", name, sizes.name);
+          add("--plan", request.plan, sizes.plan);
+          add("--elements", elements, sizes.elements);
+          add("--fields", fields, sizes.fields);
+          add("--element-bytes", bytes, sizes.bytes);
+          for (std::size_t i = 0; i < request.halo_options.size(); i += 2) {
+            if (request.halo_options[i] == "--application") sizes.application = request.halo_options[i + 1];
+            if (request.halo_options[i] == "--width") sizes.width = std::stoul(request.halo_options[i + 1]);
+          }
+          sizes.complete();
+          work.title = bench::halo_title(sizes);
+          work.bytes = benchmark(request.bench).bytes;
+          append(work.arguments, request.halo_options);
+        }
       }
     }
   }
@@ -91,6 +134,7 @@ std::vector<Work> works_of(const Request& request) {
   std::vector<Work> works;
   const Benchmark& asked = benchmark(request.bench);
   if (asked.has_skew) return works_of_reduce(request);
+  if (asked.has_cases) return works_of_halo(request);
   if (asked.on_elements) return {work_of_application(request)};
   if (asked.has_gathers) {
     for (const std::string& log2 : request.log2s) {

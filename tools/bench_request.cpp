@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <halo/lists.hpp>
+#include <halo/work.hpp>
 #include <headway/aggregate/options.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
@@ -58,6 +60,13 @@ class Adder {
              store(text);
            });
   }
+  /// The same for many benchmarks; the help does not list them.
+  void own_unnamed(bool Benchmark::*of, const char* name, const char* value, const std::string& help, Store store) {
+    option(name, value, help, [this_request = &request_, of, name, store = std::move(store)](const std::string& text) {
+      this_request->own_options.push_back({name, of});
+      store(text);
+    });
+  }
   void own_flag(bool Benchmark::*of, const char* name, const std::string& help, std::function<void()> set) {
     app_.add_flag_callback(
         name,
@@ -69,17 +78,11 @@ class Adder {
   }
   /// One that all benchmarks on Headway have.
   void of_headway(const char* name, const char* value, const std::string& help, Store store) {
-    option(name, value, help, [this_request = &request_, name, store = std::move(store)](const std::string& text) {
-      this_request->own_options.push_back({name, &Benchmark::has_modes});
-      store(text);
-    });
+    own_unnamed(&Benchmark::has_modes, name, value, help, std::move(store));
   }
   /// The same for those with an aggregator of their own.
   void of_aggregator(const char* name, const char* value, const std::string& help, Store store) {
-    option(name, value, help, [this_request = &request_, name, store = std::move(store)](const std::string& text) {
-      this_request->own_options.push_back({name, &Benchmark::has_aggregator});
-      store(text);
-    });
+    own_unnamed(&Benchmark::has_aggregator, name, value, help, std::move(store));
   }
   void flag_of_aggregator(const char* name, const char* help) {
     app_.add_flag_callback(
@@ -175,7 +178,9 @@ void add_reduce_options(Adder& add, Request& request) {
   });
   add.own(of, "--call", "LIST", "latency: reduce, allreduce, barrier; a comparison each [all]",
           [&](const std::string& text) { request.calls = parse_choices("--call", text, bench::reduce_calls); });
-  add.own(of, "--elements", "LIST", "cpu: numbers of 8 bytes that each PE gives; a comparison each [1,32,128,1024]",
+  add.own(&Benchmark::has_elements, "--elements", "LIST",
+          "reduce cpu: numbers of 8 bytes that each PE gives [1,32,128,1024]; halo: size of the case [by case]; a "
+          "comparison each",
           [&](const std::string& text) {
             request.elements = bench::parse_list("--elements", text);
             for (std::string& one : request.elements) {
@@ -199,6 +204,44 @@ void add_reduce_options(Adder& add, Request& request) {
        [](const std::string& text) { bench::parse_count("--looks", text, 0, bench::reduce_looks_max); });
   pass("--iterations", "N", bench::reduce_iterations_help,
        [](const std::string& text) { bench::parse_count("--iterations", text, 1, bench::reduce_iterations_max); });
+}
+
+void add_halo_options(Adder& add, Request& request) {
+  constexpr auto of = &Benchmark::has_cases;
+  const auto list = [&](const char* name, const std::string& help, std::vector<std::string>& to, auto check) {
+    add.own(of, name, "LIST", help + "; a comparison each", [&to, name, check](const std::string& text) {
+      to = bench::parse_list(name, text);
+      for (const std::string& one : to) check(name, one);
+    });
+  };
+  const auto pass = [&](const char* name, const char* value, const std::string& help, auto check) {
+    add.own(of, name, value, help, [&request, name, check](const std::string& text) {
+      check(name, text);
+      request.halo_options.insert(request.halo_options.end(), {name, text});
+    });
+  };
+  const auto one_of = [](std::vector<std::string> allowed) {
+    return [allowed = std::move(allowed)](const char* name, const std::string& text) {
+      bench::parse_choice(name, text, allowed);
+    };
+  };
+  const auto up_to = [](std::uint64_t max) {
+    return [max](const char* name, const std::string& text) { bench::parse_count(name, text, 1, max); };
+  };
+  list("--case", fmt::format("{} [row]", fmt::join(bench::halo_case_names(), ", ")), request.cases,
+       one_of(bench::halo_case_names()));
+  list("--fields", "arrays in one exchange [blocks 4, others 1]", request.fields, up_to(bench::halo_fields_max));
+  list("--element-bytes", "4, 8, 16, 24, 88 [particles 88, others 8]", request.element_bytes,
+       one_of(bench::halo_element_bytes));
+  pass("--width", "N", "grid27, blocks: layers of ghost cells [1]", up_to(bench::halo_width_max));
+  pass("--points", "N", "grid27, blocks: 27 or 7 cells that an update reads [27]", one_of({"27", "7"}));
+  pass("--application", "NAME", fmt::format("recorded: {} [clamr]", fmt::join(bench::halo_applications, ", ")),
+       one_of(bench::halo_applications));
+  pass("--exchanges", "N", "how many are measured [by size]", up_to(bench::halo_exchanges_max));
+  add.own(of, "--plan", "FILE", "the plan in this file, instead of cases", [&request](const std::string& text) {
+    request.plan = text;
+    request.cases = {""};
+  });
 }
 
 void add_application_options(Adder& add, CLI::App& app, Request& request) {
@@ -225,16 +268,13 @@ void add_application_options(Adder& add, CLI::App& app, Request& request) {
 }
 
 void add_aggregator_options(Adder& add, Request& request) {
-  add.of_aggregator(
-      "--mode", "LIST",
+  add.own_unnamed(
+      &Benchmark::takes_modes, "--mode", "LIST",
       "direct, 1d, 2d, 3d, ..., ww (or pe-to-pe), wps (or pe-to-process), wps-2d, ..., "
       "pp (or process-to-process), ..., whs (or pe-to-host), ..., hh (or host-to-host), ..., limit, limit-8 "
       "(rings of so many buffers alone), limit-mapped, limit-pieces, limit-cma (zerocopy); side by side "
-      "[direct,1d; zerocopy: direct]",
-      [&](const std::string& text) {
-        request.modes = bench::parse_list("--mode", text);
-        for (const std::string& mode : request.modes) check_mode(mode);
-      });
+      "[direct,1d; zerocopy: direct]; of halo: halo, pack",
+      [&](const std::string& text) { request.modes = bench::parse_list("--mode", text); });
   add.of_aggregator("--buffer-bytes", "LIST", "bytes of Headway's buffers, such as 16K,64K [derived]",
                     [&](const std::string& text) {
                       request.buffers = bench::parse_list("--buffer-bytes", text);
@@ -254,7 +294,8 @@ void add_aggregator_options(Adder& add, Request& request) {
 void add_peer_options(Adder& add, Request& request) {
   add.of_headway("--peer", "LIST",
                  "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong, "
-                 "zerocopy, reduce), ucx (zerocopy), mpi-ireduce (reduce); also as NAME:MPI; or available",
+                 "zerocopy, reduce), ucx (zerocopy), mpi-ireduce (reduce), isend, persistent, neighbor-v, neighbor-w, "
+                 "partitioned (halo); also as NAME:MPI; or available",
                  [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
   add.option("--peer-buffer-bytes", "LIST",
              "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",
@@ -275,6 +316,7 @@ void add_options(CLI::App& app, Request& request) {
   add_work_options(add, request);
   add_way_options(add, request);
   add_reduce_options(add, request);
+  add_halo_options(add, request);
   add_application_options(add, app, request);
   add_aggregator_options(add, request);
   add_peer_options(add, request);
@@ -308,6 +350,14 @@ void complete(Request& request, const base::Settings& settings) {
   if (request.ways.empty()) request.ways = asked.ways;
   for (const std::string& way : request.ways) bench::parse_choice("--way", way, asked.ways);
   for (const std::string& mode : request.modes) {
+    if (!asked.own_modes.empty()) bench::parse_choice("--mode", mode, asked.own_modes);
+    if (asked.own_modes.empty() && asked.takes_modes) {
+      try {
+        check_mode(mode);
+      } catch (const SettingError& error) {
+        throw SettingError(std::string("--mode: ") + error.what());
+      }
+    }
     if (asked.has_limit || !is_limit(mode)) continue;
     throw SettingError(
         fmt::format("--mode: '{}' is not allowed for {}, which has no hand-written loop", mode, asked.name));
@@ -324,6 +374,7 @@ void complete(Request& request, const base::Settings& settings) {
       }
     }
   }
+  if (!request.plan.empty()) bench::read_halo_plan(request.plan, settings.pes);
   if (asked.pairs ? settings.pes % 2 != 0 : asked.has_messages && settings.pes < 2) {
     throw SettingError(fmt::format(
         "--pes: '{}' is not allowed; allowed {}", settings.pes,

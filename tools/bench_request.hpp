@@ -21,9 +21,13 @@ struct Request {
   std::vector<std::string> memories = {"heap", "pool"};  // of zerocopy, as are the next two
   std::vector<std::string> buffer_kinds = {"reused"};
   bool touch = false;
-  std::vector<std::string> measures = {"cpu", "latency"};  // of reduce, as are the next four
+  std::vector<std::string> measures = {"cpu", "latency"};  // of reduce, as are calls, skews_us and reduce_options
   std::vector<std::string> calls = {"reduce", "allreduce", "barrier"};
-  std::vector<std::string> elements = {"1", "32", "128", "1024"};
+  std::vector<std::string> elements;               // empty: the benchmark's
+  std::vector<std::string> cases = {"row"};        // of halo, as are the next four
+  std::vector<std::string> fields, element_bytes;  // empty: the case's
+  std::string plan;                                // a file, instead of cases
+  std::vector<std::string> halo_options;           // that its program and its peers get
   std::vector<std::string> skews_us = {"1000", "0"};
   std::vector<std::string> reduce_options;  // that its program and its peers get
   std::vector<std::string> log2s = {"20"};

@@ -53,7 +53,8 @@ struct Measured {
   const char* head;
 };
 std::optional<Measured> measured_us(const Json& record) {
-  for (const Measured one : {Measured{"one_way_us", "us one way"}, {"latency_us", "us a call"}, {"cpu_us", "cpu us"}}) {
+  for (const Measured one :
+       {Measured{"one_way_us", "us one way"}, {"latency_us", "us a call"}, {"cpu_us", "cpu us"}, {"us", "us"}}) {
     if (record.contains(one.field)) return one;
   }
   return std::nullopt;
@@ -83,6 +84,7 @@ std::vector<std::string> speed_cells(const MeasuredCase& one) {
 std::vector<std::string> further_head(const Json& record) {
   if (record.contains("cpu_us")) return {"us in calls", "median ms", "late %"};
   if (record.contains("latency_us")) return {"median ms"};
+  if (record.contains("phases_us")) return {"setup us", "phases, us"};
   return {"median ms", "buffer", "frames", "fill %"};
 }
 
@@ -93,6 +95,12 @@ std::vector<std::string> further_cells(const Json& record) {
             short_number(record["late_fraction"]["median"].get<double>() * 100)};
   }
   if (record.contains("latency_us")) return {ms};
+  if (record.contains("phases_us")) {
+    std::string phases;
+    for (const auto& [name, us] : record["phases_us"].items())
+      phases += fmt::format("{}{} {}", phases.empty() ? "" : ", ", name, short_number(us.get<double>()));
+    return {short_number(record["setup_us"].get<double>()), phases};
+  }
   return {ms, buffer_cell(record), count_cell(record, "frames"),
           record.contains("fill_mean") ? short_number(record["fill_mean"].get<double>() * 100) : ""};
 }

@@ -40,14 +40,18 @@ struct Benchmark {
   bool has_limit = true;                              // takes --mode limit
   bool sends_ranges = false;                          // takes --one-by-one
   bool has_messages = false;                          // takes --osu; needs two PEs
-  bool has_skew = false;                              // takes --measure, --call, --elements, --skew-us and so on
+  bool has_skew = false;                              // takes --measure, --call, --skew-us and so on
+  bool has_elements = false;                          // takes --elements
+  bool has_cases = false;                             // takes --case, --fields, --element-bytes, --plan and so on
+  bool takes_modes = true;                            // takes --mode
+  std::vector<std::string> own_modes = {};            // all that --mode takes; empty: topologies and limits
   bool on_elements = false;                           // takes --balance and --balance-every
   bool pairs = false;                                 // needs an even number of PEs
   std::string bytes = "8";                            // the size of a message where --bytes says nothing
   std::uint64_t bytes_min = 0;
   bool has_count = true;       // takes --messages
   bool has_modes = true;       // runs on Headway, so takes --peer
-  bool has_aggregator = true;  // takes --mode, also limit, and the aggregator's options
+  bool has_aggregator = true;  // takes the aggregator's options
 };
 
 /// All, as they are listed.
