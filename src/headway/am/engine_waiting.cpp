@@ -16,7 +16,6 @@ constexpr unsigned eager_rounds = 128;
 // and wake each time.
 constexpr std::int64_t spin_ns_max = 1'000'000;
 constexpr unsigned yields_when_oversubscribed = 4;
-constexpr std::int64_t sleep_ns_max = 100'000'000;
 // A receiver that frees a cell of its inbox wakes no sender, so the sender polls.
 constexpr std::int64_t sleep_ns_polling = 200'000;
 
@@ -89,7 +88,7 @@ void Engine::pause() {
     case Idle::sleep: break;
   }
   if (store_.reclaim()) return;
-  std::int64_t longest = waits_polling_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_polling : sleep_ns_max;
+  std::int64_t longest = waits_polling_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_polling : options_.sleep_ns_max;
   handlers_.for_each([&](std::uint32_t, Entry& entry) {
     if (const std::int64_t due = entry.handler->due(); due != never) {
       longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));

@@ -68,7 +68,6 @@ Pe* attached() { return state().pe; }
 
 void settle(Pe& pe) {
   am::Engine& engine = pe.engine();
-  engine.progress();  // the end of an epoch on other PEs may wait for a wave that this PE forwards
   const auto is_empty = [&] { return !engine.store().queued(); };
   if (!is_empty()) engine.wait_until(is_empty, report::Phase::sending);
 }

@@ -154,11 +154,14 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
 
 // --- attached programs
 
+// Messages of the program's own MPI move only in calls of MPI, and a PE that waits makes one after each sleep.
+constexpr std::int64_t sleep_ns_max_attached = 200'000;
+
 /// The process is not bound to a processor: threads that the program makes later would inherit that.
 Pe& ProcessPes::open_pe() {
   open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}});
   open_->endpoint = make_endpoint(first_);
-  am::EngineOptions options{.idle = idle()};
+  am::EngineOptions options{.idle = idle(), .sleep_ns_max = sleep_ns_max_attached};
   complete(options, first_);
   options.when_failed = [this] { end_failed(first_); };
   return open_->engine.emplace(*open_->endpoint, std::move(options)).pe();
