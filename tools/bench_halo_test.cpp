@@ -2,6 +2,7 @@
 /// `headway bench halo` as users start it.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <record/record.hpp>
 #include <set>
 
@@ -13,7 +14,7 @@ namespace {
 TEST(BenchHalo, runs_every_case_and_mode_verified) {
   const ChildResult result =
       headway({"bench", "halo", "--case", "row,random,grid27,blocks,particles,recorded", "--mode", "halo,pack",
-               "--fields", "2", "--exchanges", "20", "--pes", "3", "--repeat", "2", "--json", "-"});
+               "--fields", "2", "--memory", "heap", "--exchanges", "20", "--pes", "3", "--repeat", "2", "--json", "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   const auto records = bench::Json::parse(result.output)["records"];
   std::set<std::string> cases;
@@ -24,7 +25,8 @@ TEST(BenchHalo, runs_every_case_and_mode_verified) {
     EXPECT_EQ(record["fields"], 2);
     EXPECT_EQ(record["exchanges"], 20);
     EXPECT_EQ(record["memory"], "heap");
-    EXPECT_EQ(record["label"], record["mode"]);
+    EXPECT_EQ(record["label"], record["mode"] == "halo" ? "halo heap" : "pack");
+    if (record["mode"] == "halo") EXPECT_EQ(record["way"], "staged") << record;
     EXPECT_GT(record["us"]["min"], 0);
     EXPECT_LE(record["us"]["min"], record["us"]["median"]);
     EXPECT_GT(record["setup_us"], 0);
@@ -35,9 +37,22 @@ TEST(BenchHalo, runs_every_case_and_mode_verified) {
   EXPECT_EQ(cases.size(), 12u);
 }
 
+TEST(BenchHalo, elements_reach_fields_in_place) {
+  const ChildResult result = headway({"bench", "halo", "--mode", "halo", "--elements", "64", "--exchanges", "20",
+                                      "--pes", "2", "--repeat", "1", "--json", "-"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  std::map<std::string, std::string> ways;
+  for (const auto& record : bench::Json::parse(result.output)["records"]) {
+    EXPECT_EQ(record["verified"], true) << record;
+    ways[record["memory"]] = record["way"];
+  }
+  EXPECT_EQ(ways, (std::map<std::string, std::string>{{"field", "written in place"}, {"heap", "staged"}}));
+}
+
 TEST(BenchHalo, sizes_are_comparisons_of_their_own) {
-  const ChildResult result = headway({"bench", "halo", "--elements", "5,7", "--element-bytes", "4,88", "--mode", "halo",
-                                      "--exchanges", "10", "--pes", "2", "--repeat", "1", "--json", "-"});
+  const ChildResult result =
+      headway({"bench", "halo", "--elements", "5,7", "--element-bytes", "4,88", "--mode", "halo", "--memory", "heap",
+               "--exchanges", "10", "--pes", "2", "--repeat", "1", "--json", "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   const auto records = bench::Json::parse(result.output)["records"];
   std::vector<int> bytes;

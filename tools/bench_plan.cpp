@@ -181,16 +181,19 @@ std::vector<Work> works_of(const Request& request) {
   return works;
 }
 
-/// A benchmark's variant in each mode: the only one, or one for each way and kind of memory, or for each way to
-/// balance.
+/// A benchmark's variant in one mode: the only one, or one for each way and kind of memory, or for each way to balance.
 struct Variant {
   std::string label;  // empty: there is but one
   std::vector<std::string> arguments;
 };
 
-std::vector<Variant> variants_of(const Request& request) {
+std::vector<Variant> variants_of(const Request& request, const std::string& mode) {
   const Benchmark& asked = benchmark(request.bench);
   std::vector<Variant> variants;
+  if (asked.has_cases && mode == bench::halo_mode) {
+    for (const std::string& memory : request.memories) variants.push_back({memory, {"--memory", memory}});
+    return variants;
+  }
   for (const std::string& balance : request.balances) variants.push_back({balance, {"--balance", balance}});
   if (!asked.has_ways) return variants.empty() ? std::vector<Variant>{{}} : variants;
   for (const std::string& way : request.ways) {
@@ -205,6 +208,7 @@ std::vector<Variant> variants_of(const Request& request) {
 std::string label_of(const Request& request, const Variant& variant, const std::string& mode) {
   const auto topologies = std::ranges::count_if(request.modes, [](const auto& one) { return !is_limit(one); });
   if (variant.label.empty()) return mode;
+  if (!benchmark(request.bench).own_modes.empty()) return mode + " " + variant.label;
   return topologies > 1 ? variant.label + " " + mode : variant.label;
 }
 
@@ -244,7 +248,7 @@ std::vector<BenchGroup> groups_of(const Request& request, const base::Settings& 
         for (BenchCase& limit : limits_of(request, mode, work, settings)) group.cases.push_back(std::move(limit));
         continue;
       }
-      for (const Variant& variant : variants_of(request)) {
+      for (const Variant& variant : variants_of(request, mode)) {
         for (const std::string& buffer : buffers) {
           group.cases.push_back(headway_case(request, work, variant, mode, buffer));
         }

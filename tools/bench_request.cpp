@@ -163,10 +163,10 @@ void add_way_options(Adder& add, Request& request) {
       "reused (the same for all messages), fresh (each out of memory that is in no cache); a comparison each "
       "[reused]",
       [&](const std::string& text) { request.buffer_kinds = parse_choices("--buffers", text, bench::buffer_kinds); });
-  add.own(
-      &Benchmark::has_buffers, "--memory", "LIST",
-      "of what Headway sends: heap, pool (mapped by the PEs of a host); side by side [heap,pool]",
-      [&](const std::string& text) { request.memories = parse_choices("--memory", text, bench::zerocopy_memories); });
+  add.own(&Benchmark::has_memory, "--memory", "LIST",
+          "of what Headway sends: heap; zerocopy: pool (mapped by the PEs of a host), halo: field (the same, "
+          "halo::Field); side by side [all there are]",
+          [&](const std::string& text) { request.memories = bench::parse_list("--memory", text); });
   add.own_flag(&Benchmark::has_buffers, "--touch", "the receiver adds up each message, peers' as well",
                [&] { request.touch = true; });
 }
@@ -349,6 +349,8 @@ void complete(Request& request, const base::Settings& settings) {
   if (request.modes.empty()) request.modes = asked.modes;
   if (request.ways.empty()) request.ways = asked.ways;
   for (const std::string& way : request.ways) bench::parse_choice("--way", way, asked.ways);
+  if (request.memories.empty()) request.memories = asked.memories;
+  for (const std::string& memory : request.memories) bench::parse_choice("--memory", memory, asked.memories);
   for (const std::string& mode : request.modes) {
     if (!asked.own_modes.empty()) bench::parse_choice("--mode", mode, asked.own_modes);
     if (asked.own_modes.empty() && asked.takes_modes) {

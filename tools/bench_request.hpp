@@ -16,10 +16,10 @@ namespace headway::tools {
 struct Request {
   std::string bench;
   bool list = false;
-  std::vector<std::string> modes;                        // topologies and limits; empty: the benchmark's
-  std::vector<std::string> ways;                         // empty: all that the benchmark has
-  std::vector<std::string> memories = {"heap", "pool"};  // of zerocopy, as are the next two
-  std::vector<std::string> buffer_kinds = {"reused"};
+  std::vector<std::string> modes;                      // topologies and limits; empty: the benchmark's
+  std::vector<std::string> ways;                       // empty: all that the benchmark has
+  std::vector<std::string> memories;                   // empty: all that the benchmark has
+  std::vector<std::string> buffer_kinds = {"reused"};  // of zerocopy, as is the next
   bool touch = false;
   std::vector<std::string> measures = {"cpu", "latency"};  // of reduce, as are calls, skews_us and reduce_options
   std::vector<std::string> calls = {"reduce", "allreduce", "barrier"};

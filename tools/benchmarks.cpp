@@ -2,6 +2,7 @@
 #include "benchmarks.hpp"
 
 #include <algorithm>
+#include <halo/work.hpp>
 #include <reduce/work.hpp>
 #include <zerocopy/ways.hpp>
 
@@ -82,9 +83,11 @@ const std::vector<Benchmark>& benchmarks() {
        .peers = {"mpi", "ucx"},
        .modes = {"direct"},
        .ways = bench::zerocopy_ways,
+       .memories = bench::zerocopy_memories,
        .has_ways = true,
        .has_sizes = true,
        .has_buffers = true,
+       .has_memory = true,
        .has_messages = true,
        .pairs = true,
        .bytes = "65536",
@@ -104,11 +107,13 @@ const std::vector<Benchmark>& benchmarks() {
       {.name = "halo",
        .help = "halo exchanges of arrays by a plan, and the packing loop alone",
        .peers = {"isend", "persistent", "neighbor-v", "neighbor-w", "partitioned"},
-       .modes = {"halo", "pack"},
+       .modes = bench::halo_modes,
+       .memories = bench::halo_memories,
        .has_limit = false,
        .has_elements = true,
+       .has_memory = true,
        .has_cases = true,
-       .own_modes = {"halo", "pack"},
+       .own_modes = bench::halo_modes,
        .has_count = false,
        .has_aggregator = false},
       {.name = "bfs",

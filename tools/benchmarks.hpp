@@ -29,6 +29,7 @@ struct Benchmark {
   std::vector<std::string> peers = {};                // what does the same work without Headway
   std::vector<std::string> modes = {"direct", "1d"};  // those where --mode says nothing
   std::vector<std::string> ways = {};                 // of --way, all of them cases where it says nothing
+  std::vector<std::string> memories = {};             // of --memory, all of them cases where it says nothing
   std::vector<std::string> options = {};              // those of work_options() that it takes
   bool has_table = false;                             // takes --log2
   bool has_updates = false;                           // takes --updates-per-word
@@ -36,12 +37,13 @@ struct Benchmark {
   bool has_ways = false;                              // takes --way
   bool has_sizes = false;                             // takes --bytes
   bool has_types = false;                             // takes --type
-  bool has_buffers = false;                           // takes --buffers, --memory and --touch
+  bool has_buffers = false;                           // takes --buffers and --touch
   bool has_limit = true;                              // takes --mode limit
   bool sends_ranges = false;                          // takes --one-by-one
   bool has_messages = false;                          // takes --osu; needs two PEs
   bool has_skew = false;                              // takes --measure, --call, --skew-us and so on
   bool has_elements = false;                          // takes --elements
+  bool has_memory = false;                            // takes --memory
   bool has_cases = false;                             // takes --case, --fields, --element-bytes, --plan and so on
   bool takes_modes = true;                            // takes --mode
   std::vector<std::string> own_modes = {};            // all that --mode takes; empty: topologies and limits

@@ -15,16 +15,16 @@
 #include <iostream>
 #include <memory>
 #include <options.hpp>
+#include <set>
+#include <sstream>
 #include <utility>
 
 namespace headway::bench {
 namespace {
 
-const std::vector<std::string> modes = {"halo", "pack"};
-
 struct Arguments {
   HaloWork work;
-  std::string mode = modes.front();
+  std::string mode = halo_modes.front(), memory = halo_memories.front();
   std::string json;  // a file, "-", or empty for a line on standard output
 };
 
@@ -32,8 +32,12 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app("Halo exchanges by a plan, or the packing loop alone; verified.", "headway-halo");
   add_halo_options(app, arguments.work);
   add_value(
-      app, "--mode", [&](const std::string& text) { arguments.mode = parse_choice("--mode", text, modes); }, "NAME",
-      "halo, or pack (all elements that a PE sends are packed into one buffer, not sent) [halo]");
+      app, "--mode", [&](const std::string& text) { arguments.mode = parse_choice("--mode", text, halo_modes); },
+      "NAME", "halo, or pack (all elements that a PE sends are packed into one buffer, not sent) [halo]");
+  add_value(
+      app, "--memory",
+      [&](const std::string& text) { arguments.memory = parse_choice("--memory", text, halo_memories); }, "NAME",
+      "of the arrays: heap, or field (halo::Field, which other PEs of the host may write to) [heap]");
   add_value(
       app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
       "write the record to FILE, or - for standard output");
@@ -48,12 +52,12 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return std::nullopt;
 }
 
-/// The memory of one field; it must outlive the exchanges.
-template <class T>
-using Memory = std::vector<T>;
-template <class T>
-Memory<T> allocate(Pe& /*pe*/, std::size_t elements) {
-  return Memory<T>(elements);
+/// The paths that set-up has chosen for the partners of this PE, each once.
+std::vector<std::string> paths_of(const std::string& description) {
+  std::set<std::string> paths;
+  std::istringstream lines(description);
+  for (std::string line; std::getline(lines, line);) paths.insert(line.substr(line.rfind(", ") + 2));
+  return {paths.begin(), paths.end()};
 }
 
 std::vector<halo::PartnerIndices> indices_of(const std::vector<HaloPartner>& partners) {
@@ -71,8 +75,8 @@ class Exchanged {
         arrays_(&arrays),
         exchange_(pe, halo::Plan::both(pe, indices_of(lists.sends), indices_of(lists.receives)), fields_of(arrays)) {}
 
-  template <class Clock>
-  void exchange(Clock& clock) {
+  void exchange(NoHaloClock&) { exchange_(); }
+  void exchange(HaloClock& clock) {
     exchange_.begin();
     clock.phase("begin");
     exchange_.end();
@@ -80,6 +84,7 @@ class Exchanged {
   }
   std::uint64_t errors(std::uint64_t round) const { return count_halo_errors(*lists_, *arrays_, round); }
   void corrupt() { corrupt_halo(*lists_, *arrays_); }
+  std::string description() const { return exchange_.description(); }
 
  private:
   static std::vector<halo::FieldRef> fields_of(const HaloArrays<T>& arrays) {
@@ -138,20 +143,28 @@ HaloWorld world_of(Pe& pe) {
 }
 
 template <class T>
-HaloResult measure(Pe& pe, const Arguments& arguments, const HaloLists& lists) {
-  std::vector<Memory<T>> memory;
+HaloResult measure(Pe& pe, const Arguments& arguments, const HaloLists& lists, std::vector<std::string>& paths) {
+  std::vector<std::vector<T>> heap;
+  std::vector<halo::Field<T>> mapped;  // both outlive the exchanges
   HaloArrays<T> arrays;
   for (std::size_t field = 0; field < arguments.work.fields; ++field) {
-    memory.push_back(allocate<T>(pe, lists.elements));
-    arrays.emplace_back(memory.back().data(), memory.back().size());
+    if (arguments.memory == "field") {
+      auto& memory = mapped.emplace_back(pe, lists.elements);
+      arrays.emplace_back(memory.data(), memory.size());
+    } else {
+      arrays.emplace_back(heap.emplace_back(lists.elements));
+    }
   }
   const HaloWorld world = world_of(pe);
   if (arguments.mode == "pack") {
     return measure_halo(arguments.work, world, lists, arrays,
                         [&] { return std::make_unique<Packed<T>>(lists, arrays, pe.id()); });
   }
-  return measure_halo(arguments.work, world, lists, arrays,
-                      [&] { return std::make_unique<Exchanged<T>>(pe, lists, arrays); });
+  return measure_halo(arguments.work, world, lists, arrays, [&] {
+    auto made = std::make_unique<Exchanged<T>>(pe, lists, arrays);
+    paths = paths_of(made->description());
+    return made;
+  });
 }
 
 int measure(Pe& pe, const Arguments& arguments) {
@@ -170,13 +183,15 @@ int measure(Pe& pe, const Arguments& arguments) {
     }
     return exit_status::unusable_arguments;
   }
-  const HaloResult result =
-      with_halo_element(work.bytes, [&]<class T>(std::type_identity<T>) { return measure<T>(pe, arguments, lists); });
+  std::vector<std::string> paths;
+  const HaloResult result = with_halo_element(
+      work.bytes, [&]<class T>(std::type_identity<T>) { return measure<T>(pe, arguments, lists, paths); });
   if (pe.id() == 0) {
     const Case measured = make_case(pe, "halo", {}, result.message_bytes, result.messages * result.exchanges);
     Json record = make_record(measured, result.seconds, result.errors == 0);
     record["mode"] = arguments.mode;
-    record["memory"] = "heap";
+    record["memory"] = arguments.memory;
+    record["way"] = fmt::format("{}", fmt::join(paths, ", "));
     add_halo_result(record, work, result);
     if (!arguments.json.empty()) {
       write_json(arguments.json, record);

@@ -31,6 +31,9 @@ inline const std::vector<HaloCase> halo_cases = {
     {"row", 2048, 1, 8},          {"random", 4096, 1, 8}, {"grid27", 32, 1, 8}, {"blocks", 8, 4, 8},
     {"particles", 10'000, 1, 88}, {"recorded", 0, 1, 8},  {"plan", 0, 1, 8}};
 inline const std::vector<std::string> halo_applications = {"clamr", "clamr-1", "cabana", "xrage"};
+inline constexpr const char* halo_mode = "halo";
+inline const std::vector<std::string> halo_modes = {halo_mode, "pack"};
+inline const std::vector<std::string> halo_memories = {"heap", "field"};
 inline const std::vector<std::string> halo_element_bytes = {"4", "8", "16", "24", "88"};
 inline constexpr std::uint64_t halo_elements_max = 1 << 20, halo_fields_max = 64, halo_width_max = 64,
                                halo_exchanges_max = std::uint64_t(1) << 32;

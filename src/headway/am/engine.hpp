@@ -126,7 +126,7 @@ struct EngineOptions {
   std::size_t budget_bytes = 0;
   std::size_t spill_bytes = 0;
   Idle idle = Idle::spin;
-  std::int64_t sleep_ns_max = 100'000'000;  // of one sleep; while_waiting() runs after each
+  std::int64_t sleep_ns_max = 100'000'000;     // of one sleep; while_waiting() runs after each
   base::AggregationSettings aggregation = {};  // for the layers above, also the next three
   base::TransferSettings transfer = {};
   base::CollectiveStrategy collectives = base::CollectiveStrategy::best;

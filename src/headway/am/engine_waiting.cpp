@@ -88,7 +88,8 @@ void Engine::pause() {
     case Idle::sleep: break;
   }
   if (store_.reclaim()) return;
-  std::int64_t longest = waits_polling_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_polling : options_.sleep_ns_max;
+  std::int64_t longest =
+      waits_polling_ || store_.queued() || paused_frames_ != 0 ? sleep_ns_polling : options_.sleep_ns_max;
   handlers_.for_each([&](std::uint32_t, Entry& entry) {
     if (const std::int64_t due = entry.handler->due(); due != never) {
       longest = std::min(longest, std::max<std::int64_t>(due - now(), 1'000));
