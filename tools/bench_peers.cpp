@@ -43,10 +43,23 @@ bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
   return !peers.empty();
 }
 
-/// The one mode that not every MPI has. Its program lists its modes without starting MPI.
-const std::string partitioned_mode = "partitioned";
+/// Modes that not every MPI's program has, and what they need. The program lists its modes without starting MPI.
+struct RareMode {
+  std::string mode, needs;
+};
+const std::vector<RareMode> rare_modes = {{"partitioned", "an MPI with version 4 of the standard"},
+                                          {"petsc", "PETSc when this was built (Debian: apt install petsc-dev)"},
+                                          {"tpetra",
+                                           "Trilinos when this was built (Debian: apt install libtrilinos-tpetra-dev "
+                                           "libtrilinos-kokkos-dev libtrilinos-teuchos-dev)"}};
+
+const RareMode* rare_mode(const std::string& mode) {
+  const auto found = std::ranges::find(rare_modes, mode, &RareMode::mode);
+  return found == rare_modes.end() ? nullptr : &*found;
+}
+
 bool has_mode(const Peer& peer, const std::string& mode) {
-  if (mode != partitioned_mode) return true;
+  if (rare_mode(mode) == nullptr) return true;
   const ChildResult listed = run_child({peer.program, "halo", "--list-modes"}, {}, std::chrono::seconds(20));
   return listed.status == 0 && listed.output.find(mode) != std::string::npos;
 }
@@ -57,12 +70,12 @@ std::vector<PeerChoice> expand_peers(const Request& request, const std::vector<P
   std::vector<std::string> allowed = modes;
   std::vector<PeerChoice> choices;
   const auto add = [&](std::string text, bool by_name) {
-    if (text == partitioned_mode) {
-      const auto has = [](const Peer& peer) { return has_mode(peer, partitioned_mode); };
+    if (const RareMode* const rare = rare_mode(text)) {
+      const auto has = [&](const Peer& peer) { return has_mode(peer, text); };
       const auto found = std::ranges::find_if(peers, has);
       if (found == peers.end() && !by_name) return;
       if (found == peers.end() && !peers.empty())
-        throw SettingError(fmt::format("--peer: '{}' needs an MPI with version 4 of the standard; none is here", text));
+        throw SettingError(fmt::format("--peer: '{}' needs {}; there is none", text, rare->needs));
       if (found != peers.end()) text += ":" + found->mpi;
     }
     const auto colon = std::min(text.find(':'), text.size());
@@ -201,7 +214,7 @@ std::vector<BenchCase> peer_cases(const Request& request, const Work& work, cons
     }
     const Peer& peer = choose_mpi(choice, peers);
     const bool spins = peer.mpi.starts_with("mpich") && settings.pes > base::available_cores();
-    if (choice.mode == partitioned_mode && !choice.by_name && spins) continue;
+    if (rare_mode(choice.mode) != nullptr && !choice.by_name && spins) continue;
     check_peer(choice, peer, request, work, settings);
     cases.push_back(mpi_case(request, work, choice, peer, settings.pes));
   }

@@ -295,7 +295,7 @@ void add_peer_options(Adder& add, Request& request) {
   add.of_headway("--peer", "LIST",
                  "the same work without Headway: mpi-direct, mpi-alltoallv, hpcc (randomaccess), mpi (pingpong, "
                  "zerocopy, reduce), ucx (zerocopy), mpi-ireduce (reduce), isend, persistent, neighbor-v, neighbor-w, "
-                 "partitioned (halo); also as NAME:MPI; or available",
+                 "partitioned, petsc, tpetra (halo); also as NAME:MPI; or available",
                  [&](const std::string& text) { request.peers = bench::parse_list("--peer", text); });
   add.option("--peer-buffer-bytes", "LIST",
              "bucket sizes of mpi-alltoallv, of which the best is measured [4K,16K,64K,256K]",

@@ -106,7 +106,7 @@ const std::vector<Benchmark>& benchmarks() {
        .has_aggregator = false},
       {.name = "halo",
        .help = "halo exchanges of arrays by a plan, and the packing loop alone",
-       .peers = {"isend", "persistent", "neighbor-v", "neighbor-w", "partitioned"},
+       .peers = {"isend", "persistent", "neighbor-v", "neighbor-w", "partitioned", "petsc", "tpetra"},
        .modes = bench::halo_modes,
        .memories = bench::halo_memories,
        .has_limit = false,

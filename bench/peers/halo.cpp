@@ -11,6 +11,12 @@
 #include <utility>
 
 #include "peer.hpp"
+#ifdef HEADWAY_PEER_PETSC
+#include "halo_petsc.hpp"
+#endif
+#ifdef HEADWAY_PEER_TPETRA
+#include "halo_tpetra.hpp"
+#endif
 
 namespace headway::peers {
 
@@ -22,6 +28,12 @@ const std::vector<std::string>& halo_modes() {
     "neighbor-w",
 #if MPI_VERSION >= 4
     "partitioned",
+#endif
+#ifdef HEADWAY_PEER_PETSC
+    "petsc",
+#endif
+#ifdef HEADWAY_PEER_TPETRA
+    "tpetra",
 #endif
   };
   return all;
@@ -357,6 +369,68 @@ class NeighborW : public Checked<T> {
   Types sends_, receives_;
 };
 
+#ifdef HEADWAY_PEER_PETSC
+/// PETSc's star forest, one for all fields; a message for each field and partner.
+template <class T>
+class Petsc : public Checked<T> {
+ public:
+  Petsc(const HaloLists& lists, const HaloArrays<T>& arrays, std::size_t /*me*/)
+      : Checked<T>(lists, arrays), forest_(lists.elements, lists.receives, sizeof(T)) {}
+
+  template <class Clock>
+  void exchange(Clock& clock) {
+    for (const std::span<T> array : this->arrays()) forest_.begin(array.data());
+    clock.phase("begin");
+    for (const std::span<T> array : this->arrays()) forest_.end(array.data());
+    clock.phase("end");
+  }
+
+ private:
+  StarForest forest_;
+};
+#endif
+
+#ifdef HEADWAY_PEER_TPETRA
+/// Tpetra's Distributor, with elements that are packed by hand.
+template <class T>
+class Tpetra : public Checked<T> {
+ public:
+  Tpetra(const HaloLists& lists, const HaloArrays<T>& arrays, std::size_t /*me*/)
+      : Checked<T>(lists, arrays),
+        sends_(lists.sends, arrays.size()),
+        receives_(lists.receives, arrays.size()),
+        distributor_(ranks_of(sends_), counts_of(sends_), receives_.buffer.size(), sizeof(T)) {}
+
+  template <class Clock>
+  void exchange(Clock& clock) {
+    T* const sent = static_cast<T*>(distributor_.sent());
+    for (std::size_t i = 0; i < sends_.lists.size(); ++i) sends_.lists[i].pack(this->arrays(), sent + sends_.begins[i]);
+    clock.phase("pack");
+    distributor_.exchange();
+    clock.phase("wait");
+    const T* const received = static_cast<const T*>(distributor_.received());
+    for (std::size_t i = 0; i < receives_.lists.size(); ++i)
+      receives_.lists[i].unpack(received + receives_.begins[i], this->arrays());
+    clock.phase("unpack");
+  }
+
+ private:
+  static std::vector<int> ranks_of(const bench::HandPackedSide<T>& side) {
+    std::vector<int> ranks;
+    for (const bench::HandPackedList& one : side.lists) ranks.push_back(int(one.pe()));
+    return ranks;
+  }
+  static std::vector<std::size_t> counts_of(const bench::HandPackedSide<T>& side) {
+    std::vector<std::size_t> counts;
+    for (const bench::HandPackedList& one : side.lists) counts.push_back(one.size());
+    return counts;
+  }
+
+  bench::HandPackedSide<T> sends_, receives_;
+  PackedDistributor distributor_;
+};
+#endif
+
 double combined(double value, MPI_Op op) {
   double result = 0;
   MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, op, MPI_COMM_WORLD);
@@ -384,6 +458,12 @@ bench::HaloResult measure(const Arguments& arguments, const bench::HaloWorld& wo
 #if MPI_VERSION >= 4
   if (arguments.mode == "partitioned") return with(std::type_identity<Partitioned<T>>());
 #endif
+#ifdef HEADWAY_PEER_PETSC
+  if (arguments.mode == "petsc") return with(std::type_identity<Petsc<T>>());
+#endif
+#ifdef HEADWAY_PEER_TPETRA
+  if (arguments.mode == "tpetra") return with(std::type_identity<Tpetra<T>>());
+#endif
   if (arguments.mode == "persistent") return with(std::type_identity<Persistent<T>>());
   if (arguments.mode == "neighbor-v") return with(std::type_identity<NeighborV<T>>());
   if (arguments.mode == "neighbor-w") return with(std::type_identity<NeighborW<T>>());
@@ -405,7 +485,8 @@ bench::Json run_halo(const Arguments& arguments) {
       arguments.halo.bytes, [&]<class T>(std::type_identity<T>) { return measure<T>(arguments, world, lists); });
   bench::Json record = make_peer_record(arguments, result.message_bytes, result.messages * result.exchanges,
                                         result.seconds, result.errors);
-  record["mode"] = fmt::format("peer:{}:{}", arguments.mode, HEADWAY_PEER_MPI);
+  const bool is_library = arguments.mode == "petsc" || arguments.mode == "tpetra";
+  record["mode"] = is_library ? "peer:" + arguments.mode : fmt::format("peer:{}:{}", arguments.mode, HEADWAY_PEER_MPI);
   record["memory"] = "heap";
   bench::add_halo_result(record, arguments.halo, result);
   return record;

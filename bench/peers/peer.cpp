@@ -108,7 +108,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   };
   add("--mode", "NAME",
       "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi-isend for amr; mpi for pingpong and zerocopy; mpi or "
-      "mpi-ireduce for reduce; isend, persistent, neighbor-v, neighbor-w, partitioned (with MPI 4) for halo",
+      "mpi-ireduce for reduce; isend, persistent, neighbor-v, neighbor-w, partitioned (with MPI 4), petsc, tpetra for "
+      "halo",
       [&](const std::string& t) { arguments.mode = t; });
   add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
     arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
