@@ -191,7 +191,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     Json record = make_record(measured, result.seconds, result.errors == 0);
     record["mode"] = arguments.mode;
     record["memory"] = arguments.memory;
-    record["way"] = fmt::format("{}", fmt::join(paths, ", "));
+    if (!paths.empty()) record["way"] = fmt::format("{}", fmt::join(paths, ", "));
     add_halo_result(record, work, result);
     if (!arguments.json.empty()) {
       write_json(arguments.json, record);
