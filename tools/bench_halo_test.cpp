@@ -42,7 +42,8 @@ TEST(BenchHalo, elements_reach_fields_in_place) {
                                       "--pes", "2", "--repeat", "1", "--json", "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   std::map<std::string, std::string> ways;
-  for (const auto& record : bench::Json::parse(result.output)["records"]) {
+  const auto records = bench::Json::parse(result.output)["records"];
+  for (const auto& record : records) {
     EXPECT_EQ(record["verified"], true) << record;
     ways[record["memory"]] = record["way"];
   }
@@ -70,7 +71,8 @@ TEST(BenchHalo, peers_on_mpi_do_the_same_verified_where_there_is_one) {
                "--pes", "2", "--repeat", "1", "--peer", "available", "--json", "-"});
   ASSERT_EQ(result.status, 0) << result.errors;
   std::set<std::string> modes;
-  for (const auto& record : bench::Json::parse(result.output)["records"]) {
+  const auto records = bench::Json::parse(result.output)["records"];
+  for (const auto& record : records) {
     EXPECT_EQ(record["verified"], true) << record;
     modes.insert(record["mode"].get<std::string>());
   }

@@ -84,7 +84,8 @@ class Exchanged {
   }
   std::uint64_t errors(std::uint64_t round) const { return count_halo_errors(*lists_, *arrays_, round); }
   void corrupt() { corrupt_halo(*lists_, *arrays_); }
-  std::string description() const { return exchange_.description(); }
+  /// Once it has exchanged: partners then know one another's arrays.
+  std::vector<std::string> paths() const { return paths_of(exchange_.description()); }
 
  private:
   static std::vector<halo::FieldRef> fields_of(const HaloArrays<T>& arrays) {
@@ -160,11 +161,9 @@ HaloResult measure(Pe& pe, const Arguments& arguments, const HaloLists& lists, s
     return measure_halo(arguments.work, world, lists, arrays,
                         [&] { return std::make_unique<Packed<T>>(lists, arrays, pe.id()); });
   }
-  return measure_halo(arguments.work, world, lists, arrays, [&] {
-    auto made = std::make_unique<Exchanged<T>>(pe, lists, arrays);
-    paths = paths_of(made->description());
-    return made;
-  });
+  return measure_halo(
+      arguments.work, world, lists, arrays, [&] { return std::make_unique<Exchanged<T>>(pe, lists, arrays); },
+      [&](const Exchanged<T>& method) { paths = method.paths(); });
 }
 
 int measure(Pe& pe, const Arguments& arguments) {

@@ -69,10 +69,15 @@ inline std::uint64_t default_halo_exchanges(double bytes) {
   return std::uint64_t(std::clamp(double(256 << 20) / std::max(bytes, 1.0), 20.0, 2000.0));
 }
 
-/// Collective. Exchanges of some rounds with new values, then timed ones, then a round again, then timed phases.
-template <class T, class Make>
+struct NoHaloReport {
+  void operator()(const auto&) const {}
+};
+
+/// Collective. Exchanges of some rounds with new values, then timed ones, then a round again, then timed phases. Calls
+/// report(method) last.
+template <class T, class Make, class Report = NoHaloReport>
 HaloResult measure_halo(const HaloWork& work, const HaloWorld& world, const HaloLists& lists,
-                        const HaloArrays<T>& arrays, Make make) {
+                        const HaloArrays<T>& arrays, Make make, Report report = {}) {
   HaloResult result;
   std::vector<double> setups_us;
   const auto timed_make = [&] {
@@ -134,6 +139,7 @@ HaloResult measure_halo(const HaloWork& work, const HaloWorld& world, const Halo
     if (has > 0) result.phases_us[name] = ns * 1e-3 / double(result.exchanges) / double(world.pes);
   }
   result.errors = std::uint64_t(world.sum(double(result.errors)));
+  report(*method);
   return result;
 }
 

@@ -92,14 +92,18 @@ std::string ExchangeState::description() const {
   std::string text;
   for (const Send& one : sends_) {
     const Partner& partner = plan_.sends()[one.partner];
-    const char* const path = !one.host.is_used() ? "in frames" : one.host.accepts() ? "written in place" : "staged";
+    const char* const path = partner.pe == pe_->id() ? "copied"
+                             : !one.host.is_used()   ? "in frames"
+                             : one.host.accepts()    ? "written in place"
+                                                     : "staged";
     text += fmt::format("to PE {}: {}, {}\n", partner.pe, partner.list.description(), path);
   }
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Partner& partner = plan_.receives()[i];
-    const char* const path = !receives_[i].host.is_used() ? "in frames"
-                             : receives_[i].accepts       ? "written in place"
-                                                          : "staged";
+    const char* const path = own_ == i                      ? "copied"
+                             : !receives_[i].host.is_used() ? "in frames"
+                             : receives_[i].accepts         ? "written in place"
+                                                            : "staged";
     text += fmt::format("from PE {}: {}, {}\n", partner.pe, partner.list.description(), path);
   }
   return text;
