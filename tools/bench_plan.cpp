@@ -266,11 +266,12 @@ std::vector<BenchGroup> groups_of(const Request& request, const base::Settings& 
 
 PlanOrStatus make_plan(int argc, char** argv) {
   Request request;
-  CLI::App app("Runs a benchmark: one start of its program per case and repeat, interleaved; every run is verified.",
-               command_name);
+  bench::CommandLine app(
+      "Runs a benchmark: one start of its program per case and repeat, interleaved; every run is verified.",
+      command_name);
   add_options(app, request);
   const SettingsOptions settings_options(app, false);
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return {{}, *status};
+  if (const auto status = app.parse(argc, argv)) return {{}, *status};
   if (request.list) return print_list(), PlanOrStatus{};
   const auto unusable = [](const std::string& message) {
     std::cerr << command_name << ": " << message << '\n';

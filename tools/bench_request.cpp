@@ -11,7 +11,6 @@
 #include <headway/base/error.hpp>
 #include <message/buffers.hpp>
 #include <message/type.hpp>
-#include <record/command_line.hpp>
 #include <reduce/work.hpp>
 #include <zerocopy/ways.hpp>
 
@@ -19,8 +18,6 @@
 
 namespace headway::tools {
 namespace {
-
-using bench::add_value;
 
 void check_sizes(const std::string& option, const std::vector<std::string>& texts, std::uint64_t min,
                  std::uint64_t max) {
@@ -45,12 +42,12 @@ void check_mode(const std::string& mode) {
 /// Adds options to a command, one kind a function.
 class Adder {
  public:
-  using Store = std::function<void(const std::string&)>;
+  using Store = bench::CommandLine::Store;
 
-  Adder(CLI::App& app, Request& request) : app_(app), request_(request) {}
+  Adder(bench::CommandLine& app, Request& request) : app_(app), request_(request) {}
 
   void option(const char* name, const char* value, const std::string& help, Store store) {
-    add_value(app_, name, std::move(store), value, help);
+    app_.add_value(name, value, help, std::move(store));
   }
   /// One that some benchmarks have; the help says which.
   void own(bool Benchmark::*of, const char* name, const char* value, const std::string& help, Store store) {
@@ -68,13 +65,10 @@ class Adder {
     });
   }
   void own_flag(bool Benchmark::*of, const char* name, const std::string& help, std::function<void()> set) {
-    app_.add_flag_callback(
-        name,
-        [this_request = &request_, of, name, set = std::move(set)] {
-          this_request->own_options.push_back({name, of});
-          set();
-        },
-        shown(of, help));
+    app_.add_flag(name, shown(of, help), [this_request = &request_, of, name, set = std::move(set)] {
+      this_request->own_options.push_back({name, of});
+      set();
+    });
   }
   /// One that all benchmarks on Headway have.
   void of_headway(const char* name, const char* value, const std::string& help, Store store) {
@@ -85,13 +79,10 @@ class Adder {
     own_unnamed(&Benchmark::has_aggregator, name, value, help, std::move(store));
   }
   void flag_of_aggregator(const char* name, const char* help) {
-    app_.add_flag_callback(
-        name,
-        [this_request = &request_, name] {
-          this_request->own_options.push_back({name, &Benchmark::has_aggregator});
-          this_request->passed_on.emplace_back(name);
-        },
-        help);
+    app_.add_flag(name, help, [this_request = &request_, name] {
+      this_request->own_options.push_back({name, &Benchmark::has_aggregator});
+      this_request->passed_on.emplace_back(name);
+    });
   }
   /// One that the programs get as it is, once it was checked.
   void pass_on(const char* name, const char* value, const char* help, Store check) {
@@ -106,7 +97,7 @@ class Adder {
     return fmt::format("{}: {}", fmt::join(names_of(of), ", "), help);
   }
 
-  CLI::App& app_;
+  bench::CommandLine& app_;
   Request& request_;
 };
 
@@ -244,15 +235,14 @@ void add_halo_options(Adder& add, Request& request) {
   });
 }
 
-void add_application_options(Adder& add, CLI::App& app, Request& request) {
+void add_application_options(Adder& add, bench::CommandLine& app, Request& request) {
   for (const WorkOption& option : work_options()) {
     const std::string help = fmt::format("{}: {}", fmt::join(names_with(option.name), ", "), option.help);
     const auto store = [&request, name = option.name](const std::string& text) {
       request.work_options.push_back({name, text});
     };
     if (option.value.empty())
-      app.add_flag_callback(
-          option.name, [store] { store(""); }, help);
+      app.add_flag(option.name, help, [store] { store(""); });
     else
       add.option(option.name.c_str(), option.value.c_str(), help, store);
   }
@@ -307,11 +297,10 @@ void add_peer_options(Adder& add, Request& request) {
 
 }  // namespace
 
-void add_options(CLI::App& app, Request& request) {
-  app.add_option_function<std::string>(
-      "NAME", [&](const std::string& text) { request.bench = bench::parse_choice("NAME", text, all_names()); },
-      fmt::format("{}", fmt::join(all_names(), ", ")));
-  app.add_flag("--list", request.list, "list the benchmarks, their modes and the peers here");
+void add_options(bench::CommandLine& app, Request& request) {
+  app.add_positional("NAME", fmt::format("{}", fmt::join(all_names(), ", ")),
+                     [&](const std::string& text) { request.bench = bench::parse_choice("NAME", text, all_names()); });
+  app.add_flag("--list", "list the benchmarks, their modes and the peers here", request.list);
   Adder add(app, request);
   add_work_options(add, request);
   add_way_options(add, request);

@@ -2,9 +2,9 @@
 /// What `headway bench` was asked for: its options, checked one by one and against each other.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <headway/base/settings.hpp>
+#include <record/command_line.hpp>
 #include <string>
 #include <vector>
 
@@ -70,7 +70,7 @@ struct Work {
 };
 
 /// Adds the options of the command, stored to `request`.
-void add_options(CLI::App& app, Request& request);
+void add_options(bench::CommandLine& app, Request& request);
 
 /// Checks the given options against the benchmark, which must be known, and the settings; adds the benchmark's own
 /// sizes. Throws SettingError.

@@ -240,10 +240,10 @@ Finding debugger() {
 }  // namespace
 
 int doctor_command(int argc, char** argv) {
-  CLI::App app(
+  bench::CommandLine app(
       "What this machine offers and what is wrong with it, with the cure. Ends with 1 where programs cannot run.",
       "headway doctor");
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
+  if (const auto status = app.parse(argc, argv)) return *status;
   std::vector<Finding> findings = {cores(),      load(),        clock_speed(),   caches(),        memory(),
                                    settings(),   aggregation(), shared_memory(), process_watch(), cross_memory(),
                                    open_files(), huge_pages(),  debugger(),      mpis(),          plugins()};

@@ -12,8 +12,8 @@
 namespace headway::tools {
 
 int info_command(int argc, char** argv) {
-  CLI::App app("Version, build, layers, transports and plug-ins.", "headway info");
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return *status;
+  bench::CommandLine app("Version, build, layers, transports and plug-ins.", "headway info");
+  if (const auto status = app.parse(argc, argv)) return *status;
   std::string plugins;
   for (const wire::Plugin& plugin : wire::known_plugins(base::plugin_dir())) {
     if (!plugin.path.empty()) plugins += (plugins.empty() ? "" : ", ") + plugin.name;

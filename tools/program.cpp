@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <record/command_line.hpp>
 
 #include "outcome.hpp"
 
@@ -20,13 +19,12 @@ bool is_executable_file(const std::filesystem::path& path) {
 }
 
 /// Where PROGRAM is among the arguments: the first that is neither an option nor an option's value; argc without one.
-int program_position(const CLI::App& app, int argc, char** argv) {
+int program_position(const bench::CommandLine& app, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--") return i + 1;
     if (argument.size() < 2 || argument[0] != '-') return i;
-    const CLI::Option* option = app.get_option_no_throw(argument);
-    if (option != nullptr && option->get_type_size() > 0) ++i;
+    if (app.takes_value(argument)) ++i;
   }
   return argc;
 }
@@ -51,18 +49,17 @@ std::string why_not(const std::string& program) {
 
 }  // namespace
 
-void describe_program(CLI::App& app, const std::string& program, const std::string& arguments) {
-  static std::string ignored;
-  app.add_option("PROGRAM", ignored, program);
-  app.add_option("ARGS", ignored, arguments);
+void describe_program(bench::CommandLine& app, const std::string& program, const std::string& arguments) {
+  app.add_positional("PROGRAM", program, [](const std::string&) {});
+  app.add_positional("ARGS", arguments, [](const std::string&) {});
 }
 
-std::optional<ProgramLine> parse_program_line(CLI::App& app, const SettingsOptions& settings, int argc, char** argv,
-                                              int& status) {
-  const std::string name = app.get_name();
+std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const SettingsOptions& settings, int argc,
+                                              char** argv, int& status) {
+  const std::string name = app.name();
   const int position = program_position(app, argc, argv);
   const bool dashes = position <= argc && position > 1 && std::string(argv[position - 1]) == "--";
-  if (const auto ended = bench::parse_command_line(app, position - (dashes ? 1 : 0), argv)) {
+  if (const auto ended = app.parse(position - (dashes ? 1 : 0), argv)) {
     status = *ended;
     return std::nullopt;
   }

@@ -2,7 +2,6 @@
 /// The program that a command starts: the first of its arguments that is no option.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <headway/base/settings.hpp>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@
 namespace headway::tools {
 
 /// Shows PROGRAM and ARGS in the help of a command that takes them; the parser itself sees the options alone.
-void describe_program(CLI::App& app, const std::string& program, const std::string& arguments);
+void describe_program(bench::CommandLine& app, const std::string& program, const std::string& arguments);
 
 /// What follows the options of a command that starts a program, and the settings that result of these.
 struct ProgramLine {
@@ -23,7 +22,7 @@ struct ProgramLine {
 
 /// Parses the command line of a command with the options of `app`, `settings` among them. Empty where there is
 /// nothing to start: then `status` is the command's exit status, and standard error has the reason.
-std::optional<ProgramLine> parse_program_line(CLI::App& app, const SettingsOptions& settings, int argc, char** argv,
-                                              int& status);
+std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const SettingsOptions& settings, int argc,
+                                              char** argv, int& status);
 
 }  // namespace headway::tools

@@ -15,7 +15,7 @@ namespace headway::tools {
 
 int run_command(int argc, char** argv) {
   const std::string name = "headway run";
-  CLI::App app(
+  bench::CommandLine app(
       "Starts PROGRAM on PEs of this machine. Its exit status is the lowest failing PE's. SIGUSR1 to this command "
       "prints what each PE does, and the run goes on.",
       name);
@@ -23,42 +23,31 @@ int run_command(int argc, char** argv) {
   const SettingsOptions settings(app);
   std::optional<std::size_t> debug_pe;
   std::string debug_text;
-  bench::add_value(
-      app, "--debug",
-      [&](const std::string& text) {
-        debug_text = text;
-        debug_pe = bench::parse_count("--debug", text, 0, base::pes_max - 1);
-      },
-      "PE", "start that PE's process under gdb");
+  app.add_value("--debug", "PE", "start that PE's process under gdb", [&](const std::string& text) {
+    debug_text = text;
+    debug_pe = bench::parse_count("--debug", text, 0, base::pes_max - 1);
+  });
 
   launch::LaunchOptions options;
-  bench::add_value(
-      app, "--hosts",
-      [&](const std::string& text) {
-        for (std::size_t at = 0; at <= text.size();) {
-          const std::size_t comma = std::min(text.find(',', at), text.size());
-          options.hosts.push_back(text.substr(at, comma - at));
-          if (options.hosts.back().empty())
-            throw SettingError(
-                fmt::format("--hosts: '{}' is not allowed; allowed are names with commas between them", text));
-          at = comma + 1;
-        }
-      },
-      "A,B,...", "start the processes on these hosts, in blocks, by --agent; with --transport ucx");
-  app.add_flag_callback(
-      "--ssh", [&] { options.agent.clear(); }, "reach them by ssh, as without --agent");
-  bench::add_value(
-      app, "--agent", [&](const std::string& text) { options.agent = text; }, "COMMAND",
-      "called as COMMAND HOST LINE, runs the line of shell there, with its standard input [ssh]");
-  bench::add_value(
-      app, "--address", [&](const std::string& text) { options.address = text; }, "ADDRESS",
-      "name or number at which the hosts reach this one [its host name]");
-  bench::add_value(
-      app, "--start-limit",
-      [&](const std::string& text) {
-        options.start_limit = std::chrono::seconds(bench::parse_count("--start-limit", text, 1, 86'400));
-      },
-      "SECONDS", "for all processes to have come to run(), once one has [30]");
+  app.add_value("--hosts", "A,B,...", "start the processes on these hosts, in blocks, by --agent; with --transport ucx",
+                [&](const std::string& text) {
+                  for (std::size_t at = 0; at <= text.size();) {
+                    const std::size_t comma = std::min(text.find(',', at), text.size());
+                    options.hosts.push_back(text.substr(at, comma - at));
+                    if (options.hosts.back().empty())
+                      throw SettingError(fmt::format(
+                          "--hosts: '{}' is not allowed; allowed are names with commas between them", text));
+                    at = comma + 1;
+                  }
+                });
+  app.add_flag("--ssh", "reach them by ssh, as without --agent", [&] { options.agent.clear(); });
+  app.add_text("--agent", "COMMAND",
+               "called as COMMAND HOST LINE, runs the line of shell there, with its standard input [ssh]",
+               options.agent);
+  app.add_text("--address", "ADDRESS", "name or number at which the hosts reach this one [its host name]",
+               options.address);
+  app.add_count("--start-limit", "SECONDS", "for all processes to have come to run(), once one has [30]",
+                options.start_limit, 1, 86'400);
 
   int status = 0;
   const auto line = parse_program_line(app, settings, argc, argv, status);

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <headway/base/error.hpp>
 #include <iostream>
-#include <record/command_line.hpp>
 
 namespace headway::tools {
 namespace {
@@ -65,11 +64,10 @@ constexpr std::array aggregation_options = {
 
 }  // namespace
 
-SettingsOptions::SettingsOptions(CLI::App& app, bool with_aggregation) {
+SettingsOptions::SettingsOptions(bench::CommandLine& app, bool with_aggregation) {
   auto add = [&](const Option& option) {
-    bench::add_value(
-        app, option.names, [this, variable = option.variable](const std::string& text) { given_[variable] = text; },
-        option.value, option.help);
+    app.add_value(option.names, option.value, option.help,
+                  [this, variable = option.variable](const std::string& text) { given_[variable] = text; });
   };
   std::ranges::for_each(run_options, add);
   if (with_aggregation) std::ranges::for_each(aggregation_options, add);

@@ -2,10 +2,10 @@
 /// The HEADWAY_ settings as options of a command.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <headway/base/settings.hpp>
 #include <map>
 #include <optional>
+#include <record/command_line.hpp>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ class SettingsOptions {
  public:
   /// Adds an option for each setting that the library reads; without those of AggregationSettings where the command has
   /// options of its own for them.
-  explicit SettingsOptions(CLI::App& app, bool with_aggregation = true);
+  explicit SettingsOptions(bench::CommandLine& app, bool with_aggregation = true);
 
   /// Sets this process's HEADWAY_ variables from the options given, for the programs that it starts, and returns the
   /// settings that result. Where an option cannot be used: one line on standard error in the option's name, and

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <headway/base/clock.hpp>
-#include <headway/base/error.hpp>
 #include <iostream>
 #include <optional>
 #include <record/command_line.hpp>
@@ -197,7 +196,7 @@ int tune(const Request& request) {
 
 int tune_command(int argc, char** argv) {
   const std::string name = "headway tune";
-  CLI::App app(
+  bench::CommandLine app(
       "Runs PROGRAM with other settings of its aggregators, in turns, and measures the fastest again beside the "
       "defaults. What a program gives its aggregators itself stays. Its whole run is timed, so it should last a second "
       "or so.",
@@ -206,24 +205,12 @@ int tune_command(int argc, char** argv) {
   describe_program(app, "the program; its output is not shown",
                    "its arguments; options after PROGRAM are the program's");
   const SettingsOptions settings(app, false);
-  bench::add_value(
-      app, "--repeat", [&](const std::string& text) { request.pairs = bench::parse_count("--repeat", text, 1, 1000); },
-      "R", "pairs of runs of the fastest and the defaults [9]");
-  bench::add_value(
-      app, "--time-limit",
-      [&](const std::string& text) {
-        request.limit = std::chrono::seconds(bench::parse_count("--time-limit", text, 1, 86'400));
-      },
-      "S", "seconds that one run may take [120]");
-  bench::add_value(
-      app, "--sweep-limit",
-      [&](const std::string& text) {
-        request.sweep_limit = std::chrono::seconds(bench::parse_count("--sweep-limit", text, 1, 864'000));
-      },
-      "S", "seconds that all runs together may take [no limit]");
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { request.json = text; }, "FILE",
-      "write the result to FILE, or - for standard output, instead of a table");
+  app.add_count("--repeat", "R", "pairs of runs of the fastest and the defaults [9]", request.pairs, 1, 1000);
+  app.add_count("--time-limit", "S", "seconds that one run may take [120]", request.limit, 1, 86'400);
+  app.add_count("--sweep-limit", "S", "seconds that all runs together may take [no limit]", request.sweep_limit, 1,
+                864'000);
+  app.add_text("--json", "FILE", "write the result to FILE, or - for standard output, instead of a table",
+               request.json);
 
   int status = 0;
   const auto line = parse_program_line(app, settings, argc, argv, status);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Shallow water on an adaptive mesh. Each PE has a piece of a Morton curve through the cells. Ghost cells travel by
 /// halo exchanges. Each change of the mesh needs a new plan.
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <headway/headway.hpp>
 #include <options.hpp>
@@ -23,23 +21,13 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Shallow water on an adaptive mesh, on Headway; verified.", "headway-amr");
+  bench::CommandLine app("Shallow water on an adaptive mesh, on Headway; verified.", "headway-amr");
   add_options(app, arguments.options);
-  app.add_flag_callback(
-      "--no-serial", [&] { arguments.serial = false; },
-      "do not compare with one PE alone, as is done for up to 4 million cells times steps");
+  app.add_flag("--no-serial", "do not compare with one PE alone, as is done for up to 4 million cells times steps",
+               [&] { arguments.serial = false; });
   bench::add_aggregator_options(app, arguments.aggregator);
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
-  try {
-    check(arguments.options);
-  } catch (const SettingError& error) {
-    fmt::print(stderr, "headway-amr: {}\n", error.what());
-    return exit_status::unusable_arguments;
-  }
-  return std::nullopt;
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&] { check(arguments.options); });
 }
 
 int measure(Pe& pe, const Arguments& arguments) {

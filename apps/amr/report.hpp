@@ -20,22 +20,16 @@ namespace headway::amr {
 
 inline constexpr unsigned coarsest_level_max = 11;
 
-inline void add_options(CLI::App& app, Options& options, const std::string& prefix = "") {
-  const auto add = [&](const char* name, auto& value, std::uint64_t min, std::uint64_t max, const char* help) {
-    bench::add_value(
-        app, name,
-        [&value, name, min, max](const std::string& text) {
-          value = std::remove_reference_t<decltype(value)>(bench::parse_count(name, text, min, max));
-        },
-        "N", prefix + help);
-  };
-  add("--level", options.level, 0, coarsest_level_max, "2^N x 2^N cells of the largest size [5]");
-  add("--levels", options.levels, 0, level_max, "times that a cell can be divided [3]");
-  add("--steps", options.steps, 1, 1'000'000, "time steps [100]");
-  add("--refine-every", options.refine_every, 1, 1'000'000, "steps between changes of the mesh [5]");
-  app.add_flag("--check-every-mesh", options.check_every_mesh,
-               prefix + "check all neighbours and ghosts after each change of the mesh");
-  app.add_flag("--spoil", options.spoil, prefix + "raise cells before the last step, to test the check");
+inline void add_options(bench::CommandLine& app, Options& options, const std::string& prefix = "") {
+  app.add_count("--level", "N", prefix + "2^N x 2^N cells of the largest size [5]", options.level, 0,
+                coarsest_level_max);
+  app.add_count("--levels", "N", prefix + "times that a cell can be divided [3]", options.levels, 0, level_max);
+  app.add_count("--steps", "N", prefix + "time steps [100]", options.steps, 1, 1'000'000);
+  app.add_count("--refine-every", "N", prefix + "steps between changes of the mesh [5]", options.refine_every, 1,
+                1'000'000);
+  app.add_flag("--check-every-mesh", prefix + "check all neighbours and ghosts after each change of the mesh",
+               options.check_every_mesh);
+  app.add_flag("--spoil", prefix + "raise cells before the last step, to test the check", options.spoil);
 }
 
 /// Throws SettingError for options that do not fit each other.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Breadth-first search of Graph500 on an array of elements, each of which has a block of vertices: level by level, a
 /// message for each edge that leaves the level, to vertices that this PE has not sent to before.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <graph/search.hpp>
@@ -21,11 +19,11 @@ struct Arguments : graph::SearchArguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Graph500's breadth-first search on Headway's objects; validated.", "headway-bfs");
+  bench::CommandLine app("Graph500's breadth-first search on Headway's objects; validated.", "headway-bfs");
   graph::add_search_options(app, arguments);
-  app.add_flag("--every-edge", arguments.every_edge,
-               "a message for each edge, also to vertices that the PE has sent to before");
-  return bench::parse_command_line(app, argc, argv);
+  app.add_flag("--every-edge", "a message for each edge, also to vertices that the PE has sent to before",
+               arguments.every_edge);
+  return app.parse(argc, argv);
 }
 
 /// A block of vertices: their edges, and the state of the search (reached vertices, parents, levels).

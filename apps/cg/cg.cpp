@@ -36,54 +36,40 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Conjugate gradients on Headway, whose sums nobody waits for; verified.", "headway-cg");
-  const auto add_count = [&app](const char* name, std::size_t& count, std::uint64_t min, std::uint64_t max,
-                                const char* help) {
-    bench::add_value(
-        app, name,
-        [&count, name, min, max](const std::string& text) { count = bench::parse_count(name, text, min, max); }, "N",
-        help);
-  };
-  bench::add_value(
-      app, "--grid",
-      [&](const std::string& text) {
-        arguments.grid = bench::parse_count("--grid", text, 1, grid_max);
-        const std::uint64_t bytes = Solver::vectors * arguments.grid * arguments.grid * sizeof(double);
-        if (bytes > base::available_memory_bytes() / 4 * 3) {
-          throw SettingError(fmt::format("--grid: '{}' is not allowed; vectors of {} do not fit the {} here", text,
-                                         base::format_bytes(bytes),
-                                         base::format_bytes(base::available_memory_bytes())));
-        }
-      },
-      "N", "N x N cells in all [256]");
-  bench::add_value(
-      app, "--method",
-      [&](const std::string& text) { arguments.method = bench::parse_choice("--method", text, methods); }, "NAME",
-      "cg: two sums an iteration, waited for; merged: one; pipelined: one, beside the product [pipelined]");
-  bench::add_value(
-      app, "--tolerance",
-      [&](const std::string& text) { arguments.solver.tolerance = bench::parse_number("--tolerance", text, 1e-12, 1); },
-      "FRACTION", "of the first residual, to be reached [1e-8]");
-  add_count("--iterations", arguments.solver.iterations_max, 1, 1'000'000, "after which it ends in any case [10000]");
-  add_count("--looks", arguments.solver.looks, 0, 1'000'000, "for messages, in each product of pipelined [16]");
-  add_count("--replace", arguments.solver.replace, 0, 1'000'000,
-            "iterations after which pipelined computes its residual anew; 0: never [100]");
-  bench::add_value(
-      app, "--memory-speed",
-      [&](const std::string& text) {
-        arguments.bytes_per_second = double(base::parse_bytes("--memory-speed", text));
-        if (arguments.bytes_per_second < memory_speed_min) {
-          throw SettingError(fmt::format("--memory-speed: '{}' is not allowed; allowed is 1M or more", text));
-        }
-      },
-      "SIZE", "bytes a second, such as 8G: a PE sleeps as long as its vectors would take to pass [it does not]");
-  add_count("--product-words", arguments.product_words, 2, 1'000'000,
-            "with --memory-speed, what a product passes for each cell: more for matrices that are stored [2]");
+  bench::CommandLine app("Conjugate gradients on Headway, whose sums nobody waits for; verified.", "headway-cg");
+  app.add_value("--grid", "N", "N x N cells in all [256]", [&](const std::string& text) {
+    arguments.grid = bench::parse_count("--grid", text, 1, grid_max);
+    const std::uint64_t bytes = Solver::vectors * arguments.grid * arguments.grid * sizeof(double);
+    if (bytes > base::available_memory_bytes() / 4 * 3) {
+      throw SettingError(fmt::format("--grid: '{}' is not allowed; vectors of {} do not fit the {} here", text,
+                                     base::format_bytes(bytes), base::format_bytes(base::available_memory_bytes())));
+    }
+  });
+  app.add_choice("--method", "NAME",
+                 "cg: two sums an iteration, waited for; merged: one; pipelined: one, beside the product [pipelined]",
+                 arguments.method, methods);
+  app.add_number("--tolerance", "FRACTION", "of the first residual, to be reached [1e-8]", arguments.solver.tolerance,
+                 1e-12, 1);
+  app.add_count("--iterations", "N", "after which it ends in any case [10000]", arguments.solver.iterations_max, 1,
+                1'000'000);
+  app.add_count("--looks", "N", "for messages, in each product of pipelined [16]", arguments.solver.looks, 0,
+                1'000'000);
+  app.add_count("--replace", "N", "iterations after which pipelined computes its residual anew; 0: never [100]",
+                arguments.solver.replace, 0, 1'000'000);
+  app.add_value("--memory-speed", "SIZE",
+                "bytes a second, such as 8G: a PE sleeps as long as its vectors would take to pass [it does not]",
+                [&](const std::string& text) {
+                  arguments.bytes_per_second = double(base::parse_bytes("--memory-speed", text));
+                  if (arguments.bytes_per_second < memory_speed_min) {
+                    throw SettingError(fmt::format("--memory-speed: '{}' is not allowed; allowed is 1M or more", text));
+                  }
+                });
+  app.add_count("--product-words", "N",
+                "with --memory-speed, what a product passes for each cell: more for matrices that are stored [2]",
+                arguments.product_words, 2, 1'000'000);
   bench::add_aggregator_options(app, arguments.aggregator);
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  return bench::parse_command_line(app, argc, argv);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv);
 }
 
 /// Why this run cannot be, or empty. The same on every PE.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Connected components of a grid with missing edges. Each PE joins the vertices of its own block, then all join across
 /// the edges between blocks, by remote reads and compare-and-exchange (connect of Split-C's programs).
-#include <fmt/format.h>
-
 #include <headway/headway.hpp>
 #include <options.hpp>
 #include <span>
@@ -20,24 +18,13 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Connected components of a grid, on Headway's global memory; verified.", "headway-connect");
-  bench::add_value(
-      app, "--rows",
-      [&](const std::string& text) { arguments.grid.rows = bench::parse_count("--rows", text, 1, 1 << 20); }, "N",
-      "rows of nodes that each PE has [512]");
-  bench::add_value(
-      app, "--columns",
-      [&](const std::string& text) { arguments.grid.columns = bench::parse_count("--columns", text, 1, 1 << 20); }, "N",
-      "nodes of a row [1024]");
-  bench::add_value(
-      app, "--edges",
-      [&](const std::string& text) { arguments.grid.edges = bench::parse_fraction("--edges", text, true); }, "FRACTION",
-      "of the edges of the grid are there [0.3]");
+  bench::CommandLine app("Connected components of a grid, on Headway's global memory; verified.", "headway-connect");
+  app.add_count("--rows", "N", "rows of nodes that each PE has [512]", arguments.grid.rows, 1, 1 << 20);
+  app.add_count("--columns", "N", "nodes of a row [1024]", arguments.grid.columns, 1, 1 << 20);
+  app.add_fraction("--edges", "FRACTION", "of the edges of the grid are there [0.3]", arguments.grid.edges, true);
   bench::add_global_options(app, arguments.memory);
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  return bench::parse_command_line(app, argc, argv);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv);
 }
 
 /// One PE's rows. Each word names a node of its component that is not larger: chains end at the smallest.

@@ -2,8 +2,6 @@
 /// Electromagnetic waves on a bipartite graph: each step computes all electric nodes from magnetic ones, then all
 /// magnetic nodes from electric ones. A program of Split-C's. A PE reads values from other PEs, or their owners write
 /// them to the PEs that need them.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <headway/headway.hpp>
@@ -27,31 +25,17 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("em3d of Split-C on Headway's global memory; verified.", "headway-em3d");
-  bench::add_value(
-      app, "--nodes",
-      [&](const std::string& text) { arguments.nodes_of_each = bench::parse_count("--nodes", text, 1, 1 << 24); }, "N",
-      "nodes of each kind that each PE has [4096]");
-  bench::add_value(
-      app, "--degree",
-      [&](const std::string& text) { arguments.graph.degree = bench::parse_count("--degree", text, 1, 1000); }, "N",
-      "nodes that each depends on [10]");
-  bench::add_value(
-      app, "--remote",
-      [&](const std::string& text) { arguments.graph.remote = bench::parse_fraction("--remote", text, true); },
-      "FRACTION", "of the edges lead to the next PE [0.2]");
-  bench::add_value(
-      app, "--steps",
-      [&](const std::string& text) { arguments.steps = bench::parse_count("--steps", text, 1, 1'000'000); }, "N",
-      "steps of all nodes [100]");
-  bench::add_value(
-      app, "--way", [&](const std::string& text) { arguments.way = bench::parse_choice("--way", text, ways); }, "NAME",
-      "get: values are read where they are needed; store: written to where they will be [get]");
+  bench::CommandLine app("em3d of Split-C on Headway's global memory; verified.", "headway-em3d");
+  app.add_count("--nodes", "N", "nodes of each kind that each PE has [4096]", arguments.nodes_of_each, 1, 1 << 24);
+  app.add_count("--degree", "N", "nodes that each depends on [10]", arguments.graph.degree, 1, 1000);
+  app.add_fraction("--remote", "FRACTION", "of the edges lead to the next PE [0.2]", arguments.graph.remote, true);
+  app.add_count("--steps", "N", "steps of all nodes [100]", arguments.steps, 1, 1'000'000);
+  app.add_choice("--way", "NAME",
+                 "get: values are read where they are needed; store: written to where they will be [get]",
+                 arguments.way, ways);
   bench::add_global_options(app, arguments.memory);
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  return bench::parse_command_line(app, argc, argv);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv);
 }
 
 /// A PE's nodes of one kind, and their dependencies. A dependency is an index into the PE's copies. The copies hold the

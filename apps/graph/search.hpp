@@ -23,14 +23,14 @@ struct SearchArguments {
   apps::Common common;
 };
 
-inline void add_search_options(CLI::App& app, SearchArguments& arguments) {
-  apps::add_count(app, "--scale", arguments.graph.scale, 1, 30, "2^N vertices [16]");
-  apps::add_count(app, "--edge-factor", arguments.graph.edge_factor, 1, 1024, "edges for each vertex [16]");
-  apps::add_count(app, "--roots", arguments.roots, 1, 1024, "searches, each from another vertex that has edges [4]");
-  apps::add_count(app, "--parts", arguments.parts, 1, 1 << 20,
-                  "elements that share the vertices, a power of two [by the PEs]");
-  apps::add_count(app, "--spoil", arguments.spoil, 0, 1 << 20,
-                  "vertices that are changed on each PE after each search: the check must see it [0]");
+inline void add_search_options(bench::CommandLine& app, SearchArguments& arguments) {
+  app.add_count("--scale", "N", "2^N vertices [16]", arguments.graph.scale, 1, 30);
+  app.add_count("--edge-factor", "N", "edges for each vertex [16]", arguments.graph.edge_factor, 1, 1024);
+  app.add_count("--roots", "N", "searches, each from another vertex that has edges [4]", arguments.roots, 1, 1024);
+  app.add_count("--parts", "N", "elements that share the vertices, a power of two [by the PEs]", arguments.parts, 1,
+                1 << 20);
+  app.add_count("--spoil", "N", "vertices that are changed on each PE after each search: the check must see it [0]",
+                arguments.spoil, 0, 1 << 20);
   apps::add_common_options(app, arguments.common);
 }
 

@@ -39,31 +39,25 @@ Place parse_cells(const std::string& text) {
 }
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Lennard-Jones molecular dynamics on Headway's objects; verified.", "headway-leanmd");
+  bench::CommandLine app("Lennard-Jones molecular dynamics on Headway's objects; verified.", "headway-leanmd");
   Options& simulation = arguments.simulation;
-  bench::add_value(
-      app, "--cells",
-      [&](const std::string& text) {
-        simulation.cells = parse_cells(text);
-        arguments.has_cells = true;
-      },
-      "X,Y,Z", "cells in all, each extent at least twice --away [16 for each PE, or somewhat more]");
-  apps::add_count(app, "--away", simulation.away, 1, 2,
-                  "a cell interacts with those up to so many further: 1 or 2 [1]");
-  apps::add_count(app, "--particles", simulation.particles, 1, 100'000, "of a cell [27]");
-  app.add_flag("--corner", simulation.corner, "cells outside of one corner have a sixteenth of the particles");
-  apps::add_count(app, "--steps", simulation.steps, 1, 1 << 30, "of time [100]");
-  apps::add_count(app, "--migrate-every", simulation.migrate_every, 1, 1'000,
-                  "steps, particles that have left a cell go to the next [5]");
-  bench::add_value(
-      app, "--time-step",
-      [&](const std::string& text) { simulation.time_step = bench::parse_number("--time-step", text, 1e-6, 0.02); },
-      "T", "of the unit of time [0.002]");
-  app.add_flag_callback(
-      "--no-serial", [&] { arguments.alone = false; },
-      "verify particles, momentum and energy alone, not beside one processor");
+  app.add_value("--cells", "X,Y,Z",
+                "cells in all, each extent at least twice --away [16 for each PE, or somewhat more]",
+                [&](const std::string& text) {
+                  simulation.cells = parse_cells(text);
+                  arguments.has_cells = true;
+                });
+  app.add_count("--away", "N", "a cell interacts with those up to so many further: 1 or 2 [1]", simulation.away, 1, 2);
+  app.add_count("--particles", "N", "of a cell [27]", simulation.particles, 1, 100'000);
+  app.add_flag("--corner", "cells outside of one corner have a sixteenth of the particles", simulation.corner);
+  app.add_count("--steps", "N", "of time [100]", simulation.steps, 1, 1 << 30);
+  app.add_count("--migrate-every", "N", "steps, particles that have left a cell go to the next [5]",
+                simulation.migrate_every, 1, 1'000);
+  app.add_number("--time-step", "T", "of the unit of time [0.002]", simulation.time_step, 1e-6, 0.02);
+  app.add_flag("--no-serial", "verify particles, momentum and energy alone, not beside one processor",
+               [&] { arguments.alone = false; });
   apps::add_common_options(app, arguments.common);
-  return bench::parse_command_line(app, argc, argv);
+  return app.parse(argc, argv);
 }
 
 /// The same on every PE; what all elements are made from.

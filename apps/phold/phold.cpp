@@ -23,26 +23,20 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("PHOLD, a discrete-event simulation, on Headway's objects; verified.", "headway-phold");
+  bench::CommandLine app("PHOLD, a discrete-event simulation, on Headway's objects; verified.", "headway-phold");
   Options& simulation = arguments.simulation;
-  const auto number = [&](const char* name, double& value, double min, double max, const char* help) {
-    bench::add_value(
-        app, name,
-        [&value, name, min, max](const std::string& text) { value = bench::parse_number(name, text, min, max); }, "T",
-        help);
-  };
-  apps::add_count(app, "--processes-per-pe", arguments.each, 1, 1 << 20, "simulated processes for each PE [256]");
-  apps::add_count(app, "--processes", arguments.processes, 1, 1 << 30, "simulated processes in all, instead");
-  apps::add_count(app, "--events", simulation.events, 1, 100'000, "events of each process at first [100]");
-  apps::add_count(app, "--words", simulation.words, 0, 100'000, "of 8 bytes, mean content of an event [8]");
-  number("--lookahead", simulation.lookahead, 1e-3, 1e6, "an event is at least so much later than what makes it [1]");
-  number("--mean", simulation.mean, 0, 1e6, "and on average so much later than that [1]");
-  number("--end-time", simulation.end_time, 0, 1e9, "events from then on are not handled [40]");
-  app.add_flag_callback(
-      "--no-serial", [&] { arguments.alone = false; },
-      "verify contents and the number of events alone, not beside one processor");
+  app.add_count("--processes-per-pe", "N", "simulated processes for each PE [256]", arguments.each, 1, 1 << 20);
+  app.add_count("--processes", "N", "simulated processes in all, instead", arguments.processes, 1, 1 << 30);
+  app.add_count("--events", "N", "events of each process at first [100]", simulation.events, 1, 100'000);
+  app.add_count("--words", "N", "of 8 bytes, mean content of an event [8]", simulation.words, 0, 100'000);
+  app.add_number("--lookahead", "T", "an event is at least so much later than what makes it [1]", simulation.lookahead,
+                 1e-3, 1e6);
+  app.add_number("--mean", "T", "and on average so much later than that [1]", simulation.mean, 0, 1e6);
+  app.add_number("--end-time", "T", "events from then on are not handled [40]", simulation.end_time, 0, 1e9);
+  app.add_flag("--no-serial", "verify contents and the number of events alone, not beside one processor",
+               [&] { arguments.alone = false; });
   apps::add_common_options(app, arguments.common);
-  return bench::parse_command_line(app, argc, argv);
+  return app.parse(argc, argv);
 }
 
 /// The same on every PE; what processes are made from.

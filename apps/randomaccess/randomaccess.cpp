@@ -7,7 +7,6 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/headway.hpp>
-#include <iostream>
 #include <message/kinds.hpp>
 #include <message/payload.hpp>
 #include <message/type.hpp>
@@ -29,50 +28,26 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("HPC Challenge RandomAccess on Headway; verified, 0 errors allowed.", "headway-randomaccess");
-  bench::add_value(
-      app, "--log2",
-      [&](const std::string& text) {
-        arguments.log2 = unsigned(bench::parse_count("--log2", text, 1, log2_max));
-        const std::uint64_t bytes = sizeof(std::uint64_t) << arguments.log2;
-        if (bytes > base::available_memory_bytes() / 4 * 3) {
-          throw SettingError(fmt::format("--log2: '{}' is not allowed; a table of {} does not fit the {} here", text,
-                                         base::format_bytes(bytes),
-                                         base::format_bytes(base::available_memory_bytes())));
-        }
-      },
-      "K", "2^K words in all [20]");
-  bench::add_value(
-      app, "--updates-per-word",
-      [&](const std::string& text) {
-        arguments.updates_per_word = bench::parse_number("--updates-per-word", text, 0, 1e9);
-      },
-      "N", "updates in all are N * 2^K [4]");
-  bench::add_value(
-      app, "--bytes",
-      [&](const std::string& text) {
-        arguments.bytes = bench::parse_count("--bytes", text, sizeof(std::uint64_t), bench::message_bytes_max);
-      },
-      "N", "bytes of an update: the value, a pattern, and the value's complement [8]");
-  bench::add_value(
-      app, "--type",
-      [&](const std::string& text) { arguments.type = bench::parse_choice("--type", text, bench::message_types); },
-      "TYPE", bench::message_types_help);
-  app.add_flag_callback(
-      "--variable", [&] { arguments.type = "bytes"; }, "the same as --type bytes");
+  bench::CommandLine app("HPC Challenge RandomAccess on Headway; verified, 0 errors allowed.", "headway-randomaccess");
+  app.add_value("--log2", "K", "2^K words in all [20]", [&](const std::string& text) {
+    arguments.log2 = unsigned(bench::parse_count("--log2", text, 1, log2_max));
+    const std::uint64_t bytes = sizeof(std::uint64_t) << arguments.log2;
+    if (bytes > base::available_memory_bytes() / 4 * 3) {
+      throw SettingError(fmt::format("--log2: '{}' is not allowed; a table of {} does not fit the {} here", text,
+                                     base::format_bytes(bytes), base::format_bytes(base::available_memory_bytes())));
+    }
+  });
+  app.add_number("--updates-per-word", "N", "updates in all are N * 2^K [4]", arguments.updates_per_word, 0, 1e9);
+  app.add_count("--bytes", "N", "bytes of an update: the value, a pattern, and the value's complement [8]",
+                arguments.bytes, sizeof(std::uint64_t), bench::message_bytes_max);
+  app.add_choice("--type", "TYPE", bench::message_types_help, arguments.type, bench::message_types);
+  app.add_flag("--variable", "the same as --type bytes", [&] { arguments.type = "bytes"; });
   bench::add_aggregator_options(app, arguments.aggregator);
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
-  try {
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&] {
     bench::check_type(arguments.type, arguments.bytes, arguments.aggregator.threshold, arguments.aggregator.cutoff);
-  } catch (const SettingError& error) {
-    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
-    return exit_status::unusable_arguments;
-  }
-  arguments.type = bench::type_or_default(arguments.type, arguments.bytes);
-  return std::nullopt;
+    arguments.type = bench::type_or_default(arguments.type, arguments.bytes);
+  });
 }
 
 /// The update of HPC Challenge: the value alone. A Kind as those of message/kinds.hpp.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Single-source shortest paths of Graph500 on an array of elements, each of which has a block of vertices: bucket by
 /// bucket of distances, a message for each edge that is looked along.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,26 +28,21 @@ struct Arguments : graph::SearchArguments {
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   static const std::array<std::string, 3> spoils = {"parent", "distance", "cycle"};
-  CLI::App app("Graph500's single-source shortest paths on Headway's objects; validated.", "headway-sssp");
+  bench::CommandLine app("Graph500's single-source shortest paths on Headway's objects; validated.", "headway-sssp");
   graph::add_search_options(app, arguments);
-  bench::add_value(
-      app, "--spoil-what",
-      [&](const std::string& text) { arguments.spoil_what = bench::parse_choice("--spoil-what", text, spoils); },
-      "NAME", "what --spoil changes: parent, distance, or cycle, of vertices as far as their parents [parent]");
-  const auto number = [&](const char* name, double& value, double min, double max, const char* unit, const char* help) {
-    bench::add_value(
-        app, name,
-        [&value, name, min, max](const std::string& text) { value = bench::parse_number(name, text, min, max); }, unit,
-        help);
-  };
-  number("--delta", arguments.delta, 1e-4, 1e3, "D", "width of a bucket of distances [0.2 over the edge factor]");
-  number("--bucketed", arguments.bucketed, 0, 1, "FRACTION",
-         "when so much of all vertices has been taken out of buckets, all others are at once [0.1]");
-  apps::add_count(app, "--zeros", arguments.graph.zeros, 0, 1 << 30,
-                  "of N edges one weighs nothing [0: by chance alone]");
-  app.add_flag_callback(
-      "--no-serial", [&] { arguments.alone = false; }, "do not compare with one processor, as is done up to scale 14");
-  return bench::parse_command_line(app, argc, argv);
+  app.add_choice("--spoil-what", "NAME",
+                 "what --spoil changes: parent, distance, or cycle, of vertices as far as their parents [parent]",
+                 arguments.spoil_what, spoils);
+  app.add_number("--delta", "D", "width of a bucket of distances [0.2 over the edge factor]", arguments.delta, 1e-4,
+                 1e3);
+  app.add_number("--bucketed", "FRACTION",
+                 "when so much of all vertices has been taken out of buckets, all others are at once [0.1]",
+                 arguments.bucketed, 0, 1);
+  app.add_count("--zeros", "N", "of N edges one weighs nothing [0: by chance alone]", arguments.graph.zeros, 0,
+                1 << 30);
+  app.add_flag("--no-serial", "do not compare with one processor, as is done up to scale 14",
+               [&] { arguments.alone = false; });
+  return app.parse(argc, argv);
 }
 
 /// Of all searches.

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <functional>
 #include <headway/headway.hpp>
 #include <optional>
 #include <options.hpp>
@@ -32,44 +31,31 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("The 5-point stencil on Headway, a message for each cell at an edge; verified.", "headway-stencil");
-  bench::add_value(
-      app, "--side", [&](const std::string& text) { arguments.side = bench::parse_count("--side", text, 1, 4096); },
-      "N", "a block has N x N cells [32]");
-  bench::add_value(
-      app, "--steps",
-      [&](const std::string& text) { arguments.steps = bench::parse_count("--steps", text, 1, 1'000'000); }, "N",
-      "steps of all cells [10]");
+  bench::CommandLine app("The 5-point stencil on Headway, a message for each cell at an edge; verified.",
+                         "headway-stencil");
+  app.add_count("--side", "N", "a block has N x N cells [32]", arguments.side, 1, 4096);
+  app.add_count("--steps", "N", "steps of all cells [10]", arguments.steps, 1, 1'000'000);
   static const std::array<std::string, 2> ways = {"elements", "pes"};
-  bench::add_value(
-      app, "--way", [&](const std::string& text) { arguments.way = bench::parse_choice("--way", text, ways); }, "WAY",
-      "elements: several blocks on each PE, which can migrate; pes: one, and messages to PEs [elements]");
-  bench::add_value(
-      app, "--blocks-per-pe",
-      [&](const std::string& text) {
-        arguments.blocks_per_pe = bench::parse_count("--blocks-per-pe", text, 1, 1 << 16);
-      },
-      "N", "blocks, for each PE [4]");
-  bench::add_value(
-      app, "--blocks",
-      [&](const std::string& text) {
-        const std::vector<std::string> parts = bench::parse_list("--blocks", text);
-        if (parts.size() != 2) {
-          throw SettingError(fmt::format("--blocks: '{}' is not allowed; allowed are two numbers, such as 4,3", text));
-        }
-        arguments.blocks = {bench::parse_count("--blocks", parts[0], 1, 1 << 15),
-                            bench::parse_count("--blocks", parts[1], 1, 1 << 15)};
-      },
-      "R,C", "blocks in all: R rows of C, on any number of PEs");
-  app.add_flag("--whole-edges", arguments.whole_edges, "an edge is one message, not one for each of its cells");
+  app.add_choice("--way", "WAY",
+                 "elements: several blocks on each PE, which can migrate; pes: one, and messages to PEs [elements]",
+                 arguments.way, ways);
+  app.add_count("--blocks-per-pe", "N", "blocks, for each PE [4]", arguments.blocks_per_pe, 1, 1 << 16);
+  app.add_value("--blocks", "R,C", "blocks in all: R rows of C, on any number of PEs", [&](const std::string& text) {
+    const std::vector<std::string> parts = bench::parse_list("--blocks", text);
+    if (parts.size() != 2) {
+      throw SettingError(fmt::format("--blocks: '{}' is not allowed; allowed are two numbers, such as 4,3", text));
+    }
+    arguments.blocks = {bench::parse_count("--blocks", parts[0], 1, 1 << 15),
+                        bench::parse_count("--blocks", parts[1], 1, 1 << 15)};
+  });
+  app.add_flag("--whole-edges", "an edge is one message, not one for each of its cells", arguments.whole_edges);
   apps::add_common_options(app, arguments.common);
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
-  for (const char* const name : {"--blocks-per-pe", "--blocks", "--whole-edges", "--balance"}) {
-    if (arguments.way != "pes" || app.count(name) == 0) continue;
-    fmt::print(stderr, "headway-stencil: {} is not allowed with --way pes; allowed is --way elements\n", name);
-    return exit_status::unusable_arguments;
-  }
-  return std::nullopt;
+  return app.parse(argc, argv, [&] {
+    for (const char* const name : {"--blocks-per-pe", "--blocks", "--whole-edges", "--balance"}) {
+      if (arguments.way != "pes" || !app.given(name)) continue;
+      throw SettingError(fmt::format("{} is not allowed with --way pes; allowed is --way elements", name));
+    }
+  });
 }
 
 /// The results of a run; counts are of this PE.

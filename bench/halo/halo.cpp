@@ -29,27 +29,19 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Halo exchanges by a plan, or the packing loop alone; verified.", "headway-halo");
+  CommandLine app("Halo exchanges by a plan, or the packing loop alone; verified.", "headway-halo");
   add_halo_options(app, arguments.work);
-  add_value(
-      app, "--mode", [&](const std::string& text) { arguments.mode = parse_choice("--mode", text, halo_modes); },
-      "NAME", "halo, or pack (all elements that a PE sends are packed into one buffer, not sent) [halo]");
-  add_value(
-      app, "--memory",
-      [&](const std::string& text) { arguments.memory = parse_choice("--memory", text, halo_memories); }, "NAME",
-      "of the arrays: heap, or field (halo::Field, which other PEs of the host may write to) [heap]");
-  add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  if (const auto status = parse_command_line(app, argc, argv)) return status;
-  try {
+  app.add_choice("--mode", "NAME",
+                 "halo, or pack (all elements that a PE sends are packed into one buffer, not sent) [halo]",
+                 arguments.mode, halo_modes);
+  app.add_choice("--memory", "NAME",
+                 "of the arrays: heap, or field (halo::Field, which other PEs of the host may write to) [heap]",
+                 arguments.memory, halo_memories);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&] {
     arguments.work.seed = base::Settings::from_environment().seed;
     arguments.work.complete();
-  } catch (const SettingError& error) {
-    std::cerr << "headway-halo: " << error.what() << '\n';
-    return exit_status::unusable_arguments;
-  }
-  return std::nullopt;
+  });
 }
 
 /// The paths that set-up has chosen for the partners of this PE, each once.

@@ -15,6 +15,7 @@
 #include <halo/values.hpp>
 #include <halo/work.hpp>
 #include <map>
+#include <record/record.hpp>
 #include <string>
 #include <vector>
 

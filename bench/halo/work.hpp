@@ -2,15 +2,9 @@
 /// Shared by headway-halo and its peers: the work as options, and its fields in records.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <headway/base/counted.hpp>
-#include <headway/base/error.hpp>
 #include <record/command_line.hpp>
-#include <record/record.hpp>
 #include <string>
 #include <vector>
 
@@ -38,13 +32,7 @@ inline const std::vector<std::string> halo_element_bytes = {"4", "8", "16", "24"
 inline constexpr std::uint64_t halo_elements_max = 1 << 20, halo_fields_max = 64, halo_width_max = 64,
                                halo_exchanges_max = std::uint64_t(1) << 32;
 
-inline std::vector<std::string> halo_case_names() {
-  std::vector<std::string> names;
-  for (const HaloCase& one : halo_cases) {
-    if (one.name != "plan") names.push_back(one.name);
-  }
-  return names;
-}
+std::vector<std::string> halo_case_names();
 
 struct HaloWork {
   std::string name = halo_cases.front().name;
@@ -57,70 +45,15 @@ struct HaloWork {
   bool corrupt = false;
 
   /// Takes the case's sizes where no option states them. Throws SettingError where options do not fit together.
-  void complete() {
-    if (!plan.empty()) name = "plan";
-    const HaloCase& chosen = *std::ranges::find(halo_cases, name, &HaloCase::name);
-    if (elements != 0 && chosen.elements == 0)
-      throw SettingError(fmt::format("--elements: not an option of case {}, which has its own numbers", name));
-    if (elements == 0) elements = chosen.elements;
-    if (fields == 0) fields = chosen.fields;
-    if (bytes == 0) bytes = name == "recorded" && application == "cabana" ? 88 : chosen.bytes;
-    const auto n = double(elements), side = n + 2 * double(width);
-    check_bytes(name == "row"         ? 4 * n
-                : name == "random"    ? 12 * n
-                : name == "particles" ? 2 * n
-                : name == "grid27"    ? side * side * side
-                : name == "blocks"    ? 64 * side * side * side
-                                      : 0);
-    const bool is_grid = name == "grid27" || name == "blocks";
-    if (is_grid && width > elements) {
-      throw SettingError(
-          fmt::format("--width: '{}' is not allowed; allowed is 1 to {}, the cells of a side", width, elements));
-    }
-  }
+  void complete();
   /// Throws SettingError if arrays of so many elements are too large.
-  void check_bytes(double array_elements) const {
-    const double all = array_elements * double(fields) * double(bytes);
-    if (all <= halo_array_bytes_max) return;
-    throw SettingError(fmt::format("--elements: the arrays of a PE would have {:.0f} bytes; allowed are {:.0f}", all,
-                                   halo_array_bytes_max));
-  }
+  void check_bytes(double array_elements) const;
 };
 
-inline void add_halo_options(CLI::App& app, HaloWork& work, const std::string& of = "") {
-  const auto add = [&](const char* name, const char* value, const std::string& help,
-                       std::function<void(const std::string&)> store) {
-    add_value(app, name, std::move(store), value, of + help);
-  };
-  add("--case", "NAME", fmt::format("{} [row]", fmt::join(halo_case_names(), ", ")),
-      [&](const std::string& t) { work.name = parse_choice("--case", t, halo_case_names()); });
-  // A program that has the option for another benchmark passes its value on.
-  if (app.get_option_no_throw("--elements") == nullptr)
-    add("--elements", "N",
-        "row, random: elements for each partner; grid27, blocks: cells along a side; particles: of a PE [by case]",
-        [&](const std::string& t) { work.elements = parse_count("--elements", t, 1, halo_elements_max); });
-  add("--fields", "N", "arrays in one exchange [blocks 4, others 1]",
-      [&](const std::string& t) { work.fields = parse_count("--fields", t, 1, halo_fields_max); });
-  add("--element-bytes", "N", "bytes of an element: 4, 8, 16, 24, 88 [particles 88, others 8]",
-      [&](const std::string& t) { work.bytes = std::stoul(parse_choice("--element-bytes", t, halo_element_bytes)); });
-  add("--width", "N", "grid27, blocks: layers of ghost cells [1]",
-      [&](const std::string& t) { work.width = parse_count("--width", t, 1, halo_width_max); });
-  add("--points", "N", "grid27, blocks: 27 or 7 cells that an update reads [27]", [&](const std::string& t) {
-    work.points = std::stoul(parse_choice("--points", t, std::vector<std::string>{"27", "7"}));
-  });
-  add("--application", "NAME", fmt::format("recorded: {} [clamr]", fmt::join(halo_applications, ", ")),
-      [&](const std::string& t) { work.application = parse_choice("--application", t, halo_applications); });
-  add("--plan", "FILE", "the plan in this file, instead of a case", [&](const std::string& t) { work.plan = t; });
-  add("--exchanges", "N", "how many are measured [by size]",
-      [&](const std::string& t) { work.exchanges = parse_count("--exchanges", t, 1, halo_exchanges_max); });
-  app.add_flag("--corrupt", work.corrupt, of + "change one received byte before the check, which must report it");
-}
+/// `of` precedes each help text. A program that has --elements for another benchmark passes its value on.
+void add_halo_options(CommandLine& app, HaloWork& work, const std::string& of = "");
 
 /// "grid27, 32 elements, 4 fields of 8 bytes".
-inline std::string halo_title(const HaloWork& work) {
-  std::string text = work.name == "recorded" ? "recorded " + work.application : work.name;
-  if (work.elements != 0) text += ", " + base::counted(work.elements, "element");
-  return text + fmt::format(", {} of {}", base::counted(work.fields, "field"), base::counted(work.bytes, "byte"));
-}
+std::string halo_title(const HaloWork& work);
 
 }  // namespace headway::bench

@@ -8,7 +8,6 @@
 #include <headway/base/machine.hpp>
 #include <headway/base/random.hpp>
 #include <headway/headway.hpp>
-#include <iostream>
 #include <options.hpp>
 #include <span>
 #include <vector>
@@ -31,37 +30,31 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Random reads of a table spread over all PEs; verified.", "headway-indexgather");
-  add_value(
-      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 40)); },
-      "K", "2^K words in all [20]");
-  add_value(
-      app, "--gathers",
-      [&](const std::string& text) { arguments.gathers = parse_count("--gathers", text, 1, std::uint64_t(1) << 40); },
-      "N", "words that each PE reads [10^7, and 10^5 with --way read]");
-  add_value(
-      app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
-      "get (split-phase), read (one after the other), local (out of a copy that each PE has, to compare with) [get]");
-  app.add_flag("--dependent", arguments.dependent,
-               "each place depends on the word read before, so that reads do not overlap; with --way read and local");
+  CommandLine app("Random reads of a table spread over all PEs; verified.", "headway-indexgather");
+  app.add_count("--log2", "K", "2^K words in all [20]", arguments.log2, 1, 40);
+  app.add_count("--gathers", "N", "words that each PE reads [10^7, and 10^5 with --way read]", arguments.gathers, 1,
+                std::uint64_t(1) << 40);
+  app.add_choice(
+      "--way", "NAME",
+      "get (split-phase), read (one after the other), local (out of a copy that each PE has, to compare with) [get]",
+      arguments.way, ways);
+  app.add_flag("--dependent",
+               "each place depends on the word read before, so that reads do not overlap; with --way read and local",
+               arguments.dependent);
   add_global_options(app, arguments.memory);
-  add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  if (const auto status = parse_command_line(app, argc, argv)) return status;
-  if (arguments.dependent && arguments.way == "get") {
-    std::cerr << "headway-indexgather: --dependent: not allowed with --way get; allowed are read, local\n";
-    return exit_status::unusable_arguments;
-  }
-  const std::uint64_t words = std::uint64_t(1) << arguments.log2;
-  const std::uint64_t bytes = sizeof(words) * (words * (arguments.is_local() ? 2 : 1) + arguments.gathers_or_default());
-  if (bytes > base::available_memory_bytes() / 4 * 3) {
-    std::cerr << fmt::format(
-        "headway-indexgather: --log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here\n",
-        arguments.log2, base::format_bytes(bytes), base::format_bytes(base::available_memory_bytes()));
-    return exit_status::unusable_arguments;
-  }
-  return std::nullopt;
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&] {
+    if (arguments.dependent && arguments.way == "get")
+      throw SettingError("--dependent: not allowed with --way get; allowed are read, local");
+    const std::uint64_t words = std::uint64_t(1) << arguments.log2;
+    const std::uint64_t bytes =
+        sizeof(words) * (words * (arguments.is_local() ? 2 : 1) + arguments.gathers_or_default());
+    if (bytes > base::available_memory_bytes() / 4 * 3) {
+      throw SettingError(fmt::format("--log2: '{}' is not allowed; table and what is read, {}, do not fit the {} here",
+                                     arguments.log2, base::format_bytes(bytes),
+                                     base::format_bytes(base::available_memory_bytes())));
+    }
+  });
 }
 
 std::uint64_t value_at(std::uint64_t index) { return index * 0x9e3779b97f4a7c15 ^ index >> 7; }

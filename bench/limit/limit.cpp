@@ -38,16 +38,12 @@ struct Arguments {
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   Options& options = arguments.options;
-  CLI::App app("What this machine allows, by hand-written loops without Headway; verified.", "headway-limit");
-  const auto option = [&](const char* name, const char* value, const char* help,
-                          std::function<void(const std::string&)> store) {
-    bench::add_value(
-        app, name,
-        [&arguments, name, store = std::move(store)](const std::string& text) {
-          arguments.given.emplace_back(name);
-          store(text);
-        },
-        value, help);
+  bench::CommandLine app("What this machine allows, by hand-written loops without Headway; verified.", "headway-limit");
+  const auto option = [&](const char* name, const char* value, const char* help, bench::CommandLine::Store store) {
+    app.add_value(name, value, help, [&arguments, name, store = std::move(store)](const std::string& text) {
+      arguments.given.emplace_back(name);
+      store(text);
+    });
   };
   option("--bench", "NAME", "updates, ring, latency, copy, cma, trip-mapped, trip-pieces, trip-cma [ring]",
          [&](const std::string& text) { options.bench = bench::parse_choice("--bench", text, benches); });
@@ -69,13 +65,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
            const auto chosen = std::ranges::find(types, bench::parse_choice("--type", text, types));
            options.type = Type(chosen - types.begin());
          });
-  app.add_flag_callback(
-      "--variable",
-      [&] {
-        arguments.given.emplace_back("--variable");
-        options.type = Type::bytes;
-      },
-      "the same as --type bytes");
+  app.add_flag("--variable", "the same as --type bytes", [&] {
+    arguments.given.emplace_back("--variable");
+    options.type = Type::bytes;
+  });
   option("--messages", "M",
          "messages, updates, trips or copies of each PE [1000000; copy, cma, trip-...: 4 GiB in all]",
          [&](const std::string& text) {
@@ -94,14 +87,13 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
          [&](const std::string& text) { arguments.buffers = text; });
   option("--formulation", "NAME", "run this one alone [all are tried, the best is measured]",
          [&](const std::string& text) { arguments.formulation = text; });
-  app.add_flag_callback(
-      "--no-bind", [&] { options.bind = false; }, "do not bind PEs to cores");
+  app.add_flag("--no-bind", "do not bind PEs to cores", [&] { options.bind = false; });
   option("--time-limit", "SECONDS", "end a run that takes longer [600]", [&](const std::string& text) {
     arguments.time_limit = std::chrono::seconds(bench::parse_count("--time-limit", text, 1, 1'000'000));
   });
   option("--json", "FILE", "write the record to FILE, or - for standard output",
          [&](const std::string& text) { arguments.json = text; });
-  return bench::parse_command_line(app, argc, argv);
+  return app.parse(argc, argv);
 }
 
 bool given(const Arguments& arguments, const char* option) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <headway/base/counted.hpp>
-#include <headway/base/error.hpp>
 #include <iostream>
 #include <message/type.hpp>
 #include <options.hpp>
@@ -15,43 +14,29 @@ std::optional<int> parse(int argc, char** argv, const About& about, Arguments& a
   arguments.bench = about.bench;
   arguments.bytes = about.bytes;
   arguments.pairs = about.pairs;
-  CLI::App app(about.help, fmt::format("headway-{}", about.bench));
-  add_value(
-      app, "--bytes",
-      [&](const std::string& text) { arguments.bytes = parse_count("--bytes", text, 0, message_bytes_max); }, "N",
-      fmt::format("bytes of a message [{}]", about.bytes));
-  add_value(
-      app, "--messages",
-      [&](const std::string& text) { arguments.messages = parse_count("--messages", text, 1, 1ull << 40); }, "M",
-      fmt::format("{} [by size, at most {}]", about.messages_help, default_messages(about.bench, 1)));
+  CommandLine app(about.help, fmt::format("headway-{}", about.bench));
+  app.add_count("--bytes", "N", fmt::format("bytes of a message [{}]", about.bytes), arguments.bytes, 0,
+                message_bytes_max);
+  app.add_count("--messages", "M",
+                fmt::format("{} [by size, at most {}]", about.messages_help, default_messages(about.bench, 1)),
+                arguments.messages, 1, 1ull << 40);
   if (about.acknowledged) {
-    add_value(
-        app, "--window",
-        [&](const std::string& text) { arguments.window = parse_count("--window", text, 1, 1ull << 40); }, "N",
-        fmt::format("messages of each PE that are acknowledged together [{}]", arguments.window));
+    app.add_count("--window", "N",
+                  fmt::format("messages of each PE that are acknowledged together [{}]", arguments.window),
+                  arguments.window, 1, 1ull << 40);
   }
-  add_value(
-      app, "--type", [&](const std::string& text) { arguments.type = parse_choice("--type", text, message_types); },
-      "TYPE", message_types_help);
-  app.add_flag_callback(
-      "--variable", [&] { arguments.type = "bytes"; }, "the same as --type bytes");
+  app.add_choice("--type", "TYPE", message_types_help, arguments.type, message_types);
+  app.add_flag("--variable", "the same as --type bytes", [&] { arguments.type = "bytes"; });
   if (about.ranges) {
-    app.add_flag("--one-by-one", arguments.one_by_one, "a send() for each message instead of a send_range() for all");
+    app.add_flag("--one-by-one", "a send() for each message instead of a send_range() for all", arguments.one_by_one);
   }
   add_aggregator_options(app, arguments.aggregator);
-  add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  if (const auto status = parse_command_line(app, argc, argv)) return status;
-  if (arguments.messages == 0) arguments.messages = default_messages(about.bench, arguments.bytes);
-  try {
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&] {
+    if (arguments.messages == 0) arguments.messages = default_messages(about.bench, arguments.bytes);
     check_type(arguments.type, arguments.bytes, arguments.aggregator.threshold, arguments.aggregator.cutoff);
-  } catch (const SettingError& error) {
-    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
-    return exit_status::unusable_arguments;
-  }
-  arguments.type = type_or_default(arguments.type, arguments.bytes);
-  return std::nullopt;
+    arguments.type = type_or_default(arguments.type, arguments.bytes);
+  });
 }
 
 bool are_enough(Pe& pe, const Arguments& arguments) {
@@ -62,6 +47,24 @@ bool are_enough(Pe& pe, const Arguments& arguments) {
                              arguments.pairs ? "is an even number, for it pairs them" : "are 2 or more");
   }
   return enough;
+}
+
+int conclude(Pe& pe, const Arguments& arguments, const Pass& pass) {
+  const FrameCounts frames = sum_over_pes(pe, growth(pass.before, pass.after));
+  const std::uint64_t errors = sum_over_pes(pe, pass.errors), sent = sum_over_pes(pe, pass.messages);
+  if (pe.id() == 0) {
+    Json record = make_record(make_case(pe, arguments.bench.c_str(), pass.options, arguments.bytes, sent), pass.seconds,
+                              errors == 0);
+    record.update(pass.further);
+    add_frames(record, frames);
+    record["options"] = options_record(pass.options);
+    record["options"]["type"] = arguments.type;
+    record["options"]["variable"] = arguments.type != "fixed";
+    if (arguments.window != Arguments{}.window) record["options"]["window"] = arguments.window;
+    if (arguments.one_by_one) record["options"]["one_by_one"] = true;
+    report(record, arguments.json);
+  }
+  return errors == 0 ? 0 : 1;
 }
 
 }  // namespace headway::bench

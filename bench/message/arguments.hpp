@@ -8,6 +8,7 @@
 #include <optional>
 #include <record/record.hpp>
 #include <string>
+#include <vector>
 
 namespace headway::bench {
 
@@ -39,5 +40,17 @@ std::optional<int> parse(int argc, char** argv, const About& about, Arguments& a
 
 /// Whether the program can run on so many PEs; else PE 0 says so in one line.
 bool are_enough(Pe& pe, const Arguments& arguments);
+
+/// A timed pass.
+struct Pass {
+  double seconds;                                   // of the slowest PE
+  std::vector<AggregatorStatistics> before, after;  // of this PE's aggregators
+  AggregatorOptions options;                        // that these settled on
+  std::uint64_t messages, errors;                   // of this PE
+  Json further;                                     // fields of the record that are the pattern's own
+};
+
+/// Collective. Reports; the status to end with.
+int conclude(Pe& pe, const Arguments& arguments, const Pass& pass);
 
 }  // namespace headway::bench

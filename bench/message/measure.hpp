@@ -55,14 +55,6 @@ std::uint64_t checked_pass(Pe& pe, const Arguments& arguments) {
   return errors;
 }
 
-/// The counters' growth since `before`, over all aggregators of a pattern and all PEs.
-inline FrameCounts growth_in_all(Pe& pe, const std::vector<AggregatorStatistics>& before,
-                                 const std::vector<AggregatorStatistics>& after) {
-  FrameCounts counts;
-  for (std::size_t i = 0; i < before.size(); ++i) counts = joined(counts, growth(before[i], after[i]));
-  return sum_over_pes(pe, counts);
-}
-
 /// Collective. Verifies, measures and reports; the status to end with.
 template <class Kind, class Pattern>
 int measure(Pe& pe, const Arguments& arguments) {
@@ -75,28 +67,14 @@ int measure(Pe& pe, const Arguments& arguments) {
   sum = {};
   const std::vector<AggregatorStatistics> before = pattern.statistics();
   const double seconds = timed_pass(pe, pattern, arguments.messages);
-  const FrameCounts frames = growth_in_all(pe, before, pattern.statistics());
   const std::size_t sources = pattern.sources().size();
   errors += pattern.errors(arguments.messages);
   errors += sum != expected_sum(arguments.messages, arguments.bytes) * sources;
-  errors = sum_over_pes(pe, errors);
-  const std::uint64_t sent = sum_over_pes(pe, arguments.messages * sources);
   Json further = Json::object();
   if constexpr (requires { pattern.further_fields(pe); }) further = pattern.further_fields(pe);
-
-  if (pe.id() == 0) {
-    Json record = make_record(make_case(pe, arguments.bench.c_str(), pattern.options(), arguments.bytes, sent), seconds,
-                              errors == 0);
-    record.update(further);
-    add_frames(record, frames);
-    record["options"] = options_record(pattern.options());
-    record["options"]["type"] = arguments.type;
-    record["options"]["variable"] = arguments.type != "fixed";
-    if (arguments.window != Arguments{}.window) record["options"]["window"] = arguments.window;
-    if (arguments.one_by_one) record["options"]["one_by_one"] = true;
-    report(record, arguments.json);
-  }
-  return errors == 0 ? 0 : 1;
+  return conclude(
+      pe, arguments,
+      {seconds, before, pattern.statistics(), pattern.options(), arguments.messages * sources, errors, further});
 }
 
 /// The program: `Pattern<Kind>` measured with the Kind that the arguments name.

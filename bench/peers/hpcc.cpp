@@ -37,21 +37,12 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("MPIRandomAccess of hpcc, which COMMAND starts.", "headway-peer-hpcc");
-  bench::add_value(
-      app, "--log2",
-      [&](const std::string& text) {
-        arguments.log2 = unsigned(bench::parse_count("--log2", text, hpcc_log2_min, 40));
-      },
-      "K", "2^K words in all [20]");
-  bench::add_value(
-      app, "--pes", [&](const std::string& text) { arguments.pes = bench::parse_count("--pes", text, 1, 4096); }, "N",
-      "ranks that COMMAND starts [1]");
-  bench::add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output [-]");
-  app.add_option("COMMAND", arguments.command, "after --: such as mpirun -n 2 hpcc")->required();
-  return bench::parse_command_line(app, argc, argv);
+  bench::CommandLine app("MPIRandomAccess of hpcc, which COMMAND starts.", "headway-peer-hpcc");
+  app.add_count("--log2", "K", "2^K words in all [20]", arguments.log2, hpcc_log2_min, 40);
+  app.add_count("--pes", "N", "ranks that COMMAND starts [1]", arguments.pes, 1, 4096);
+  app.add_text("--json", "FILE", "write the record to FILE, or - for standard output [-]", arguments.json);
+  app.add_rest("COMMAND", "after --: such as mpirun -n 2 hpcc", arguments.command);
+  return app.parse(argc, argv);
 }
 
 /// A directory of its own, removed with its files at the end.

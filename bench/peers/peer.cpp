@@ -96,66 +96,52 @@ void complete(Arguments& arguments) {
 }
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("The benchmarks' work on plain MPI (" HEADWAY_PEER_MPI "); start it under that MPI's mpirun.",
-               "headway-peer-" HEADWAY_PEER_MPI);
-  app.add_option_function<std::string>(
-         "bench", [&](const std::string& t) { arguments.bench = bench::parse_choice("bench", t, names()); },
-         fmt::format("{}", fmt::join(names(), ", ")))
-      ->required();
-  const auto add = [&](const char* name, const char* value, const char* help,
-                       std::function<void(const std::string&)> store) {
-    bench::add_value(app, name, std::move(store), value, help);
-  };
-  add("--mode", "NAME",
+  bench::CommandLine app("The benchmarks' work on plain MPI (" HEADWAY_PEER_MPI "); start it under that MPI's mpirun.",
+                         "headway-peer-" HEADWAY_PEER_MPI);
+  app.add_positional(
+      "bench", fmt::format("{}", fmt::join(names(), ", ")),
+      [&](const std::string& t) { arguments.bench = bench::parse_choice("bench", t, names()); }, true);
+  app.add_text(
+      "--mode", "NAME",
       "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi-isend for amr; mpi for pingpong and zerocopy; mpi or "
       "mpi-ireduce for reduce; isend, persistent, neighbor-v, neighbor-w, partitioned (with MPI 4), petsc, tpetra for "
       "halo",
-      [&](const std::string& t) { arguments.mode = t; });
-  add("--log2", "K", "randomaccess: 2^K words in all", [&](const std::string& t) {
-    arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, randomaccess::log2_max));
-  });
-  add("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]",
-      [&](const std::string& t) { arguments.updates_per_word = bench::parse_number("--updates-per-word", t, 0, 1e9); });
-  add("--bytes", "N", "bytes of a message, of randomaccess and zerocopy 8 or more [8; synthetic 100, zerocopy 64 KiB]",
-      [&](const std::string& t) { arguments.bytes = bench::parse_count("--bytes", t, 1, bench::peer_bytes_max); });
-  add("--messages", "M", "not randomaccess: messages from each rank to each, or round trips [by size]",
-      [&](const std::string& t) { arguments.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
-  add("--buffer-bytes", "SIZE", "mpi-alltoallv: bytes of a bucket [64K]", [&](const std::string& t) {
+      arguments.mode);
+  app.add_count("--log2", "K", "randomaccess: 2^K words in all", arguments.log2, 1, randomaccess::log2_max);
+  app.add_number("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]", arguments.updates_per_word,
+                 0, 1e9);
+  app.add_count("--bytes", "N",
+                "bytes of a message, of randomaccess and zerocopy 8 or more [8; synthetic 100, zerocopy 64 KiB]",
+                arguments.bytes, 1, bench::peer_bytes_max);
+  app.add_count("--messages", "M", "not randomaccess: messages from each rank to each, or round trips [by size]",
+                arguments.messages, 1, 1ull << 40);
+  app.add_value("--buffer-bytes", "SIZE", "mpi-alltoallv: bytes of a bucket [64K]", [&](const std::string& t) {
     arguments.buffer_bytes = base::parse_bytes("--buffer-bytes", t);
     if (arguments.buffer_bytes < 8 || arguments.buffer_bytes > 64_MiB) {
       throw SettingError(fmt::format("--buffer-bytes: '{}' is not allowed; allowed is 8 to 64M", t));
     }
   });
-  add("--buffers", "NAME", "zerocopy: reused (the same for all messages) or fresh (in no cache) [reused]",
-      [&](const std::string& t) { arguments.buffers = bench::parse_choice("--buffers", t, bench::buffer_kinds); });
-  app.add_flag("--touch", arguments.touch, "zerocopy: the receiver adds up the words of each message");
+  app.add_choice("--buffers", "NAME", "zerocopy: reused (the same for all messages) or fresh (in no cache) [reused]",
+                 arguments.buffers, bench::buffer_kinds);
+  app.add_flag("--touch", "zerocopy: the receiver adds up the words of each message", arguments.touch);
   bench::add_reduce_options(app, arguments.reduce, "reduce: ");
-  app.add_flag("--list-modes", arguments.list_modes, "print the modes of the benchmark, one a line");
+  app.add_flag("--list-modes", "print the modes of the benchmark, one a line", arguments.list_modes);
   bench::add_halo_options(app, arguments.halo, "halo: ");
-  add("--scale", "N", "bfs: 2^N vertices [16]",
-      [&](const std::string& t) { arguments.graph.scale = unsigned(bench::parse_count("--scale", t, 1, 30)); });
-  add("--edge-factor", "N", "bfs: edges for each vertex [16]",
-      [&](const std::string& t) { arguments.graph.edge_factor = bench::parse_count("--edge-factor", t, 1, 1024); });
-  add("--roots", "N", "bfs: searches, from vertices that have edges [4]",
-      [&](const std::string& t) { arguments.roots = bench::parse_count("--roots", t, 1, 1024); });
-  app.add_flag("--every-edge", arguments.every_edge,
-               "bfs: a message for each edge, also to vertices that the rank has sent to before");
+  app.add_count("--scale", "N", "bfs: 2^N vertices [16]", arguments.graph.scale, 1, 30);
+  app.add_count("--edge-factor", "N", "bfs: edges for each vertex [16]", arguments.graph.edge_factor, 1, 1024);
+  app.add_count("--roots", "N", "bfs: searches, from vertices that have edges [4]", arguments.roots, 1, 1024);
+  app.add_flag("--every-edge", "bfs: a message for each edge, also to vertices that the rank has sent to before",
+               arguments.every_edge);
   amr::add_options(app, arguments.amr, "amr: ");
-  add("--json", "FILE", "write the record to FILE, or - for standard output",
-      [&](const std::string& t) { arguments.json = t; });
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
-  if (arguments.list_modes) {
-    for (const std::string& mode : bench_of(arguments).modes) std::puts(mode.c_str());
-    return 0;
-  }
-  if (app.count("--elements") > 0) arguments.halo.elements = arguments.reduce.elements;
-  try {
+  app.add_json(arguments.json);
+  const auto status = app.parse(argc, argv, [&] {
+    if (arguments.list_modes) return;
+    if (app.given("--elements")) arguments.halo.elements = arguments.reduce.elements;
     complete(arguments);
-  } catch (const SettingError& error) {
-    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
-    return exit_status::unusable_arguments;
-  }
-  return std::nullopt;
+  });
+  if (status || !arguments.list_modes) return status;
+  for (const std::string& mode : bench_of(arguments).modes) std::puts(mode.c_str());
+  return 0;
 }
 
 int run(const Arguments& arguments) {

@@ -49,25 +49,17 @@ class UcxWire {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("zerocopy's work between two processes on UCX's tagged messages.", "headway-peer-ucx");
-  const auto add = [&](const char* name, const char* value, const char* help,
-                       std::function<void(const std::string&)> store) {
-    bench::add_value(app, name, std::move(store), value, help);
-  };
-  add("--bytes", "N", "bytes of a message [65536]",
-      [&](const std::string& t) { arguments.work.bytes = bench::parse_count("--bytes", t, 8, bench::peer_bytes_max); });
-  add("--messages", "M", "round trips [by size]",
-      [&](const std::string& t) { arguments.work.messages = bench::parse_count("--messages", t, 1, 1ull << 40); });
-  add("--buffers", "NAME", bench::buffer_kinds_help, [&](const std::string& t) {
+  bench::CommandLine app("zerocopy's work between two processes on UCX's tagged messages.", "headway-peer-ucx");
+  app.add_count("--bytes", "N", "bytes of a message [65536]", arguments.work.bytes, 8, bench::peer_bytes_max);
+  app.add_count("--messages", "M", "round trips [by size]", arguments.work.messages, 1, 1ull << 40);
+  app.add_value("--buffers", "NAME", bench::buffer_kinds_help, [&](const std::string& t) {
     arguments.work.fresh = bench::parse_choice("--buffers", t, bench::buffer_kinds) == "fresh";
   });
-  app.add_flag("--touch", arguments.work.touch, "the receiver adds up the words of each message");
-  add("--json", "FILE", "write the record to FILE, or - for standard output",
-      [&](const std::string& t) { arguments.json = t; });
-  if (const auto status = bench::parse_command_line(app, argc, argv)) return status;
-  ZerocopyWork& work = arguments.work;
-  if (work.messages == 0) work.messages = bench::default_messages("zerocopy", work.bytes);
-  return std::nullopt;
+  app.add_flag("--touch", "the receiver adds up the words of each message", arguments.work.touch);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&work = arguments.work] {
+    if (work.messages == 0) work.messages = bench::default_messages("zerocopy", work.bytes);
+  });
 }
 
 ZerocopyResult play(const Line& line, const ZerocopyWork& work, std::size_t me) {

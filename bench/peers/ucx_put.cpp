@@ -30,22 +30,15 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("headway-put's work between two processes on UCX's puts.", "headway-peer-ucx-put");
-  const auto add = [&](const char* name, const char* value, const char* help,
-                       std::function<void(const std::string&)> store) {
-    bench::add_value(app, name, std::move(store), value, help);
-  };
-  add("--log2", "K", "2^K words that are put to [16]",
-      [&](const std::string& t) { arguments.log2 = unsigned(bench::parse_count("--log2", t, 1, 30)); });
-  add("--puts", "N", "words that are put [10^6]",
-      [&](const std::string& t) { arguments.puts = bench::parse_count("--puts", t, 1, 1ull << 40); });
-  add("--way", "NAME", "write (ucp_put and a flush, each), put (many ucp_put, then one flush) [put]",
-      [&](const std::string& t) { arguments.way = bench::parse_choice("--way", t, ways); });
-  add("--memory", "NAME", "of who is put to: mapped (that UCX has allocated, which both map), heap [mapped]",
-      [&](const std::string& t) { arguments.memory = bench::parse_choice("--memory", t, memories); });
-  add("--json", "FILE", "write the record to FILE, or - for standard output",
-      [&](const std::string& t) { arguments.json = t; });
-  return bench::parse_command_line(app, argc, argv);
+  bench::CommandLine app("headway-put's work between two processes on UCX's puts.", "headway-peer-ucx-put");
+  app.add_count("--log2", "K", "2^K words that are put to [16]", arguments.log2, 1, 30);
+  app.add_count("--puts", "N", "words that are put [10^6]", arguments.puts, 1, 1ull << 40);
+  app.add_choice("--way", "NAME", "write (ucp_put and a flush, each), put (many ucp_put, then one flush) [put]",
+                 arguments.way, ways);
+  app.add_choice("--memory", "NAME", "of who is put to: mapped (that UCX has allocated, which both map), heap [mapped]",
+                 arguments.memory, memories);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv);
 }
 
 /// Words that the other process may put to.

@@ -31,22 +31,16 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("PE 0 puts words to random places of PE 1's memory; verified.", "headway-put");
-  add_value(
-      app, "--log2", [&](const std::string& text) { arguments.log2 = unsigned(parse_count("--log2", text, 1, 30)); },
-      "K", "2^K words that are put to [16]");
-  add_value(
-      app, "--puts",
-      [&](const std::string& text) { arguments.puts = parse_count("--puts", text, 1, std::uint64_t(1) << 40); }, "N",
-      "words that are put [10^7, and 10^5 with --way write --messages-only]");
-  add_value(
-      app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, ways); }, "NAME",
-      "write (each waited for), put (split-phase), store (by messages, that their receiver waits for) [put]");
+  CommandLine app("PE 0 puts words to random places of PE 1's memory; verified.", "headway-put");
+  app.add_count("--log2", "K", "2^K words that are put to [16]", arguments.log2, 1, 30);
+  app.add_count("--puts", "N", "words that are put [10^7, and 10^5 with --way write --messages-only]", arguments.puts,
+                1, std::uint64_t(1) << 40);
+  app.add_choice("--way", "NAME",
+                 "write (each waited for), put (split-phase), store (by messages, that their receiver waits for) [put]",
+                 arguments.way, ways);
   add_global_options(app, arguments.memory);
-  add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  return parse_command_line(app, argc, argv);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv);
 }
 
 /// PE 0's part.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -39,19 +40,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The deepest command that the line has reached.
-const CLI::App& active(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? app : active(*commands.front());
-}
-
-std::string join_quoted(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
-
 /// The error that CLI11 found, in words that name the allowed values.
-std::string explain(const CLI::App& root, const CLI::ParseError& error) {
-  const CLI::App& app = active(root);
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
-  const auto extras = root.remaining(true);
+  const auto extras = app.remaining(true);
   const std::string extra = extras.empty() ? std::string() : extras.front();
   std::vector<std::string> options;
   for (const CLI::Option* option : app.get_options()) {
@@ -62,7 +54,7 @@ std::string explain(const CLI::App& root, const CLI::ParseError& error) {
   const std::string name = extra.substr(0, extra.find('='));
   const std::string guess = nearest(name, options);
   return fmt::format("unknown option '{}'{}; allowed are {}", name,
-                     guess.empty() ? "" : fmt::format(", did you mean '{}'?", guess), join_quoted(options));
+                     guess.empty() ? "" : fmt::format(", did you mean '{}'?", guess), fmt::join(options, ", "));
 }
 
 }  // namespace
@@ -150,8 +142,17 @@ std::string parse_choice(std::string_view what, std::string_view text, std::span
       fmt::format("{}{}", fmt::join(allowed, ", "), guess.empty() ? "" : fmt::format(" (did you mean '{}'?)", guess)));
 }
 
-CLI::Option* add_value(CLI::App& app, const std::string& name, std::function<void(const std::string&)> store,
-                       const std::string& value_name, const std::string& help) {
+struct CommandLine::Parser : CLI::App {
+  using App::App;
+};
+
+CommandLine::CommandLine(const std::string& help, const std::string& name)
+    : parser_(std::make_unique<Parser>(help, name)) {}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::add_value(const std::string& name, const std::string& value_name, const std::string& help,
+                            Store store) {
   const std::string shown = name.substr(name.rfind(',') + 1);
   const auto checked = [store = std::move(store), shown](const std::string& text) {
     try {
@@ -161,22 +162,75 @@ CLI::Option* add_value(CLI::App& app, const std::string& name, std::function<voi
       throw SettingError(fmt::format("{}: {}", shown, error.what()));
     }
   };
-  return app.add_option_function<std::string>(name, checked, help)->type_name(value_name);
+  parser_->add_option_function<std::string>(name, checked, help)->type_name(value_name);
 }
 
-std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {
+void CommandLine::add_text(const std::string& name, const std::string& value_name, const std::string& help,
+                           std::string& text) {
+  add_value(name, value_name, help, [&text](const std::string& given) { text = given; });
+}
+
+void CommandLine::add_number(const std::string& name, const std::string& value_name, const std::string& help,
+                             double& number, double min, double max) {
+  add_value(name, value_name, help,
+            [&number, name, min, max](const std::string& text) { number = parse_number(name, text, min, max); });
+}
+
+void CommandLine::add_fraction(const std::string& name, const std::string& value_name, const std::string& help,
+                               double& fraction, bool zero) {
+  add_value(name, value_name, help,
+            [&fraction, name, zero](const std::string& text) { fraction = parse_fraction(name, text, zero); });
+}
+
+void CommandLine::add_choice(const std::string& name, const std::string& value_name, const std::string& help,
+                             std::string& choice, std::span<const std::string> allowed) {
+  add_value(name, value_name, help,
+            [&choice, name, allowed](const std::string& text) { choice = parse_choice(name, text, allowed); });
+}
+
+void CommandLine::add_json(std::string& file) {
+  add_text("--json", "FILE", "write the record to FILE, or - for standard output", file);
+}
+
+void CommandLine::add_flag(const std::string& name, const std::string& help, bool& flag) {
+  parser_->add_flag(name, flag, help);
+}
+
+void CommandLine::add_flag(const std::string& name, const std::string& help, std::function<void()> set) {
+  parser_->add_flag_callback(name, std::move(set), help);
+}
+
+void CommandLine::add_positional(const std::string& name, const std::string& help, Store store, bool needed) {
+  parser_->add_option_function<std::string>(name, std::move(store), help)->required(needed);
+}
+
+void CommandLine::add_rest(const std::string& name, const std::string& help, std::vector<std::string>& rest) {
+  parser_->add_option(name, rest, help)->required();
+}
+
+std::optional<int> CommandLine::parse(int argc, const char* const* argv, const std::function<void()>& complete) {
   try {
-    app.parse(argc, argv);
+    parser_->parse(argc, argv);
+    if (complete) complete();
     return std::nullopt;
-  } catch (const CLI::CallForHelp& help) {
-    std::cout << active(app).help() << std::flush;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << parser_->help() << std::flush;
     return 0;
   } catch (const CLI::ParseError& error) {
-    std::cerr << fmt::format("{}: {}\n", app.get_name(), explain(app, error));
+    std::cerr << fmt::format("{}: {}\n", name(), explain(*parser_, error));
   } catch (const SettingError& error) {
-    std::cerr << fmt::format("{}: {}\n", app.get_name(), error.what());
+    std::cerr << fmt::format("{}: {}\n", name(), error.what());
   }
   return exit_status::unusable_arguments;
+}
+
+const std::string& CommandLine::name() const { return parser_->get_name(); }
+
+bool CommandLine::given(const std::string& option) const { return parser_->count(option) > 0; }
+
+bool CommandLine::takes_value(const std::string& option) const {
+  const CLI::Option* const found = parser_->get_option_no_throw(option);
+  return found != nullptr && found->get_type_size() > 0;
 }
 
 }  // namespace headway::bench

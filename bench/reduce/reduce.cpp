@@ -26,16 +26,13 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("Processor time of reductions whose PEs come late, or the latency of collectives; verified.",
-               "headway-reduce");
+  CommandLine app("Processor time of reductions whose PEs come late, or the latency of collectives; verified.",
+                  "headway-reduce");
   add_reduce_options(app, arguments.work);
-  add_value(
-      app, "--way", [&](const std::string& text) { arguments.way = parse_choice("--way", text, reduce_ways); }, "NAME",
-      "bypass (calls that return a future), blocking (each is waited for at once) [bypass]");
-  add_value(
-      app, "--json", [&](const std::string& text) { arguments.json = text; }, "FILE",
-      "write the record to FILE, or - for standard output");
-  return parse_command_line(app, argc, argv);
+  app.add_choice("--way", "NAME", "bypass (calls that return a future), blocking (each is waited for at once) [bypass]",
+                 arguments.way, reduce_ways);
+  app.add_json(arguments.json);
+  return app.parse(argc, argv);
 }
 
 /// For run_skewed(): PEs call and go on, and the root takes the sum at the iteration's end; or, blocking, each waits

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <headway/base/counted.hpp>
 #include <record/command_line.hpp>
 #include <record/record.hpp>
@@ -54,25 +53,16 @@ inline double parse_us(const char* option, const std::string& text) {
 }
 
 /// Adds the options of a work. `of` begins their help, "reduce: " where the program has others.
-inline void add_reduce_options(CLI::App& app, ReduceWork& work, const std::string& of = "") {
-  const auto add = [&](const char* name, const char* value, const std::string& help,
-                       std::function<void(const std::string&)> store) {
-    add_value(app, name, std::move(store), value, of + help);
-  };
-  add("--measure", "NAME", std::string(reduce_measure_help) + " [cpu]",
-      [&](const std::string& t) { work.measure = parse_choice("--measure", t, reduce_measures); });
-  add("--call", "NAME", "latency: reduce, allreduce, barrier [reduce]",
-      [&](const std::string& t) { work.call = parse_choice("--call", t, reduce_calls); });
-  add("--elements", "N", "cpu: numbers of 8 bytes that each PE gives [1]",
-      [&](const std::string& t) { work.elements = std::size_t(parse_count("--elements", t, 1, reduce_elements_max)); });
-  add("--skew-us", "US", "cpu: a PE comes by 0 to so many us late, at random [1000]",
-      [&](const std::string& t) { work.skew_us_max = parse_us("--skew-us", t); });
-  add("--settle-us", "US", reduce_settle_help,
-      [&](const std::string& t) { work.settle_us = parse_us("--settle-us", t); });
-  add("--looks", "N", reduce_looks_help,
-      [&](const std::string& t) { work.looks = parse_count("--looks", t, 0, reduce_looks_max); });
-  add("--iterations", "N", reduce_iterations_help,
-      [&](const std::string& t) { work.iterations = parse_count("--iterations", t, 1, reduce_iterations_max); });
+inline void add_reduce_options(CommandLine& app, ReduceWork& work, const std::string& of = "") {
+  app.add_choice("--measure", "NAME", of + reduce_measure_help + " [cpu]", work.measure, reduce_measures);
+  app.add_choice("--call", "NAME", of + "latency: reduce, allreduce, barrier [reduce]", work.call, reduce_calls);
+  app.add_count("--elements", "N", of + "cpu: numbers of 8 bytes that each PE gives [1]", work.elements, 1,
+                reduce_elements_max);
+  app.add_number("--skew-us", "US", of + "cpu: a PE comes by 0 to so many us late, at random [1000]", work.skew_us_max,
+                 0, reduce_us_max);
+  app.add_number("--settle-us", "US", of + reduce_settle_help, work.settle_us, 0, reduce_us_max);
+  app.add_count("--looks", "N", of + reduce_looks_help, work.looks, 0, reduce_looks_max);
+  app.add_count("--iterations", "N", of + reduce_iterations_help, work.iterations, 1, reduce_iterations_max);
 }
 
 /// The PEs' parts and their sum, in iteration `i`: whole numbers, so that sums of doubles are exact in any order.

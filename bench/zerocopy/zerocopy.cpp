@@ -48,35 +48,30 @@ struct Arguments {
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app("One message to the partner and back between pairs of PEs, out of memory that stays as it is; verified.",
-               "headway-zerocopy");
-  const auto option = [&](const char* name, const char* value, const std::string& help,
-                          std::function<void(const std::string&)> store) {
-    add_value(app, name, std::move(store), value, help);
-  };
-  option("--way", "NAME", fmt::format("{} [{}]", fmt::join(zerocopy_ways, ", "), arguments.way),
-         [&](const std::string& text) { arguments.way = parse_choice("--way", text, zerocopy_ways); });
-  app.add_flag("--list-ways", arguments.list_ways, "print the ways, one a line");
-  option("--memory", "NAME", "of what is sent: heap or pool (mapped by the PEs of a host) [heap]",
-         [&](const std::string& text) { arguments.memory = parse_choice("--memory", text, zerocopy_memories); });
-  option("--buffers", "NAME", buffer_kinds_help,
-         [&](const std::string& text) { arguments.buffers = parse_choice("--buffers", text, buffer_kinds); });
-  option("--bytes", "N", fmt::format("bytes of a message, a multiple of 8 [{}]", arguments.bytes),
-         [&](const std::string& text) {
-           arguments.bytes = parse_count("--bytes", text, sizeof(std::uint64_t), message_bytes_max);
-           if (arguments.bytes % sizeof(std::uint64_t) == 0) return;
-           throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed are multiples of 8", text));
-         });
-  option("--messages", "M",
-         fmt::format("round trips of each pair [by size, at most {}]", default_messages("zerocopy", 1)),
-         [&](const std::string& text) { arguments.messages = parse_count("--messages", text, 1, 1ull << 40); });
-  app.add_flag("--touch", arguments.touch, "the receiver adds up the words of each message while it is timed");
+  CommandLine app(
+      "One message to the partner and back between pairs of PEs, out of memory that stays as it is; verified.",
+      "headway-zerocopy");
+  app.add_choice("--way", "NAME", fmt::format("{} [{}]", fmt::join(zerocopy_ways, ", "), arguments.way), arguments.way,
+                 zerocopy_ways);
+  app.add_flag("--list-ways", "print the ways, one a line", arguments.list_ways);
+  app.add_choice("--memory", "NAME", "of what is sent: heap or pool (mapped by the PEs of a host) [heap]",
+                 arguments.memory, zerocopy_memories);
+  app.add_choice("--buffers", "NAME", buffer_kinds_help, arguments.buffers, buffer_kinds);
+  app.add_value("--bytes", "N", fmt::format("bytes of a message, a multiple of 8 [{}]", arguments.bytes),
+                [&](const std::string& text) {
+                  arguments.bytes = parse_count("--bytes", text, sizeof(std::uint64_t), message_bytes_max);
+                  if (arguments.bytes % sizeof(std::uint64_t) == 0) return;
+                  throw SettingError(fmt::format("--bytes: '{}' is not allowed; allowed are multiples of 8", text));
+                });
+  app.add_count("--messages", "M",
+                fmt::format("round trips of each pair [by size, at most {}]", default_messages("zerocopy", 1)),
+                arguments.messages, 1, 1ull << 40);
+  app.add_flag("--touch", "the receiver adds up the words of each message while it is timed", arguments.touch);
   add_aggregator_options(app, arguments.aggregator);
-  option("--json", "FILE", "write the record to FILE, or - for standard output",
-         [&](const std::string& text) { arguments.json = text; });
-  if (const auto status = parse_command_line(app, argc, argv)) return status;
-  if (arguments.messages == 0) arguments.messages = default_messages("zerocopy", arguments.bytes);
-  return std::nullopt;
+  app.add_json(arguments.json);
+  return app.parse(argc, argv, [&] {
+    if (arguments.messages == 0) arguments.messages = default_messages("zerocopy", arguments.bytes);
+  });
 }
 
 std::uint64_t sum_of(std::span<const std::uint64_t> words) {
