@@ -43,7 +43,7 @@ bool is_here(const std::string& mode, const std::vector<Peer>& peers) {
   return !peers.empty();
 }
 
-/// Modes that not every MPI's program has, and what they need. The program lists its modes without starting MPI.
+/// Modes that only some peers have, with their requirement. A peer lists its modes without starting MPI.
 struct RareMode {
   std::string mode, needs;
 };
