@@ -151,6 +151,48 @@ TEST(HaloPes, destroyed_exchanges_return_their_memory) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(HaloPes, rebuilt_exchanges_keep_their_memory) {
+  on_processes_and_threads(3, [](std::size_t per_process) {
+    const int status = run_pes(3, per_process, [](Pe& pe) {
+      const std::size_t left = (pe.id() + 2) % 3, right = (pe.id() + 1) % 3;
+      halo::Plan plan = ring(pe);
+      std::vector<double> heap(13);
+      halo::Exchange exchange(pe, plan, {halo::field(heap)});
+      rma::Pool& pool = rma::Pool::of(pe);
+      const auto next_offset = [&] {
+        const std::uint64_t offset = pool.allocate(1);
+        pool.free(offset);
+        return offset;
+      };
+      const std::uint64_t before = next_offset();
+      for (int round = 1; round != 200; ++round) {
+        for (std::size_t i = 0; i != 10; ++i) heap[i] = double(pe.id() * 100 + i + std::size_t(round));
+        exchange();
+        if (round > 1) {
+          const std::size_t from = round % 2 == 1 ? left : right;  // the partner of two elements
+          EXPECT_EQ(heap[10], double(from * 100 + std::size_t(round) % 7 + std::size_t(round)));
+          EXPECT_EQ(heap[12], double((left + right - from) * 100 + 9 + std::size_t(round)));
+        }
+        const std::size_t two = round % 2 == 0 ? left : right, at = std::size_t(round + 1) % 7;
+        plan.rebuild(pe, 10, std::vector<halo::Place>{{two, at}, {two, at + 1}, {left + right - two, 9}});
+        exchange.rebuild(plan);
+      }
+      EXPECT_EQ(next_offset(), before);
+      // More elements than the memory has room for.
+      std::vector<halo::Place> many;
+      for (std::size_t i = 0; i != 4000; ++i) many.push_back({i % 2 == 0 ? left : right, i % 10});
+      plan.rebuild(pe, 10, many);
+      halo::Field<double> mapped(pe, 4010);
+      exchange.rebuild(plan, {halo::field(mapped)});
+      for (std::size_t i = 0; i != 10; ++i) mapped[i] = double(pe.id() * 100 + i);
+      exchange();
+      for (std::size_t i = 0; i != 4000; ++i)
+        EXPECT_EQ(mapped[10 + i], double((i % 2 == 0 ? left : right) * 100 + i % 10));
+    });
+    EXPECT_EQ(status, 0);
+  });
+}
+
 TEST(HaloPes, a_killed_partner_ends_the_run) {
   on_processes_and_threads(2, [](std::size_t per_process) {
     if (per_process == 2) return;  // the signal would end the other PE, too
