@@ -24,33 +24,13 @@ constexpr unsigned looks_per_round = 32, rounds_before_notice = 64;
 
 }  // namespace
 
-ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, CombineOrder order)
-    : exchanges_(&Exchanges::of(pe)), pe_(&pe), plan_(std::move(plan)), fields_(std::move(fields)), order_(order) {
-  check_fields();
+ExchangeState::ExchangeState(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order)
+    : exchanges_(&Exchanges::of(pe)), pe_(&pe), plan_(plan), fields_(std::move(fields)), order_(order) {
+  check_fields(plan_, fields_);
   for (const FieldRef& one : fields_) element_bytes_ += one.view.bytes;
-  own_ = index_of(plan_.receives(), pe.id());
-  for (const Partner& one : plan_.receives()) {
-    Receive receive;
-    receive.bytes = stream_bytes(one.list);
-    receive.acknowledges = !index_of(plan_.sends(), one.pe);
-    receives_.push_back(std::move(receive));
-  }
-  for (std::size_t i = 0; i != plan_.sends().size(); ++i) {
-    Send send;
-    send.partner = i;
-    send.awaits_acknowledgement = !index_of(plan_.receives(), plan_.sends()[i].pe);
-    sends_.push_back(std::move(send));
-  }
-  // The largest messages first, and those for other hosts before them: they take longest.
-  const transport::PeRange host = exchanges_->engine().endpoint().host_map().own_host();
-  std::ranges::stable_sort(sends_, [&](const Send& a, const Send& b) {
-    const Partner &first = plan_.sends()[a.partner], &second = plan_.sends()[b.partner];
-    return std::pair(host.contains(first.pe), second.list.size()) <
-           std::pair(host.contains(second.pe), first.list.size());
-  });
-  arrived_.reset(new std::atomic<std::uint32_t>[receives_.size()] {});
   number_ = exchanges_->add(*this);
   try {
+    follow(plan);
     meet_partners();
   } catch (...) {
     exchanges_->remove(number_);
@@ -59,33 +39,33 @@ ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, Co
 }
 
 ExchangeState::~ExchangeState() {
+  if (is_refused_) return;
   am::Engine& engine = exchanges_->engine();
-  if (engine.has_failed()) return;
   try {
-    if (begun_ && !engine.may_block())
+    if (!engine.has_failed() && begun_ && !engine.may_block())
       engine.fail(report::FailureKind::failed,
                   "a halo exchange that has begun is destroyed in a handler: end() it before");
-    if (begun_) end();  // partners may write into the arrays until then
+    if (!engine.has_failed() && begun_) end();  // partners may write into the arrays until then
     // An acknowledgement is not counted, so quiescence does not wait for the last one.
     for (const Send& one : sends_) {
-      if (!one.awaits_acknowledgement || !engine.may_block()) continue;
+      if (!one.awaits_acknowledgement || engine.has_failed() || !engine.may_block()) continue;
       engine.wait_until([&] { return one.acknowledged == generation_; }, report::Phase::sending,
                         std::uint32_t(plan_.sends()[one.partner].pe));
     }
-    exchanges_->remove(number_);
-    if (block_) exchanges_->retire(number_, block_->offset(), host_partners_);
   } catch (const std::exception&) {  // the run has failed; the engine has recorded why
+  }
+  exchanges_->remove(number_);
+  if (engine.has_failed()) return;  // partners may still use the block
+  try {
+    if (block_) exchanges_->retire(number_, block_->offset(), host_partners_);
+  } catch (const std::exception&) {
   }
 }
 
-std::string ExchangeState::types() const {
+std::string ExchangeState::types_of(std::span<const FieldRef> fields) {
   std::string text;
-  for (const FieldRef& one : fields_) text += (text.empty() ? "" : ", ") + one.type;
+  for (const FieldRef& one : fields) text += (text.empty() ? "" : ", ") + one.type;
   return text;
-}
-
-std::string ExchangeState::describe(std::uint64_t elements, const std::string& types) const {
-  return fmt::format("{} of ({})", base::counted(elements, "element"), types);
 }
 
 std::string ExchangeState::description() const {
@@ -109,32 +89,11 @@ std::string ExchangeState::description() const {
   return text;
 }
 
-void ExchangeState::check_fields() const {
-  if (fields_.empty()) throw UsageError("a halo exchange has no field; expected at least one");
-  for (std::size_t i = 0; i != fields_.size(); ++i) {
-    if (fields_[i].elements >= plan_.extent()) continue;
-    throw UsageError(fmt::format("field {} of a halo exchange on PE {} has {}; its plan uses elements 0 to {}", i,
-                                 pe_->id().value, base::counted(fields_[i].elements, "element"), plan_.extent() - 1));
-  }
-}
-
-void ExchangeState::rebind(std::vector<FieldRef> fields) {
-  if (begun_) throw UsageError("rebind() of a halo exchange between begin() and end()");
-  const std::string before = types();
-  std::swap(fields_, fields);
-  if (types() != before) {
-    const std::string given = types();
-    std::swap(fields_, fields);
-    throw UsageError(fmt::format("rebind() of a halo exchange of ({}) to fields of ({})", before, given));
-  }
-  check_fields();
-  publish_fields();
-}
-
 // --- sending
 
 void ExchangeState::begin_receiving() {
   if (begun_) throw UsageError("begin() of a halo exchange that has begun: end() it before");
+  if (is_refused_) throw UsageError("begin() of a halo exchange after a rebuild() that partners have refused");
   am::Engine& engine = exchanges_->engine();
   for (const Send& one : sends_) {
     const std::size_t pe = plan_.sends()[one.partner].pe;
@@ -237,7 +196,7 @@ void ExchangeState::copy_to_partner(const Send& send, Caches caches) const {
   const IndexList& list = plan_.sends()[send.partner].list;
   for (std::size_t i = 0; i != fields_.size(); ++i) {
     const FieldView& from = fields_[i].view;
-    IndexList::copy(list, from, send.host.into, send.host.view(i, from.bytes), caches);
+    IndexList::copy(list, from, *send.host.into, send.host.view(i, from.bytes), caches);
   }
 }
 

@@ -102,7 +102,7 @@ enum class Patience : std::uint8_t {
 /// The state behind an Exchange. Its address is fixed.
 class ExchangeState {
  public:
-  ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, CombineOrder order);
+  ExchangeState(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order);
   ExchangeState(const ExchangeState&) = delete;
   ExchangeState& operator=(const ExchangeState&) = delete;
   ~ExchangeState();
@@ -114,6 +114,8 @@ class ExchangeState {
   Future<> when_done();
   /// Later exchanges use these arrays, of the same types.
   void rebind(std::vector<FieldRef> fields);
+  void rebuild(const Plan& plan, std::vector<FieldRef> fields);
+  void rebuild(const Plan& plan) { rebuild(plan, fields_); }
   std::string description() const;
 
   void divide(std::size_t parts, const PartRule& rule);
@@ -145,17 +147,21 @@ class ExchangeState {
     std::vector<std::byte> stream;                      // with CombineOrder::fixed, of frames
   };
   struct Send {
-    std::size_t partner;  // in plan_.sends()
+    std::size_t partner = 0;  // in plan_.sends()
     bool awaits_acknowledgement = false;
     std::uint32_t acknowledged = 0;  // generations
     HostReceiver host;               // unused: elements leave in frames
   };
 
   std::uint64_t stream_bytes(const IndexList& list) const { return list.size() * element_bytes_; }
-  std::string types() const;
-  std::string describe(std::uint64_t elements, const std::string& types) const;
-  void check_fields() const;
+  static std::string types_of(std::span<const FieldRef> fields);
+  void require_types(const std::vector<FieldRef>& fields, const char* call) const;
+  void check_fields(const Plan& plan, std::span<const FieldRef> fields) const;
+  void follow(const Plan& plan);
+  std::optional<HostBlock> renew_block();
   void meet_partners();
+  void tell(std::size_t pe, const std::string& own_types) const;
+  void check_partner(std::size_t pe, const PartnerSetup& setup, const std::string& own_types) const;
   void meet_on_host(std::size_t pe, const PartnerSetup& setup);
   void publish_fields();
   bool is_written_by(std::size_t pe) const;
@@ -200,7 +206,9 @@ class ExchangeState {
   std::size_t unsent_ = 0;   // partners that wait for parts
   std::size_t missing_ = 0;  // partners whose elements have not all arrived
   bool has_host_senders_ = false, has_host_receivers_ = false;
-  std::vector<std::size_t> host_partners_;  // PEs with which this one exchanges by load and store
+  bool is_refused_ = false;                 // by partners, on rebuild
+  std::vector<std::size_t> partners_;       // other PEs that send or receive, by number
+  std::vector<std::size_t> host_partners_;  // those with which this one exchanges by load and store
   std::optional<HostBlock> block_;
   std::vector<Send> sends_;                                // in the order of sending
   std::vector<Receive> receives_;                          // as plan_.receives()
@@ -208,7 +216,8 @@ class ExchangeState {
   std::vector<std::byte> own_bytes_;                       // elements that this PE sends to itself
   std::vector<const Send*> waiting_;                       // scratch memory of send_to_host()
   std::unique_ptr<std::atomic<std::uint32_t>[]> arrived_;  // as receives_: the last generation that is in the arrays
-  std::unique_ptr<Parts> parts_;                           // by index in sends_
+  std::size_t arrived_room_ = 0;
+  std::unique_ptr<Parts> parts_;  // by index in sends_
   std::optional<Promise<>> promise_;
 };
 
@@ -261,6 +270,12 @@ class Exchange {
   bool arrived(PeId partner) const { return state_->has_arrived(partner); }
   /// Later exchanges use these arrays. They have the types of the first ones. Not between begin() and end().
   void rebind(std::vector<FieldRef> fields) { state_->rebind(std::move(fields)); }
+  /// Later exchanges use another plan, and arrays of the same types. Collective, as making an exchange, and with the
+  /// same checks; not between begin() and end(). All PEs have done as many exchanges. Words, staging buffers and other
+  /// memory stay where they suffice. It waits until old and new partners rebuild it, too. Parts end: divide() again.
+  void rebuild(const Plan& plan, std::vector<FieldRef> fields) { state_->rebuild(plan, std::move(fields)); }
+  /// The same arrays, which are long enough for the new plan.
+  void rebuild(const Plan& plan) { state_->rebuild(plan); }
   const Plan& plan() const { return state_->plan(); }
   /// For people: one line for each partner, with the path and the form of its list.
   std::string description() const { return state_->description(); }

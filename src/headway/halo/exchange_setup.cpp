@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <headway/am/engine.hpp>
-#include <headway/am/epoch.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/format_error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
 #include <headway/rma/pool.hpp>
@@ -19,70 +20,197 @@ std::uint64_t elements_of(std::span<const Partner> partners, std::size_t pe) {
   return index ? partners[*index].list.size() : 0;
 }
 
+std::string describe(std::uint64_t elements, const std::string& types) {
+  return fmt::format("{} of ({})", base::counted(elements, "element"), types);
+}
+
 }  // namespace
 
-/// Each PE tells its partners how many elements of which types it sends and expects, and where it keeps them.
-void ExchangeState::meet_partners() {
-  std::map<std::size_t, SetupNumbers> partners;
-  for (const Partner& one : plan_.sends()) partners[one.pe].sent = one.list.size();
-  for (const Partner& one : plan_.receives()) partners[one.pe].expected = one.list.size();
-  partners.erase(pe_->id());
-  std::vector<std::uint64_t> staging_bytes;
-  for (const Partner& one : plan_.sends())
-    staging_bytes.push_back(shares_pools(*pe_, one.pe) ? stream_bytes(one.list) : 0);
-  for (const auto& [pe, numbers] : partners) {
+void refuse_stranger(std::size_t source, const PartnerSetup& setup, std::size_t me) {
+  if (setup.kind != SetupKind::meeting) {
+    throw UsageError(
+        fmt::format("PE {} sends a set-up message of a halo plan to PE {}, which has made that plan: "
+                    "expected the same order of calls on all PEs",
+                    source, me));
+  }
+  const SetupNumbers numbers = setup.first();
+  throw UsageError(fmt::format(
+      "halo exchange number {}: PE {} sends {} to PE {} and expects {}; PE {} has no part in it", numbers.exchange,
+      source, describe(numbers.sent, setup.text), me, describe(numbers.expected, setup.text), me));
+}
+
+void ExchangeState::check_fields(const Plan& plan, std::span<const FieldRef> fields) const {
+  if (fields.empty()) throw UsageError("a halo exchange has no field; expected at least one");
+  for (std::size_t i = 0; i != fields.size(); ++i) {
+    if (fields[i].elements >= plan.extent()) continue;
+    throw UsageError(fmt::format("field {} of a halo exchange on PE {} has {}; its plan uses elements 0 to {}", i,
+                                 pe_->id().value, base::counted(fields[i].elements, "element"), plan.extent() - 1));
+  }
+}
+
+void ExchangeState::require_types(const std::vector<FieldRef>& fields, const char* call) const {
+  if (begun_) throw UsageError(fmt::format("{} of a halo exchange between begin() and end()", call));
+  if (is_refused_) throw UsageError(fmt::format("{} of a halo exchange after a rebuild() that partners refused", call));
+  const std::string before = types_of(fields_), given = types_of(fields);
+  if (given != before)
+    throw UsageError(fmt::format("{} of a halo exchange of ({}) to fields of ({})", call, before, given));
+}
+
+void ExchangeState::rebind(std::vector<FieldRef> fields) {
+  require_types(fields, "rebind()");
+  check_fields(plan_, fields);
+  fields_ = std::move(fields);
+  publish_fields();
+}
+
+void ExchangeState::rebuild(const Plan& plan, std::vector<FieldRef> fields) {
+  exchanges_->engine().require_may_block(report::Phase::collective);
+  require_types(fields, "rebuild()");
+  check_fields(plan, fields);
+  fields_ = std::move(fields);
+  parts_.reset();
+  try {
+    follow(plan);
+    meet_partners();
+  } catch (...) {
+    is_refused_ = true;
+    exchanges_->remove(number_);
+    throw;
+  }
+}
+
+/// Empty states for the partners of a plan. All exchanges by the plan before have ended.
+void ExchangeState::follow(const Plan& plan) {
+  plan_ = plan;
+  own_ = index_of(plan_.receives(), pe_->id());
+  receives_.resize(plan_.receives().size());
+  for (std::size_t i = 0; i != receives_.size(); ++i) {
+    const Partner& one = plan_.receives()[i];
+    receives_[i] = Receive{.bytes = stream_bytes(one.list),
+                           .acknowledges = !index_of(plan_.sends(), one.pe),
+                           .host = {},
+                           .early = {},
+                           .stream = std::move(receives_[i].stream)};
+  }
+  sends_.resize(plan_.sends().size());
+  for (std::size_t i = 0; i != sends_.size(); ++i) {
+    sends_[i] = Send{.partner = i,
+                     .awaits_acknowledgement = !index_of(plan_.receives(), plan_.sends()[i].pe),
+                     .acknowledged = generation_,
+                     .host = {}};
+  }
+  // The largest messages first, and those for other hosts before them: they take longest.
+  const transport::PeRange host = exchanges_->engine().endpoint().host_map().own_host();
+  std::ranges::stable_sort(sends_, [&](const Send& a, const Send& b) {
+    const Partner &first = plan_.sends()[a.partner], &second = plan_.sends()[b.partner];
+    return std::pair(host.contains(first.pe), second.list.size()) <
+           std::pair(host.contains(second.pe), first.list.size());
+  });
+  has_host_senders_ = has_host_receivers_ = false;
+  if (arrived_room_ < receives_.size()) {
+    arrived_room_ = receives_.size();
+    arrived_.reset(new std::atomic<std::uint32_t>[arrived_room_]);
+  }
+  for (std::size_t i = 0; i != receives_.size(); ++i) arrived_[i].store(0, std::memory_order_relaxed);
+}
+
+/// Memory for partners of this host. Returns the block that it replaces, which partners may still use.
+std::optional<HostBlock> ExchangeState::renew_block() {
+  host_partners_.clear();
+  for (const std::size_t pe : partners_) {
     if (shares_pools(*pe_, pe)) host_partners_.push_back(pe);
   }
-  if (!host_partners_.empty()) block_.emplace(*pe_, plan_.receives().size(), fields_.size(), staging_bytes);
+  if (host_partners_.empty()) return std::nullopt;
+  std::vector<std::uint64_t> staging_bytes;
+  for (const Partner& one : plan_.sends())
+    staging_bytes.push_back(std::ranges::binary_search(host_partners_, one.pe) ? stream_bytes(one.list) : 0);
+  const HostSizes sizes{plan_.receives().size(), fields_.size(), staging_bytes, generation_};
+  if (block_ && block_->renew(sizes)) return std::nullopt;
+  std::optional<HostBlock> old = std::exchange(block_, std::nullopt);
+  block_.emplace(*pe_, sizes);
+  return old;
+}
+
+/// This PE and its partners tell one another how many elements of which types they send and expect, and where they keep
+/// them. On rebuild, the message of an old partner also says that all its exchanges have ended. It does not use the old
+/// lines and staging buffers again.
+void ExchangeState::meet_partners() {
+  std::vector<std::size_t> meets = std::move(partners_);  // partners before
+  partners_.clear();
+  for (const Partner& one : plan_.sends()) partners_.push_back(one.pe);
+  for (const Partner& one : plan_.receives()) partners_.push_back(one.pe);
+  meets.insert(meets.end(), partners_.begin(), partners_.end());
+  const auto sort = [me = pe_->id().value](std::vector<std::size_t>& pes) {
+    std::ranges::sort(pes);
+    pes.erase(std::unique(pes.begin(), pes.end()), pes.end());
+    std::erase(pes, me);
+  };
+  sort(partners_);
+  sort(meets);
+  const std::optional<HostBlock> old = renew_block();
   publish_fields();
 
-  const std::string own_types = types();
-  Epoch epoch(*pe_);
-  for (auto& [pe, numbers] : partners) {
-    numbers.exchange = number_;
-    std::vector<std::uint64_t> list;
-    if (std::ranges::binary_search(host_partners_, pe)) {
-      const auto send = index_of(plan_.sends(), pe), receive = index_of(plan_.receives(), pe);
-      numbers.places.is_mapped = 1;
-      numbers.places.fields = block_->offset_of(block_->fields());
-      if (send) numbers.places.receiver_line = block_->offset_of(&block_->receiver_line(*send));
-      if (send) numbers.places.staging = block_->offset_of(block_->staging(*send));
-      if (receive) numbers.places.sender_line = block_->offset_of(&block_->sender_line(*receive));
-      if (receive) list = plan_.receives()[*receive].list.encoded();
-    }
-    std::vector<std::uint64_t> message(sizeof numbers / sizeof(std::uint64_t));
-    std::memcpy(message.data(), &numbers, sizeof numbers);
-    message.insert(message.end(), list.begin(), list.end());
-    exchanges_->send_setup(pe, message, own_types);
-  }
-  epoch.wait();
+  exchanges_->begin_setup(SetupKind::meeting);
+  const std::string own_types = types_of(fields_);
+  for (const std::size_t pe : meets) tell(pe, own_types);
+  exchanges_->await_setup(meets);
+  std::map<std::size_t, PartnerSetup> met = exchanges_->end_setup();
 
-  const std::map<std::size_t, PartnerSetup> met = exchanges_->take_setup();
+  for (const auto& [pe, setup] : met) {
+    if (!std::ranges::binary_search(meets, pe)) refuse_stranger(pe, setup, pe_->id());
+    check_partner(pe, setup, own_types);
+  }
+  if (old) rma::Pool::of(*pe_).free(old->offset());
+  for (const auto& [pe, setup] : met) {
+    if (setup.first().places.is_mapped != 0 && std::ranges::binary_search(host_partners_, pe)) meet_on_host(pe, setup);
+  }
+  exchanges_->recycle(std::move(met));
+  publish_fields();
+}
+
+void ExchangeState::tell(std::size_t pe, const std::string& own_types) const {
+  SetupNumbers numbers{.exchange = number_,
+                       .sent = elements_of(plan_.sends(), pe),
+                       .expected = elements_of(plan_.receives(), pe),
+                       .generation = generation_};
+  const auto send = index_of(plan_.sends(), pe), receive = index_of(plan_.receives(), pe);
+  const bool is_on_host = std::ranges::binary_search(host_partners_, pe);
+  if (is_on_host) {
+    numbers.places.is_mapped = 1;
+    numbers.places.fields = block_->offset_of(block_->fields());
+    if (send) numbers.places.receiver_line = block_->offset_of(&block_->receiver_line(*send));
+    if (send) numbers.places.staging = block_->offset_of(block_->staging(*send));
+    if (receive) numbers.places.sender_line = block_->offset_of(&block_->sender_line(*receive));
+  }
+  std::vector<std::uint64_t>& message = exchanges_->message();
+  message.resize(sizeof numbers / sizeof(std::uint64_t));
+  std::memcpy(message.data(), &numbers, sizeof numbers);
+  if (is_on_host && receive && !plan_.receives()[*receive].knows_list) plan_.receives()[*receive].list.encode(message);
+  exchanges_->send_setup(pe, message, own_types);
+}
+
+void ExchangeState::check_partner(std::size_t pe, const PartnerSetup& setup, const std::string& own_types) const {
   const std::size_t me = pe_->id();
-  const auto refuse = [&](std::size_t from, std::uint64_t sent, const std::string& sent_types, std::uint32_t sent_in,
+  const auto refuse = [&](std::size_t from, std::uint64_t sent, const std::string& sent_types, std::uint64_t sent_in,
                           std::size_t to, std::uint64_t expected, const std::string& expected_types,
-                          std::uint32_t expected_in) {
+                          std::uint64_t expected_in) {
     throw UsageError(fmt::format(
         "halo exchange number {}: PE {} sends {} to PE {}; PE {} expects {} in its exchange number {}", sent_in, from,
         describe(sent, sent_types), to, to, describe(expected, expected_types), expected_in));
   };
-  for (const auto& [pe, setup] : met) {
-    const SetupNumbers other = setup.first();
-    const std::uint64_t sent = elements_of(plan_.sends(), pe), expected = elements_of(plan_.receives(), pe);
-    const bool is_same = setup.text == own_types && other.exchange == number_;
-    const auto in = std::uint32_t(other.exchange);
-    if (other.sent != expected || (!is_same && expected != 0))
-      refuse(pe, other.sent, setup.text, in, me, expected, own_types, number_);
-    if (other.expected != sent || !is_same) refuse(me, sent, own_types, number_, pe, other.expected, setup.text, in);
-    if (other.places.is_mapped != 0) meet_on_host(pe, setup);
-  }
-  for (const auto& [pe, numbers] : partners) {  // the partner has another plan, or its exchanges have another order
-    if (met.contains(pe)) continue;
+  const SetupNumbers other = setup.first();
+  const std::uint64_t sent = elements_of(plan_.sends(), pe), expected = elements_of(plan_.receives(), pe);
+  const bool is_same = setup.text == own_types && other.exchange == number_;
+  if (other.sent != expected || (!is_same && expected != 0))
+    refuse(pe, other.sent, setup.text, other.exchange, me, expected, own_types, number_);
+  if (other.expected != sent || !is_same)
+    refuse(me, sent, own_types, number_, pe, other.expected, setup.text, other.exchange);
+  if (other.generation != generation_) {
     throw UsageError(
-        fmt::format("halo exchange number {}: PE {} sends {} to PE {} and expects {}; PE {} has no part in it", number_,
-                    me, describe(numbers.sent, own_types), pe, describe(numbers.expected, own_types), pe));
+        fmt::format("halo exchange number {} is rebuilt after {} exchanges on PE {}, and after {} on PE {}; expected "
+                    "the same number",
+                    number_, other.generation, pe, generation_, me));
   }
-  publish_fields();
 }
 
 void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
@@ -98,13 +226,25 @@ void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
   }
   if (const auto send = index_of(plan_.sends(), pe)) {
     const auto to = std::ranges::find(sends_, *send, &Send::partner);
+    const Partner& partner = plan_.sends()[*send];
+    std::shared_ptr<IndexList> told;
+    if (partner.remote.size() == 0) {
+      told = std::make_shared<IndexList>();
+      std::span<const std::uint64_t> list = setup.list();
+      told->decode(list);
+    }
+    const IndexList* const into = told ? told.get() : &partner.remote;
+    if (into->size() != partner.list.size())
+      throw FormatError(fmt::format("PE {} keeps {} for {} of PE {}", pe, base::counted(into->size(), "element"),
+                                    partner.list.size(), pe_->id().value));
     to->host = {.state = &block_->receiver_line(*send),
                 .line = reinterpret_cast<SenderLine*>(pool + places.sender_line),
                 .places = reinterpret_cast<const FieldPlace*>(pool + places.fields),
                 .pool = pool,
                 .staging = block_->staging(*send),
-                .staging_step = HostBlock::staging_step(stream_bytes(plan_.sends()[*send].list)),
-                .into = IndexList::decoded(setup.list()),
+                .staging_step = HostBlock::staging_step(stream_bytes(partner.list)),
+                .into = into,
+                .told = std::move(told),
                 .distance = &exchanges_->distance(pe)};
     to->awaits_acknowledgement = false;
     has_host_receivers_ = true;

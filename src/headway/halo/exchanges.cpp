@@ -14,6 +14,9 @@ namespace {
 
 const std::size_t extension = am::register_extension(&Exchanges::make);
 
+// Partners of a PE are few.
+constexpr std::size_t spare_messages_max = 16;
+
 struct Acknowledgement {
   std::uint32_t exchange, generation;
 };
@@ -35,7 +38,8 @@ std::span<const std::uint64_t> PartnerSetup::list() const {
 }
 
 struct Exchanges::SetupMessages {
-  Aggregator<std::span<const std::uint64_t>, std::string_view> aggregator;
+  // tag: number of the call and SetupKind; numbers; text
+  Aggregator<std::uint64_t, std::span<const std::uint64_t>, std::string_view> aggregator;
 };
 
 Exchanges& Exchanges::of(Pe& pe) {
@@ -75,13 +79,10 @@ Exchanges::Exchanges(Pe& pe)
 void Exchanges::begin_use() {
   handler_ = engine().add_handler(*this);
   poster_.identify(handler_, signature());
-  messages_.reset(new SetupMessages{Aggregator<std::span<const std::uint64_t>, std::string_view>(
+  messages_.reset(new SetupMessages{Aggregator<std::uint64_t, std::span<const std::uint64_t>, std::string_view>(
       engine().pe(), {.flush_when_idle = true, .name = "halo set-up"})});
-  messages_->aggregator.on([this](PeId source, std::span<const std::uint64_t> numbers, std::string_view text) {
-    PartnerSetup& setup = setup_[source.value];
-    setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
-    setup.text += text;
-  });
+  messages_->aggregator.on([this](PeId source, std::uint64_t tag, std::span<const std::uint64_t> numbers,
+                                  std::string_view text) { take_setup(source, tag, numbers, text); });
 }
 
 Exchanges::~Exchanges() = default;
@@ -93,14 +94,78 @@ void Exchanges::end() noexcept {
 }
 
 void Exchanges::add_waits_for(std::vector<std::uint32_t>& pes) const {
+  const auto met = setup_.find(setup_call_);
+  for (const std::size_t pe : setup_partners_) {
+    if (met == setup_.end() || !met->second.contains(pe)) pes.push_back(std::uint32_t(pe));
+  }
   if (waiting_ != nullptr) waiting_->add_missing(pes);
 }
 
-void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text) {
-  messages_->aggregator.send(to, numbers, text);
+std::uint64_t Exchanges::begin_setup(SetupKind kind) {
+  engine().require_may_block(report::Phase::collective);
+  ++setup_call_;
+  setup_kind_ = kind;
+  setup_is_open_ = true;
+  for (const auto& [source, setup] : setup_[setup_call_]) require_same_call(source, setup);
+  return setup_call_;
 }
 
-std::map<std::size_t, PartnerSetup> Exchanges::take_setup() { return std::exchange(setup_, {}); }
+void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text) {
+  messages_->aggregator.send(to, setup_call_ << 8 | std::uint64_t(setup_kind_), numbers, text);
+}
+
+void Exchanges::take_setup(std::size_t source, std::uint64_t tag, std::span<const std::uint64_t> numbers,
+                           std::string_view text) {
+  const std::uint64_t call = tag >> 8;
+  PartnerSetup setup;
+  setup.kind = SetupKind(tag & 0xff);
+  if (!spare_messages_.empty()) {
+    setup.numbers = std::move(spare_messages_.back());
+    spare_messages_.pop_back();
+  }
+  setup.numbers.assign(numbers.begin(), numbers.end());
+  setup.text = text;
+  if (call < setup_call_ || (call == setup_call_ && !setup_is_open_)) refuse_stranger(source, setup, engine().id());
+  if (call == setup_call_) require_same_call(source, setup);
+  if (!setup_[call].emplace(source, std::move(setup)).second)
+    throw FormatError(fmt::format("PE {} sends two messages in halo set-up call number {}", source, call));
+}
+
+void Exchanges::require_same_call(std::size_t source, const PartnerSetup& setup) const {
+  if (setup.kind == setup_kind_) return;
+  const auto name = [](SetupKind kind) {
+    switch (kind) {
+      case SetupKind::asks: return "a plan of needed elements";
+      case SetupKind::counts: return "a plan of sent elements";
+      default: return "an exchange";
+    }
+  };
+  throw UsageError(
+      fmt::format("halo set-up call number {}: PE {} makes or rebuilds {}, and PE {} makes or rebuilds {}; "
+                  "expected the same order of calls on all PEs",
+                  setup_call_, source, name(setup.kind), engine().id(), name(setup_kind_)));
+}
+
+void Exchanges::await_setup(std::span<const std::size_t> partners) {
+  messages_->aggregator.flush();
+  const auto& met = setup_[setup_call_];
+  setup_partners_ = partners;
+  engine().wait_until([&] { return met.size() >= partners.size(); }, report::Phase::collective);
+  setup_partners_ = {};
+}
+
+std::map<std::size_t, PartnerSetup> Exchanges::end_setup() {
+  setup_is_open_ = false;
+  auto call = setup_.extract(setup_call_);
+  if (call.empty()) return {};
+  return std::move(call.mapped());
+}
+
+void Exchanges::recycle(std::map<std::size_t, PartnerSetup> messages) {
+  for (auto& [pe, setup] : messages) {
+    if (spare_messages_.size() < spare_messages_max) spare_messages_.push_back(std::move(setup.numbers));
+  }
+}
 
 am::OpenFrame Exchanges::claim(std::size_t to, std::size_t bytes) {
   return poster_.claim_alone(to, sizeof(PieceHeader) + bytes, aggregate::Wait::yes, am::Writing::in_pieces);

@@ -8,6 +8,7 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/base/creation_table.hpp>
+#include <headway/halo/grouping.hpp>
 #include <headway/halo/host_partner.hpp>
 #include <map>
 #include <memory>
@@ -30,22 +31,35 @@ struct PieceHeader {
 };
 static_assert(sizeof(PieceHeader) == 16);
 
-/// The first numbers of the set-up message of an exchange; the list of the elements that the partner expects follows.
+/// A collective call in which partners exchange set-up messages.
+enum class SetupKind : std::uint8_t {
+  asks,    // of a plan: receivers name the elements that they want
+  counts,  // of a plan: senders tell the numbers of their elements
+  meeting  // of an exchange that is made or rebuilt
+};
+
+/// The first numbers of the set-up message of an exchange; the list of the elements that the partner expects follows,
+/// unless the partner knows it.
 struct SetupNumbers {
   std::uint64_t exchange = 0;            // its number
   std::uint64_t sent = 0, expected = 0;  // elements
+  std::uint64_t generation = 0;          // exchanges done before
   HostPlaces places{};
 };
 
 /// A set-up message of one partner.
 struct PartnerSetup {
+  SetupKind kind = SetupKind::asks;
   std::vector<std::uint64_t> numbers;
   std::string text;
 
-  /// FormatError if there are fewer numbers.
+  /// Of a meeting. FormatError if there are fewer numbers.
   SetupNumbers first() const;
   std::span<const std::uint64_t> list() const;
 };
+
+/// Throws UsageError for a message of PE `source`, which takes PE `me` for a partner.
+[[noreturn]] void refuse_stranger(std::size_t source, const PartnerSetup& setup, std::size_t me);
 
 class Exchanges final : public am::Extension, public am::FrameHandler {
  public:
@@ -57,11 +71,22 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void end() noexcept override;
   void add_waits_for(std::vector<std::uint32_t>& pes) const override;
 
-  // --- set-up: in an epoch, each PE sends numbers and a text to its partners
+  // --- set-up: collective calls in which each PE sends numbers and a text to its partners
 
+  /// Returns the number of the call: 1 for the first one. PEs make these calls in the same order.
+  std::uint64_t begin_setup(SetupKind kind);
+  /// At most one message to each PE.
   void send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text = {});
-  /// The messages that have arrived since the last call, by PE.
-  std::map<std::size_t, PartnerSetup> take_setup();
+  /// Waits until as many messages have arrived as there are partners.
+  void await_setup(std::span<const std::size_t> partners);
+  /// The messages of the call that have arrived, by PE. Later ones end the run.
+  std::map<std::size_t, PartnerSetup> end_setup();
+  /// Memory for later messages.
+  void recycle(std::map<std::size_t, PartnerSetup> messages);
+  /// Memory for a message.
+  std::vector<std::uint64_t>& message() { return message_; }
+  /// Memory for the elements that a plan needs.
+  Grouping& grouping() { return grouping_; }
 
   // --- exchanges
 
@@ -110,6 +135,9 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
  private:
   void begin_use();
   struct SetupMessages;
+  void take_setup(std::size_t source, std::uint64_t tag, std::span<const std::uint64_t> numbers, std::string_view text);
+  /// UsageError if `source` has made another set-up call than this PE.
+  void require_same_call(std::size_t source, const PartnerSetup& setup) const;
   /// A destroyed exchange. Partners may still read or write its memory.
   struct Retired {
     std::size_t partners_gone = 0, partners = 0;
@@ -127,7 +155,15 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   std::uint16_t acknowledgement_ = 0, notice_ = 0, gone_ = 0;  // control handlers
   std::map<std::uint32_t, Retired> retired_;                   // by number
   base::CreationTable<ExchangeState*> table_;
-  std::map<std::size_t, PartnerSetup> setup_;
+  // Of the current set-up call, and of later calls of other PEs; by number of the call.
+  std::map<std::uint64_t, std::map<std::size_t, PartnerSetup>> setup_;
+  std::uint64_t setup_call_ = 0;  // the last one that this PE has begun
+  SetupKind setup_kind_ = SetupKind::asks;
+  bool setup_is_open_ = false;
+  std::span<const std::size_t> setup_partners_;  // PEs for which await_setup() waits
+  std::vector<std::vector<std::uint64_t>> spare_messages_;
+  std::vector<std::uint64_t> message_;
+  Grouping grouping_;
   const ExchangeState* waiting_ = nullptr;     // this PE waits for its end
   std::map<std::size_t, Distance> distances_;  // by partner
   std::unique_ptr<SetupMessages> messages_;

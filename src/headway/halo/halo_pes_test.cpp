@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <headway/aggregate/aggregator.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
 #include <headway/halo/random_plans_test.hpp>
 #include <headway/rma/pool.hpp>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <support/run_pes.hpp>
 #include <thread>
@@ -149,6 +152,114 @@ TEST(HaloPes, destroyed_exchanges_return_their_memory) {
     EXPECT_LT(offset_max - pool.memory().size() / 2, std::uint64_t(64 * 4096));
   });
   EXPECT_EQ(status, 0);
+}
+
+TEST(HaloPes, rebuilt_exchanges_keep_their_memory) {
+  on_processes_and_threads(3, [](std::size_t per_process) {
+    const int status = run_pes(3, per_process, [](Pe& pe) {
+      const std::size_t left = (pe.id() + 2) % 3, right = (pe.id() + 1) % 3;
+      halo::Plan plan = ring(pe);
+      std::vector<double> heap(13);
+      halo::Exchange exchange(pe, plan, {halo::field(heap)});
+      rma::Pool& pool = rma::Pool::of(pe);
+      const auto next_offset = [&] {
+        const std::uint64_t offset = pool.allocate(1);
+        pool.free(offset);
+        return offset;
+      };
+      const std::uint64_t before = next_offset();
+      for (int round = 1; round != 200; ++round) {
+        for (std::size_t i = 0; i != 10; ++i) heap[i] = double(pe.id() * 100 + i + std::size_t(round));
+        exchange();
+        if (round > 1) {
+          const std::size_t from = round % 2 == 1 ? left : right;  // the partner of two elements
+          EXPECT_EQ(heap[10], double(from * 100 + std::size_t(round) % 7 + std::size_t(round)));
+          EXPECT_EQ(heap[12], double((left + right - from) * 100 + 9 + std::size_t(round)));
+        }
+        const std::size_t two = round % 2 == 0 ? left : right, at = std::size_t(round + 1) % 7;
+        plan.rebuild(pe, 10, std::vector<halo::Place>{{two, at}, {two, at + 1}, {left + right - two, 9}});
+        exchange.rebuild(plan);
+      }
+      EXPECT_EQ(next_offset(), before);
+      // More elements than the memory has room for.
+      std::vector<halo::Place> many;
+      for (std::size_t i = 0; i != 4000; ++i) many.push_back({i % 2 == 0 ? left : right, i % 10});
+      plan.rebuild(pe, 10, many);
+      halo::Field<double> mapped(pe, 4010);
+      exchange.rebuild(plan, {halo::field(mapped)});
+      for (std::size_t i = 0; i != 10; ++i) mapped[i] = double(pe.id() * 100 + i);
+      exchange();
+      for (std::size_t i = 0; i != 4000; ++i)
+        EXPECT_EQ(mapped[10 + i], double((i % 2 == 0 ? left : right) * 100 + i % 10));
+    });
+    EXPECT_EQ(status, 0);
+  });
+}
+
+TEST(HaloPes, a_refused_exchange_leaves_the_table) {
+  on_processes_and_threads(2, [](std::size_t per_process) {
+    const int status = run_pes(2, per_process, [](Pe& pe) {
+      const halo::Plan plan = ring(pe);
+      std::vector<double> doubles(13);
+      std::vector<float> floats(13);
+      // Number 0: the types differ.
+      EXPECT_THROW(
+          halo::Exchange(pe, plan, {pe.id() == 0 ? halo::field(std::span(doubles)) : halo::field(std::span(floats))}),
+          UsageError);
+      halo::Exchange exchange(pe, plan, {halo::field(doubles)});
+      for (std::size_t i = 0; i != 10; ++i) doubles[i] = double(pe.id() * 100 + i);
+      exchange();
+      EXPECT_EQ(doubles[10], double((1 - pe.id()) * 100 + 8));
+      // Late control messages for number 0 find no exchange.
+      halo::Exchanges::of(pe).notify(1 - pe.id(), 0);
+      halo::Exchanges::of(pe).acknowledge(1 - pe.id(), 0, 1);
+      exchange();
+      pe.quiesce();
+      pe.progress();
+      // A refused rebuild ends the exchange, and leaves others alone.
+      halo::Exchange broken(pe, plan, {halo::field(doubles)});
+      if (pe.id() == 0) broken();
+      if (pe.id() == 1) {
+        broken();
+        exchange();
+      } else {
+        exchange();
+      }
+      const std::size_t partner = 1 - pe.id();
+      using Lists = std::vector<halo::PartnerIndices>;
+      const halo::Plan other =
+          pe.id() == 0 ? plan : halo::Plan::both(pe, Lists{{partner, {0}}}, Lists{{partner, {10}}});
+      EXPECT_THROW(broken.rebuild(other), UsageError);
+      EXPECT_THROW(broken.begin(), UsageError);
+      exchange();
+    });
+    EXPECT_EQ(status, 0);
+  });
+}
+
+TEST(HaloPes, an_exchange_destroyed_in_a_handler_after_begin_ends_the_run) {
+  on_processes_and_threads(3, [](std::size_t per_process) {
+    ::testing::internal::CaptureStderr();
+    const int status = run_pes(3, per_process, [](Pe& pe) {
+      halo::Field<double> mapped(pe, 13);
+      std::optional<halo::Exchange> exchange(std::in_place, pe, ring(pe), std::vector{halo::field(mapped)});
+      Aggregator<int> destroy(pe);
+      destroy.on([&](int) { exchange.reset(); });
+      (*exchange)();
+      if (pe.id() == 0) {
+        exchange->begin();
+        destroy.send(pe.id(), 1);
+        pe.quiesce();
+      }
+      for (;;) {
+        if (exchange) (*exchange)();
+        pe.progress();
+      }
+    });
+    const std::string page = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(status, 121);
+    EXPECT_TRUE(some(page, "a halo exchange that has begun is destroyed in a handler")) << page;
+  });
 }
 
 TEST(HaloPes, a_killed_partner_ends_the_run) {

@@ -36,6 +36,35 @@ TEST(IndexList, finds_the_form_that_its_elements_have) {
   EXPECT_EQ(IndexList(indices({3, 2, 1})).form(), ListForm::gather);
 }
 
+TEST(IndexList, refuses_invalid_encoded_lists) {
+  const std::uint64_t most = ~std::uint64_t(0);
+  const std::vector<std::vector<std::uint64_t>> messages{
+      {4, 1, 0},                                   // form
+      {0, 3, 0, 2, 1, 1, 0, 0},                    // size
+      {1, 6, 0, 3, 2, 1, 2, 0},                    // rows overlap
+      {1, 6, most - 5, 3, 2, 1, 4, 0},             // extent
+      {1, 0, 0, 0, 0, 0, 0, 0},                    // no element
+      {1, 2, 0, most / 2 + 2, 2, 1, most / 2, 0},  // size, modulo 2^64
+      {2, 8, 2, 0, 0, 10, 0},                      // runs without elements
+      {2, 8, 2, 0, 1, 10, 4},                      // begin
+      {2, 8, 2, 0, 0, most, 4},                    // extent
+      {2, 8, 0},                                   // no run
+      {256 + 3, 1, most},                          // extent
+  };
+  for (const std::vector<std::uint64_t>& message : messages) {
+    IndexList list;
+    std::span<const std::uint64_t> numbers(message);
+    EXPECT_THROW(list.decode(numbers), FormatError) << message[0] << ", " << message[1];
+  }
+  const std::vector<std::uint64_t> wide{std::uint64_t(1) << 40, 3, 7};
+  std::vector<std::uint64_t> message;
+  IndexList(wide).encode(message);
+  std::span<const std::uint64_t> numbers(message);
+  IndexList list;
+  list.decode(numbers);
+  EXPECT_EQ(list.indices(), wide);
+}
+
 TEST(IndexList, packs_and_unpacks_pieces_of_every_form_and_size) {
   const std::vector<std::vector<std::uint64_t>> lists{{4, 5, 6, 7, 8},
                                                       {2, 5, 8, 11},
@@ -46,6 +75,16 @@ TEST(IndexList, packs_and_unpacks_pieces_of_every_form_and_size) {
     const IndexList compiled(list);
     EXPECT_EQ(compiled.indices(), list);
     EXPECT_EQ(compiled.extent(), *std::ranges::max_element(list) + 1);
+    std::vector<std::uint64_t> message;
+    compiled.encode(message);
+    std::span<const std::uint64_t> numbers(message);
+    IndexList again(indices({9, 4, 4}));
+    again.decode(numbers);
+    EXPECT_TRUE(again == compiled && again.extent() == compiled.extent() && numbers.empty());
+    for (std::size_t length = 0; length != message.size(); ++length) {
+      std::span<const std::uint64_t> less(message.data(), length);
+      EXPECT_THROW(again.decode(less), FormatError) << compiled.description() << ", " << length << " numbers";
+    }
     for (const std::size_t bytes : {1, 2, 3, 4, 8, 12, 16, 20, 24, 32, 40}) {
       for (const std::size_t stride : {bytes, bytes + 8}) {
         std::vector<std::byte> memory(48 * stride);
@@ -137,6 +176,108 @@ TEST(HaloErrors, name_both_pes_the_types_and_the_counts) {
                    exchange.begin();
                  },
                  {"begin() of a halo exchange that has begun"});
+}
+
+TEST(HaloErrors, name_partners_that_make_other_calls) {
+  expect_failure(
+      2,
+      [](Pe& pe) {  // PE 1 has no part in the exchange
+        const halo::Plan plan =
+            pe.id() == 0 ? halo::Plan::both(pe, Lists{{1, {0, 1}}}, {}) : halo::Plan::both(pe, {}, {});
+        std::vector<double> array(2);
+        halo::Exchange exchange(pe, plan, {halo::field(array)});
+        pe.quiesce();
+      },
+      {"halo exchange number 0: PE 0 sends 2 elements of (double) to PE 1 and expects 0 elements of (double); "
+       "PE 1 has no part in it"});
+  expect_failure(2,
+                 [](Pe& pe) {
+                   const halo::Plan plan = halo::Plan::both(pe, Lists{{1 - pe.id().value, {0}}}, {});
+                   std::vector<double> array(2);
+                   if (pe.id() == 0) halo::Exchange exchange(pe, plan, {halo::field(array)});
+                   halo::Plan::receiving(pe, 2, Places{{1 - pe.id().value, 1}});
+                 },
+                 {"halo set-up call number 1", "makes or rebuilds an exchange",
+                  "makes or rebuilds a plan of needed elements", "PE 0", "PE 1"});
+}
+
+TEST(HaloErrors, name_both_pes_when_a_rebuild_fails) {
+  const auto ring = [](Pe& pe) { return halo::Plan::receiving(pe, 2, Places{{1 - pe.id().value, 1}}); };
+  expect_failure(2,
+                 [&](Pe& pe) {
+                   halo::Plan plan = ring(pe);
+                   std::vector<double> array(3);
+                   halo::Exchange exchange(pe, plan, {halo::field(array)});
+                   exchange();
+                   plan.rebuild(pe, 2, Places{{1 - pe.id().value, pe.id() == 0 ? 3u : 0u}});
+                 },
+                 {"PE 0 needs element 3 of PE 1, which owns 2 elements: expected 0 to 1"});
+  expect_failure(2,
+                 [&](Pe& pe) {
+                   halo::Plan plan = ring(pe);
+                   std::vector<double> array(3);
+                   halo::Exchange exchange(pe, plan, {halo::field(array)});
+                   exchange();
+                   plan.rebuild(pe, 2, Places{{1 - pe.id().value, 0}, {pe.id(), 0}});
+                   exchange.rebuild(plan);
+                 },
+                 {"field 0", "has 3 elements; its plan uses elements 0 to 3"});
+  expect_failure(2,
+                 [&](Pe& pe) {
+                   halo::Plan plan = ring(pe);
+                   std::vector<double> array(4);
+                   halo::Exchange exchange(pe, plan, {halo::field(array)});
+                   plan.rebuild(pe, 2, Places{{1 - pe.id().value, 0}, {pe.id(), 0}});
+                   if (pe.id() == 1) plan = halo::Plan::both(pe, Lists{{0, {0}}}, Lists{{0, {1, 2}}});
+                   exchange.rebuild(plan);
+                 },
+                 {"halo exchange number 0: PE 0 sends 1 element of (double) to PE 1; PE 1 expects 2 elements"});
+  expect_failure(2,
+                 [&](Pe& pe) {
+                   halo::Plan plan = ring(pe);
+                   std::vector<double> array(4);
+                   halo::Exchange exchange(pe, plan, {halo::field(array)});
+                   exchange.begin();
+                   exchange.rebuild(plan);
+                 },
+                 {"rebuild() of a halo exchange between begin() and end()"});
+  expect_failure(2,
+                 [&](Pe& pe) {
+                   const halo::Plan plan = ring(pe);
+                   std::vector<double> array(3);
+                   std::vector<float> floats(3);
+                   halo::Exchange exchange(pe, plan, {halo::field(array)});
+                   exchange.rebuild(plan, {halo::field(floats)});
+                 },
+                 {"rebuild() of a halo exchange of (double) to fields of (float)"});
+  expect_failure(2,
+                 [&](Pe& pe) {  // PE 1 rebuilds the other plan
+                   halo::Plan one = ring(pe), two = ring(pe);
+                   (pe.id() == 0 ? one : two).rebuild(pe, 2, Places{{1 - pe.id().value, 1}});
+                 },
+                 {"rebuilds a halo plan while PE", "makes or rebuilds another one"});
+}
+
+TEST(Halo, rebuild_leaves_copies_of_the_plan_alone_and_reuses_memory) {
+  const launch::SimulateResult result = launch::simulate({.pes = 2}, [](Pe& pe) {
+    const std::size_t other = 1 - pe.id();
+    halo::Plan plan = halo::Plan::receiving(pe, 9, Places{{other, 3}, {other, 8}, {other, 0}});
+    const halo::Plan copy = plan;
+    const halo::Partner* const first = plan.receives().data();
+    plan.rebuild(pe, 9, Places{{other, 4}});
+    EXPECT_EQ(copy.receives()[0].list.size(), 3u);
+    EXPECT_EQ(copy.sends()[0].list.indices(), indices({3, 8, 0}));
+    EXPECT_EQ(plan.sends()[0].list.indices(), indices({4}));
+    const halo::Partner* const second = plan.receives().data();
+    plan.rebuild(pe, 9, Places{{other, 4}});  // the copy has the memory of the first one
+    EXPECT_NE(plan.receives().data(), first);
+    plan.rebuild(pe, 9, Places{{other, 5}});
+    EXPECT_EQ(plan.receives().data(), second);
+    EXPECT_EQ(copy.sends()[0].list.indices(), indices({3, 8, 0}));
+    EXPECT_EQ(plan.sends()[0].list.indices(), indices({5}));
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
 }
 
 TEST(Halo, sends_one_frame_to_each_partner_whatever_the_number_of_fields) {

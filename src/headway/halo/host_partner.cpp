@@ -15,21 +15,37 @@ std::uint64_t whole_lines(std::uint64_t bytes) { return (bytes + line_bytes - 1)
 
 }  // namespace
 
-HostBlock::HostBlock(Pe& pe, std::size_t receives, std::size_t fields, std::span<const std::uint64_t> staging_bytes) {
-  std::uint64_t bytes = receives * sizeof(SenderLine);
-  sends_at_ = bytes;
-  bytes += staging_bytes.size() * sizeof(ReceiverLine);
-  fields_at_ = bytes;
-  bytes += whole_lines(fields * sizeof(FieldPlace));
-  for (const std::uint64_t each : staging_bytes) {
+HostBlock::HostBlock(Pe& pe, const HostSizes& sizes)
+    : lines_(sizes.receives + sizes.staging_bytes.size()), fields_(sizes.fields) {
+  fields_at_ = 2 * lines_ * sizeof(SenderLine);
+  bytes_ = fields_at_ + whole_lines(fields_ * sizeof(FieldPlace));
+  for (const std::uint64_t each : sizes.staging_bytes) bytes_ += 2 * staging_step(each);
+  rma::Pool& pool = rma::Pool::of(pe);
+  offset_ = pool.allocate(std::max(bytes_, line_bytes));
+  base_ = pool.memory().data() + offset_;
+  lay_out(sizes);
+}
+
+bool HostBlock::renew(const HostSizes& sizes) {
+  std::uint64_t bytes = fields_at_ + whole_lines(fields_ * sizeof(FieldPlace));
+  for (const std::uint64_t each : sizes.staging_bytes) bytes += 2 * staging_step(each);
+  if (sizes.receives + sizes.staging_bytes.size() > lines_ || sizes.fields > fields_ || bytes > bytes_) return false;
+  set_ = 1 - set_;
+  lay_out(sizes);
+  return true;
+}
+
+void HostBlock::lay_out(const HostSizes& sizes) {
+  receives_ = sizes.receives;
+  std::uint64_t bytes = fields_at_ + whole_lines(fields_ * sizeof(FieldPlace));
+  staging_at_.clear();
+  for (const std::uint64_t each : sizes.staging_bytes) {
     staging_at_.push_back(bytes);
     bytes += 2 * staging_step(each);
   }
-  rma::Pool& pool = rma::Pool::of(pe);
-  offset_ = pool.allocate(std::max(bytes, line_bytes));
-  base_ = pool.memory().data() + offset_;
-  for (std::size_t i = 0; i != receives; ++i) new (&sender_line(i)) SenderLine{};
-  for (std::size_t i = 0; i != staging_bytes.size(); ++i) new (&receiver_line(i)) ReceiverLine{};
+  for (std::size_t i = 0; i != sizes.receives; ++i) new (&sender_line(i)) SenderLine{};
+  for (std::size_t i = 0; i != sizes.staging_bytes.size(); ++i)
+    (new (&receiver_line(i)) ReceiverLine{})->consumed.store(sizes.generation, std::memory_order_relaxed);
 }
 
 std::uint64_t HostBlock::staging_step(std::uint64_t bytes) { return whole_lines(bytes); }

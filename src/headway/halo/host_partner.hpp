@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <headway/am/pe.hpp>
 #include <headway/halo/index_list.hpp>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,18 +41,33 @@ struct HostPlaces {
   std::uint64_t staging;        // two buffers for the elements of the partner
 };
 
-/// The memory of one exchange in the PE's own pool.
+/// The content of a HostBlock.
+struct HostSizes {
+  std::size_t receives = 0, fields = 0;
+  /// By partner to which this PE sends: the bytes of one generation; 0 for partners of other hosts.
+  std::span<const std::uint64_t> staging_bytes;
+  std::uint64_t generation = 0;  // the last one that has ended
+};
+
+/// The memory of one exchange in the PE's own pool:
+///
+///     | lines, set 0 | lines, set 1 | places of the fields | staging buffers |
+///
+/// A rebuilt exchange uses the other set of lines, because partners may still write to the present one.
 class HostBlock {
  public:
-  /// `staging_bytes`: by partner to which this PE sends, the bytes of one generation; 0 for partners of other hosts.
-  HostBlock(Pe& pe, std::size_t receives, std::size_t fields, std::span<const std::uint64_t> staging_bytes);
+  HostBlock(Pe& pe, const HostSizes& sizes);
+
+  /// Other lines, as new ones, and other places of the staging buffers, which partners may still read. Returns false,
+  /// and changes nothing, if the memory does not suffice.
+  bool renew(const HostSizes& sizes);
 
   /// The bytes from the first staging buffer of a partner to the second.
   static std::uint64_t staging_step(std::uint64_t bytes);
 
   std::uint64_t offset() const { return offset_; }
-  SenderLine& sender_line(std::size_t receive) const { return at<SenderLine>(receives_at_)[receive]; }
-  ReceiverLine& receiver_line(std::size_t send) const { return at<ReceiverLine>(sends_at_)[send]; }
+  SenderLine& sender_line(std::size_t receive) const { return at<SenderLine>(lines_at())[receive]; }
+  ReceiverLine& receiver_line(std::size_t send) const { return at<ReceiverLine>(lines_at())[receives_ + send]; }
   FieldPlace* fields() const { return at<FieldPlace>(fields_at_); }
   std::byte* staging(std::size_t send) const { return base_ + staging_at_[send]; }
   std::uint64_t offset_of(const void* address) const {
@@ -63,11 +79,16 @@ class HostBlock {
   T* at(std::uint64_t offset) const {
     return reinterpret_cast<T*>(base_ + offset);
   }
+  std::uint64_t lines_at() const { return set_ * lines_ * sizeof(SenderLine); }
+  void lay_out(const HostSizes& sizes);
 
-  std::uint64_t offset_ = 0, receives_at_ = 0, sends_at_ = 0, fields_at_ = 0;
+  std::uint64_t offset_ = 0, fields_at_ = 0, bytes_ = 0;
+  std::size_t lines_ = 0, fields_ = 0;  // room: lines of a set, and fields
+  std::size_t set_ = 0, receives_ = 0;
   std::vector<std::uint64_t> staging_at_;
   std::byte* base_ = nullptr;
 };
+static_assert(sizeof(SenderLine) == sizeof(ReceiverLine));
 
 /// Whether a partner runs on a remote core: then each line that it has read costs a writer tens of nanoseconds.
 class Distance {
@@ -93,7 +114,8 @@ struct HostReceiver {
   std::byte* pool = nullptr;            // of the partner
   std::byte* staging = nullptr;         // in this PE's pool: two buffers
   std::uint64_t staging_step = 0;       // from the first to the second
-  IndexList into;                       // the partner's list
+  const IndexList* into = nullptr;      // the partner's list, in the plan or in `told`
+  std::shared_ptr<IndexList> told;      // the list, if the plan does not know it
   Distance* distance = nullptr;         // of this partner, in all exchanges
 
   bool is_used() const { return line != nullptr; }

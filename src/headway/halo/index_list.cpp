@@ -5,7 +5,9 @@
 #include <cstring>
 #include <headway/base/copy_large.hpp>
 #include <headway/base/counted.hpp>
+#include <headway/base/format_error.hpp>
 #include <headway/halo/index_list.hpp>
+#include <type_traits>
 
 namespace headway::halo {
 namespace {
@@ -13,8 +15,11 @@ namespace {
 // Lists with shorter runs on average are gathered: a loop over elements has less work for each.
 constexpr std::size_t run_length_least = 4;
 
-// The first number of an encoded box; no index is as large.
-constexpr std::uint64_t boxed = ~std::uint64_t(0);
+// Lists with larger indices have offsets of 64 bits.
+constexpr std::uint64_t narrow_extent_max = std::uint64_t(1) << 32;
+
+// In the first number of an encoded list: offsets of 64 bits.
+constexpr std::uint64_t wide_mark = 1 << 8;
 
 // A copy from list to list goes through a buffer of so many bytes, which stays in the first-level cache.
 constexpr std::size_t buffer_bytes = 4096;
@@ -51,58 +56,87 @@ void gather(const std::vector<Index>& indices, std::size_t first, std::size_t co
 
 }  // namespace
 
-IndexList::IndexList(std::span<const std::uint64_t> indices) : size_(indices.size()) {
-  if (indices.empty()) return;
-  extent_ = *std::max_element(indices.begin(), indices.end()) + 1;
-  for (std::size_t i = 0; i != size_; ++i) {
-    if (i == 0 || indices[i] != indices[i - 1] + 1) runs_.push_back({indices[i], i});
-  }
-  if (find_box()) {
-    runs_ = {};
-    return;
-  }
-  if (size_ / runs_.size() >= run_length_least) {
+IndexList::IndexList(std::span<const std::uint64_t> indices) {
+  ListBuilder elements;
+  elements.add_each(indices.size(), [&](std::size_t i) { return indices[i]; });
+  assign(elements);
+}
+
+void IndexList::clear() {
+  size_ = extent_ = 0;
+  form_ = ListForm::contiguous;
+  box_ = {};
+  runs_.clear();
+  narrow_.clear();
+  wide_.clear();
+}
+
+void IndexList::assign(const ListBuilder& elements) {
+  const std::span<const ListRun> runs = elements.runs();
+  clear();
+  size_ = elements.size();
+  if (size_ == 0) return;
+  for (std::size_t r = 0; r + 1 != runs.size(); ++r)
+    extent_ = std::max(extent_, runs[r].index + (runs[r + 1].begin - runs[r].begin));
+  extent_ = std::max(extent_, runs.back().index + (size_ - runs.back().begin));
+  if (find_box(runs)) return;
+  if (size_ / runs.size() >= run_length_least) {
     form_ = ListForm::runs;
+    runs_.assign(runs.begin(), runs.end());
     return;
   }
-  runs_ = {};
   form_ = ListForm::gather;
-  if (extent_ <= (std::uint64_t(1) << 32))
-    narrow_.assign(indices.begin(), indices.end());
+  const auto fill = [&](auto& indices) {
+    using Index = typename std::remove_reference_t<decltype(indices)>::value_type;
+    indices.resize(size_);
+    if (runs.size() == size_) {
+      for (std::size_t i = 0; i != runs.size(); ++i) indices[i] = Index(runs[i].index);
+      return;
+    }
+    for (std::size_t r = 0; r != runs.size(); ++r) {
+      const std::uint64_t end = r + 1 == runs.size() ? size_ : runs[r + 1].begin;
+      for (std::uint64_t i = runs[r].begin; i != end; ++i) indices[i] = Index(runs[r].index + (i - runs[r].begin));
+    }
+  };
+  if (extent_ <= narrow_extent_max)
+    fill(narrow_);
   else
-    wide_.assign(indices.begin(), indices.end());
+    fill(wide_);
 }
 
 /// Whether the runs are rows of equal length at equal distances, and these the planes of a box.
-bool IndexList::find_box() {
-  const std::uint64_t row = runs_.size() == 1 ? size_ : runs_[1].begin;
-  if (size_ % row != 0 || runs_.size() != size_ / row) return false;
-  for (std::size_t r = 0; r != runs_.size(); ++r) {
-    if (runs_[r].begin != r * row) return false;
-  }
-  const std::size_t rows_all = runs_.size();
-  const auto step = [&](std::size_t r) { return runs_[r + 1].index - runs_[r].index; };  // modulo 2^64
+bool IndexList::find_box(std::span<const ListRun> runs) {
+  const std::uint64_t row = runs.size() == 1 ? size_ : runs[1].begin;
+  if (size_ % row != 0 || runs.size() != size_ / row) return false;
+  const std::size_t rows_all = runs.size();
+  const auto step = [&](std::size_t r) { return runs[r + 1].index - runs[r].index; };  // modulo 2^64
   std::size_t rows = 1;
   while (rows < rows_all && step(rows - 1) == step(0)) ++rows;
   if (rows_all % rows != 0) return false;
   const std::size_t planes = rows_all / rows;
-  box_ = {.first = runs_[0].index,
-          .row = row,
-          .rows = rows,
-          .planes = planes,
-          .row_step = rows > 1 ? step(0) : 0,
-          .plane_step = planes > 1 ? runs_[rows].index - runs_[0].index : 0};
+  const Box box{.first = runs[0].index,
+                .row = row,
+                .rows = rows,
+                .planes = planes,
+                .row_step = rows > 1 ? step(0) : 0,
+                .plane_step = planes > 1 ? runs[rows].index - runs[0].index : 0};
+  if (!box.is_forward()) return false;
   for (std::size_t p = 0; p != planes; ++p) {
     for (std::size_t r = 0; r != rows; ++r) {
-      if (runs_[p * rows + r].index != box_.first + p * box_.plane_step + r * box_.row_step) return false;
+      const ListRun& run = runs[p * rows + r];
+      if (run.begin != (p * rows + r) * row) return false;
+      if (run.index != box.first + p * box.plane_step + r * box.row_step) return false;
     }
   }
-  // Rows follow one another without overlap; a step backwards is above 2^63 here.
-  constexpr std::uint64_t step_max = ~std::uint64_t(0) >> 1;
-  if (rows > 1 && (box_.row_step < row || box_.row_step > step_max)) return false;
-  if (planes > 1 && (box_.plane_step < row + (rows - 1) * box_.row_step || box_.plane_step > step_max)) return false;
+  box_ = box;
   form_ = rows_all == 1 ? ListForm::contiguous : ListForm::box;
   return true;
+}
+
+bool IndexList::Box::is_forward() const {
+  constexpr std::uint64_t step_max = ~std::uint64_t(0) >> 1;  // a step backwards is larger
+  if (rows > 1 && (row_step < row || row_step > step_max)) return false;
+  return planes == 1 || (plane_step >= row + (rows - 1) * row_step && plane_step <= step_max);
 }
 
 std::size_t IndexList::mean_run() const {
@@ -114,19 +148,95 @@ std::size_t IndexList::mean_run() const {
   }
 }
 
-std::vector<std::uint64_t> IndexList::encoded() const {
-  if (form_ != ListForm::contiguous && form_ != ListForm::box) return indices();
-  return {boxed, size_, box_.first, box_.row, box_.rows, box_.planes, box_.row_step, box_.plane_step};
+// A message holds: the form, with wide_mark for offsets of 64 bits; the number of elements; and the box, or the runs
+// behind their number, or the offsets.
+
+void IndexList::encode(std::vector<std::uint64_t>& to) const {
+  to.push_back(std::uint64_t(form_) | (wide_.empty() ? 0 : wide_mark));
+  to.push_back(size_);
+  switch (form_) {
+    case ListForm::contiguous:
+    case ListForm::box:
+      to.insert(to.end(), {box_.first, box_.row, box_.rows, box_.planes, box_.row_step, box_.plane_step});
+      return;
+    case ListForm::runs:
+      to.push_back(runs_.size());
+      for (const ListRun& run : runs_) to.insert(to.end(), {run.index, run.begin});
+      return;
+    case ListForm::gather: {
+      const std::size_t at = to.size();
+      to.insert(to.end(), wide_.begin(), wide_.end());
+      if (narrow_.empty()) return;
+      to.resize(at + (size_ + 1) / 2);
+      std::memcpy(to.data() + at, narrow_.data(), size_ * sizeof narrow_[0]);
+    }
+  }
 }
 
-IndexList IndexList::decoded(std::span<const std::uint64_t> numbers) {
-  if (numbers.empty() || numbers[0] != boxed) return IndexList(numbers);
-  IndexList list;
-  list.size_ = numbers[1];
-  list.box_ = {numbers[2], numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]};
-  list.form_ = list.box_.rows * list.box_.planes == 1 ? ListForm::contiguous : ListForm::box;
-  list.extent_ = list.size_ == 0 ? 0 : list[list.size_ - 1] + 1;
-  return list;
+void IndexList::decode(std::span<const std::uint64_t>& numbers) {
+  const auto require = [](bool valid) {
+    if (!valid) throw FormatError("a list of elements in a set-up message of a halo exchange is invalid");
+  };
+  const auto take = [&](std::size_t count) {
+    require(numbers.size() >= count);
+    const std::span<const std::uint64_t> taken = numbers.first(count);
+    numbers = numbers.subspan(count);
+    return taken;
+  };
+  clear();
+  const std::span<const std::uint64_t> head = take(2);
+  require((head[0] & ~wide_mark) <= std::uint64_t(ListForm::gather));
+  form_ = ListForm(head[0] & ~wide_mark);
+  size_ = head[1];
+  switch (form_) {
+    case ListForm::contiguous:
+    case ListForm::box: {
+      const std::span<const std::uint64_t> box = take(6);
+      box_ = {box[0], box[1], box[2], box[3], box[4], box[5]};
+      std::uint64_t rows = 0, all = 0, in_plane = 0, planes = 0;
+      require(box_.row != 0 && box_.rows != 0 && box_.planes != 0);
+      require(!__builtin_mul_overflow(box_.rows, box_.planes, &rows) && !__builtin_mul_overflow(rows, box_.row, &all) &&
+              all == size_);
+      require(!__builtin_mul_overflow(box_.rows - 1, box_.row_step, &in_plane) &&
+              !__builtin_add_overflow(in_plane, box_.row, &in_plane) &&
+              !__builtin_mul_overflow(box_.planes - 1, box_.plane_step, &planes) &&
+              !__builtin_add_overflow(planes, in_plane, &extent_) &&
+              !__builtin_add_overflow(extent_, box_.first, &extent_) && box_.is_forward());
+      return;
+    }
+    case ListForm::runs: {
+      const std::uint64_t runs = take(1)[0];
+      require(runs != 0 && runs <= size_ && runs <= numbers.size() / 2);
+      const std::span<const std::uint64_t> all = take(2 * runs);
+      runs_.resize(runs);
+      for (std::size_t r = 0; r != runs; ++r) {
+        runs_[r] = {all[2 * r], all[2 * r + 1]};
+        const std::uint64_t next = r + 1 == runs ? size_ : all[2 * r + 3];
+        std::uint64_t end = 0;
+        require((r != 0 || runs_[r].begin == 0) && runs_[r].begin < next && next <= size_ &&
+                !__builtin_add_overflow(runs_[r].index, next - runs_[r].begin, &end));
+        extent_ = std::max(extent_, end);
+      }
+      return;
+    }
+    case ListForm::gather: {
+      require(size_ != 0 && size_ / 2 <= numbers.size());
+      if ((head[0] & wide_mark) != 0) {
+        const std::span<const std::uint64_t> all = take(size_);
+        wide_.assign(all.begin(), all.end());
+        const std::uint64_t most = *std::ranges::max_element(wide_);
+        require(most != ~std::uint64_t(0));
+        extent_ = most + 1;
+        return;
+      }
+      narrow_.resize(size_);
+      std::memcpy(narrow_.data(), take((size_ + 1) / 2).data(), size_ * sizeof narrow_[0]);
+      std::uint32_t most = 0;
+      for (const std::uint32_t one : narrow_) most = std::max(most, one);
+      extent_ = std::uint64_t(most) + 1;
+      return;
+    }
+  }
 }
 
 std::uint64_t IndexList::operator[](std::size_t i) const {

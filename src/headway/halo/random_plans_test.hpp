@@ -48,6 +48,24 @@ inline Drawing draw(Random& random, std::size_t pes) {
   return drawing;
 }
 
+/// Another mesh with as many elements of some PEs, and mostly the same needs.
+inline Drawing redraw(Random& random, const Drawing& before) {
+  const std::size_t pes = before.owned.size();
+  const Drawing other = draw(random, pes);
+  if (random.one_in(3)) return other;
+  Drawing drawing = before;
+  for (std::size_t pe = 0; pe != pes; ++pe) {
+    if (random.one_in(4)) drawing.owned[pe] = std::max(drawing.owned[pe], other.owned[pe]);
+    if (!random.one_in(4)) continue;
+    std::vector<halo::Place>& needed = drawing.needed[pe];
+    needed.resize(random.below(needed.size() + 1));
+    for (const halo::Place& one : other.needed[pe]) {
+      if (one.index < drawing.owned[one.pe] && !random.one_in(3)) needed.push_back(one);
+    }
+  }
+  return drawing;
+}
+
 inline std::uint64_t value_of(std::size_t pe, std::uint64_t index, std::uint64_t generation) {
   return Random(pe * 1000003 + index * 101 + generation).next();
 }
@@ -146,80 +164,140 @@ inline void exchange_somehow(Pe& pe, halo::Exchange& exchange, Random& own, bool
   }
 }
 
-/// Collective: draws a plan, exchanges elements towards the ghosts several times, without a wait of all PEs between
-/// two, and sums back. `may_map`: some of the arrays lie in mapped memory. Returns a number that depends on all values.
-/// std::logic_error for a wrong element.
-inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
-  Random random(seed * 7);
-  const std::size_t pes = pe.size(), me = pe.id();
-  const Drawing drawing = draw(random, pes);
-  const std::uint64_t rounds = random.between(1, 6);
-  const bool by_pair = random.one_in(2), in_order = random.one_in(2);
-  const std::uint64_t owned = drawing.owned[me];
-  const std::vector<halo::Place>& needed = drawing.needed[me];
-  const std::size_t all = owned + needed.size();
-  const auto make_plan = [&]() -> halo::Plan {
-    if (by_pair) return halo::Plan::receiving(pe, owned, needed);
-    // Global ids: the elements of PE 0 first.
-    std::vector<std::uint64_t> first(pes + 1), ids;
-    for (std::size_t p = 0; p != pes; ++p) first[p + 1] = first[p] + drawing.owned[p];
-    for (const halo::Place& one : needed) ids.push_back(first[one.pe] + one.index);
-    return halo::Plan::needed(pe, owned, ids, [&](std::uint64_t id) {
-      const auto after = std::ranges::upper_bound(first, id);
-      const auto owner = std::size_t(after - first.begin() - 1);
-      return halo::Place{owner, id - first[owner]};
-    });
-  };
-  const halo::Plan plan = make_plan();
-  Random own(seed * 100 + me);
-  const auto maps = [&] { return may_map && !own.one_in(3); };
-  auto arrays = std::make_unique<Arrays>(pe, all, maps());
-  Arrays others(pe, all, maps());
-  halo::Exchange exchange(pe, plan, arrays->fields()), other(pe, plan, others.fields());
-  const auto part_of = [](std::uint64_t index) { return index * 7 / 5 % parts; };
-  exchange.divide(parts, part_of);
-  std::uint64_t sum = 0;
-  for (std::uint64_t round = 1; round <= rounds; ++round) {
-    for (std::uint64_t i = 0; i != owned; ++i) arrays->set(i, value_of(me, i, round));
-    if (own.one_in(3)) {
-      for (std::uint64_t i = own.below(100); i > 0; --i) pe.progress();
-    }
-    const bool both = round % 3 == 0;
-    if (both) {  // two are in flight, and end in any order
-      for (std::uint64_t i = 0; i != owned; ++i) others.set(i, value_of(me, i, round + 100));
-      other.begin();
-    }
-    exchange_somehow(pe, exchange, own, may_map);
-    if (both) other.end();
-    for (std::size_t i = 0; i != needed.size(); ++i) {
-      arrays->require(owned + i, value_of(needed[i].pe, needed[i].index, round), round);
-      if (both) others.require(owned + i, value_of(needed[i].pe, needed[i].index, round + 100), round);
-      sum += value_of(needed[i].pe, needed[i].index, round);
-    }
-    if (own.one_in(4)) {
-      auto next = std::make_unique<Arrays>(pe, all, maps());
-      exchange.rebind(next->fields());
-      arrays = std::move(next);
-    }
+/// Gives global ids to the elements, those of PE 0 first.
+class Numbering {
+ public:
+  explicit Numbering(const Drawing& drawing) : first_(drawing.owned.size() + 1) {
+    for (std::size_t p = 0; p + 1 != first_.size(); ++p) first_[p + 1] = first_[p] + drawing.owned[p];
+  }
+  std::vector<std::uint64_t> ids(const std::vector<halo::Place>& places) const {
+    std::vector<std::uint64_t> ids;
+    for (const halo::Place& one : places) ids.push_back(first_[one.pe] + one.index);
+    return ids;
+  }
+  halo::Place place(std::uint64_t id) const {
+    const auto after = std::ranges::upper_bound(first_, id);
+    const auto owner = std::size_t(after - first_.begin() - 1);
+    return {owner, id - first_[owner]};
   }
 
-  const Array<std::uint64_t> sums(pe, all, maps());
+ private:
+  std::vector<std::uint64_t> first_;
+};
+
+/// An exchange of one mesh, with its arrays, for several rounds.
+struct Mesh {
+  Drawing drawing;
+  std::unique_ptr<Arrays> arrays;
+
+  std::uint64_t owned(std::size_t me) const { return drawing.owned[me]; }
+  std::size_t all(std::size_t me) const { return drawing.owned[me] + drawing.needed[me].size(); }
+  void set(std::size_t me, std::uint64_t generation) const {
+    for (std::uint64_t i = 0; i != owned(me); ++i) arrays->set(i, value_of(me, i, generation));
+  }
+  std::uint64_t require(std::size_t me, std::uint64_t generation) const {
+    std::uint64_t sum = 0, at = owned(me);
+    for (const halo::Place& one : drawing.needed[me]) {
+      const std::uint64_t value = value_of(one.pe, one.index, generation);
+      arrays->require(at++, value, generation);
+      sum += value;
+    }
+    return sum;
+  }
+};
+
+inline std::size_t part_of(std::uint64_t index) { return index * 7 / 5 % parts; }
+
+/// Sums the elements of ghosts and owners, and compares with a serial computation.
+inline std::uint64_t sum_back(Pe& pe, const halo::Plan& plan, const Drawing& drawing, Random& own, bool may_map,
+                              halo::CombineOrder order) {
+  const std::size_t me = pe.id();
+  const std::uint64_t owned = drawing.owned[me];
+  const std::size_t all = owned + drawing.needed[me].size();
+  const Array<std::uint64_t> sums(pe, all, may_map && !own.one_in(3));
   for (std::size_t i = 0; i != all; ++i) sums[i] = value_of(me, i, 0);
-  halo::Exchange back(pe, plan.reverse(), {halo::field(sums.all(), std::plus<>())},
-                      in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any);
+  halo::Exchange back(pe, plan.reverse(), {halo::field(sums.all(), std::plus<>())}, order);
   back.divide(parts, part_of);
   exchange_somehow(pe, back, own, may_map);
   std::vector<std::uint64_t> expected(owned);
   for (std::uint64_t i = 0; i != owned; ++i) expected[i] = value_of(me, i, 0);
-  for (std::size_t p = 0; p != pes; ++p) {
+  for (std::size_t p = 0; p != pe.size(); ++p) {
     for (std::size_t i = 0; i != drawing.needed[p].size(); ++i) {
       const halo::Place& one = drawing.needed[p][i];
       if (one.pe == me) expected[one.index] += value_of(p, drawing.owned[p] + i, 0);
     }
   }
+  std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i != owned; ++i) {
     if (sums[i] != expected[i]) throw std::logic_error(fmt::format("sum {} is {}, not {}", i, sums[i], expected[i]));
     sum += sums[i];
+  }
+  return sum;
+}
+
+/// Collective: draws a plan, exchanges elements towards the ghosts several times, without a wait of all PEs between
+/// two, and sums back. Rebuilds the plan for other meshes and repeats that. `may_map`: some of the arrays lie in mapped
+/// memory. Returns a number that depends on all values. std::logic_error for a wrong element.
+inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
+  Random random(seed * 7);
+  const std::size_t pes = pe.size(), me = pe.id();
+  Random own(seed * 100 + me);
+  const auto arrays_of = [&](const Drawing& drawing) {
+    return std::make_unique<Arrays>(pe, drawing.owned[me] + drawing.needed[me].size(), may_map && !own.one_in(3));
+  };
+  const Drawing first = draw(random, pes);
+  Mesh mesh{first, arrays_of(first)}, old{first, arrays_of(first)};
+  halo::Plan plan = halo::Plan::receiving(pe, mesh.owned(me), mesh.drawing.needed[me]);
+  halo::Exchange exchange(pe, plan, mesh.arrays->fields()), other(pe, plan, old.arrays->fields());
+  const std::uint64_t meshes = random.between(1, 4);
+  std::uint64_t sum = 0, round = 0;
+  for (std::uint64_t number = 1; number <= meshes; ++number) {
+    const std::uint64_t rounds = round + random.between(number == 1, 4);
+    const bool in_order = random.one_in(2);
+    exchange.divide(parts, part_of);
+    while (round++ != rounds) {
+      mesh.set(me, round);
+      if (own.one_in(3)) {
+        for (std::uint64_t i = own.below(100); i > 0; --i) pe.progress();
+      }
+      const bool both = round % 3 == 0;
+      if (both) {  // two are in flight, and end in any order
+        old.set(me, round + 100);
+        other.begin();
+      }
+      exchange_somehow(pe, exchange, own, may_map);
+      if (both) other.end();
+      sum += mesh.require(me, round);
+      if (both) sum += old.require(me, round + 100);
+      if (own.one_in(4)) {
+        auto next = arrays_of(mesh.drawing);
+        exchange.rebind(next->fields());
+        mesh.arrays = std::move(next);
+      }
+    }
+    --round;
+    if (random.one_in(2)) {
+      sum += sum_back(pe, plan, mesh.drawing, own, may_map,
+                      in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any);
+    }
+    if (number == meshes) break;
+    mesh.drawing = redraw(random, mesh.drawing);
+    if (random.one_in(3)) {  // the rule differs, so that no plan may depend on the one before
+      const Numbering numbering(mesh.drawing);
+      plan.rebuild(pe, mesh.owned(me), numbering.ids(mesh.drawing.needed[me]),
+                   [&](std::uint64_t id) { return numbering.place(id); });
+    } else {
+      plan.rebuild(pe, mesh.owned(me), mesh.drawing.needed[me]);
+    }
+    auto next = arrays_of(mesh.drawing);
+    exchange.rebuild(plan, next->fields());
+    mesh.arrays = std::move(next);
+    if (random.one_in(3)) {  // else the other exchange keeps an older plan
+      old.drawing = mesh.drawing;
+      next = arrays_of(old.drawing);
+      other.rebuild(plan, next->fields());
+      old.arrays = std::move(next);
+    }
   }
   return sum;
 }
