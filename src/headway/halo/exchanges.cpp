@@ -7,6 +7,7 @@
 #include <headway/base/error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
+#include <headway/halo/host_streams.hpp>
 #include <headway/rma/pool.hpp>
 
 namespace headway::halo {
@@ -36,6 +37,10 @@ std::span<const std::uint64_t> PartnerSetup::list() const {
 
 struct Exchanges::SetupMessages {
   Aggregator<std::span<const std::uint64_t>, std::string_view> aggregator;
+};
+
+struct Exchanges::StreamMessages {
+  Aggregator<std::span<const std::uint64_t>> aggregator;
 };
 
 Exchanges& Exchanges::of(Pe& pe) {
@@ -82,6 +87,12 @@ void Exchanges::begin_use() {
     setup.numbers.insert(setup.numbers.end(), numbers.begin(), numbers.end());
     setup.text += text;
   });
+  if (!HostStreams::are_possible(engine().pe())) return;
+  stream_messages_.reset(new StreamMessages{
+      Aggregator<std::span<const std::uint64_t>>(engine().pe(), {.flush_when_idle = true, .name = "halo streams"})});
+  stream_messages_->aggregator.on([this](PeId source, std::span<const std::uint64_t> numbers) {
+    stream_setup_.emplace_back(source.value, std::vector(numbers.begin(), numbers.end()));
+  });
 }
 
 Exchanges::~Exchanges() = default;
@@ -89,6 +100,7 @@ Exchanges::~Exchanges() = default;
 void Exchanges::end() noexcept {
   if (messages_ == nullptr) return;
   messages_.reset();
+  stream_messages_.reset();
   if (!engine().has_failed()) engine().remove_handler(handler_);
 }
 
@@ -101,6 +113,14 @@ void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> number
 }
 
 std::map<std::size_t, PartnerSetup> Exchanges::take_setup() { return std::exchange(setup_, {}); }
+
+void Exchanges::send_stream_setup(std::size_t to, std::span<const std::uint64_t> numbers) {
+  stream_messages_->aggregator.send(to, numbers);
+}
+
+std::vector<std::pair<std::size_t, std::vector<std::uint64_t>>> Exchanges::take_stream_setup() {
+  return std::exchange(stream_setup_, {});
+}
 
 am::OpenFrame Exchanges::claim(std::size_t to, std::size_t bytes) {
   return poster_.claim_alone(to, sizeof(PieceHeader) + bytes, aggregate::Wait::yes, am::Writing::in_pieces);
@@ -120,10 +140,11 @@ void Exchanges::notify(std::size_t to, std::uint32_t exchange) {
   engine().send_control(to, notice_, std::as_bytes(std::span(&exchange, 1)));
 }
 
-void Exchanges::retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners) {
+void Exchanges::retire(std::uint32_t exchange, std::vector<std::uint64_t> offsets,
+                       std::span<const std::size_t> partners) {
   Retired& retired = retired_[exchange];
   retired.partners = partners.size();
-  retired.offset = offset;
+  retired.offsets = std::move(offsets);
   retired.is_destroyed = true;
   for (const std::size_t pe : partners) engine().send_control(pe, gone_, std::as_bytes(std::span(&exchange, 1)));
   free_if_unused(exchange);
@@ -132,7 +153,7 @@ void Exchanges::retire(std::uint32_t exchange, std::uint64_t offset, std::span<c
 void Exchanges::free_if_unused(std::uint32_t exchange) {
   const auto found = retired_.find(exchange);
   if (!found->second.is_destroyed || found->second.partners_gone != found->second.partners) return;
-  rma::Pool::of(engine().pe()).free(found->second.offset);
+  for (const std::uint64_t one : found->second.offsets) rma::Pool::of(engine().pe()).free(one);
   retired_.erase(found);
 }
 
@@ -163,9 +184,12 @@ am::FrameHandler::Result Exchanges::handle(const transport::Arrival& arrival, st
   }
   PieceHeader piece;
   std::memcpy(&piece, arrival.payload, sizeof piece);
-  find(header.source, piece.exchange)
-      .arrived(header.source, piece.generation, piece.begin,
-               {arrival.payload + sizeof piece, header.payload_bytes - sizeof piece});
+  ExchangeState& exchange = find(header.source, piece.exchange);
+  const std::span<const std::byte> bytes(arrival.payload + sizeof piece, header.payload_bytes - sizeof piece);
+  if ((piece.begin & stream_of_host) != 0)
+    exchange.arrived_of_host(header.source, piece.generation, piece.begin & ~stream_of_host, bytes);
+  else
+    exchange.arrived(header.source, piece.generation, piece.begin, bytes);
   engine().count_handled(1);
   return Result::done;
 }

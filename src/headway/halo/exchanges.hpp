@@ -26,7 +26,7 @@ class ExchangeState;
 struct PieceHeader {
   std::uint32_t exchange;    // its number
   std::uint32_t generation;  // 1 for the first exchange of these fields
-  std::uint64_t begin;       // of the piece in the stream
+  std::uint64_t begin;       // of the piece in the stream; with stream_of_host: of that of the sender's host
 };
 static_assert(sizeof(PieceHeader) == 16);
 
@@ -62,6 +62,9 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void send_setup(std::size_t to, std::span<const std::uint64_t> numbers, std::string_view text = {});
   /// The messages that have arrived since the last call, by PE.
   std::map<std::size_t, PartnerSetup> take_setup();
+  /// The same for streams between hosts, which are told to PEs that may be no partners.
+  void send_stream_setup(std::size_t to, std::span<const std::uint64_t> numbers);
+  std::vector<std::pair<std::size_t, std::vector<std::uint64_t>>> take_stream_setup();
 
   // --- exchanges
 
@@ -75,12 +78,14 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   am::OpenFrame claim(std::size_t to, std::size_t bytes);
   std::byte* piece_of(const am::OpenFrame& frame) const { return poster_.message_of(frame) + sizeof(PieceHeader); }
   void post(std::size_t to, const am::OpenFrame& frame, const PieceHeader& header, std::size_t bytes);
+  bool leaves_host(std::size_t to) const { return poster_.leaves_host(to); }
   /// Tells a PE that this one has all elements of a generation.
   void acknowledge(std::size_t to, std::uint32_t exchange, std::uint32_t generation);
   /// Tells a partner of this host that has asked for it: this PE has sent.
   void notify(std::size_t to, std::uint32_t exchange);
-  /// Frees the memory of a destroyed exchange in the pool once its partners of this host have destroyed it, too.
-  void retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners);
+  /// Frees the memory of a destroyed exchange in the pool once the PEs of this host that use it, `partners`, have
+  /// destroyed the exchange, too. Each of them names this PE as well.
+  void retire(std::uint32_t exchange, std::vector<std::uint64_t> offsets, std::span<const std::size_t> partners);
   /// Waits until done(), for the end of that exchange. `polls`: other threads of the program may change the condition.
   template <class Done>
   void wait_for(const ExchangeState& state, bool polls, Done done) {
@@ -110,10 +115,11 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
  private:
   void begin_use();
   struct SetupMessages;
+  struct StreamMessages;
   /// A destroyed exchange. Partners may still read or write its memory.
   struct Retired {
     std::size_t partners_gone = 0, partners = 0;
-    std::uint64_t offset = 0;
+    std::vector<std::uint64_t> offsets;
     bool is_destroyed = false;  // by this PE
   };
   void free_if_unused(std::uint32_t exchange);
@@ -128,9 +134,11 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   std::map<std::uint32_t, Retired> retired_;                   // by number
   base::CreationTable<ExchangeState*> table_;
   std::map<std::size_t, PartnerSetup> setup_;
+  std::vector<std::pair<std::size_t, std::vector<std::uint64_t>>> stream_setup_;
   const ExchangeState* waiting_ = nullptr;     // this PE waits for its end
   std::map<std::size_t, Distance> distances_;  // by partner
   std::unique_ptr<SetupMessages> messages_;
+  std::unique_ptr<StreamMessages> stream_messages_;  // only if there can be streams between hosts
 };
 
 }  // namespace headway::halo

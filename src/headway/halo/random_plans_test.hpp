@@ -175,7 +175,10 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
   const auto maps = [&] { return may_map && !own.one_in(3); };
   auto arrays = std::make_unique<Arrays>(pe, all, maps());
   Arrays others(pe, all, maps());
-  halo::Exchange exchange(pe, plan, arrays->fields()), other(pe, plan, others.fields());
+  // Between hosts: by the rule, always, never, or each PE as it likes.
+  const auto coalescing = [&] { return halo::Coalescing(seed % 4 == 3 ? own.below(3) : seed % 4); };
+  halo::Exchange exchange(pe, plan, arrays->fields(), halo::CombineOrder::any, coalescing());
+  halo::Exchange other(pe, plan, others.fields(), halo::CombineOrder::any, coalescing());
   const auto part_of = [](std::uint64_t index) { return index * 7 / 5 % parts; };
   exchange.divide(parts, part_of);
   std::uint64_t sum = 0;
@@ -206,7 +209,7 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
   const Array<std::uint64_t> sums(pe, all, maps());
   for (std::size_t i = 0; i != all; ++i) sums[i] = value_of(me, i, 0);
   halo::Exchange back(pe, plan.reverse(), {halo::field(sums.all(), std::plus<>())},
-                      in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any);
+                      in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any, coalescing());
   back.divide(parts, part_of);
   exchange_somehow(pe, back, own, may_map);
   std::vector<std::uint64_t> expected(owned);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// coalesced HOSTS: exchanges over that many hosts, in streams and apart. Ends with 1 if an element is wrong, if
+/// streams do not send 3 times fewer messages between hosts, or if an element that several PEs of a host need crosses
+/// twice.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <headway/halo/grid.hpp>
+#include <headway/headway.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using headway::halo::Coalescing;
+
+constexpr std::uint64_t rounds = 20, cells = 12;
+
+headway::halo::HostTraffic sum_of(headway::Pe& pe, const headway::halo::HostTraffic& own) {
+  return {headway::allreduce(pe, own.messages, std::plus<>()), headway::allreduce(pe, own.bytes, std::plus<>())};
+}
+
+double value_of(std::uint64_t id, std::uint64_t round) { return double(id * 1000 + round); }
+
+/// What all PEs send in one exchange of a plan. Elements first[i] of `arrays`, then ghosts: `ids` names the elements.
+headway::halo::HostTraffic exchange(headway::Pe& pe, const headway::halo::Plan& plan, std::uint64_t owned,
+                                    const std::vector<std::uint64_t>& ids, Coalescing coalescing) {
+  std::vector<double> values(ids.size());
+  std::vector<std::uint32_t> numbers(ids.size());
+  headway::halo::Exchange exchange(pe, plan, {headway::halo::field(values), headway::halo::field(numbers)},
+                                   headway::halo::CombineOrder::any, coalescing);
+  if (pe.id() == 0) std::printf("%s", exchange.description().c_str());
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    for (std::uint64_t i = 0; i != owned; ++i) {
+      values[i] = value_of(ids[i], round);
+      numbers[i] = std::uint32_t(ids[i] + round);
+    }
+    exchange();
+    for (std::uint64_t i = owned; i != ids.size(); ++i) {
+      if (values[i] != value_of(ids[i], round) || numbers[i] != std::uint32_t(ids[i] + round))
+        throw std::logic_error("element " + std::to_string(ids[i]) + " is wrong in round " + std::to_string(round));
+    }
+  }
+  const headway::halo::HostTraffic all = sum_of(pe, exchange.sent_to_other_hosts());
+  if (all.messages % rounds != 0) throw std::logic_error("exchanges send different numbers of messages");
+  return {all.messages / rounds, all.bytes / rounds};
+}
+
+/// Each PE needs the first cells of all PEs, and one that no other needs.
+headway::halo::Plan all_to_all(headway::Pe& pe, std::vector<std::uint64_t>& ids) {
+  for (std::uint64_t i = 0; i != cells; ++i) ids.push_back(pe.id() * cells + i);
+  std::vector<headway::halo::Place> places;
+  for (std::size_t other = 0; other != pe.size(); ++other) {
+    for (const std::uint64_t index : {std::uint64_t(0), std::uint64_t(1), 2 + pe.id() % (cells - 2)}) {
+      places.push_back({other, index});
+      ids.push_back(other * cells + index);
+    }
+  }
+  return headway::halo::Plan::receiving(pe, cells, places);
+}
+
+/// A ring of rows: each PE needs rows of PEs at the next and the last host.
+headway::halo::Plan neighbours(headway::Pe& pe, std::size_t hosts, std::vector<std::uint64_t>& ids) {
+  const std::size_t per_host = pe.size() / hosts, host = pe.id() / per_host, at = pe.id() % per_host;
+  for (std::uint64_t i = 0; i != cells; ++i) ids.push_back(pe.id() * cells + i);
+  std::vector<headway::halo::Place> places;
+  for (const std::size_t other : {(host + 1) % hosts, (host + hosts - 1) % hosts}) {
+    for (std::size_t shift = 0; shift != 3; ++shift) {
+      const std::size_t from = other * per_host + (at + shift) % per_host;
+      for (std::uint64_t i = 0; i != (shift == 1 ? cells : 1); ++i) {
+        places.push_back({from, i});
+        ids.push_back(from * cells + i);
+      }
+    }
+  }
+  return headway::halo::Plan::receiving(pe, cells, places);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return headway::run(argc, argv, [&](headway::Pe& pe) {
+    if (argc != 2) return 2;
+    const std::size_t hosts = std::strtoull(argv[1], nullptr, 10);
+    bool is_good = true;
+    const auto compare = [&](const char* name, const headway::halo::Plan& plan, const std::vector<std::uint64_t>& ids,
+                             bool shares) {
+      const auto apart = exchange(pe, plan, cells, ids, Coalescing::never);
+      for (const Coalescing coalescing : {Coalescing::where_it_pays, Coalescing::always}) {
+        const auto together = exchange(pe, plan, cells, ids, coalescing);
+        if (pe.id() == 0) {
+          std::printf(
+              "%s, %zu PEs on %zu hosts: %llu messages between hosts apart, %llu in streams; %llu and %llu bytes\n",
+              name, pe.size(), hosts, static_cast<unsigned long long>(apart.messages),
+              static_cast<unsigned long long>(together.messages), static_cast<unsigned long long>(apart.bytes),
+              static_cast<unsigned long long>(together.bytes));
+        }
+        is_good &= together.messages != 0 && together.messages * 3 <= apart.messages;
+        is_good &= shares ? together.bytes < apart.bytes : together.bytes <= apart.bytes;
+      }
+    };
+    std::vector<std::uint64_t> ids, of_ring;
+    const headway::halo::Plan all = all_to_all(pe, ids), ring = neighbours(pe, hosts, of_ring);
+    compare("all", all, ids, true);
+    compare("ring", ring, of_ring, false);
+    return is_good ? 0 : 1;
+  });
+}
