@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// coalesced HOSTS: exchanges over that many hosts, in streams and apart. Ends with 1 if an element is wrong, if
-/// streams do not send 3 times fewer messages between hosts, or if an element that several PEs of a host need crosses
-/// twice.
+/// streams of small messages do not send 3 times fewer messages between hosts, if an element that several PEs of a
+/// host need crosses twice, or if large messages are coalesced without request.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 using headway::halo::Coalescing;
 
-constexpr std::uint64_t rounds = 20, cells = 12;
+constexpr std::uint64_t rounds = 7, cells = 12, large_cells = 15000;
 
 headway::halo::HostTraffic sum_of(headway::Pe& pe, const headway::halo::HostTraffic& own) {
   return {headway::allreduce(pe, own.messages, std::plus<>()), headway::allreduce(pe, own.bytes, std::plus<>())};
@@ -25,7 +25,7 @@ headway::halo::HostTraffic sum_of(headway::Pe& pe, const headway::halo::HostTraf
 
 double value_of(std::uint64_t id, std::uint64_t round) { return double(id * 1000 + round); }
 
-/// What all PEs send in one exchange of a plan. Elements first[i] of `arrays`, then ghosts: `ids` names the elements.
+/// All PEs send this in one exchange of a plan. `ids` names the elements of this PE: its `owned` ones, then ghosts.
 headway::halo::HostTraffic exchange(headway::Pe& pe, const headway::halo::Plan& plan, std::uint64_t owned,
                                     const std::vector<std::uint64_t>& ids, Coalescing coalescing) {
   std::vector<double> values(ids.size());
@@ -79,6 +79,20 @@ headway::halo::Plan neighbours(headway::Pe& pe, std::size_t hosts, std::vector<s
   return headway::halo::Plan::receiving(pe, cells, places);
 }
 
+/// Each PE needs all elements of the PE at its place on each other host.
+headway::halo::Plan large(headway::Pe& pe, std::size_t hosts, std::vector<std::uint64_t>& ids) {
+  const std::size_t per_host = pe.size() / hosts;
+  std::vector<headway::halo::Place> places;
+  for (std::uint64_t i = 0; i != large_cells; ++i) ids.push_back(pe.id() * large_cells + i);
+  for (std::size_t from = pe.id() % per_host; from < pe.size(); from += per_host) {
+    for (std::uint64_t i = 0; from != pe.id() && i != large_cells; ++i) {
+      places.push_back({from, i});
+      ids.push_back(from * large_cells + i);
+    }
+  }
+  return headway::halo::Plan::receiving(pe, large_cells, places);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,6 +120,14 @@ int main(int argc, char** argv) {
     const headway::halo::Plan all = all_to_all(pe, ids), ring = neighbours(pe, hosts, of_ring);
     compare("all", all, ids, true);
     compare("ring", ring, of_ring, false);
+
+    std::vector<std::uint64_t> of_large;
+    const headway::halo::Plan blocks = large(pe, hosts, of_large);
+    const auto apart = exchange(pe, blocks, large_cells, of_large, Coalescing::never);
+    const auto by_rule = exchange(pe, blocks, large_cells, of_large, Coalescing::where_it_pays);
+    const auto together = exchange(pe, blocks, large_cells, of_large, Coalescing::always);  // in several frames
+    is_good &= by_rule.messages == apart.messages && together.bytes == apart.bytes;
+    is_good &= together.messages > hosts * (hosts - 1) && together.messages < apart.messages;
     return is_good ? 0 : 1;
   });
 }

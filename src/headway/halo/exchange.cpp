@@ -22,7 +22,12 @@ constexpr unsigned looks_per_round = 32, rounds_before_notice = 64;
 }  // namespace
 
 ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, CombineOrder order, Coalescing coalescing)
-    : exchanges_(&Exchanges::of(pe)), pe_(&pe), plan_(std::move(plan)), fields_(std::move(fields)), order_(order) {
+    : exchanges_(&Exchanges::of(pe)),
+      pe_(&pe),
+      plan_(std::move(plan)),
+      fields_(std::move(fields)),
+      order_(order),
+      coalescing_(coalescing) {
   check_fields();
   for (const FieldRef& one : fields_) element_bytes_ += one.view.bytes;
   own_ = index_of(plan_.receives(), pe.id());
@@ -48,7 +53,7 @@ ExchangeState::ExchangeState(Pe& pe, Plan plan, std::vector<FieldRef> fields, Co
   arrived_.reset(new std::atomic<std::uint32_t>[receives_.size()] {});
   number_ = exchanges_->add(*this);
   try {
-    meet_partners(coalescing);
+    meet_partners();
   } catch (...) {
     exchanges_->remove(number_);
     throw;

@@ -161,7 +161,8 @@ class ExchangeState {
   std::string types() const;
   std::string describe(std::uint64_t elements, const std::string& types) const;
   void check_fields() const;
-  void meet_partners(Coalescing coalescing);
+  void meet_partners();
+  void meet_hosts();
   void use_streams();
   /// The memory of this exchange in the pool is free once all PEs that use it have destroyed the exchange.
   void retire_memory();
@@ -209,6 +210,7 @@ class ExchangeState {
   Plan plan_;
   std::vector<FieldRef> fields_;
   CombineOrder order_;
+  Coalescing coalescing_;
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
   bool begun_ = false;                                          // and not ended

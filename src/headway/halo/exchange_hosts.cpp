@@ -10,6 +10,15 @@
 
 namespace headway::halo {
 
+/// Before partners compare their numbers: a PE whose partners refuse them has taken part in all epochs.
+void ExchangeState::meet_hosts() {
+  if (!HostStreams::are_possible(*pe_)) return;
+  auto next = std::make_unique<HostStreams>(*pe_, *exchanges_, number_, generation_);
+  next->meet(plan_, element_bytes_, coalescing_);
+  if (streams_ != nullptr) streams_->free_memory();  // all PEs are here, so none uses it
+  streams_ = std::move(next);
+}
+
 void ExchangeState::use_streams() {
   streams_->require_fit();
   for (Send& one : sends_) one.stream = streams_->outgoing_to(plan_.sends()[one.partner].pe);

@@ -22,7 +22,8 @@ std::uint64_t elements_of(std::span<const Partner> partners, std::size_t pe) {
 }  // namespace
 
 /// Each PE tells its partners how many elements of which types it sends and expects, and where it keeps them.
-void ExchangeState::meet_partners(Coalescing coalescing) {
+void ExchangeState::meet_partners() {
+  meet_hosts();
   std::map<std::size_t, SetupNumbers> partners;
   for (const Partner& one : plan_.sends()) partners[one.pe].sent = one.list.size();
   for (const Partner& one : plan_.receives()) partners[one.pe].expected = one.list.size();
@@ -55,12 +56,7 @@ void ExchangeState::meet_partners(Coalescing coalescing) {
     message.insert(message.end(), list.begin(), list.end());
     exchanges_->send_setup(pe, message, own_types);
   }
-  if (HostStreams::are_possible(*pe_)) {
-    streams_ = std::make_unique<HostStreams>(*pe_, *exchanges_, number_);
-    streams_->announce(plan_.sends(), element_bytes_, coalescing);
-  }
   epoch.wait();
-  if (streams_ != nullptr) streams_->meet(plan_.receives(), element_bytes_);
 
   const std::map<std::size_t, PartnerSetup> met = exchanges_->take_setup();
   const std::size_t me = pe_->id();

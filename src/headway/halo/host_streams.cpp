@@ -13,8 +13,8 @@
 
 namespace headway::halo {
 
-HostStreams::HostStreams(Pe& pe, Exchanges& exchanges, std::uint32_t number)
-    : pe_(&pe), exchanges_(&exchanges), number_(number) {}
+HostStreams::HostStreams(Pe& pe, Exchanges& exchanges, std::uint32_t number, std::uint32_t generation)
+    : pe_(&pe), exchanges_(&exchanges), number_(number), base_(generation) {}
 
 std::size_t HostStreams::host_of(std::size_t pe) const {
   const auto firsts = exchanges_->engine().endpoint().host_map().host_firsts;
@@ -59,7 +59,7 @@ void HostStreams::send(OutgoingStream& stream, std::span<const FieldRef> fields,
     stream.list.pack_all(one.view, to, Caches::use);
     to += stream.list.size() * one.view.bytes;
   }
-  const std::uint64_t rounds = (generation + generations_ahead - 1) / generations_ahead;  // of this buffer
+  const std::uint64_t rounds = (generation - base_ + generations_ahead - 1) / generations_ahead;  // of this buffer
   StreamWord& word = (*stream.packed)[generation % generations_ahead];
   if (word.value.fetch_add(1, std::memory_order_acq_rel) + 1 != stream.senders * rounds) return;
   for (std::uint64_t begin = 0; begin != stream.buffers.bytes;) {

@@ -104,7 +104,8 @@ struct TakenStream {
 /// All streams of an exchange on one PE.
 class HostStreams {
  public:
-  HostStreams(Pe& pe, Exchanges& exchanges, std::uint32_t number);
+  /// `generation`: the last one before the first use.
+  HostStreams(Pe& pe, Exchanges& exchanges, std::uint32_t number, std::uint32_t generation);
   HostStreams(const HostStreams&) = delete;
   HostStreams& operator=(const HostStreams&) = delete;
 
@@ -113,11 +114,12 @@ class HostStreams {
 
   // --- set-up, collective
 
-  /// Tells partners of other hosts which of this PE's elements they get, and a PE of this host how many these are. In
-  /// an epoch of the caller.
-  void announce(std::span<const Partner> sends, std::size_t element_bytes, Coalescing coalescing);
-  /// Decides which streams there are. Two epochs.
-  void meet(std::span<const Partner> receives, std::size_t element_bytes);
+  /// Decides which streams there are, in three epochs.
+  void meet(const Plan& plan, std::size_t element_bytes, Coalescing coalescing);
+  /// FormatError if the elements of a partner do not fit. After the partners have compared their numbers.
+  void require_fit() const;
+  /// Frees the memory of this PE. After all PEs have ended the last exchange.
+  void free_memory();
 
   /// The stream of the elements for a partner; nullptr: they leave alone.
   OutgoingStream* outgoing_to(std::size_t pe);
@@ -128,8 +130,6 @@ class HostStreams {
   /// The PEs with which this one shares memory of streams, ascending, and its own memory, as offsets in its pool.
   std::vector<std::size_t> sharers() const;
   const std::vector<std::uint64_t>& offsets() const { return offsets_; }
-  /// FormatError if the elements of a partner do not fit. After the partners have compared their numbers.
-  void require_fit() const;
   std::string description() const;
 
   // --- exchanges
@@ -150,6 +150,8 @@ class HostStreams {
   std::size_t host_size(std::size_t host) const;
   /// The PE of this host that decides on the stream to another host.
   std::size_t decider_for(std::size_t host) const;
+  /// Tells partners of other hosts which of this PE's elements they get, and a PE of this host how many these are.
+  void announce(std::span<const Partner> sends, std::size_t element_bytes, Coalescing coalescing);
   bool pays(std::span<const Offer> offers, std::size_t receivers) const;
   void decide(std::size_t host, std::span<const Offer> offers);
   void join(std::span<const std::uint64_t> numbers);
@@ -163,7 +165,7 @@ class HostStreams {
 
   Pe* pe_;
   Exchanges* exchanges_;
-  std::uint32_t number_;
+  std::uint32_t number_, base_;
   std::vector<OutgoingStream> outgoing_, offered_;  // offered: until the decision
   std::vector<IncomingStream> incoming_;            // does not grow after set-up
   std::vector<StreamPart> parts_;

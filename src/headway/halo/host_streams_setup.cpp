@@ -125,7 +125,12 @@ void HostStreams::announce(std::span<const Partner> sends, std::size_t element_b
   }
 }
 
-void HostStreams::meet(std::span<const Partner> receives, std::size_t element_bytes) {
+void HostStreams::meet(const Plan& plan, std::size_t element_bytes, Coalescing coalescing) {
+  {
+    Epoch epoch(*pe_);
+    announce(plan.sends(), element_bytes, coalescing);
+    epoch.wait();
+  }
   std::map<std::size_t, std::vector<Offer>> offers;  // by the other host
   for (const auto& [source, numbers] : exchanges_->take_stream_setup()) {
     Reader reader(numbers);
@@ -157,11 +162,11 @@ void HostStreams::meet(std::span<const Partner> receives, std::size_t element_by
   }
   epoch.wait();
   offered_.clear();
-  parts_.resize(receives.size());
+  parts_.resize(plan.receives().size());
   const auto arrivals = exchanges_->take_stream_setup();
   incoming_.reserve(arrivals.size());
   for (const auto& [target, numbers] : arrivals)
-    receive_from(target, std::span(numbers).subspan(1), receives, element_bytes);
+    receive_from(target, std::span(numbers).subspan(1), plan.receives(), element_bytes);
   announced_.clear();
 }
 
@@ -292,6 +297,10 @@ void HostStreams::receive_from(std::size_t target, std::span<const std::uint64_t
     }
     stream.receives.push_back(*receive);
   }
+}
+
+void HostStreams::free_memory() {
+  for (const std::uint64_t one : std::exchange(offsets_, {})) rma::Pool::of(*pe_).free(one);
 }
 
 void HostStreams::require_fit() const {
