@@ -12,9 +12,6 @@
 namespace headway::halo {
 namespace {
 
-// A partner that gets nothing back may begin so many exchanges more than this PE has acknowledged.
-constexpr std::uint32_t generations_ahead = 3;
-
 // A whole exchange waits so long for receivers that are about to be ready: about the cost of a second copy of 256 KiB.
 constexpr std::int64_t patience_ns = 20'000;
 // Shorter writes are not worth a look at the clock.
@@ -24,8 +21,14 @@ constexpr unsigned looks_per_round = 32, rounds_before_notice = 64;
 
 }  // namespace
 
-ExchangeState::ExchangeState(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order)
-    : exchanges_(&Exchanges::of(pe)), pe_(&pe), plan_(plan), fields_(std::move(fields)), order_(order) {
+ExchangeState::ExchangeState(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order,
+                             Coalescing coalescing)
+    : exchanges_(&Exchanges::of(pe)),
+      pe_(&pe),
+      plan_(plan),
+      fields_(std::move(fields)),
+      order_(order),
+      coalescing_(coalescing) {
   check_fields(plan_, fields_);
   for (const FieldRef& one : fields_) element_bytes_ += one.view.bytes;
   number_ = exchanges_->add(*this);
@@ -57,7 +60,7 @@ ExchangeState::~ExchangeState() {
   exchanges_->remove(number_);
   if (engine.has_failed()) return;  // partners may still use the block
   try {
-    if (block_) exchanges_->retire(number_, block_->offset(), host_partners_);
+    retire_memory();
   } catch (const std::exception&) {
   }
 }
@@ -73,6 +76,7 @@ std::string ExchangeState::description() const {
   for (const Send& one : sends_) {
     const Partner& partner = plan_.sends()[one.partner];
     const char* const path = partner.pe == pe_->id() ? "copied"
+                             : one.stream != nullptr ? "coalesced"
                              : !one.host.is_used()   ? "in frames"
                              : one.host.accepts()    ? "written in place"
                                                      : "staged";
@@ -81,12 +85,13 @@ std::string ExchangeState::description() const {
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Partner& partner = plan_.receives()[i];
     const char* const path = own_ == i                      ? "copied"
+                             : receives_[i].is_in_stream    ? "coalesced"
                              : !receives_[i].host.is_used() ? "in frames"
                              : receives_[i].accepts         ? "written in place"
                                                             : "staged";
     text += fmt::format("from PE {}: {}, {}\n", partner.pe, partner.list.description(), path);
   }
-  return text;
+  return streams_ == nullptr ? text : text + streams_->description();
 }
 
 // --- sending
@@ -111,11 +116,12 @@ void ExchangeState::begin_receiving() {
 
 void ExchangeState::begin(Patience patience) {
   begin_receiving();
+  if (streams_ != nullptr) send_in_streams();
   for (const Send& one : sends_) {
     const Partner& partner = plan_.sends()[one.partner];
     if (own_ && partner.pe == pe_->id())
       send_to_self(partner.list);
-    else if (!one.host.is_used())
+    else if (!one.host.is_used() && one.stream == nullptr)
       send_in_frames(partner);
   }
   if (has_host_receivers_) send_to_host(patience);
@@ -153,6 +159,10 @@ void ExchangeState::send_in_frames(const Partner& partner) {
     const am::OpenFrame frame = exchanges_->claim(partner.pe, end - begin);
     pack(partner.list, begin, end - begin, exchanges_->piece_of(frame));
     exchanges_->post(partner.pe, frame, {number_, generation_, begin}, end - begin);
+    if (exchanges_->leaves_host(partner.pe)) {
+      ++traffic_.messages;
+      traffic_.bytes += end - begin;
+    }
     begin = end;
   }
 }
@@ -293,6 +303,7 @@ void ExchangeState::take(std::size_t receive, std::uint64_t begin, std::span<con
 }
 
 bool ExchangeState::look_at_host() {
+  if (streams_ != nullptr && take_from_streams()) return true;
   if (!has_host_senders_) return missing_ == 0;
   for (std::size_t i = 0; i != receives_.size() && missing_ != 0; ++i) {
     Receive& from = receives_[i];
@@ -322,7 +333,11 @@ void ExchangeState::finish_generation() {
     const Partner& partner = plan_.receives()[i];
     Receive& from = receives_[i];
     if (order_ == CombineOrder::fixed) {
-      unpack(partner.list, 0, from.host.is_used() ? std::span(from.host.buffer(generation_), from.bytes) : from.stream);
+      if (from.is_in_stream)
+        unpack_from_stream(i);
+      else
+        unpack(partner.list, 0,
+               from.host.is_used() ? std::span(from.host.buffer(generation_), from.bytes) : from.stream);
       if (from.host.is_used()) from.host.release(generation_);
       arrived_[i].store(generation_, std::memory_order_release);
     }
@@ -363,6 +378,7 @@ void ExchangeState::ask_for_notices() {
   for (const Receive& one : receives_) {
     if (one.host.is_used() && !has_all(one)) one.host.ask_for_notice(generation_);
   }
+  if (streams_ != nullptr) streams_->ask_for_notices(generation_);
 }
 
 Future<> ExchangeState::when_done() {

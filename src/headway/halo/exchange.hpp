@@ -11,6 +11,7 @@
 #include <headway/am/future.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/halo/host_partner.hpp>
+#include <headway/halo/host_streams.hpp>
 #include <headway/halo/parts.hpp>
 #include <headway/halo/plan.hpp>
 #include <headway/rma/pooled_array.hpp>
@@ -102,7 +103,7 @@ enum class Patience : std::uint8_t {
 /// The state behind an Exchange. Its address is fixed.
 class ExchangeState {
  public:
-  ExchangeState(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order);
+  ExchangeState(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order, Coalescing coalescing);
   ExchangeState(const ExchangeState&) = delete;
   ExchangeState& operator=(const ExchangeState&) = delete;
   ~ExchangeState();
@@ -117,6 +118,7 @@ class ExchangeState {
   void rebuild(const Plan& plan, std::vector<FieldRef> fields);
   void rebuild(const Plan& plan) { rebuild(plan, fields_); }
   std::string description() const;
+  HostTraffic sent_to_other_hosts() const { return traffic_; }
 
   void divide(std::size_t parts, const PartRule& rule);
   void begin_parts();
@@ -126,6 +128,8 @@ class ExchangeState {
 
   // Called by Exchanges:
   void arrived(std::size_t source, std::uint32_t generation, std::uint64_t begin, std::span<const std::byte> piece);
+  void arrived_of_host(std::size_t source, std::uint32_t generation, std::uint64_t begin,
+                       std::span<const std::byte> piece);
   void acknowledged(std::size_t source, std::uint32_t generation);
   /// A partner of this host has sent, and this PE has asked for a notice.
   void notified() { look_at_host(); }
@@ -137,20 +141,28 @@ class ExchangeState {
     std::uint64_t begin;
     std::vector<std::byte> bytes;
   };
+  /// Of a stream from another host, for a PE that still sets up its streams.
+  struct EarlyOfHost {
+    std::size_t source;
+    std::uint32_t generation;
+    Early piece;
+  };
   struct Receive {
     std::uint64_t bytes = 0;                            // of its stream
     std::uint64_t received = 0;                         // of the current generation
     bool acknowledges = false;                          // nothing else tells the partner that all has arrived
     bool accepts = false;                               // with host: the partner may write into the arrays
-    HostSender host;                                    // unused: elements arrive in frames
+    HostSender host;                                    // unused: elements arrive from another host
+    bool is_in_stream = false;                          // of the partner's host: they do not arrive in frames alone
     std::map<std::uint32_t, std::vector<Early>> early;  // by generation
     std::vector<std::byte> stream;                      // with CombineOrder::fixed, of frames
   };
   struct Send {
     std::size_t partner = 0;  // in plan_.sends()
     bool awaits_acknowledgement = false;
-    std::uint32_t acknowledged = 0;  // generations
-    HostReceiver host;               // unused: elements leave in frames
+    std::uint32_t acknowledged = 0;    // generations
+    HostReceiver host;                 // unused: elements leave in frames
+    OutgoingStream* stream = nullptr;  // together with those of other PEs
   };
 
   std::uint64_t stream_bytes(const IndexList& list) const { return list.size() * element_bytes_; }
@@ -160,8 +172,12 @@ class ExchangeState {
   void follow(const Plan& plan);
   std::optional<HostBlock> renew_block();
   void meet_partners();
-  void tell(std::size_t pe, const std::string& own_types) const;
+  /// `streams`: those that the exchange will have.
+  void tell(std::size_t pe, const std::string& own_types, const HostStreams* streams) const;
   void check_partner(std::size_t pe, const PartnerSetup& setup, const std::string& own_types) const;
+  void use_streams(std::unique_ptr<HostStreams> streams);
+  /// The memory of this exchange in the pool is free once all PEs that use it have destroyed the exchange.
+  void retire_memory();
   void meet_on_host(std::size_t pe, const PartnerSetup& setup);
   void publish_fields();
   bool is_written_by(std::size_t pe) const;
@@ -171,6 +187,12 @@ class ExchangeState {
   void send_in_frames(const Partner& partner);
   void send_to_self(const IndexList& list);
   void send_to_host(Patience patience);
+  void send_in_streams();
+  /// With parts: the elements for one more partner are complete.
+  void complete_in_stream(OutgoingStream& stream);
+  /// Unpacks what has arrived in streams of other hosts. Returns whether all elements have arrived.
+  bool take_from_streams();
+  void unpack_from_stream(std::size_t receive);
   bool write_directly(const Send& send);
   void copy_to_partner(const Send& send, Caches caches) const;
   /// Calls write(caches) for the distance of the partner, and measures it now and then.
@@ -200,15 +222,16 @@ class ExchangeState {
   Plan plan_;
   std::vector<FieldRef> fields_;
   CombineOrder order_;
+  Coalescing coalescing_;
   std::size_t element_bytes_ = 0;  // of all fields together
   std::uint32_t number_ = 0, generation_ = 0;
-  bool begun_ = false;       // and not ended
-  std::size_t unsent_ = 0;   // partners that wait for parts
-  std::size_t missing_ = 0;  // partners whose elements have not all arrived
-  bool has_host_senders_ = false, has_host_receivers_ = false;
-  bool is_refused_ = false;                 // by partners, on rebuild
-  std::vector<std::size_t> partners_;       // other PEs that send or receive, by number
-  std::vector<std::size_t> host_partners_;  // those with which this one exchanges by load and store
+  bool begun_ = false;                                          // and not ended
+  std::size_t unsent_ = 0;                                      // partners that wait for parts
+  std::size_t missing_ = 0;                                     // partners whose elements have not all arrived
+  bool has_host_senders_ = false, has_host_receivers_ = false;  // senders: also streams
+  bool is_refused_ = false;                                     // by partners, on rebuild
+  std::vector<std::size_t> partners_;                           // other PEs that send or receive, by number
+  std::vector<std::size_t> host_partners_;                      // those with which this one exchanges by load and store
   std::optional<HostBlock> block_;
   std::vector<Send> sends_;                                // in the order of sending
   std::vector<Receive> receives_;                          // as plan_.receives()
@@ -217,7 +240,11 @@ class ExchangeState {
   std::vector<const Send*> waiting_;                       // scratch memory of send_to_host()
   std::unique_ptr<std::atomic<std::uint32_t>[]> arrived_;  // as receives_: the last generation that is in the arrays
   std::size_t arrived_room_ = 0;
-  std::unique_ptr<Parts> parts_;  // by index in sends_
+  std::unique_ptr<Parts> parts_;          // by index in sends_
+  std::unique_ptr<HostStreams> streams_;  // nullptr: there can be none, or they are being set up
+  std::vector<EarlyOfHost> early_of_host_;
+  std::vector<std::byte> in_order_;  // scratch memory of unpack_from_stream()
+  HostTraffic traffic_;
   std::optional<Promise<>> promise_;
 };
 
@@ -236,8 +263,9 @@ class ExchangeState {
 /// the elements.
 class Exchange {
  public:
-  Exchange(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order = CombineOrder::any)
-      : state_(std::make_unique<ExchangeState>(pe, plan, std::move(fields), order)) {}
+  Exchange(Pe& pe, const Plan& plan, std::vector<FieldRef> fields, CombineOrder order = CombineOrder::any,
+           Coalescing coalescing = Coalescing::where_it_pays)
+      : state_(std::make_unique<ExchangeState>(pe, plan, std::move(fields), order, coalescing)) {}
 
   /// Sends this PE's elements. The main program may wait for memory, and for partners that are three exchanges behind,
   /// and runs handlers meanwhile. UsageError after a begin() without end().
@@ -272,13 +300,16 @@ class Exchange {
   void rebind(std::vector<FieldRef> fields) { state_->rebind(std::move(fields)); }
   /// Later exchanges use another plan, and arrays of the same types. Collective, as making an exchange, and with the
   /// same checks; not between begin() and end(). All PEs have done as many exchanges. Words, staging buffers and other
-  /// memory stay where they suffice. It waits until old and new partners rebuild it, too. Parts end: divide() again.
+  /// memory stay where they suffice. It waits until old and new partners rebuild it, too; with several PEs on each of
+  /// several hosts, for PEs that share streams as well. Streams are decided on again. Parts end: divide() again.
   void rebuild(const Plan& plan, std::vector<FieldRef> fields) { state_->rebuild(plan, std::move(fields)); }
   /// The same arrays, which are long enough for the new plan.
   void rebuild(const Plan& plan) { state_->rebuild(plan); }
   const Plan& plan() const { return state_->plan(); }
   /// For people: one line for each partner, with the path and the form of its list.
   std::string description() const { return state_->description(); }
+  /// What this PE has sent to other hosts, with elements of other PEs of its host.
+  HostTraffic sent_to_other_hosts() const { return state_->sent_to_other_hosts(); }
 
  private:
   std::unique_ptr<ExchangeState> state_;

@@ -21,6 +21,9 @@ void ExchangeState::begin_parts() {
   if (parts_ == nullptr) throw UsageError("begin_parts() of a halo exchange without parts: divide() it before");
   begin_receiving();
   unsent_ = sends_.size();
+  if (streams_ != nullptr) {
+    for (OutgoingStream& one : streams_->outgoing()) one.complete_partners = 0;
+  }
   parts_->begin();
   take_early();
 }
@@ -59,6 +62,8 @@ bool ExchangeState::send_complete_parts() {
         parts_->set_state(i, Parts::State::counted);
         if (own_ && partner.pe == pe_->id())
           send_to_self(partner.list);
+        else if (send.stream != nullptr)
+          complete_in_stream(*send.stream);
         else if (!send.host.is_used())
           send_in_frames(partner);
         else if (!write_directly(send))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <headway/am/engine.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
@@ -27,6 +28,10 @@ std::string describe(std::uint64_t elements, const std::string& types) {
 }  // namespace
 
 void refuse_stranger(std::size_t source, const PartnerSetup& setup, std::size_t me) {
+  if (setup.kind > SetupKind::meeting) {
+    throw FormatError(
+        fmt::format("PE {} sends PE {} a message about streams of a halo exchange, which are set up", source, me));
+  }
   if (setup.kind != SetupKind::meeting) {
     throw UsageError(
         fmt::format("PE {} sends a set-up message of a halo plan to PE {}, which has made that plan: "
@@ -149,26 +154,44 @@ void ExchangeState::meet_partners() {
   sort(meets);
   const std::optional<HostBlock> old = renew_block();
   publish_fields();
+  const std::unique_ptr<HostStreams> former = std::exchange(streams_, nullptr);
+  std::unique_ptr<HostStreams> streams;
+  if (HostStreams::are_possible(*pe_)) {
+    streams = std::make_unique<HostStreams>(*pe_, *exchanges_, number_, generation_);
+    streams->prepare(plan_.sends(), element_bytes_, coalescing_);
+  }
 
   exchanges_->begin_setup(SetupKind::meeting);
   const std::string own_types = types_of(fields_);
-  for (const std::size_t pe : meets) tell(pe, own_types);
+  for (const std::size_t pe : meets) tell(pe, own_types, streams.get());
   exchanges_->await_setup(meets);
   std::map<std::size_t, PartnerSetup> met = exchanges_->end_setup();
 
+  std::vector<std::size_t> refused;
+  std::exception_ptr difference;
   for (const auto& [pe, setup] : met) {
     if (!std::ranges::binary_search(meets, pe)) refuse_stranger(pe, setup, pe_->id());
-    check_partner(pe, setup, own_types);
+    try {
+      check_partner(pe, setup, own_types);
+      if (streams != nullptr) streams->take_places(pe, setup.list());
+    } catch (const UsageError&) {
+      difference = std::current_exception();
+      refused.push_back(pe);
+    }
   }
+  // A PE that refuses some partners has a part in the streams of others. Each of the two refuses the other.
+  if (streams != nullptr) streams->meet(plan_.receives(), refused, former.get());
+  if (difference) std::rethrow_exception(difference);
   if (old) rma::Pool::of(*pe_).free(old->offset());
   for (const auto& [pe, setup] : met) {
     if (setup.first().places.is_mapped != 0 && std::ranges::binary_search(host_partners_, pe)) meet_on_host(pe, setup);
   }
   exchanges_->recycle(std::move(met));
   publish_fields();
+  if (streams != nullptr) use_streams(std::move(streams));
 }
 
-void ExchangeState::tell(std::size_t pe, const std::string& own_types) const {
+void ExchangeState::tell(std::size_t pe, const std::string& own_types, const HostStreams* streams) const {
   SetupNumbers numbers{.exchange = number_,
                        .sent = elements_of(plan_.sends(), pe),
                        .expected = elements_of(plan_.receives(), pe),
@@ -186,6 +209,7 @@ void ExchangeState::tell(std::size_t pe, const std::string& own_types) const {
   message.resize(sizeof numbers / sizeof(std::uint64_t));
   std::memcpy(message.data(), &numbers, sizeof numbers);
   if (is_on_host && receive && !plan_.receives()[*receive].knows_list) plan_.receives()[*receive].list.encode(message);
+  if (streams != nullptr) streams->add_places_for(pe, message);
   exchanges_->send_setup(pe, message, own_types);
 }
 

@@ -7,6 +7,7 @@
 #include <headway/base/error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
+#include <headway/halo/host_streams.hpp>
 #include <headway/rma/pool.hpp>
 
 namespace headway::halo {
@@ -137,7 +138,8 @@ void Exchanges::require_same_call(std::size_t source, const PartnerSetup& setup)
     switch (kind) {
       case SetupKind::asks: return "a plan of needed elements";
       case SetupKind::counts: return "a plan of sent elements";
-      default: return "an exchange";
+      case SetupKind::meeting: return "an exchange";
+      default: return "streams of an exchange";
     }
   };
   throw UsageError(
@@ -185,10 +187,11 @@ void Exchanges::notify(std::size_t to, std::uint32_t exchange) {
   engine().send_control(to, notice_, std::as_bytes(std::span(&exchange, 1)));
 }
 
-void Exchanges::retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners) {
+void Exchanges::retire(std::uint32_t exchange, std::vector<std::uint64_t> offsets,
+                       std::span<const std::size_t> partners) {
   Retired& retired = retired_[exchange];
   retired.partners = partners.size();
-  retired.offset = offset;
+  retired.offsets = std::move(offsets);
   retired.is_destroyed = true;
   for (const std::size_t pe : partners) engine().send_control(pe, gone_, std::as_bytes(std::span(&exchange, 1)));
   free_if_unused(exchange);
@@ -197,7 +200,7 @@ void Exchanges::retire(std::uint32_t exchange, std::uint64_t offset, std::span<c
 void Exchanges::free_if_unused(std::uint32_t exchange) {
   const auto found = retired_.find(exchange);
   if (!found->second.is_destroyed || found->second.partners_gone != found->second.partners) return;
-  rma::Pool::of(engine().pe()).free(found->second.offset);
+  for (const std::uint64_t one : found->second.offsets) rma::Pool::of(engine().pe()).free(one);
   retired_.erase(found);
 }
 
@@ -228,9 +231,12 @@ am::FrameHandler::Result Exchanges::handle(const transport::Arrival& arrival, st
   }
   PieceHeader piece;
   std::memcpy(&piece, arrival.payload, sizeof piece);
-  find(header.source, piece.exchange)
-      .arrived(header.source, piece.generation, piece.begin,
-               {arrival.payload + sizeof piece, header.payload_bytes - sizeof piece});
+  ExchangeState& exchange = find(header.source, piece.exchange);
+  const std::span<const std::byte> bytes(arrival.payload + sizeof piece, header.payload_bytes - sizeof piece);
+  if ((piece.begin & stream_of_host) != 0)
+    exchange.arrived_of_host(header.source, piece.generation, piece.begin & ~stream_of_host, bytes);
+  else
+    exchange.arrived(header.source, piece.generation, piece.begin, bytes);
   engine().count_handled(1);
   return Result::done;
 }

@@ -27,19 +27,24 @@ class ExchangeState;
 struct PieceHeader {
   std::uint32_t exchange;    // its number
   std::uint32_t generation;  // 1 for the first exchange of these fields
-  std::uint64_t begin;       // of the piece in the stream
+  std::uint64_t begin;       // of the piece in the stream; with stream_of_host: of that of the sender's host
 };
 static_assert(sizeof(PieceHeader) == 16);
 
 /// A collective call in which partners exchange set-up messages.
 enum class SetupKind : std::uint8_t {
-  asks,    // of a plan: receivers name the elements that they want
-  counts,  // of a plan: senders tell the numbers of their elements
-  meeting  // of an exchange that is made or rebuilt
+  asks,     // of a plan: receivers name the elements that they want
+  counts,   // of a plan: senders tell the numbers of their elements
+  meeting,  // of an exchange that is made or rebuilt
+  // Then, if there can be streams between hosts:
+  offers,     // senders of a host: to those of its PEs that decide
+  decisions,  // these: to senders and receivers
+  arrivals    // receivers that take streams: to the others of their host
 };
 
-/// The first numbers of the set-up message of an exchange; the list of the elements that the partner expects follows,
-/// unless the partner knows it.
+/// The first numbers of the set-up message of an exchange. A partner of the sender's host gets the list of the elements
+/// that the sender expects from it, unless it knows it. One of another host gets the places of its elements among those
+/// that the sender packs for its host, each once, if the sender would send them in a stream.
 struct SetupNumbers {
   std::uint64_t exchange = 0;            // its number
   std::uint64_t sent = 0, expected = 0;  // elements
@@ -100,12 +105,14 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   am::OpenFrame claim(std::size_t to, std::size_t bytes);
   std::byte* piece_of(const am::OpenFrame& frame) const { return poster_.message_of(frame) + sizeof(PieceHeader); }
   void post(std::size_t to, const am::OpenFrame& frame, const PieceHeader& header, std::size_t bytes);
+  bool leaves_host(std::size_t to) const { return poster_.leaves_host(to); }
   /// Tells a PE that this one has all elements of a generation.
   void acknowledge(std::size_t to, std::uint32_t exchange, std::uint32_t generation);
   /// Tells a partner of this host that has asked for it: this PE has sent.
   void notify(std::size_t to, std::uint32_t exchange);
-  /// Frees the memory of a destroyed exchange in the pool once its partners of this host have destroyed it, too.
-  void retire(std::uint32_t exchange, std::uint64_t offset, std::span<const std::size_t> partners);
+  /// Frees the memory of a destroyed exchange in the pool once the PEs of this host that use it, `partners`, have
+  /// destroyed the exchange, too. Each of them names this PE as well.
+  void retire(std::uint32_t exchange, std::vector<std::uint64_t> offsets, std::span<const std::size_t> partners);
   /// Waits until done(), for the end of that exchange. `polls`: other threads of the program may change the condition.
   template <class Done>
   void wait_for(const ExchangeState& state, bool polls, Done done) {
@@ -141,7 +148,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   /// A destroyed exchange. Partners may still read or write its memory.
   struct Retired {
     std::size_t partners_gone = 0, partners = 0;
-    std::uint64_t offset = 0;
+    std::vector<std::uint64_t> offsets;
     bool is_destroyed = false;  // by this PE
   };
   void free_if_unused(std::uint32_t exchange);

@@ -210,13 +210,13 @@ inline std::size_t part_of(std::uint64_t index) { return index * 7 / 5 % parts; 
 
 /// Sums the elements of ghosts and owners, and compares with a serial computation.
 inline std::uint64_t sum_back(Pe& pe, const halo::Plan& plan, const Drawing& drawing, Random& own, bool may_map,
-                              halo::CombineOrder order) {
+                              halo::CombineOrder order, halo::Coalescing coalescing) {
   const std::size_t me = pe.id();
   const std::uint64_t owned = drawing.owned[me];
   const std::size_t all = owned + drawing.needed[me].size();
   const Array<std::uint64_t> sums(pe, all, may_map && !own.one_in(3));
   for (std::size_t i = 0; i != all; ++i) sums[i] = value_of(me, i, 0);
-  halo::Exchange back(pe, plan.reverse(), {halo::field(sums.all(), std::plus<>())}, order);
+  halo::Exchange back(pe, plan.reverse(), {halo::field(sums.all(), std::plus<>())}, order, coalescing);
   back.divide(parts, part_of);
   exchange_somehow(pe, back, own, may_map);
   std::vector<std::uint64_t> expected(owned);
@@ -248,7 +248,10 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
   const Drawing first = draw(random, pes);
   Mesh mesh{first, arrays_of(first)}, old{first, arrays_of(first)};
   halo::Plan plan = halo::Plan::receiving(pe, mesh.owned(me), mesh.drawing.needed[me]);
-  halo::Exchange exchange(pe, plan, mesh.arrays->fields()), other(pe, plan, old.arrays->fields());
+  // Between hosts: by the rule, always, never, or each PE as it likes.
+  const auto coalescing = [&] { return halo::Coalescing(seed % 4 == 3 ? own.below(3) : seed % 4); };
+  halo::Exchange exchange(pe, plan, mesh.arrays->fields(), halo::CombineOrder::any, coalescing());
+  halo::Exchange other(pe, plan, old.arrays->fields(), halo::CombineOrder::any, coalescing());
   const std::uint64_t meshes = random.between(1, 4);
   std::uint64_t sum = 0, round = 0;
   for (std::uint64_t number = 1; number <= meshes; ++number) {
@@ -278,7 +281,7 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
     --round;
     if (random.one_in(2)) {
       sum += sum_back(pe, plan, mesh.drawing, own, may_map,
-                      in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any);
+                      in_order ? halo::CombineOrder::fixed : halo::CombineOrder::any, coalescing());
     }
     if (number == meshes) break;
     mesh.drawing = redraw(random, mesh.drawing);
