@@ -10,7 +10,7 @@
 
 namespace headway::halo {
 
-/// Before partners compare their numbers: a PE whose partners refuse them has taken part in all epochs.
+/// Before partners compare their numbers: a PE that refuses them has taken part in all epochs.
 void ExchangeState::meet_hosts() {
   if (!HostStreams::are_possible(*pe_)) return;
   auto next = std::make_unique<HostStreams>(*pe_, *exchanges_, number_, generation_);
