@@ -107,8 +107,26 @@ function(headway_test name)
   endif()
 endfunction()
 
+# headway_more_seeds(TEST VARIABLE first FIRST count COUNT sanitized COUNT): `make check-long` runs TEST, a name that
+# ends with _test, with the seeds from FIRST on, in the release build and under AddressSanitizer. TEST reads the first
+# seed from VARIABLE_SEED and their number from VARIABLE_SEEDS.
+function(headway_more_seeds test variable)
+  if(NOT HEADWAY_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "first;count;sanitized" "" ${ARGN})
+  string(REGEX REPLACE "_test$" "" name ${test})
+  foreach(long_and_count IN ITEMS long:${ARG_count} sanitized_long:${ARG_sanitized})
+    string(REGEX MATCH "^(.*):(.*)$" ignored ${long_and_count})
+    add_test(NAME ${name}_${CMAKE_MATCH_1} COMMAND ${test})
+    set_tests_properties(${name}_${CMAKE_MATCH_1} PROPERTIES TIMEOUT 1800 LABELS long
+      ENVIRONMENT "HEADWAY_BIND=none;${variable}_SEED=${ARG_first};${variable}_SEEDS=${CMAKE_MATCH_2}")
+  endforeach()
+  headway_sanitize(${name}_sanitized_long ${test} asan)
+endfunction()
+
 # headway_fuzz(NAME SOURCES x_fuzz.cpp ... USES headway_am ... RUNS n [ARGUMENTS ...]): an executable over
-# <fuzz/fuzz.hpp>. Its test NAME decodes n inputs, NAME_long 10^8; both also where AddressSanitizer watches.
+# <fuzz/fuzz.hpp>. Its test NAME decodes n inputs, NAME_long the same and more, 10^8; both under AddressSanitizer.
 function(headway_fuzz name)
   if(NOT HEADWAY_TESTS)
     return()
@@ -123,7 +141,7 @@ function(headway_fuzz name)
   headway_sanitize(${name} ${name} asan)
   headway_build_in_check_long(${name})
   if(NOT ARG_ARGUMENTS)
-    add_test(NAME ${name}_long COMMAND ${name} --runs 100000000 --seed 2 --corpus ${corpus})
+    add_test(NAME ${name}_long COMMAND ${name} --runs 100000000 --corpus ${corpus})
     set_tests_properties(${name}_long PROPERTIES TIMEOUT 14400 LABELS long)
     headway_sanitize(${name}_long ${name} asan)
   endif()

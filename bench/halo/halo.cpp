@@ -9,6 +9,7 @@
 #include <halo/values.hpp>
 #include <halo/work.hpp>
 #include <headway/base/counted.hpp>
+#include <headway/base/error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/plan.hpp>
 #include <headway/headway.hpp>

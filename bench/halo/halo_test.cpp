@@ -7,6 +7,7 @@
 #include <halo/lists.hpp>
 #include <halo/packing.hpp>
 #include <halo/values.hpp>
+#include <headway/base/error.hpp>
 #include <set>
 
 namespace headway::bench {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <halo/lists.hpp>
+#include <headway/base/counted.hpp>
+#include <headway/base/error.hpp>
 #include <sstream>
 
 namespace headway::bench {

@@ -6,6 +6,7 @@
 #include <halo/measure.hpp>
 #include <halo/packing.hpp>
 #include <headway/base/clock.hpp>
+#include <headway/base/error.hpp>
 #include <memory>
 #include <optional>
 #include <utility>

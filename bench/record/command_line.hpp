@@ -51,7 +51,7 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
   ~CommandLine();
 
-  // --- options; `name` is "--name" or "-n,--name"
+  // --- options; `name` is "--name", for add_value() also "-n,--name"
 
   /// Adds `--name VALUE` and gives its text to `store`; a SettingError from there ends parsing, with the option's name.
   void add_value(const std::string& name, const std::string& value_name, const std::string& help, Store store);

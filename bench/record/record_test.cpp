@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <headway/base/error.hpp>
+#include <optional>
+#include <utility>
 
 #include "command_line.hpp"
 #include "pairs.hpp"
@@ -98,6 +100,38 @@ TEST(CommandLine, times_need_a_unit) {
   EXPECT_EQ(parse_time("--timeout", "none"), std::chrono::nanoseconds::max());
   for (const char* text : {"", "100", "us", "-1us", "1e30s", "1h"}) {
     EXPECT_THROW(parse_time("--timeout", text), SettingError) << text;
+  }
+}
+
+/// Parses a command line. Returns the status and the text on standard error.
+std::pair<std::optional<int>, std::string> parsed(std::vector<const char*> arguments, std::uint64_t& count,
+                                                  bool& flag) {
+  CommandLine app("A program.", "name");
+  app.add_count("--count", "N", "so many", count, 1, 10);
+  app.add_flag("--flag", "a flag", flag);
+  arguments.insert(arguments.begin(), "name");
+  testing::internal::CaptureStderr();
+  const auto status = app.parse(int(arguments.size()), arguments.data(), [&] {
+    if (flag && !app.given("--count")) throw SettingError("--flag: not allowed without --count");
+  });
+  return {status, testing::internal::GetCapturedStderr()};
+}
+
+TEST(CommandLine, options_are_stored_and_what_is_refused_ends_in_one_line) {
+  std::uint64_t count = 0;
+  bool flag = false;
+  EXPECT_EQ(parsed({"--count", "7", "--flag"}, count, flag), (std::pair{std::optional<int>(), std::string()}));
+  EXPECT_EQ(count, 7u);
+  EXPECT_TRUE(flag);
+  using Arguments = std::vector<const char*>;
+  const std::vector<std::pair<Arguments, std::string>> refused = {
+      {{"--count", "11"}, "name: --count: '11' is not allowed; allowed is a whole number from 1 to 10\n"},
+      {{"--cont", "1"},
+       "name: unknown option '--cont', did you mean '--count'?; allowed are -h, --help, --count, --flag\n"},
+      {{"more"}, "name: 'more' was not expected here\n"},
+      {{"--flag"}, "name: --flag: not allowed without --count\n"}};
+  for (const auto& [arguments, why] : refused) {
+    EXPECT_EQ(parsed(arguments, count, flag), (std::pair(std::optional(exit_status::unusable_arguments), why)));
   }
 }
 

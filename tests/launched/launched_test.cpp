@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(, Launched, ::testing::Values("openmpi", "mpich", mpi_a
 // --- what works
 
 TEST_P(Launched, random_updates_are_verified_in_all_modes) {
-  const std::vector<const char*> some[] = {{"direct"}, {"1d", "pp"}, {"direct", "2d"}, {"1d", "pp"}};
+  const std::vector<const char*> some[] = {{"direct"}, {"1d"}, {"2d"}, {"pp"}};
   const std::vector<const char*> all = {"direct", "1d", "2d", "pp"};
   for (const std::size_t processes : {1, 2, 3, 4}) {
     for (const char* mode : repeats(1) == 1 ? some[processes - 1] : all) {
@@ -71,7 +71,9 @@ TEST_P(Launched, random_updates_are_verified_in_all_modes) {
 
 TEST_P(Launched, several_pes_in_a_process_and_fewer_in_the_last_are_verified) {
   for (const std::string share : {"process", "host"}) {
-    for (const char* mode : {"direct", "2d", "wps", "pp"}) {
+    const std::vector<const char*> some = {share == "host" ? "direct" : "2d", share == "host" ? "wps" : "pp"};
+    const std::vector<const char*> all = {"direct", "2d", "wps", "pp"};
+    for (const char* mode : repeats(1) == 1 ? some : all) {
       const Outcome outcome = run_to_end(
           under_for(5, 3, {HEADWAY_RANDOMACCESS, "--log2", "12", "--updates-per-word", "16", "--mode", mode}),
           settings({{"HEADWAY_PES_PER_PROCESS", "3"}, {"HEADWAY_PES", "5"}}, share));
@@ -85,6 +87,7 @@ TEST_P(Launched, several_pes_in_a_process_and_fewer_in_the_last_are_verified) {
 TEST_P(Launched, mixed_work_with_messages_of_all_sizes_ends_well) {
   for (const std::string share : {"process", "host"}) {
     for (const std::size_t pes_per_process : {1, 2}) {
+      if (repeats(1) == 1 && (share == "host") != (pes_per_process == 2)) continue;
       const Outcome outcome =
           run_to_end(under_for(3 * pes_per_process, pes_per_process, {victim(), "finite", "mixed", "0.5"}),
                      settings({{"HEADWAY_PES_PER_PROCESS", std::to_string(pes_per_process)}}, share));

@@ -161,7 +161,7 @@ TEST(RpcSeeds, random_trees_of_calls_give_what_a_serial_program_does) {
   const char* first = std::getenv("RPC_SEED");
   const std::uint64_t begin = first == nullptr ? 1 : std::strtoull(first, nullptr, 10);
   const char* count = std::getenv("RPC_SEEDS");
-  const std::uint64_t end = begin + (count == nullptr ? 300 : std::strtoull(count, nullptr, 10));
+  const std::uint64_t end = begin + (count == nullptr ? 60 : std::strtoull(count, nullptr, 10));
   for (std::uint64_t seed = begin; seed < end; ++seed) {
     const launch::SimulateResult result = run_seed(seed);
     ASSERT_EQ(result.status, 0) << "seed " << seed << ": " << result.text;

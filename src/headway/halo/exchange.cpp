@@ -14,6 +14,8 @@ namespace {
 
 // A whole exchange waits so long for receivers that are about to be ready: about the cost of a second copy of 256 KiB.
 constexpr std::int64_t patience_ns = 20'000;
+// A second copy of fewer bytes costs less than the wait.
+constexpr std::uint64_t patience_bytes_min = 4096;
 // Shorter writes are not worth a look at the clock.
 constexpr std::uint64_t bypass_bytes_min = 4096, bypass_run_bytes_min = 512;
 // Before end() asks for a control message, it looks so often: longer than partners in step need.
@@ -174,7 +176,7 @@ void ExchangeState::send_to_host(Patience patience) {
   for (const Send& one : sends_) {
     if (!one.host.is_used() || write_directly(one)) continue;
     waiting_.push_back(&one);
-    may_become_ready |= one.host.accepts();
+    may_become_ready |= one.host.accepts() && stream_bytes(plan_.sends()[one.partner].list) >= patience_bytes_min;
   }
   if (may_become_ready && patience == Patience::limited && engine.may_block() && engine.idle() == am::Idle::spin) {
     const std::int64_t deadline = engine.now() + patience_ns;

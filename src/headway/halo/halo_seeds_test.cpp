@@ -24,7 +24,7 @@ TEST(HaloSeeds, random_plans_move_what_a_serial_computation_says) {
   const char* const first = std::getenv("HALO_SEED");
   const char* const count = std::getenv("HALO_SEEDS");
   const std::uint64_t begin = first == nullptr ? 1 : std::strtoull(first, nullptr, 10);
-  const std::uint64_t seeds = count == nullptr ? 400 : std::strtoull(count, nullptr, 10);
+  const std::uint64_t seeds = count == nullptr ? 80 : std::strtoull(count, nullptr, 10);
   for (std::uint64_t seed = begin; seed < begin + seeds; ++seed) {
     const launch::SimulateResult result =
         launch::simulate(options_of(seed, sizes[seed % std::size(sizes)]), [&](Pe& pe) {
