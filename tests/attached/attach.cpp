@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// A program with a main program of its own: attach.cpp CASE. Each case prints its outcome and ends with 0 if it is
 /// right, or does what must end the run.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <headway/headway.hpp>
 #include <numeric>
 #include <stdexcept>
@@ -38,6 +41,25 @@ bool refuses(Call call, const char* text) {
   return false;
 }
 
+/// The root of broadcasts then waits for the file, outside the library, until the others have received all of them.
+bool settles(const std::filesystem::path& file) {
+  headway::Pe& pe = headway::attach();
+  const std::size_t root = pe.size() - 1;
+  if (pe.id() == root) std::filesystem::remove(file);
+  headway::barrier(pe);
+  bool good = true;
+  for (int i = 1; i <= 100; ++i) good &= headway::broadcast(pe, pe.id() == root ? i : 0, root) == i;
+  if (pe.id() == root) {
+    headway::settle(pe);
+    for (int i = 0; i != 2000 && !std::filesystem::exists(file); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    good &= std::filesystem::exists(file);
+  } else {
+    std::ofstream(file) << "received";
+  }
+  return headway::detach() == 0 && good;
+}
+
 bool misuse() {
   bool good = refuses<headway::UsageError>([] { headway::detach(); }, "detach() without attach()");
   headway::Pe& pe = headway::attach();
@@ -58,6 +80,8 @@ int main(int argc, char** argv) {
   bool good = false;
   if (what == "values") {
     good = values() && values();  // a program may attach again
+  } else if (what == "settles" && argc > 2) {
+    good = settles(argv[2]);
   } else if (what == "misuse") {
     good = misuse();
   } else if (what == "settings") {

@@ -68,7 +68,8 @@ Pe* attached() { return state().pe; }
 
 void settle(Pe& pe) {
   am::Engine& engine = pe.engine();
-  const auto is_empty = [&] { return !engine.store().queued(); };
+  // Aggregators keep open buffers that an idle PE would post: this PE makes no progress now.
+  const auto is_empty = [&] { return !engine.flush_all(am::FlushReason::requested) && !engine.store().queued(); };
   if (!is_empty()) engine.wait_until(is_empty, report::Phase::sending);
 }
 

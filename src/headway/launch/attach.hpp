@@ -36,8 +36,8 @@ int detach(int status = 0);
 /// The PE of this process between attach() and detach(), else nullptr.
 Pe* attached();
 
-/// Waits until all frames of this PE have left it, so that no other PE waits for a call of this one. For programs that
-/// call MPI next.
+/// Posts open buffers and waits until all frames of this PE have left it, so that no other PE waits for a call of this
+/// one. For programs that call MPI next.
 void settle(Pe& pe);
 
 }  // namespace headway
