@@ -26,7 +26,9 @@ TEST(BenchHalo, runs_every_case_and_mode_verified) {
     EXPECT_EQ(record["exchanges"], 20);
     EXPECT_EQ(record["memory"], "heap");
     EXPECT_EQ(record["label"], record["mode"] == "halo" ? "halo heap" : "pack");
-    EXPECT_EQ(record.value("way", "staged"), "staged") << record;
+    const std::string way =
+        record.value("way", "staged");  // in periodic grids PEs have elements of their own as ghosts
+    EXPECT_TRUE(way == "staged" || way == "copied, staged") << record;
     EXPECT_GT(record["us"]["min"], 0);
     EXPECT_LE(record["us"]["min"], record["us"]["median"]);
     EXPECT_GT(record["setup_us"], 0);
