@@ -45,7 +45,7 @@ int fail(int code, const char* text) noexcept {
   return code;
 }
 
-/// Calls `body`, whose exceptions become codes.
+/// Calls `body`, and returns a code for its exception.
 template <class Body>
 int guard(const char* call, Body body) noexcept {
   try {

@@ -41,7 +41,7 @@ struct FieldRef {
   CombineList combine;  // empty: arrived elements replace those of the array
 };
 
-/// The array `data`, whose elements arrive in their place.
+/// The array `data`: an arrived element replaces the one at its index.
 template <class T>
 FieldRef field(std::span<T> data) {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
@@ -133,7 +133,7 @@ class ExchangeState {
   void acknowledged(std::size_t source, std::uint32_t generation);
   /// A partner of this host has sent, and this PE has asked for a notice.
   void notified() { look_at_host(); }
-  /// Adds the partners whose elements have not all arrived.
+  /// Adds the partners from which elements are missing.
   void add_missing(std::vector<std::uint32_t>& pes) const;
 
  private:
@@ -190,7 +190,7 @@ class ExchangeState {
   void send_in_streams();
   /// With parts: the elements for one more partner are complete.
   void complete_in_stream(OutgoingStream& stream);
-  /// Unpacks what has arrived in streams of other hosts. Returns whether all elements have arrived.
+  /// Unpacks complete streams of other hosts. Returns whether no element of this PE is missing.
   bool take_from_streams();
   void unpack_from_stream(std::size_t receive);
   bool write_directly(const Send& send);
@@ -227,7 +227,7 @@ class ExchangeState {
   std::uint32_t number_ = 0, generation_ = 0;
   bool begun_ = false;                                          // and not ended
   std::size_t unsent_ = 0;                                      // partners that wait for parts
-  std::size_t missing_ = 0;                                     // partners whose elements have not all arrived
+  std::size_t missing_ = 0;                                     // partners from which elements are missing
   bool has_host_senders_ = false, has_host_receivers_ = false;  // senders: also streams
   bool is_refused_ = false;                                     // by partners, on rebuild
   std::vector<std::size_t> partners_;                           // other PEs that send or receive, by number
@@ -288,7 +288,7 @@ class Exchange {
   /// programs in which several threads compute the elements. Not between begin and end.
   void divide(std::size_t parts, const PartRule& rule) { state_->divide(parts, rule); }
   /// begin() for divided elements: a partner's elements leave once ready() has marked all their parts. Other PEs may
-  /// use any form of begin. end() and done() send what is complete, so one of them has to be called meanwhile.
+  /// use any form of begin. end() and done() send complete parts, so the program calls one of them meanwhile.
   void begin_parts() { state_->begin_parts(); }
   /// Marks a part: its elements have their new values. Called by any thread, once for each part and begin_parts(). The
   /// thread that completes the elements for a partner of this host copies them to it. UsageError for a part out of

@@ -111,9 +111,9 @@ TEST(IndexList, packs_and_unpacks_pieces_of_every_form_and_size) {
   }
 }
 
-/// Runs body(pe) and expects a failure whose text contains all of `parts`.
+/// Runs body(pe) and expects a failure with each of `parts` in its text.
 void expect_failure(std::size_t pes, const std::function<void(Pe&)>& body, std::initializer_list<const char*> parts) {
-  EXPECT_EXIT(  // in a process of its own: a run that fails abandons what lies on its fibers' stacks
+  EXPECT_EXIT(  // in a process of its own: a failed run abandons the objects on its fibers' stacks
       {
         const launch::SimulateResult result = launch::simulate({.pes = pes}, [&](Pe& pe) {
           body(pe);
