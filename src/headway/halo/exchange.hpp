@@ -190,7 +190,7 @@ class ExchangeState {
   void send_in_streams();
   /// With parts: the elements for one more partner are complete.
   void complete_in_stream(OutgoingStream& stream);
-  /// Unpacks complete streams of other hosts. Returns whether no element of this PE is missing.
+  /// Unpacks complete streams of other hosts. Returns whether that completes the exchange.
   bool take_from_streams();
   void unpack_from_stream(std::size_t receive);
   bool write_directly(const Send& send);
