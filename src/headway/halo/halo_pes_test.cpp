@@ -24,10 +24,15 @@ namespace {
 
 using testing::run_pes;
 
-/// Calls test(per_process): PEs as processes, as threads of one, and two in each process.
+/// Calls test(per_process): PEs as processes, as threads of one, and two in each process. ThreadSanitizer does not see
+/// when a PE of another process orders two writes of this process to its pool, so it gets no mixture.
 template <class Test>
 void on_processes_and_threads(std::size_t pes, Test test) {
-  for (const std::size_t per_process : {std::size_t(1), std::size_t(2), pes}) test(per_process);
+  test(1);
+  test(pes);
+#if !defined(__SANITIZE_THREAD__)
+  if (pes > 2) test(2);
+#endif
 }
 
 TEST(HaloPes, random_plans_move_what_a_serial_computation_says) {
