@@ -9,6 +9,7 @@
 #include <headway/base/format_error.hpp>
 #include <headway/halo/exchanges.hpp>
 #include <headway/halo/grouping.hpp>
+#include <headway/halo/index_set.hpp>
 #include <headway/halo/plan.hpp>
 #include <map>
 #include <utility>
@@ -46,6 +47,15 @@ void assign(Pe& pe, std::span<const PartnerIndices> lists, const char* what, std
 }
 
 void require_no_repeats(std::size_t pe, const std::vector<Partner>& receives) {
+  std::uint64_t extent = 0, elements = 0;
+  for (const Partner& one : receives) {
+    extent = std::max(extent, one.list.extent());
+    elements += one.list.size();
+  }
+  if (IndexSet::is_possible(extent, elements)) {
+    IndexSet seen(extent);
+    if (std::ranges::all_of(receives, [&](const Partner& one) { return seen.add(one.list); })) return;
+  }
   std::vector<std::pair<std::uint64_t, std::size_t>> from;  // index and sender
   for (const Partner& one : receives) {
     for (const std::uint64_t index : one.list.indices()) from.emplace_back(index, one.pe);
