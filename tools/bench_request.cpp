@@ -229,6 +229,7 @@ void add_halo_options(Adder& add, Request& request) {
   pass("--application", "NAME", fmt::format("recorded: {} [clamr]", fmt::join(bench::halo_applications, ", ")),
        one_of(bench::halo_applications));
   pass("--exchanges", "N", "how many are measured [by size]", up_to(bench::halo_exchanges_max));
+  pass("--compute-us", "N", "us of computation while an exchange is under way [0]", up_to(bench::halo_compute_us_max));
   add.own(of, "--plan", "FILE", "the plan in this file, instead of cases", [&request](const std::string& text) {
     request.plan = text;
     request.cases = {""};

@@ -2,7 +2,8 @@
 /// Verifies and measures a method to exchange, for Headway's program and its peers alike. A method is a class that has
 ///
 ///     Method(...)         collective set-up, by the function `make`
-///     exchange(clock)     one exchange; calls clock.phase("pack") and so on when a phase has ended
+///     exchange(clock)     one exchange; calls clock.phase("pack") and so on when a phase has ended, and
+///                         clock.compute() once, if possible while the exchange is under way
 ///     errors(round)       after an exchange: the number of wrong elements
 ///     corrupt()           changes one bit of a received element
 #pragma once
@@ -30,14 +31,35 @@ struct HaloWorld {
 };
 
 /// Measures no phases.
-struct NoHaloClock {
+class NoHaloClock {
+ public:
+  NoHaloClock(const HaloWorld& world, std::uint64_t compute_us)
+      : world_(&world), compute_ns_(std::int64_t(compute_us) * 1000) {}
   void phase(const char*) {}
+  bool computes() const { return compute_ns_ != 0; }
+  /// The work of the program: occupies the core.
+  void compute() {
+    if (!computes()) return;
+    const std::int64_t end = world_->now_ns() + compute_ns_;
+    while (world_->now_ns() < end) {
+    }
+  }
+
+ protected:
+  const HaloWorld* world_;
+
+ private:
+  std::int64_t compute_ns_;
 };
 
-/// Adds up phases.
-class HaloClock {
+/// Adds up phases, without computation.
+class HaloClock : public NoHaloClock {
  public:
-  explicit HaloClock(const HaloWorld& world) : world_(&world), last_(world.now_ns()) {}
+  HaloClock(const HaloWorld& world, std::uint64_t compute_us) : NoHaloClock(world, compute_us), last_(world.now_ns()) {}
+  void compute() {
+    NoHaloClock::compute();
+    begin();
+  }
   void begin() { last_ = world_->now_ns(); }
   void phase(const char* name) {
     const std::int64_t now = world_->now_ns();
@@ -47,7 +69,6 @@ class HaloClock {
   const std::map<std::string, std::int64_t>& ns() const { return ns_; }
 
  private:
-  const HaloWorld* world_;
   std::int64_t last_;
   std::map<std::string, std::int64_t> ns_;
 };
@@ -95,7 +116,7 @@ HaloResult measure_halo(const HaloWork& work, const HaloWorld& world, const Halo
   auto method = timed_make();
   result.setup_us = spread_of(setups_us).median;
 
-  NoHaloClock none;
+  NoHaloClock none(world, work.compute_us);
   const auto check = [&](std::uint64_t round) {
     world.meet();
     fill_halo(arrays, world.me, round);
@@ -126,7 +147,7 @@ HaloResult measure_halo(const HaloWork& work, const HaloWorld& world, const Halo
   result.us = spread_of(parts_us);
   check(halo_checked_rounds + 1);
 
-  HaloClock clock(world);
+  HaloClock clock(world, work.compute_us);
   world.meet();
   for (std::uint64_t i = 0; i < result.exchanges; ++i) {
     clock.begin();
@@ -156,6 +177,7 @@ inline void add_halo_result(Json& record, const HaloWork& work, const HaloResult
     record["points"] = work.points;
   }
   record["exchanges"] = result.exchanges;
+  if (work.compute_us != 0) record["compute_us"] = work.compute_us;
   record["us"] = to_json(result.us);
   record["setup_us"] = result.setup_us;
   record["phases_us"] = result.phases_us;

@@ -70,6 +70,9 @@ void add_halo_options(CommandLine& app, HaloWork& work, const std::string& of) {
                  work.application, halo_applications);
   app.add_text("--plan", "FILE", of + "the plan in this file, instead of a case", work.plan);
   app.add_count("--exchanges", "N", of + "how many are measured [by size]", work.exchanges, 1, halo_exchanges_max);
+  app.add_count("--compute-us", "N",
+                of + "computation of so many us while each exchange is under way; before it where a peer cannot [0]",
+                work.compute_us, 1, halo_compute_us_max);
   app.add_flag("--corrupt", of + "change one received byte before the check, which must report it", work.corrupt);
 }
 

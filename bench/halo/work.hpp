@@ -30,7 +30,7 @@ inline const std::vector<std::string> halo_modes = {halo_mode, "pack"};
 inline const std::vector<std::string> halo_memories = {"heap", "field"};
 inline const std::vector<std::string> halo_element_bytes = {"4", "8", "16", "24", "88"};
 inline constexpr std::uint64_t halo_elements_max = 1 << 20, halo_fields_max = 64, halo_width_max = 64,
-                               halo_exchanges_max = std::uint64_t(1) << 32;
+                               halo_exchanges_max = std::uint64_t(1) << 32, halo_compute_us_max = 1'000'000;
 
 std::vector<std::string> halo_case_names();
 
@@ -41,6 +41,7 @@ struct HaloWork {
   std::string application = halo_applications.front();
   std::string plan;             // a file
   std::uint64_t exchanges = 0;  // 0: by size
+  std::uint64_t compute_us = 0;
   std::uint64_t seed = 1;
   bool corrupt = false;
 

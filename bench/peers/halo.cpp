@@ -48,20 +48,14 @@ using bench::HaloPartner;
 
 constexpr int tag = 0;
 
-std::vector<HaloPartner> without(const std::vector<HaloPartner>& partners, std::size_t me) {
-  std::vector<HaloPartner> others;
-  for (const HaloPartner& one : partners) {
-    if (one.pe != me) others.push_back(one);
-  }
-  return others;
+std::vector<HaloPartner> without(std::vector<HaloPartner> partners, std::size_t me) {
+  std::erase_if(partners, [me](const HaloPartner& one) { return one.pe == me; });
+  return partners;
 }
 
-std::vector<HaloPartner> only(const std::vector<HaloPartner>& partners, std::size_t me) {
-  std::vector<HaloPartner> own;
-  for (const HaloPartner& one : partners) {
-    if (one.pe == me) own.push_back(one);
-  }
-  return own;
+std::vector<HaloPartner> only(std::vector<HaloPartner> partners, std::size_t me) {
+  std::erase_if(partners, [me](const HaloPartner& one) { return one.pe != me; });
+  return partners;
 }
 
 /// What all peers share: the check, and a copy of the elements that a rank sends to itself.
@@ -103,9 +97,10 @@ class Messages : public Checked<T> {
       own_receives_.lists[i].unpack(own_sends_.of(i), this->arrays());
     }
   }
-  /// Unpacks in the order of arrival.
+  /// Unpacks in the order of arrival, after the computation of the program.
   template <class Clock>
   void finish(Clock& clock) {
+    clock.compute();
     for (int left = receive_count(); left > 0; --left) {
       int which = 0;
       MPI_Waitany(receive_count(), requests_.data(), &which, MPI_STATUS_IGNORE);
@@ -278,6 +273,7 @@ class NeighborV : public Checked<T> {
 
   template <class Clock>
   void exchange(Clock& clock) {
+    clock.compute();
     for (std::size_t i = 0; i < sends_.lists.size(); ++i) sends_.lists[i].pack(this->arrays(), sends_.of(i));
     clock.phase("pack");
     MPI_Neighbor_alltoallv(sends_.buffer.data(), send_ints_.counts.data(), send_ints_.begins.data(), MPI_BYTE,
@@ -315,6 +311,7 @@ class NeighborW : public Checked<T> {
 
   template <class Clock>
   void exchange(Clock& clock) {
+    clock.compute();
     void* const base = this->arrays()[0].data();
     MPI_Neighbor_alltoallw(base, sends_.counts.data(), sends_.begins.data(), sends_.types.data(), base,
                            receives_.counts.data(), receives_.begins.data(), receives_.types.data(), graph_.get());
@@ -382,6 +379,7 @@ class Petsc : public Checked<T> {
   void exchange(Clock& clock) {
     for (const std::span<T> array : this->arrays()) forest_.begin(array.data());
     clock.phase("begin");
+    clock.compute();
     for (const std::span<T> array : this->arrays()) forest_.end(array.data());
     clock.phase("end");
   }
@@ -404,6 +402,7 @@ class Tpetra : public Checked<T> {
 
   template <class Clock>
   void exchange(Clock& clock) {
+    clock.compute();
     T* const sent = static_cast<T*>(distributor_.sent());
     for (std::size_t i = 0; i < sends_.lists.size(); ++i) sends_.lists[i].pack(this->arrays(), sent + sends_.begins[i]);
     clock.phase("pack");
@@ -481,9 +480,9 @@ bench::Json run_halo(const Arguments& arguments) {
   if (total(lists.received()) == 0) {
     throw SettingError(fmt::format("case {} has nothing to exchange on {}; use more ranks", arguments.halo.name, pes));
   }
-  const bench::HaloWorld world = make_world(std::size_t(me), std::size_t(pes));
-  const bench::HaloResult result = bench::with_halo_element(
-      arguments.halo.bytes, [&]<class T>(std::type_identity<T>) { return measure<T>(arguments, world, lists); });
+  const bench::HaloResult result = bench::with_halo_element(arguments.halo.bytes, [&]<class T>(std::type_identity<T>) {
+    return measure<T>(arguments, make_world(std::size_t(me), std::size_t(pes)), lists);
+  });
   bench::Json record = make_peer_record(arguments, result.message_bytes, result.messages * result.exchanges,
                                         result.seconds, result.errors);
   const bool is_library = arguments.mode == "petsc" || arguments.mode == "tpetra";
