@@ -133,7 +133,8 @@ static long kilobytes(void) {
 
 /* A mesh that changes: each round sets the same plans up again, with other elements, partners and arrays. */
 static void check_memory(void) {
-  enum { rounds = 1000, warm = 200, elements = 300, kilobytes_max = 64 };
+  /* malloc() may take one more step of 132 KiB. 256 bytes for each set-up are less than a plan and its exchanges. */
+  enum { rounds = 1000, warm = 200, elements = 300, kilobytes_max = 256 };
   unsigned seed = 3u + (unsigned)me;
   int plan = 0, push = 0;
   long before = -1;
