@@ -147,7 +147,7 @@ void setup(std::int64_t first, std::int64_t owned, const Id* needed, std::int64_
     throw BadArgument(fmt::format("{} elements owned and {} needed; expected 0 or more", owned, count));
   if (count != 0 && needed == nullptr) throw BadArgument("the array of needed ids is NULL; expected an address");
   std::vector<std::uint64_t> ids(needed, needed + count);
-  const c::Ranges ranges(*mine.pe, std::uint64_t(first), std::uint64_t(owned));
+  const c::Ranges ranges(*mine.pe, std::uint64_t(first), std::uint64_t(owned), ids);
   set_up(mine.updates, id, [&](UpdatePlan& plan) {
     plan.plan.rebuild(*mine.pe, std::uint64_t(owned), ids, [&](std::uint64_t one) { return ranges.find(one); });
     plan.owned = std::uint64_t(owned);

@@ -127,7 +127,7 @@ struct Needed {
 
   void rebuild(headway::Pe& pe, const char* call, halo::Plan& plan) const {
     if (count != 0) require(ids, call, "ids");
-    const headway::c::Ranges ranges(pe, first, owned);
+    const headway::c::Ranges ranges(pe, first, owned, {ids, count});
     plan.rebuild(pe, owned, {ids, count}, [&](std::uint64_t id) { return ranges.find(id); });
   }
 };
