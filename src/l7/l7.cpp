@@ -107,15 +107,19 @@ Plan& plan_of(std::vector<std::unique_ptr<Plan>>& plans, int id) {
   return *plans[std::size_t(id) - 1];
 }
 
-/// Keeps the plan under `id`, or, if that is 0, under a new one.
-template <class Plan>
-void keep(std::vector<std::unique_ptr<Plan>>& plans, int* id, Plan plan) {
+/// Calls rebuild(plan) for the plan with this id. For id 0, and for one that has been freed, the plan is new, and kept
+/// once rebuild() has returned.
+template <class Plan, class Rebuild>
+void set_up(std::vector<std::unique_ptr<Plan>>& plans, int* id, Rebuild rebuild) {
+  if (*id != 0 && plans[std::size_t(*id) - 1] != nullptr) return rebuild(*plans[std::size_t(*id) - 1]);
+  auto made = std::make_unique<Plan>(Plan{.plan = halo::Plan::both(*state().pe, {}, {})});
+  rebuild(*made);
   if (*id == 0) {
     const auto unused = std::find(plans.begin(), plans.end(), nullptr);
     *id = int(unused - plans.begin()) + 1;
     if (unused == plans.end()) plans.emplace_back();
   }
-  plans[std::size_t(*id) - 1] = std::make_unique<Plan>(std::move(plan));
+  plans[std::size_t(*id) - 1] = std::move(made);
 }
 
 template <class Plan>
@@ -142,14 +146,14 @@ void setup(std::int64_t first, std::int64_t owned, const Id* needed, std::int64_
   if (owned < 0 || count < 0)
     throw BadArgument(fmt::format("{} elements owned and {} needed; expected 0 or more", owned, count));
   if (count != 0 && needed == nullptr) throw BadArgument("the array of needed ids is NULL; expected an address");
-  const c::Ranges ranges(*mine.pe, std::uint64_t(first), std::uint64_t(owned));
-  std::vector<halo::Place> places;
-  places.reserve(std::size_t(count));
-  for (std::int64_t i = 0; i != count; ++i) places.push_back(ranges.find(std::uint64_t(std::int64_t(needed[i]))));
-  keep(mine.updates, id,
-       UpdatePlan{.owned = std::uint64_t(owned),
-                  .needed = std::uint64_t(count),
-                  .plan = halo::Plan::receiving(*mine.pe, std::uint64_t(owned), places)});
+  std::vector<std::uint64_t> ids(needed, needed + count);
+  const c::Ranges ranges(*mine.pe, std::uint64_t(first), std::uint64_t(owned), ids);
+  set_up(mine.updates, id, [&](UpdatePlan& plan) {
+    plan.plan.rebuild(*mine.pe, std::uint64_t(owned), ids, [&](std::uint64_t one) { return ranges.find(one); });
+    plan.owned = std::uint64_t(owned);
+    plan.needed = std::uint64_t(count);
+    for (auto& [bytes, update] : plan.updates) update.has_plan = false;
+  });
 }
 
 void update(void* data, int type, int id) {
@@ -164,9 +168,37 @@ void update(void* data, int type, int id) {
     plan.updates.emplace(bytes, std::move(made)).first->second.exchange();
     return;
   }
-  if (known->second.data != data) known->second.exchange.rebind({field()});
-  known->second.data = data;
-  known->second.exchange();
+  UpdatePlan::Update& update = known->second;
+  if (!update.has_plan)
+    update.exchange.rebuild(plan.plan, {field()});
+  else if (update.data != data)
+    update.exchange.rebind({field()});
+  update.has_plan = true;
+  update.data = data;
+  update.exchange();
+}
+
+/// Arrived elements lie behind those that leave, by rising rank of the sender. The caller wants them in the order of
+/// its partners.
+void place_arriving(PushPlan& plan, std::span<const int> partners) {
+  std::map<std::size_t, PushPlan::Piece> by_sender;
+  plan.arriving.clear();
+  plan.arrive = 0;
+  for (const halo::Partner& one : plan.plan.receives()) {
+    by_sender[one.pe] = {plan.sent.size() + plan.arrive, 0, one.list.size()};
+    plan.arrive += one.list.size();
+  }
+  std::uint64_t at = 0;
+  const auto place = [&](PushPlan::Piece piece) {
+    piece.to = at;
+    at += piece.count;
+    plan.arriving.push_back(piece);
+  };
+  for (const int partner : partners) {
+    const auto piece = by_sender.extract(std::size_t(partner));
+    if (!piece.empty()) place(piece.mapped());
+  }
+  for (const auto& [sender, piece] : by_sender) place(piece);  // senders to which this PE sends nothing
 }
 
 void push_setup(int partners, const int* partner, const int* count, const int* const* lists, int* total, int* id) {
@@ -191,27 +223,13 @@ void push_setup(int partners, const int* partner, const int* count, const int* c
     }
     sends.push_back(std::move(list));
   }
-  const std::uint64_t leaving = sent.size();
-  PushPlan plan{.sent = std::move(sent), .arriving = {}, .plan = halo::Plan::sending(*mine.pe, leaving, sends)};
-  // Arrived elements lie by rising rank of the sender; the caller wants them in the order of its partners.
-  std::map<std::size_t, PushPlan::Piece> by_sender;
-  for (const halo::Partner& one : plan.plan.receives()) {
-    by_sender[one.pe] = {leaving + plan.arrive, 0, one.list.size()};
-    plan.arrive += one.list.size();
-  }
-  std::uint64_t at = 0;
-  const auto place = [&](PushPlan::Piece piece) {
-    piece.to = at;
-    at += piece.count;
-    plan.arriving.push_back(piece);
-  };
-  for (int p = 0; p != partners; ++p) {
-    const auto piece = by_sender.extract(std::size_t(partner[p]));
-    if (!piece.empty()) place(piece.mapped());
-  }
-  for (const auto& [sender, piece] : by_sender) place(piece);  // senders to which this PE sends nothing
-  if (total != nullptr) *total = int(plan.arrive);
-  keep(mine.pushes, id, std::move(plan));
+  set_up(mine.pushes, id, [&](PushPlan& plan) {
+    plan.plan.rebuild(*mine.pe, sent.size(), sends);
+    plan.sent = std::move(sent);
+    place_arriving(plan, {partner, std::size_t(partners)});
+    for (auto& [bytes, push] : plan.pushes) push.has_plan = false;
+    if (total != nullptr) *total = int(plan.arrive);
+  });
 }
 
 template <std::size_t bytes>
@@ -234,7 +252,13 @@ void push_update(const void* in, void* out, int type, int id) {
     halo::Exchange exchange(*mine.pe, plan.plan, {bytes_field(memory.data(), bytes, elements)});
     known = plan.pushes.emplace(bytes, PushPlan::Push{std::move(memory), std::move(exchange)}).first;
   }
-  std::byte* const memory = known->second.memory.data();
+  PushPlan::Push& push = known->second;
+  if (!push.has_plan) {
+    push.memory.resize(elements * bytes);
+    push.exchange.rebuild(plan.plan, {bytes_field(push.memory.data(), bytes, elements)});
+    push.has_plan = true;
+  }
+  std::byte* const memory = push.memory.data();
   const auto* const from = static_cast<const std::byte*>(in);
   switch (bytes) {
     case 1: gather<1>(from, plan.sent, memory); break;
@@ -242,7 +266,7 @@ void push_update(const void* in, void* out, int type, int id) {
     case 4: gather<4>(from, plan.sent, memory); break;
     default: gather<8>(from, plan.sent, memory); break;
   }
-  known->second.exchange();
+  push.exchange();
   for (const PushPlan::Piece& piece : plan.arriving)
     std::memcpy(static_cast<std::byte*>(out) + piece.to * bytes, memory + piece.from * bytes, piece.count * bytes);
 }

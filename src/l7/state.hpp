@@ -20,11 +20,15 @@
 
 namespace headway::l7 {
 
+// A repeated set-up rebuilds the plan. Each exchange is rebuilt by the next update or push of its type: only that call
+// gives the array.
+
 /// A plan of L7_Setup, and its exchanges by the bytes of an element.
 struct UpdatePlan {
   struct Update {
     void* data;  // the array of the last update
     halo::Exchange exchange;
+    bool has_plan = true;  // false: it has an older one
   };
   std::uint64_t owned = 0, needed = 0;
   halo::Plan plan;
@@ -39,9 +43,10 @@ struct PushPlan {
   struct Push {
     std::vector<std::byte> memory;
     halo::Exchange exchange;
+    bool has_plan = true;
   };
-  std::vector<std::uint64_t> sent;  // indices of the elements that leave, in the order of the memory
-  std::vector<Piece> arriving;      // from the memory behind `sent` to the caller's array
+  std::vector<std::uint64_t> sent = {};  // indices of the elements that leave, in the order of the memory
+  std::vector<Piece> arriving = {};      // from the memory behind `sent` to the caller's array
   std::uint64_t arrive = 0;
   halo::Plan plan;
   std::map<std::size_t, Push> pushes = {};

@@ -2,6 +2,8 @@
  * A C program over <headway/halo.h>. Checks the values of all kinds of plans, and the errors. Ends with 0 if all are
  * right. */
 #include <headway/halo.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +135,196 @@ static void others(void) {
   free(pes), free(ones), free(mine), free(own), free(ghosts), free(data);
 }
 
+/* PE p owns 5 + (p + round) % 3 ids; returns the first of PE `pe`, or with pe == all their number. */
+static uint64_t first_id(int pe, int round) {
+  uint64_t first = 0;
+  for (int p = 0; p < pe; ++p) first += (uint64_t)(5 + (p + round) % 3);
+  return first;
+}
+
+enum { room = 7 + 40 };
+
+/* The elements of `data` after an exchange: own ones, then ghosts of which ghost i is an element with id ghosts[i]. */
+static void check_rebuilt(headway_exchange* exchange, double* data, int32_t* marks, uint64_t first, uint64_t here,
+                          size_t ghosts, const uint64_t* ids, const char* what) {
+  for (uint64_t i = 0; i != room; ++i) {
+    data[i] = i < here ? 0.5 * (double)(first + i) : -1;
+    marks[i] = i < here ? (int32_t)(first + i) : -1;
+  }
+  expect(headway_exchange_run(exchange) == HEADWAY_OK, what);
+  for (uint64_t i = 0; i != room; ++i) {
+    const uint64_t id = i < here ? first + i : i < here + ghosts ? ids[i - here] : UINT64_MAX;
+    expect(data[i] == (id == UINT64_MAX ? -1 : 0.5 * (double)id), what);
+    expect(marks[i] == (id == UINT64_MAX ? -1 : (int32_t)id), what);
+  }
+}
+
+/* One plan and one exchange, rebuilt by each kind of plan; the numbers of elements and the partners change. */
+static void rebuilt(void) {
+  headway_plan *plan, *of_before;
+  headway_exchange* exchange;
+  double data[2][room];
+  int32_t marks[room];
+  const uint64_t start = (uint64_t)me, id = (uint64_t)((me + 1) % all);
+  headway_field fields[2] = {{data[0], room, 0, 1, HEADWAY_DOUBLE, HEADWAY_REPLACE},
+                             {marks, room, 0, 1, HEADWAY_INT32, HEADWAY_REPLACE}};
+  expect(headway_plan_needed(start, 1, 1, &id, &plan) == HEADWAY_OK, "needed");
+  expect(headway_plan_reverse(plan, &of_before) == HEADWAY_OK, "reverse");
+  expect(headway_exchange_make(plan, 2, fields, 0, &exchange) == HEADWAY_OK, "make");
+  check_rebuilt(exchange, data[0], marks, start, 1, 1, &id, "before it is rebuilt");
+  uint64_t extent, received;
+  for (int round = 0; round != 12; ++round) {
+    /* The partner gets the last ids of this PE, 1 to 4 of them. */
+    const int shift = 1 + round % 3, to = (me + shift) % all, from = (me + all - shift % all) % all;
+    const uint64_t first = first_id(me, round), here = first_id(me + 1, round) - first;
+    const uint64_t from_first = first_id(from, round), from_owned = first_id(from + 1, round) - from_first;
+    size_t count = (size_t)(1 + round % 4);
+    uint64_t ids[4], theirs[4], mine[4], ghosts[4];
+    int pes[4];
+    for (size_t i = 0; i != count; ++i) {
+      theirs[i] = from_owned - count + i;
+      ids[i] = from_first + theirs[i];
+      mine[i] = here - count + i;
+      ghosts[i] = here + i;
+      pes[i] = from;
+    }
+    int code = HEADWAY_FAILED;
+    switch (round % 4) {
+      case 0: code = headway_plan_rebuild_needed(plan, first, here, count, ids); break;
+      case 1: code = headway_plan_rebuild_receiving(plan, here, count, pes, theirs); break;
+      case 2: code = headway_plan_rebuild_sending(plan, here, 1, &to, &count, mine); break;
+      default: code = headway_plan_rebuild_both(plan, 1, &to, &count, mine, 1, &from, &count, ghosts);
+    }
+    expect(code == HEADWAY_OK, "a rebuilt plan");
+    expect(headway_plan_sizes(plan, &extent, &received) == HEADWAY_OK && extent == here + count && received == count,
+           "the sizes of a rebuilt plan");
+    fields[0].data = data[round % 2];
+    expect(headway_exchange_rebuild(exchange, plan, 2, fields) == HEADWAY_OK, "a rebuilt exchange");
+    check_rebuilt(exchange, data[round % 2], marks, first, here, count, ids, "an exchange that is rebuilt");
+    check_rebuilt(exchange, data[round % 2], marks, first, here, count, ids, "its second run");
+  }
+  expect(headway_plan_sizes(of_before, &extent, &received) == HEADWAY_OK && extent == 2 && received == 1,
+         "the reversed plan of the one before");
+
+  const uint64_t beyond = 1000000, before = extent;
+  int nowhere = -1;
+  size_t one = 1;
+  expect(headway_plan_sizes(plan, &extent, &received) == HEADWAY_OK, "sizes");
+  expect_error(headway_plan_rebuild_needed(plan, start, 1, 1, &beyond), HEADWAY_BAD_CALL, "id 1000000 has no owner");
+  expect_error(headway_plan_rebuild_receiving(plan, 1, 1, &nowhere, &id), HEADWAY_BAD_CALL, "PE -1 is not there");
+  expect_error(headway_plan_rebuild_sending(plan, 1, 1, &me, &one, &beyond), HEADWAY_BAD_CALL, "owns 1 element");
+  expect_error(headway_plan_rebuild_both(plan, 1, NULL, &one, &id, 0, NULL, NULL, NULL), HEADWAY_BAD_CALL, "is NULL");
+  expect_error(headway_plan_rebuild_needed(NULL, start, 1, 1, &id), HEADWAY_BAD_CALL, "no plan of this program");
+  uint64_t after = 0;
+  expect(headway_plan_sizes(plan, &after, NULL) == HEADWAY_OK && after == extent && after != before,
+         "the plan after an error");
+  fields[0].type = HEADWAY_INT64;
+  expect_error(headway_exchange_rebuild(exchange, plan, 2, fields), HEADWAY_BAD_CALL, "rebuild()");
+  fields[0].type = HEADWAY_DOUBLE;
+  expect_error(headway_exchange_rebuild(exchange, NULL, 2, fields), HEADWAY_BAD_CALL, "no plan of this program");
+  expect(headway_exchange_begin(exchange) == HEADWAY_OK, "begin");
+  expect_error(headway_exchange_rebuild(exchange, plan, 2, fields), HEADWAY_BAD_CALL, "between begin() and end()");
+  expect(headway_exchange_end(exchange) == HEADWAY_OK, "end");
+  expect(headway_exchange_free(exchange) == HEADWAY_OK && headway_plan_free(plan) == HEADWAY_OK, "free");
+}
+
+/* Parts: threads compute the elements, mark their part, and look at ghosts as soon as these have arrived. */
+enum { parts = 3, in_part = 4, in_parts = parts * in_part, steps = 25 };
+
+static struct shared {
+  headway_exchange* exchange;
+  int left, step;
+  double data[in_parts + in_parts];
+  char text[parts][200]; /* of the first error of each thread */
+} shared;
+
+static double value_of(int pe, int step, int index) { return 10000.0 * step + 100.0 * pe + index; }
+
+static size_t part_of(uint64_t index, void* context) { return (size_t)index / *(const size_t*)context; }
+
+static void* compute(void* argument) {
+  const int part = *(const int*)argument;
+  char* text = shared.text[part];
+  for (int i = part * in_part; i != (part + 1) * in_part; ++i) shared.data[i] = value_of(me, shared.step, i);
+  if (headway_exchange_ready(shared.exchange, (size_t)part) != HEADWAY_OK)
+    snprintf(text, sizeof shared.text[0], "%s", headway_error_text());
+  int arrived = 0;
+  while (headway_exchange_arrived(shared.exchange, shared.left, &arrived) == HEADWAY_OK && !arrived) sched_yield();
+  if (!arrived) snprintf(text, sizeof shared.text[0], "arrived: '%s'", headway_error_text());
+  for (int i = part * in_part; i != (part + 1) * in_part; ++i) {
+    if (shared.data[in_parts + i] != value_of(shared.left, shared.step, i))
+      snprintf(text, sizeof shared.text[0], "ghost %d in step %d is %f", i, shared.step, shared.data[in_parts + i]);
+  }
+  return NULL;
+}
+
+static void divided(void) {
+  headway_plan* plan;
+  int pes[in_parts], arrived = 7;
+  uint64_t indices[in_parts];
+  size_t length = in_part;
+  shared.left = (me + all - 1) % all;
+  for (int i = 0; i != in_parts; ++i) {
+    pes[i] = shared.left;
+    indices[i] = (uint64_t)i;
+  }
+  headway_field field = {shared.data, 2 * in_parts, 0, 1, HEADWAY_DOUBLE, HEADWAY_REPLACE};
+  expect(headway_plan_receiving(in_parts, in_parts, pes, indices, &plan) == HEADWAY_OK, "receiving");
+  expect(headway_exchange_make(plan, 1, &field, 0, &shared.exchange) == HEADWAY_OK, "make");
+
+  headway_exchange* const exchange = shared.exchange;
+  expect_error(headway_exchange_begin_parts(exchange), HEADWAY_BAD_CALL, "without parts");
+  expect_error(headway_exchange_divide(exchange, 0, part_of, &length), HEADWAY_BAD_CALL, "0 parts");
+  expect_error(headway_exchange_divide(exchange, parts, NULL, &length), HEADWAY_BAD_CALL, "rule is NULL");
+  expect_error(headway_exchange_divide(exchange, 2, part_of, &length), HEADWAY_BAD_CALL, "given to part 2");
+  expect_error(headway_exchange_divide(NULL, parts, part_of, &length), HEADWAY_BAD_CALL, "no exchange");
+  expect(headway_exchange_divide(exchange, parts, part_of, &length) == HEADWAY_OK, "divide");
+  expect_error(headway_exchange_ready(exchange, 0), HEADWAY_BAD_CALL, "before begin_parts()");
+  expect_error(headway_exchange_ready(NULL, 0), HEADWAY_BAD_CALL, "exchange is NULL");
+
+  expect(headway_exchange_begin_parts(exchange) == HEADWAY_OK, "begin_parts");
+  expect_error(headway_exchange_ready(exchange, parts), HEADWAY_BAD_CALL, "parts 0 to 2");
+  expect_error(headway_exchange_arrived(exchange, all, &arrived), HEADWAY_BAD_CALL, "this run has PEs 0 to");
+  expect_error(headway_exchange_arrived(exchange, shared.left, NULL), HEADWAY_BAD_CALL, "arrived is NULL");
+  if (all > 2) {
+    expect_error(headway_exchange_arrived(exchange, (me + 1) % all, &arrived), HEADWAY_BAD_CALL,
+                 "receives nothing from PE");
+  }
+  expect_error(headway_exchange_divide(exchange, parts, part_of, &length), HEADWAY_BAD_CALL, "between begin");
+  expect(arrived == 7, "arrived after an error");
+  for (int i = 0; i != in_parts; ++i) shared.data[i] = value_of(me, 0, i);
+  expect(headway_exchange_ready(exchange, 1) == HEADWAY_OK, "ready");
+  expect_error(headway_exchange_ready(exchange, 1), HEADWAY_BAD_CALL, "marked twice");
+  expect(headway_exchange_ready(exchange, 2) == HEADWAY_OK, "ready");
+  expect(headway_exchange_ready(exchange, 0) == HEADWAY_OK, "ready");
+  expect(headway_exchange_end(exchange) == HEADWAY_OK, "end of parts");
+  for (int i = 0; i != in_parts; ++i) {
+    expect(shared.data[in_parts + i] == value_of(shared.left, 0, i), "a ghost by parts");
+  }
+
+  for (shared.step = 1; shared.step <= steps; ++shared.step) {
+    pthread_t threads[parts];
+    int numbers[parts];
+    expect(headway_exchange_begin_parts(exchange) == HEADWAY_OK, "begin_parts");
+    for (int part = 0; part != parts; ++part) {
+      numbers[part] = part;
+      if (pthread_create(&threads[part], NULL, compute, &numbers[part]) != 0) exit(3);
+    }
+    expect(headway_exchange_end(exchange) == HEADWAY_OK, "end of parts");
+    for (int part = 0; part != parts; ++part) pthread_join(threads[part], NULL);
+  }
+  for (int part = 0; part != parts; ++part) {
+    if (shared.text[part][0] == 0) continue;
+    printf("PE %d: wrong: thread %d: %s\n", me, part, shared.text[part]);
+    wrong = 1;
+  }
+
+  /* Rebuilding ends the parts. */
+  expect(headway_exchange_rebuild(exchange, plan, 1, &field) == HEADWAY_OK, "rebuild");
+  expect_error(headway_exchange_begin_parts(exchange), HEADWAY_BAD_CALL, "without parts");
+  expect(headway_exchange_free(exchange) == HEADWAY_OK && headway_plan_free(plan) == HEADWAY_OK, "free");
+}
+
 static void refusals(void) {
   headway_plan* plan;
   headway_exchange* exchange;
@@ -167,6 +359,8 @@ int main(void) {
   all = headway_size();
   needed();
   others();
+  rebuilt();
+  divided();
   refusals();
   expect(headway_detach() == HEADWAY_OK, "detach");
   return wrong;

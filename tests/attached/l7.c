@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A C program against L7's interface, which calls MPI itself: l7 [own], with own: it initialises MPI itself. Ends with
- * 0 if all values are right. */
+ * A C program against L7's interface, which calls MPI itself: l7 [own|memory]. With own it initialises MPI itself; with
+ * memory it repeats set-ups and measures its memory. Ends with 0 if all values are right. */
 #include <l7/l7.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -119,6 +119,58 @@ static void check_push(int* id) {
   free(partner), free(count), free(lists), free(out), free(real_out);
 }
 
+/* Resident memory of this process. */
+static long kilobytes(void) {
+  char line[256];
+  long found = -1;
+  FILE* file = fopen("/proc/self/status", "r");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "VmRSS: %ld", &found) == 1) break;
+  }
+  if (file != NULL) fclose(file);
+  return found;
+}
+
+/* A mesh that changes: each round sets the same plans up again, with other elements, partners and arrays. */
+static void check_memory(void) {
+  /* malloc() may take one more step of 132 KiB. 256 bytes for each set-up are less than a plan and its exchanges. */
+  enum { rounds = 1000, warm = 200, elements = 300, kilobytes_max = 256 };
+  unsigned seed = 3u + (unsigned)me;
+  int plan = 0, push = 0;
+  long before = -1;
+  for (int round = 0; round < warm + rounds; ++round) {
+    if (round == warm) before = kilobytes();
+    const int first = 1 + me * elements, here = elements + (me == all - 1 ? round % 5 : 0);
+    const int count = 20 + (round + me) % 7;
+    int need[32], partner, sends = 1 + round % 9, total = 0, lists[16], *list = lists;
+    for (int i = 0; i < count; ++i) need[i] = 1 + (int)(next(&seed) % (unsigned)(elements * all));
+    expect(L7_Setup(0, first, here, need, count, &plan) == L7_OK && plan == 1, "a repeated L7_Setup");
+    double* heights = malloc((size_t)(here + count) * sizeof *heights);
+    int* levels = malloc((size_t)(here + count) * sizeof *levels);
+    for (int i = 0; i < here; ++i) {
+      heights[i] = 0.5 * (first + i) + round;
+      levels[i] = 2 * (first + i) + round;
+    }
+    expect(L7_Update(heights, L7_DOUBLE, plan) == L7_OK, "L7_Update");
+    if (round % 3 != 1) expect(L7_Update(levels, L7_INT, plan) == L7_OK, "L7_Update"); /* not after each set-up */
+    for (int i = 0; i < count; ++i) {
+      expect(heights[here + i] == 0.5 * need[i] + round, "a ghost after a repeated set-up");
+      if (round % 3 != 1) expect(levels[here + i] == 2 * need[i] + round, "a ghost after a repeated set-up");
+    }
+    partner = (me + 1 + round % (all - 1)) % all;
+    for (int i = 0; i < sends; ++i) lists[i] = 7 * i;
+    expect(L7_Push_Setup(1, &partner, &sends, &list, &total, &push) == L7_OK && push == 1 && total == sends, "push");
+    int out[16];
+    expect(L7_Push_Update(levels, out, push) == L7_OK, "L7_Push_Update");
+    const int from = (me + 2 * all - 1 - round % (all - 1)) % all;
+    for (int i = 0; i < sends; ++i) expect(out[i] == 2 * (1 + from * elements + 7 * i) + round, "a pushed element");
+    free(heights), free(levels);
+  }
+  const long grown = kilobytes() - before;
+  if (before < 0 || grown > kilobytes_max) printf("PE %d: memory has grown by %ld KiB from %ld\n", me, grown, before);
+  expect(before > 0 && grown <= kilobytes_max, "memory after 1000 repeated set-ups");
+}
+
 static void check_reductions(void) {
   int in[3] = {me, 10 - me, 5}, out[3], place = -1, beside[3] = {7 + me, 8 + me, 9 + me}, loc = -1, loc2 = -1;
   double real[2] = {me * 1.5, -me}, real_out = 0;
@@ -164,7 +216,7 @@ static void check_reductions(void) {
 }
 
 int main(int argc, char** argv) {
-  const int own = argc > 1 && strcmp(argv[1], "own") == 0;
+  const int own = argc > 1 && strcmp(argv[1], "own") == 0, memory = argc > 1 && strcmp(argv[1], "memory") == 0;
   int flag = 0, world = -1, worlds = 0;
   if (own) MPI_Init(&argc, &argv);
   expect(L7_Update(NULL, L7_INT, 1) != L7_OK, "an update before L7_Init");
@@ -172,6 +224,10 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &world);
   MPI_Comm_size(MPI_COMM_WORLD, &worlds);
   expect(world == me && worlds == all && me == L7_Get_Rank() && all == L7_Get_Numpes(), "ranks");
+  if (memory) {
+    check_memory();
+    return L7_Terminate() == L7_OK ? wrong : 2;
+  }
   unsigned seed = 7u + (unsigned)me;
   int ids[60] = {0}, push = 0;
   const double start = L7_Wtime();

@@ -95,19 +95,96 @@ headway::PeId pe_id(int pe, std::size_t pes, const char* call) {
   return headway::PeId(std::size_t(pe));
 }
 
-std::vector<halo::PartnerIndices> lists_of(std::size_t pes_in_all, const char* call, std::size_t partners,
-                                           const int* pes, const std::size_t* counts, const std::uint64_t* indices) {
-  std::vector<halo::PartnerIndices> lists;
-  if (partners != 0) {
-    require(pes, call, "the array of PEs");
-    require(counts, call, "the array of counts");
+/// Elements of a program for partners, or from them: one list after the other.
+struct Lists {
+  std::size_t partners;
+  const int* pes;
+  const std::size_t* counts;
+  const std::uint64_t* indices;
+
+  std::vector<halo::PartnerIndices> lists(std::size_t pes_in_all, const char* call) const {
+    if (partners != 0) {
+      require(pes, call, "the array of PEs");
+      require(counts, call, "the array of counts");
+    }
+    std::vector<halo::PartnerIndices> made;
+    const std::uint64_t* next = indices;
+    for (std::size_t p = 0; p != partners; ++p) {
+      if (counts[p] != 0) require(indices, call, "the array of indices");
+      made.push_back({pe_id(pes[p], pes_in_all, call), {next, next + counts[p]}});
+      next += counts[p];
+    }
+    return made;
   }
-  for (std::size_t p = 0; p != partners; ++p) {
-    if (counts[p] != 0) require(indices, call, "the array of indices");
-    lists.push_back({pe_id(pes[p], pes_in_all, call), {indices, indices + counts[p]}});
-    indices += counts[p];
+};
+
+// The arguments of the calls that make and rebuild plans, one struct for each kind of plan. rebuild() is collective.
+
+struct Needed {
+  std::uint64_t first, owned;
+  std::size_t count;
+  const std::uint64_t* ids;
+
+  void rebuild(headway::Pe& pe, const char* call, halo::Plan& plan) const {
+    if (count != 0) require(ids, call, "ids");
+    const headway::c::Ranges ranges(pe, first, owned, {ids, count});
+    plan.rebuild(pe, owned, {ids, count}, [&](std::uint64_t id) { return ranges.find(id); });
   }
-  return lists;
+};
+
+struct Receiving {
+  std::uint64_t owned;
+  std::size_t count;
+  const int* pes;
+  const std::uint64_t* indices;
+
+  void rebuild(headway::Pe& pe, const char* call, halo::Plan& plan) const {
+    if (count != 0) {
+      require(pes, call, "pes");
+      require(indices, call, "indices");
+    }
+    std::vector<halo::Place> places;
+    for (std::size_t i = 0; i != count; ++i) places.push_back({pe_id(pes[i], pe.size(), call), indices[i]});
+    plan.rebuild(pe, owned, places);
+  }
+};
+
+struct Sending {
+  std::uint64_t owned;
+  Lists to;
+
+  void rebuild(headway::Pe& pe, const char* call, halo::Plan& plan) const {
+    plan.rebuild(pe, owned, to.lists(pe.size(), call));
+  }
+};
+
+struct Both {
+  Lists to, from;
+
+  void rebuild(headway::Pe& pe, const char* call, halo::Plan& plan) const {
+    plan.rebuild(pe, to.lists(pe.size(), call), from.lists(pe.size(), call));
+  }
+};
+
+template <class Given>
+int make_plan(const char* call, headway_plan** plan, const Given& given) noexcept {
+  return guard(call, [&] {
+    headway::Pe& pe = pe_of(call);
+    require(plan, call, "plan");
+    halo::Plan made = halo::Plan::both(pe, {}, {});
+    given.rebuild(pe, call, made);
+    keep(plan, std::move(made));
+    headway::settle(pe);
+  });
+}
+
+template <class Given>
+int rebuild_plan(const char* call, headway_plan* plan, const Given& given) noexcept {
+  return guard(call, [&] {
+    headway::Pe& pe = pe_of(call);
+    given.rebuild(pe, call, known(plans, plan, call, "plan").plan);
+    headway::settle(pe);
+  });
 }
 
 template <class T, class Op>
@@ -209,50 +286,46 @@ int headway_size(void) {
 }
 
 int headway_plan_needed(uint64_t first, uint64_t owned, size_t count, const uint64_t* ids, headway_plan** plan) {
-  return guard(__func__, [=, call = __func__] {
-    headway::Pe& pe = pe_of(call);
-    require(plan, call, "plan");
-    if (count != 0) require(ids, call, "ids");
-    const headway::c::Ranges ranges(pe, first, owned);
-    keep(plan, halo::Plan::needed(pe, owned, {ids, count}, [&](std::uint64_t id) { return ranges.find(id); }));
-    headway::settle(pe);
-  });
+  return make_plan(__func__, plan, Needed{first, owned, count, ids});
 }
 
 int headway_plan_receiving(uint64_t owned, size_t count, const int* pes, const uint64_t* indices, headway_plan** plan) {
-  return guard(__func__, [=, call = __func__] {
-    headway::Pe& pe = pe_of(call);
-    require(plan, call, "plan");
-    if (count != 0) {
-      require(pes, call, "pes");
-      require(indices, call, "indices");
-    }
-    std::vector<halo::Place> places;
-    for (std::size_t i = 0; i != count; ++i) places.push_back({pe_id(pes[i], pe.size(), call), indices[i]});
-    keep(plan, halo::Plan::receiving(pe, owned, places));
-    headway::settle(pe);
-  });
+  return make_plan(__func__, plan, Receiving{owned, count, pes, indices});
 }
 
 int headway_plan_sending(uint64_t owned, size_t partners, const int* pes, const size_t* counts, const uint64_t* indices,
                          headway_plan** plan) {
-  return guard(__func__, [=, call = __func__] {
-    headway::Pe& pe = pe_of(call);
-    require(plan, call, "plan");
-    keep(plan, halo::Plan::sending(pe, owned, lists_of(pe.size(), call, partners, pes, counts, indices)));
-    headway::settle(pe);
-  });
+  return make_plan(__func__, plan, Sending{owned, {partners, pes, counts, indices}});
 }
 
 int headway_plan_both(size_t to_partners, const int* to_pes, const size_t* to_counts, const uint64_t* to_indices,
                       size_t from_partners, const int* from_pes, const size_t* from_counts,
                       const uint64_t* from_indices, headway_plan** plan) {
-  return guard(__func__, [=, call = __func__] {
-    headway::Pe& pe = pe_of(call);
-    require(plan, call, "plan");
-    keep(plan, halo::Plan::both(pe, lists_of(pe.size(), call, to_partners, to_pes, to_counts, to_indices),
-                                lists_of(pe.size(), call, from_partners, from_pes, from_counts, from_indices)));
-  });
+  return make_plan(
+      __func__, plan,
+      Both{{to_partners, to_pes, to_counts, to_indices}, {from_partners, from_pes, from_counts, from_indices}});
+}
+
+int headway_plan_rebuild_needed(headway_plan* plan, uint64_t first, uint64_t owned, size_t count, const uint64_t* ids) {
+  return rebuild_plan(__func__, plan, Needed{first, owned, count, ids});
+}
+
+int headway_plan_rebuild_receiving(headway_plan* plan, uint64_t owned, size_t count, const int* pes,
+                                   const uint64_t* indices) {
+  return rebuild_plan(__func__, plan, Receiving{owned, count, pes, indices});
+}
+
+int headway_plan_rebuild_sending(headway_plan* plan, uint64_t owned, size_t partners, const int* pes,
+                                 const size_t* counts, const uint64_t* indices) {
+  return rebuild_plan(__func__, plan, Sending{owned, {partners, pes, counts, indices}});
+}
+
+int headway_plan_rebuild_both(headway_plan* plan, size_t to_partners, const int* to_pes, const size_t* to_counts,
+                              const uint64_t* to_indices, size_t from_partners, const int* from_pes,
+                              const size_t* from_counts, const uint64_t* from_indices) {
+  return rebuild_plan(
+      __func__, plan,
+      Both{{to_partners, to_pes, to_counts, to_indices}, {from_partners, from_pes, from_counts, from_indices}});
 }
 
 int headway_plan_reverse(const headway_plan* plan, headway_plan** reversed) {
@@ -315,6 +388,45 @@ int headway_exchange_run(headway_exchange* exchange) {
 int headway_exchange_rebind(headway_exchange* exchange, size_t count, const headway_field* fields) {
   return guard(__func__, [=, call = __func__] {
     known(exchanges, exchange, call, "exchange").exchange.rebind(fields_of(count, fields, call));
+  });
+}
+
+int headway_exchange_rebuild(headway_exchange* exchange, const headway_plan* plan, size_t count,
+                             const headway_field* fields) {
+  return guard(__func__, [=, call = __func__] {
+    headway::Pe& pe = pe_of(call);
+    halo::Exchange& rebuilt = known(exchanges, exchange, call, "exchange").exchange;
+    rebuilt.rebuild(known(plans, plan, call, "plan").plan, fields_of(count, fields, call));
+    headway::settle(pe);
+  });
+}
+
+int headway_exchange_divide(headway_exchange* exchange, size_t parts, headway_part_rule rule, void* context) {
+  return guard(__func__, [=, call = __func__] {
+    halo::Exchange& divided = known(exchanges, exchange, call, "exchange").exchange;
+    if (rule == nullptr) throw UsageError(fmt::format("{}(): rule is NULL; expected a function", call));
+    divided.divide(parts, [=](std::uint64_t index) { return rule(index, context); });
+  });
+}
+
+int headway_exchange_begin_parts(headway_exchange* exchange) {
+  return guard(__func__, [=, call = __func__] { known(exchanges, exchange, call, "exchange").exchange.begin_parts(); });
+}
+
+// Other threads call these two while the PE's thread may change `exchanges`.
+
+int headway_exchange_ready(headway_exchange* exchange, size_t part) {
+  return guard(__func__, [=, call = __func__] {
+    require(exchange, call, "exchange");
+    exchange->exchange.ready(part);
+  });
+}
+
+int headway_exchange_arrived(const headway_exchange* exchange, int pe, int* arrived) {
+  return guard(__func__, [=, call = __func__] {
+    require(exchange, call, "exchange");
+    require(arrived, call, "arrived");
+    *arrived = exchange->exchange.arrived(pe_id(pe, pe_of(call).size(), call)) ? 1 : 0;
   });
 }
 

@@ -3,7 +3,8 @@
  *
  * Each call returns HEADWAY_OK or an error; headway_error_text() explains the last error of the thread. Calls that are
  * marked collective are made by all PEs, in the same order. An error of a collective call may concern one PE alone,
- * while the others wait for it: end the program then. All calls come from the thread that has called headway_attach().
+ * while the others wait for it: end the program then. All calls come from the thread that has called headway_attach(),
+ * but for two: any thread may call headway_exchange_ready() and headway_exchange_arrived().
  */
 #ifndef HEADWAY_HALO_H
 #define HEADWAY_HALO_H
@@ -53,6 +54,17 @@ int headway_plan_sending(uint64_t owned, size_t partners, const int* pes, const 
 int headway_plan_both(size_t to_partners, const int* to_pes, const size_t* to_counts, const uint64_t* to_indices,
                       size_t from_partners, const int* from_pes, const size_t* from_counts,
                       const uint64_t* from_indices, headway_plan** plan);
+/* Collective. The plan for other elements, in the memory of the old one; any of the four calls may have made it. Then
+ * call headway_exchange_rebuild() for its exchanges. Exchanges that are not rebuilt keep the old plan, and so do
+ * reversed plans. After an error the plan is the old one. */
+int headway_plan_rebuild_needed(headway_plan* plan, uint64_t first, uint64_t owned, size_t count, const uint64_t* ids);
+int headway_plan_rebuild_receiving(headway_plan* plan, uint64_t owned, size_t count, const int* pes,
+                                   const uint64_t* indices);
+int headway_plan_rebuild_sending(headway_plan* plan, uint64_t owned, size_t partners, const int* pes,
+                                 const size_t* counts, const uint64_t* indices);
+int headway_plan_rebuild_both(headway_plan* plan, size_t to_partners, const int* to_pes, const size_t* to_counts,
+                              const uint64_t* to_indices, size_t from_partners, const int* from_pes,
+                              const size_t* from_counts, const uint64_t* from_indices);
 /* The plan from ghosts to owners. */
 int headway_plan_reverse(const headway_plan* plan, headway_plan** reversed);
 /* Exchanges that use the plan stay valid. NULL is allowed. */
@@ -89,8 +101,36 @@ int headway_exchange_end(headway_exchange* exchange);
 int headway_exchange_run(headway_exchange* exchange);
 /* Later exchanges use these arrays, of the same types. Not collective. */
 int headway_exchange_rebind(headway_exchange* exchange, size_t count, const headway_field* fields);
+/* Collective. Later exchanges use this plan and these arrays, of the same types. Not between begin and end; all PEs
+ * have done as many exchanges. Memory stays where it suffices. Parts end: divide again. */
+int headway_exchange_rebuild(headway_exchange* exchange, const headway_plan* plan, size_t count,
+                             const headway_field* fields);
 /* After its end on all PEs. NULL is allowed. */
 int headway_exchange_free(headway_exchange* exchange);
+
+/* --- parts: several threads of the program compute the elements that this PE sends, and mark them as ready
+ *
+ *     headway_exchange_divide(exchange, parts, rule, context);
+ *     in each step:  headway_exchange_begin_parts(exchange)     the PE's thread
+ *                    headway_exchange_ready(exchange, part)     any thread, once for each part
+ *                    headway_exchange_end(exchange)             the PE's thread, also before all parts are ready
+ */
+
+/* The part of a local element: 0 to parts - 1. */
+typedef size_t (*headway_part_rule)(uint64_t index, void* context);
+
+/* Divides the elements that this PE sends. Calls `rule` for each of them, and never after it returns. Not between begin
+ * and end. Not collective: partners may use any form of begin. */
+int headway_exchange_divide(headway_exchange* exchange, size_t parts, headway_part_rule rule, void* context);
+/* As headway_exchange_begin(), but the elements for a partner leave when all their parts are ready. */
+int headway_exchange_begin_parts(headway_exchange* exchange);
+/* Any thread, between begin_parts and end: the elements of the part have their new values. The thread that completes
+ * the elements for a partner of this host copies them to it. No lock is taken, so of `exchange` only NULL is refused.
+ */
+int headway_exchange_ready(headway_exchange* exchange, size_t part);
+/* Any thread, from begin_parts until the next begin: *arrived is 1 if the elements of PE `pe` are in the arrays, else
+ * 0. Of `exchange` only NULL is refused. */
+int headway_exchange_arrived(const headway_exchange* exchange, int pe, int* arrived);
 
 #ifdef __cplusplus
 }

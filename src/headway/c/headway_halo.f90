@@ -9,9 +9,12 @@ module headway_halo
 
   public :: headway_attach, headway_detach, headway_rank, headway_size, headway_error
   public :: headway_plan_needed, headway_plan_receiving, headway_plan_sending, headway_plan_both
-  public :: headway_plan_reverse, headway_plan_free, headway_plan_sizes
+  public :: headway_plan_rebuild_needed, headway_plan_rebuild_receiving, headway_plan_rebuild_sending
+  public :: headway_plan_rebuild_both, headway_plan_reverse, headway_plan_free, headway_plan_sizes
   public :: headway_exchange_make, headway_exchange_begin, headway_exchange_end, headway_exchange_run
-  public :: headway_exchange_rebind, headway_exchange_free, headway_field_of
+  public :: headway_exchange_rebind, headway_exchange_rebuild, headway_exchange_free, headway_field_of
+  public :: headway_exchange_divide, headway_exchange_begin_parts, headway_exchange_ready, headway_exchange_arrived
+  public :: headway_part_rule
 
   integer(c_int), parameter, public :: headway_ok = 0, headway_bad_setting = 1, headway_bad_call = 2, &
                                        headway_system = 3, headway_failed = 4
@@ -38,6 +41,16 @@ module headway_halo
   interface headway_field_of
     module procedure field_of_int32, field_of_int64, field_of_float, field_of_double
     module procedure fields_of_float, fields_of_double
+  end interface
+
+  !> The part of a local element, from 0 to parts - 1. The element's index counts from 0.
+  abstract interface
+    function headway_part_rule(index, context) bind(c) result(part)
+      import :: c_int64_t, c_ptr, c_size_t
+      integer(c_int64_t), value :: index
+      type(c_ptr), value :: context
+      integer(c_size_t) :: part
+    end function
   end interface
 
   interface
@@ -98,6 +111,43 @@ module headway_halo
       type(headway_plan), intent(out) :: plan
       integer(c_int) :: code
     end function
+    function headway_plan_rebuild_needed(plan, first, owned, count, ids) bind(c) result(code)
+      import :: c_int, c_int64_t, c_size_t, headway_plan
+      type(headway_plan), value :: plan
+      integer(c_int64_t), value :: first, owned
+      integer(c_size_t), value :: count
+      integer(c_int64_t), intent(in) :: ids(*)
+      integer(c_int) :: code
+    end function
+    function headway_plan_rebuild_receiving(plan, owned, count, pes, indices) bind(c) result(code)
+      import :: c_int, c_int64_t, c_size_t, headway_plan
+      type(headway_plan), value :: plan
+      integer(c_int64_t), value :: owned
+      integer(c_size_t), value :: count
+      integer(c_int), intent(in) :: pes(*)
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int) :: code
+    end function
+    function headway_plan_rebuild_sending(plan, owned, partners, pes, counts, indices) bind(c) result(code)
+      import :: c_int, c_int64_t, c_size_t, headway_plan
+      type(headway_plan), value :: plan
+      integer(c_int64_t), value :: owned
+      integer(c_size_t), value :: partners
+      integer(c_int), intent(in) :: pes(*)
+      integer(c_size_t), intent(in) :: counts(*)
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int) :: code
+    end function
+    function headway_plan_rebuild_both(plan, to_partners, to_pes, to_counts, to_indices, from_partners, from_pes, &
+                                       from_counts, from_indices) bind(c) result(code)
+      import :: c_int, c_int64_t, c_size_t, headway_plan
+      type(headway_plan), value :: plan
+      integer(c_size_t), value :: to_partners, from_partners
+      integer(c_int), intent(in) :: to_pes(*), from_pes(*)
+      integer(c_size_t), intent(in) :: to_counts(*), from_counts(*)
+      integer(c_int64_t), intent(in) :: to_indices(*), from_indices(*)
+      integer(c_int) :: code
+    end function
     function headway_plan_reverse(plan, reversed) bind(c) result(code)
       import :: c_int, headway_plan
       type(headway_plan), value :: plan
@@ -144,6 +194,40 @@ module headway_halo
       type(headway_exchange), value :: exchange
       integer(c_size_t), value :: count
       type(headway_field), intent(in) :: fields(*)
+      integer(c_int) :: code
+    end function
+    function headway_exchange_rebuild(exchange, plan, count, fields) bind(c) result(code)
+      import :: c_int, c_size_t, headway_plan, headway_field, headway_exchange
+      type(headway_exchange), value :: exchange
+      type(headway_plan), value :: plan
+      integer(c_size_t), value :: count
+      type(headway_field), intent(in) :: fields(*)
+      integer(c_int) :: code
+    end function
+    function headway_exchange_divide(exchange, parts, rule, context) bind(c) result(code)
+      import :: c_int, c_ptr, c_size_t, headway_exchange, headway_part_rule
+      type(headway_exchange), value :: exchange
+      integer(c_size_t), value :: parts
+      procedure(headway_part_rule) :: rule
+      type(c_ptr), value :: context
+      integer(c_int) :: code
+    end function
+    function headway_exchange_begin_parts(exchange) bind(c) result(code)
+      import :: c_int, headway_exchange
+      type(headway_exchange), value :: exchange
+      integer(c_int) :: code
+    end function
+    function headway_exchange_ready(exchange, part) bind(c) result(code)
+      import :: c_int, c_size_t, headway_exchange
+      type(headway_exchange), value :: exchange
+      integer(c_size_t), value :: part
+      integer(c_int) :: code
+    end function
+    function headway_exchange_arrived(exchange, pe, arrived) bind(c) result(code)
+      import :: c_int, headway_exchange
+      type(headway_exchange), value :: exchange
+      integer(c_int), value :: pe
+      integer(c_int), intent(out) :: arrived
       integer(c_int) :: code
     end function
     function headway_exchange_free(exchange) bind(c) result(code)

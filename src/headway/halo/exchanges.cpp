@@ -138,6 +138,8 @@ void Exchanges::require_same_call(std::size_t source, const PartnerSetup& setup)
     switch (kind) {
       case SetupKind::asks: return "a plan of needed elements";
       case SetupKind::counts: return "a plan of sent elements";
+      case SetupKind::ranges:
+      case SetupKind::owners: return "a plan of ids in ranges";
       case SetupKind::meeting: return "an exchange";
       default: return "streams of an exchange";
     }

@@ -35,6 +35,8 @@ static_assert(sizeof(PieceHeader) == 16);
 enum class SetupKind : std::uint8_t {
   asks,     // of a plan: receivers name the elements that they want
   counts,   // of a plan: senders tell the numbers of their elements
+  ranges,   // of a directory: owners register ranges of ids, and others ask for owners
+  owners,   // of a directory: the answers
   meeting,  // of an exchange that is made or rebuilt
   // Then, if there can be streams between hosts:
   offers,     // senders of a host: to those of its PEs that decide
