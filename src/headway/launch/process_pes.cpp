@@ -137,10 +137,10 @@ void ProcessPes::complete(am::EngineOptions& options, std::size_t pe) {
 /// The first process of the run says so, if its PEs share cores.
 void ProcessPes::warn_of_dials() const {
   if (!dials_ || idle() != am::Idle::yield || memory_->header().first_pe + first_ != 0) return;
-  std::fprintf(stderr,
-               "headway: HEADWAY_DIAL: %zu PEs share the cores of this host, so that delays are longer than their "
-               "dialled values; give each PE a core of its own\n",
-               std::size_t(memory_->header().pes));
+  std::fputs(
+      "headway: HEADWAY_DIAL: there are more PEs than cores here, so that delays are longer than their dialled "
+      "values; give each PE a core of its own\n",
+      stderr);
 }
 
 /// The endpoint for the engine: with HEADWAY_DIAL one in `dialled` over `endpoint`, else `endpoint` itself.
