@@ -46,6 +46,8 @@ constexpr std::array run_options = {
     Option{"--sim", "--sim", "HEADWAY_SIM", "LIST",
            "the simulated network and its troubles, such as "
            "L=2us,o=200ns,delay=50us,refuse=0.01,inbox=16,per-process=4,slow=3:100,stop=5@1ms"},
+    Option{"--dial", "--dial", "HEADWAY_DIAL", "LIST",
+           "delays that are added to the transport, such as o=5us,item_o=100ns,g=10us,L=10us,G=0.5ns,random [none]"},
 };
 
 constexpr std::array aggregation_options = {

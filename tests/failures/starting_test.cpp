@@ -51,6 +51,11 @@ TEST(Settings, each_wrong_value_is_refused_in_one_line_with_name_value_and_what_
       {"HEADWAY_BIND", {"", "-1", "x", "core,", "None"}, "core or none"},
       {"HEADWAY_STALL", {"", "-1s", "x", "1h", "nan", "inf", "5 s"}, "30s"},
       {"HEADWAY_SEED", {"", "-1", "x", "18446744073709551616"}, "0 to 2^64-1"},
+      {"HEADWAY_DIAL", {"", "x", "o", "l=1us", "o=1us,", "o=1us,o=2us", "random,random"}, "a list of o,"},
+      {"HEADWAY_DIAL",
+       {"o=", "L=5", "g=-1us", "item_o=101ms", "L=nanus", "g=5 us", "o=1us random"},
+       "a time from 0 to 100ms"},
+      {"HEADWAY_DIAL", {"G=", "G=1.1us", "G=1s", "o=1us,G=x"}, "a time of a byte from 0 to 1us"},
       {"HEADWAY_PSE", {"4", ""}, "HEADWAY_PES,"},
       {"HEADWAY_", {"4"}, "HEADWAY_PES,"},
   };

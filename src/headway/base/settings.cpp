@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
+#include <headway/base/dial_settings.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
@@ -29,7 +30,7 @@ constexpr std::array variables = {"HEADWAY_PES",       "HEADWAY_PES_PER_PROCESS"
                                   "HEADWAY_SIM",       "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
                                   "HEADWAY_THRESHOLD", "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
                                   "HEADWAY_TRANSFER",  "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
-                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES"};
+                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES",      "HEADWAY_DIAL"};
 
 constexpr std::pair<std::string_view, Progress> progress_names[] = {{"polling", Progress::polling},
                                                                     {"helper", Progress::helper},
@@ -70,6 +71,14 @@ std::size_t count_variable(const char* name, std::size_t fallback, std::size_t m
   if (!text) return fallback;
   const auto number = parse_number<std::size_t>(*text);
   if (!number || *number < 1 || *number > max) refuse(name, *text, fmt::format("a whole number from 1 to {}", max));
+  return *number;
+}
+
+std::uint64_t seed_variable() {
+  const auto text = variable("HEADWAY_SEED");
+  if (!text) return 1;
+  const auto number = parse_number<std::uint64_t>(*text);
+  if (!number) refuse("HEADWAY_SEED", *text, "a whole number from 0 to 2^64-1");
   return *number;
 }
 
@@ -233,6 +242,14 @@ TransferSettings TransferSettings::from_environment() {
   return settings;
 }
 
+std::optional<DialSettings> DialSettings::from_environment() {
+  const auto text = variable("HEADWAY_DIAL");
+  if (!text) return std::nullopt;
+  DialSettings settings = parse("HEADWAY_DIAL", *text);
+  settings.seed = seed_variable();
+  return settings;
+}
+
 CollectiveStrategy collective_strategy_from_environment() {
   const auto text = variable("HEADWAY_COLLECTIVES");
   if (!text || *text == "auto") return CollectiveStrategy::best;
@@ -282,11 +299,8 @@ Settings Settings::from_environment(Launchers launchers) {
     settings.bind = *text == "core" && settings.pes <= available_cores() ? Bind::core : Bind::none;
   }
   if (const auto text = variable("HEADWAY_STALL")) settings.stall = parse_duration("HEADWAY_STALL", *text);
-  if (const auto text = variable("HEADWAY_SEED")) {
-    const auto number = parse_number<std::uint64_t>(*text);
-    if (!number) refuse("HEADWAY_SEED", *text, "a whole number from 0 to 2^64-1");
-    settings.seed = *number;
-  }
+  settings.seed = seed_variable();
+  static_cast<void>(DialSettings::from_environment());  // refuses a wrong value before any PE exists
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();
   settings.collectives = collective_strategy_from_environment();

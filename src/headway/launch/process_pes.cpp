@@ -13,6 +13,7 @@
 #include <headway/launch/process_pes.hpp>
 #include <headway/report/report_signals.hpp>
 #include <iostream>
+#include <utility>
 
 namespace headway::launch {
 namespace {
@@ -74,6 +75,7 @@ struct ProcessPes::PeThread {
 };
 
 void ProcessPes::run_threads() {
+  warn_of_dials();
   cpu_set_t processors_before;
   const bool known = pthread_getaffinity_np(pthread_self(), sizeof processors_before, &processors_before) == 0;
   pthread_attr_t attributes;
@@ -132,16 +134,39 @@ void ProcessPes::complete(am::EngineOptions& options, std::size_t pe) {
   options.give_report = report::GiveReport{&report::report_area_of(*memory_, pe), &board(pe)};
 }
 
-void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept {
+/// The first process of the run says so, if its PEs share cores.
+void ProcessPes::warn_of_dials() const {
+  if (!dials_ || idle() != am::Idle::yield || memory_->header().first_pe + first_ != 0) return;
+  std::fputs(
+      "headway: HEADWAY_DIAL: there are more PEs than cores here, so that delays are longer than their dialled "
+      "values; give each PE a core of its own\n",
+      stderr);
+}
+
+/// The endpoint for the engine: with HEADWAY_DIAL one in `dialled` over `endpoint`, else `endpoint` itself.
+transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint>& dialled,
+                                             transport::Endpoint& endpoint,
+                                             std::function<void(std::int64_t ns)> pass_time) const {
+  if (!dials_) return endpoint;
+  const bool yields = !pass_time && idle() == am::Idle::yield;
+  return dialled.emplace(endpoint, dial::Options{*dials_, std::move(pass_time), yields});
+}
+
+void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options,
+                        std::function<void(std::int64_t ns)> pass_time) noexcept {
   const char* during = setting_up;
   try {
     complete(options, pe);
-    am::Engine engine(endpoint, std::move(options));
+    std::optional<dial::DialledEndpoint> dialled;
+    am::Engine engine(apply_dials(dialled, endpoint, std::move(pass_time)), std::move(options));
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
     if (getpid() != pid_) end_process(status);  // a child that the program forked and that returned: it is not a PE
     board(pe).status = status;
-    if (!engine.has_failed()) engine.finish();
+    if (!engine.has_failed()) {
+      engine.finish();
+      if (dialled) dialled->drain();
+    }
   } catch (const am::RunFailed&) {  // already recorded
   } catch (const std::exception& error) {
     fail(pe, report::FailureKind::failed, during, error.what());
@@ -159,18 +184,20 @@ constexpr std::int64_t sleep_ns_max_attached = 200'000;
 
 /// The process is not bound to a processor: threads that the program makes later would inherit that.
 Pe& ProcessPes::open_pe() {
-  open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}});
+  open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}, {}});
   open_->endpoint = make_endpoint(first_);
   am::EngineOptions options{.idle = idle(), .sleep_ns_max = sleep_ns_max_attached};
   complete(options, first_);
   options.when_failed = [this] { end_failed(first_); };
-  return open_->engine.emplace(*open_->endpoint, std::move(options)).pe();
+  warn_of_dials();
+  return open_->engine.emplace(apply_dials(open_->dialled, *open_->endpoint, {}), std::move(options)).pe();
 }
 
 void ProcessPes::close_pe(int status) {
   open_->engine->require_may_block(report::Phase::quiescing);
   board(first_).status = exit_status_of(status);
   open_->engine->finish();
+  if (open_->dialled) open_->dialled->drain();
   board(first_).phase.store(report::Phase::finished, std::memory_order_relaxed);
   open_.reset();
 }

@@ -5,11 +5,14 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/base/dial_settings.hpp>
 #include <headway/report/process_record.hpp>
 #include <headway/report/report_signals.hpp>
+#include <headway/transport/dial/endpoint.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <memory>
 #include <optional>
@@ -45,8 +48,9 @@ class ProcessPes {
 
   /// Runs each PE in a thread, the first in the calling one. Does not return when one failed.
   void run_threads();
-  /// Runs one PE in this thread.
-  void run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options) noexcept;
+  /// Runs one PE in this thread. `pass_time` is for a simulated one: dial::Options.
+  void run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options,
+              std::function<void(std::int64_t ns)> pass_time = {}) noexcept;
   Pe& open_pe();
   void close_pe(int status);
 
@@ -75,12 +79,16 @@ class ProcessPes {
   struct OpenPe {
     report::ThreadOfPe thread;
     std::unique_ptr<transport::Endpoint> endpoint;
+    std::optional<dial::DialledEndpoint> dialled;
     std::optional<am::Engine> engine;
   };
 
   void run_pe(std::size_t pe) noexcept;
   void complete(am::EngineOptions& options, std::size_t pe);
   void bind(std::size_t pe);
+  void warn_of_dials() const;
+  transport::Endpoint& apply_dials(std::optional<dial::DialledEndpoint>& dialled, transport::Endpoint& endpoint,
+                                   std::function<void(std::int64_t ns)> pass_time) const;
 
   const std::function<int(Pe&)>* body_;
   local::Segment* memory_ = nullptr;  // segment of boards, reports and frames
@@ -89,6 +97,7 @@ class ProcessPes {
   base::AggregationSettings aggregation_ = base::AggregationSettings::from_environment();
   base::TransferSettings transfer_ = base::TransferSettings::from_environment();
   base::CollectiveStrategy collectives_ = base::collective_strategy_from_environment();
+  std::optional<base::DialSettings> dials_ = base::DialSettings::from_environment();
   base::SizeConstants sizes_ = base::size_constants_from_environment();
 };
 

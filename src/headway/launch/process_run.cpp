@@ -242,7 +242,9 @@ void ProcessRun::run_simulation() {
   options.conditions.parse("HEADWAY_SIM", settings.sim, header.pes);
   Simulation simulation(std::move(options), settings.stall.count());
   const bool finished = simulation.run([&](transport::Endpoint& endpoint) {
-    run_pe(endpoint, endpoint.id(), {.idle = am::Idle::sleep, .reporter = &simulation.reporter(endpoint.id())});
+    const std::size_t pe = endpoint.id();
+    run_pe(endpoint, pe, {.idle = am::Idle::sleep, .reporter = &simulation.reporter(pe)},
+           [&simulation, pe](std::int64_t ns) { simulation.world().pass_time(pe, ns); });
   });
   header.simulated_ns = std::uint64_t(simulation.world().now());
   header.simulated_frames = simulation.world().frames();

@@ -379,11 +379,18 @@ void World::suspend(SimPe& pe) {
   base::Fiber::suspend();
 }
 
-/// Advances the running PE's clock, and lets PEs with an earlier clock run.
+void World::pass_time(std::size_t pe, std::int64_t ns) { advance_clock(*pes_[pe], ns); }
+
+/// The running PE makes a call that takes this time on a PE without faults.
 void World::advance(SimPe& pe, std::int64_t ns) {
   double cost = double(ns) * pe.factor;
   if (options_.conditions.jitter != 0) cost *= 1 + options_.conditions.jitter * random_.fraction();
-  pe.clock += std::int64_t(cost);
+  advance_clock(pe, std::int64_t(cost));
+}
+
+/// Advances the running PE's clock, and lets PEs with an earlier clock run.
+void World::advance_clock(SimPe& pe, std::int64_t ns) {
+  pe.clock += ns;
   while (!pe.stops.empty() && pe.clock >= pe.stops.back().at_ns) {
     const Conditions::Stop stop = pe.stops.back();
     pe.stops.pop_back();

@@ -56,6 +56,9 @@ class World {
   /// From a body: ends the run at the end of its PE's turn.
   void stop() { stopped_ = true; }
 
+  /// From a body: the PE computes for this time, whatever its factor is.
+  void pass_time(std::size_t pe, std::int64_t ns);
+
   /// The latest of the PEs' clocks.
   std::int64_t now() const { return now_; }
   /// True if that PE has stopped for ever.
@@ -83,6 +86,7 @@ class World {
   void schedule(SimPe& pe, std::int64_t at);
   void wake(SimPe& pe, std::int64_t at);
   void advance(SimPe& pe, std::int64_t ns);
+  void advance_clock(SimPe& pe, std::int64_t ns);
   void suspend(SimPe& pe);
   void drop_void_turns();
   std::int64_t next_turn();
