@@ -17,6 +17,7 @@ namespace headway::amr {
 /// Of a cell: the height of the water, and its momentum in x and y per area.
 struct State {
   double height = 0, x = 0, y = 0;
+  bool operator==(const State&) const = default;
 };
 inline State operator+(const State& a, const State& b) { return {a.height + b.height, a.x + b.x, a.y + b.y}; }
 inline State operator-(const State& a, const State& b) { return {a.height - b.height, a.x - b.x, a.y - b.y}; }

@@ -19,7 +19,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <headway/base/random.hpp>
 #include <limits>
 #include <map>
@@ -51,6 +50,7 @@ void add_time(Pes& pes, double& seconds, F f) {
 struct Cell {
   Square square;
   State state;
+  bool operator==(const Cell&) const = default;
 };
 
 template <class Pes>
@@ -142,10 +142,8 @@ class Mesh {
     std::vector<Key> keys;
     for (std::size_t i = owned_; i != squares_.size(); ++i) keys.push_back(squares_[i].key);
     const std::vector<Cell> owners = ask<Cell>(keys, [&](std::size_t i) { return Cell{squares_[i], states_[i]}; });
-    for (std::size_t i = owned_; i != squares_.size(); ++i) {
-      const Cell here{squares_[i], states_[i]};
-      errors += std::memcmp(&here, &owners[i - owned_], sizeof here) != 0;
-    }
+    for (std::size_t i = owned_; i != squares_.size(); ++i)
+      errors += Cell{squares_[i], states_[i]} != owners[i - owned_];
     return errors;
   }
   /// Raises the first own cell, to test the checks.

@@ -60,6 +60,7 @@ inline void add_outcome(bench::Json& record, const Options& options, const Outco
       {"load_balance", &Times::balance}};
   for (const auto& [name, part] : parts) {
     std::vector<double> milliseconds;
+    milliseconds.reserve(times.size());
     for (const Times& one : times) milliseconds.push_back(one.*part * 1e3);
     record["times_ms"][name] = bench::to_json(bench::spread_of(milliseconds));
   }
