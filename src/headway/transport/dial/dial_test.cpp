@@ -201,6 +201,30 @@ TEST(Dial, random_delays_lie_between_0_and_twice_their_value_and_have_it_as_mean
   EXPECT_LT(most, 2 * dialled_ns + 100);
 }
 
+TEST(Dial, a_frame_that_the_transport_refuses_pays_o_once) {
+  sim::Conditions conditions;
+  conditions.inbox_frames = 1;
+  run(
+      2, {.overhead_ns = 100e3},
+      [](Pe& pe) {
+        if (pe.endpoint.id() == 1) {
+          for (std::int64_t left = 1'000'000; left > 0; left = 1'000'000 - pe.endpoint.now()) pe.endpoint.sleep(left);
+          pe.receive();
+          pe.receive();
+          return;
+        }
+        pe.send(1, 0, 8);
+        std::int64_t begin = pe.endpoint.now();
+        EXPECT_FALSE(pe.try_send(1, 1, 8));
+        EXPECT_NEAR(double(pe.endpoint.now() - begin), 100e3, 1'000);
+        begin = pe.endpoint.now();
+        EXPECT_FALSE(pe.try_send(1, 1, 8));
+        EXPECT_LT(pe.endpoint.now() - begin, 1'000);
+        while (!pe.try_send(1, 1, 8)) pe.endpoint.sleep(10'000);
+      },
+      conditions);
+}
+
 TEST(Dial, frames_of_a_pe_to_itself_are_not_delayed) {
   run(1, {.overhead_ns = 1e6, .item_overhead_ns = 1e6, .gap_ns = 1e6, .latency_ns = 1e6, .gap_per_byte_ns = 1000},
       [](Pe& pe) {
@@ -346,7 +370,7 @@ base::DialSettings random_dials(Random& random, std::uint64_t seed) {
           .item_overhead_ns = double(random.size(1, 2'000)),
           .gap_ns = double(random.size(1, 50'000)),
           .latency_ns = double(random.size(1, 500'000)),
-          .gap_per_byte_ns = random.fraction() * 10,
+          .gap_per_byte_ns = random.one_in(2) ? 0 : random.fraction() * 10,
           .random = random.one_in(2),
           .seed = seed};
 }
