@@ -406,7 +406,11 @@ class AtOnce final : public transport::Endpoint {
     ++dropped;
     claims_->drop(frame);
   }
-  Posted try_post(std::size_t, transport::Frame*, const std::byte*, bool) override { return Posted::copied; }
+  Posted try_post(std::size_t, transport::Frame* frame, const std::byte*, bool) override {
+    if (refusals-- > 0) return Posted::refused;
+    counts.push_back(frame->header.count);
+    return Posted::copied;
+  }
   std::size_t by_value_bytes_max() const override { return claims_->by_value_bytes_max(); }
   std::size_t reclaim(void (*)(void*, std::size_t, std::uint64_t), void*) override { return 0; }
   bool poll(transport::Arrival&) override { return false; }
@@ -415,7 +419,8 @@ class AtOnce final : public transport::Endpoint {
   transport::TransportCosts costs() const override { return claims_->costs(); }
   std::int64_t now() const override { return claims_->now(); }
 
-  int dropped = 0;
+  int dropped = 0, refusals = 0;      // refusals: of the next posts
+  std::vector<std::uint32_t> counts;  // of the frames' headers, in the order of the posts
 
  private:
   transport::Endpoint* claims_;
@@ -458,6 +463,29 @@ TEST(Dial, memory_that_the_transport_gives_back_at_once_is_reclaimed_with_its_ta
       },
       sim::forever / 2, [] { return true; });
   EXPECT_EQ(world.missing(), "");
+}
+
+TEST(Dial, no_frame_overtakes_one_that_the_transport_has_refused) {
+  sim::World world({.pes = 2});
+  world.run(
+      [&](std::size_t pe) {
+        if (pe != 0) return;
+        AtOnce inner(world.endpoint(0));
+        DialledEndpoint endpoint(inner, {{.gap_ns = 10e3}, [&](std::int64_t ns) { world.pass_time(0, ns); }});
+        for (std::uint32_t count = 1; count <= 3; ++count) {
+          transport::SmallFrame small;
+          small.frame.header = {};
+          small.frame.header.count = count;
+          if (count == 3) {
+            world.pass_time(0, 100'000);
+            inner.refusals = 2;  // the second frame, in both calls that move frames
+          }
+          EXPECT_EQ(endpoint.try_post(1, &small.frame, small.message, false), Posted::copied);
+        }
+        endpoint.drain();
+        EXPECT_EQ(inner.counts, (std::vector<std::uint32_t>{1, 2, 3}));
+      },
+      sim::forever / 2, [] { return true; });
 }
 
 // --- settings
