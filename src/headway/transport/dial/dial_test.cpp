@@ -201,6 +201,30 @@ TEST(Dial, random_delays_lie_between_0_and_twice_their_value_and_have_it_as_mean
   EXPECT_LT(most, 2 * dialled_ns + 100);
 }
 
+TEST(Dial, a_frame_that_the_transport_refuses_pays_o_once) {
+  sim::Conditions conditions;
+  conditions.inbox_frames = 1;
+  run(
+      2, {.overhead_ns = 100e3},
+      [](Pe& pe) {
+        if (pe.endpoint.id() == 1) {
+          for (std::int64_t left = 1'000'000; left > 0; left = 1'000'000 - pe.endpoint.now()) pe.endpoint.sleep(left);
+          pe.receive();
+          pe.receive();
+          return;
+        }
+        pe.send(1, 0, 8);
+        std::int64_t begin = pe.endpoint.now();
+        EXPECT_FALSE(pe.try_send(1, 1, 8));
+        EXPECT_NEAR(double(pe.endpoint.now() - begin), 100e3, 1'000);
+        begin = pe.endpoint.now();
+        EXPECT_FALSE(pe.try_send(1, 1, 8));
+        EXPECT_LT(pe.endpoint.now() - begin, 1'000);
+        while (!pe.try_send(1, 1, 8)) pe.endpoint.sleep(10'000);
+      },
+      conditions);
+}
+
 TEST(Dial, frames_of_a_pe_to_itself_are_not_delayed) {
   run(1, {.overhead_ns = 1e6, .item_overhead_ns = 1e6, .gap_ns = 1e6, .latency_ns = 1e6, .gap_per_byte_ns = 1000},
       [](Pe& pe) {
@@ -346,7 +370,7 @@ base::DialSettings random_dials(Random& random, std::uint64_t seed) {
           .item_overhead_ns = double(random.size(1, 2'000)),
           .gap_ns = double(random.size(1, 50'000)),
           .latency_ns = double(random.size(1, 500'000)),
-          .gap_per_byte_ns = random.fraction() * 10,
+          .gap_per_byte_ns = random.one_in(2) ? 0 : random.fraction() * 10,
           .random = random.one_in(2),
           .seed = seed};
 }
@@ -382,7 +406,11 @@ class AtOnce final : public transport::Endpoint {
     ++dropped;
     claims_->drop(frame);
   }
-  Posted try_post(std::size_t, transport::Frame*, const std::byte*, bool) override { return Posted::copied; }
+  Posted try_post(std::size_t, transport::Frame* frame, const std::byte*, bool) override {
+    if (refusals-- > 0) return Posted::refused;
+    counts.push_back(frame->header.count);
+    return Posted::copied;
+  }
   std::size_t by_value_bytes_max() const override { return claims_->by_value_bytes_max(); }
   std::size_t reclaim(void (*)(void*, std::size_t, std::uint64_t), void*) override { return 0; }
   bool poll(transport::Arrival&) override { return false; }
@@ -391,7 +419,8 @@ class AtOnce final : public transport::Endpoint {
   transport::TransportCosts costs() const override { return claims_->costs(); }
   std::int64_t now() const override { return claims_->now(); }
 
-  int dropped = 0;
+  int dropped = 0, refusals = 0;      // refusals: of the next posts
+  std::vector<std::uint32_t> counts;  // of the frames' headers, in the order of the posts
 
  private:
   transport::Endpoint* claims_;
@@ -434,6 +463,29 @@ TEST(Dial, memory_that_the_transport_gives_back_at_once_is_reclaimed_with_its_ta
       },
       sim::forever / 2, [] { return true; });
   EXPECT_EQ(world.missing(), "");
+}
+
+TEST(Dial, no_frame_overtakes_one_that_the_transport_has_refused) {
+  sim::World world({.pes = 2});
+  world.run(
+      [&](std::size_t pe) {
+        if (pe != 0) return;
+        AtOnce inner(world.endpoint(0));
+        DialledEndpoint endpoint(inner, {{.gap_ns = 10e3}, [&](std::int64_t ns) { world.pass_time(0, ns); }});
+        for (std::uint32_t count = 1; count <= 3; ++count) {
+          transport::SmallFrame small;
+          small.frame.header = {};
+          small.frame.header.count = count;
+          if (count == 3) {
+            world.pass_time(0, 100'000);
+            inner.refusals = 2;  // the second frame, in both calls that move frames
+          }
+          EXPECT_EQ(endpoint.try_post(1, &small.frame, small.message, false), Posted::copied);
+        }
+        endpoint.drain();
+        EXPECT_EQ(inner.counts, (std::vector<std::uint32_t>{1, 2, 3}));
+      },
+      sim::forever / 2, [] { return true; });
 }
 
 // --- settings
