@@ -74,12 +74,10 @@ RouteModel grid_of_groups(std::size_t pes, unsigned dimensions, std::size_t pes_
   const std::vector<double> parts = parts_of_levels(pes, extents);
   RouteModel route;
   if (gathers) {
-    // to other groups, unless the PE sends for its group itself
-    const std::size_t full = pes / pes_of_group, rest = pes % pes_of_group;
-    const double together = double(full) * double(pes_of_group) * double(pes_of_group) + double(rest) * double(rest);
-    const double to_others = 1 - together / double(pes) / double(pes);
-    route.levels.push_back(
-        {.next_pes = pes_of_group - 1, .hops = to_others * double(pes_of_group - 1) / double(pes_of_group)});
+    // to other groups, unless the PE sends for its group itself: it does so for one part in `size`
+    auto pairs = [&](std::size_t size) { return size == 0 ? 0 : double(pes - size) * double(size - 1); };
+    const double hops = double(pes / pes_of_group) * pairs(pes_of_group) + pairs(pes % pes_of_group);
+    route.levels.push_back({.next_pes = pes_of_group - 1, .hops = hops / double(pes) / double(pes)});
   }
   for (std::size_t level = 0; level < extents.size(); ++level) {
     const bool is_last = level + 1 == extents.size();
@@ -97,7 +95,7 @@ RouteModel over_all(std::string_view code, unsigned dimensions, const Placement&
     return grid_of_groups(pes, dimensions, group, code == "pp" ? double(group) : 1, false);
   }
   if (code == "whs" || code == "hh") {
-    const std::size_t group = placement.pes_per_host;
+    const std::size_t group = std::min(placement.pes_per_host, pes);
     if (group == 1) return grid_of(pes, dimensions);
     if (group >= pes) return grid_of(pes, 1);
     return grid_of_groups(pes, dimensions, group, code == "hh" ? double(group) : 1, code == "hh");
