@@ -61,6 +61,8 @@ foreach(layer IN LISTS layers)
   list(APPEND libraries headway_${layer})
 endforeach()
 install(FILES src/headway/c/halo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/headway)
+# Machine files, for people; the library has their texts.
+install(DIRECTORY machines DESTINATION ${CMAKE_INSTALL_DATADIR}/headway FILES_MATCHING PATTERN "*.machine")
 # For C and Fortran, and programs that use L7.
 install(FILES src/l7/l7.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES src/l7/l7/l7.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/l7)

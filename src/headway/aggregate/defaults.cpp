@@ -7,6 +7,7 @@
 #include <headway/aggregate/route.hpp>
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
+#include <headway/model/alpha_beta.hpp>
 #include <numbers>
 #include <numeric>
 
@@ -81,30 +82,30 @@ std::size_t rounded(double bytes) {
                     default_buffer_bytes_min, base::buffer_bytes_max);
 }
 
-/// Cost of a byte on a hop without the cost of frames: of the wire or of the aggregator, the larger one.
-double byte_ns(const Surroundings& s) {
-  const double software = copy_ns_per_byte + (s.message_bytes == 0 ? 0 : message_ns / double(s.message_bytes));
-  return std::max(s.costs.gap_per_byte_ns, software);
+double software_ns_per_byte(const Surroundings& s) {
+  return copy_ns_per_byte + (s.message_bytes == 0 ? 0 : message_ns / double(s.message_bytes));
 }
 
-/// The size at which frames cost a ninth of their bytes: b90 of "Aggregation (variable-size TRAM, 2020)".
-double bytes_of_90_percent(double overhead_ns, double byte_ns) { return 9 * overhead_ns / byte_ns; }
+/// Cost of a frame on a hop, and of a byte: of the wire or of the aggregator, the larger one.
+model::AlphaBeta hop_cost(const Surroundings& s) {
+  return {s.costs.overhead_ns, std::max(s.costs.gap_per_byte_ns, software_ns_per_byte(s))};
+}
 
 /// The size that pays even if open buffers do not stay in the cache: with larger ones, frames cost less than the cache
 /// misses, or less than a ninth of their bytes.
 std::size_t wanted_bytes(const Surroundings& s) {
   return rounded(
-      std::min(s.costs.overhead_ns / cache_miss_ns_per_byte, bytes_of_90_percent(s.costs.overhead_ns, byte_ns(s))));
+      std::min(model::bytes_of_half_rate({s.costs.overhead_ns, cache_miss_ns_per_byte}),
+               model::bytes_of_90_percent(s.costs.overhead_ns, s.costs.gap_per_byte_ns, software_ns_per_byte(s))));
 }
 
 /// With smaller buffers a frame costs more than its bytes. Only then can one more hop, which moves the bytes once more,
 /// cost less than the frames that its larger buffers save.
-std::size_t least_bytes_of_hop(const Surroundings& s) { return rounded(s.costs.overhead_ns / byte_ns(s)); }
+std::size_t least_bytes_of_hop(const Surroundings& s) { return rounded(model::bytes_of_half_rate(hop_cost(s))); }
 
 /// A frame costs less than a tenth of a larger message of fixed size, which gains nothing from a buffer.
 double packed_bytes_max(const Surroundings& s) {
-  const double byte_ns_of_large = std::max(s.costs.gap_per_byte_ns, copy_ns_per_byte);
-  return double(rounded(bytes_of_90_percent(s.costs.overhead_ns, byte_ns_of_large)));
+  return double(rounded(model::bytes_of_90_percent(s.costs.overhead_ns, s.costs.gap_per_byte_ns, copy_ns_per_byte)));
 }
 
 /// The fewest hops with large enough buffers.
@@ -123,12 +124,12 @@ std::size_t buffer_bytes_of(const AggregatorOptions& given, const Surroundings& 
 /// Cost of a byte for another host on all its hops, in full buffers of their size.
 double byte_ns_of_route(const AggregatorOptions& given, const Surroundings& s, Topology topology) {
   const std::size_t buffer_bytes = buffer_bytes_of(given, s, topology);
-  const double between = topology.dimensions * (s.costs.overhead_ns / double(buffer_bytes) + byte_ns(s));
+  const double between = topology.dimensions * model::byte_ns(hop_cost(s), double(buffer_bytes));
   if (!is_over_hosts(s.pes, topology, s.hosts)) return between;
   const HostSizes host = host_sizes(s.pes, s.hosts);
   Surroundings here = s;
   here.costs = s.costs_within_host;
-  const double within = here.costs.overhead_ns / double(part_bytes(buffer_bytes, host.most)) + byte_ns(here);
+  const double within = model::byte_ns(hop_cost(here), double(part_bytes(buffer_bytes, host.most)));
   if (topology.scheme == Scheme::whs) return between + within;
   // With fewer other hosts than PEs of this host, some PEs send for all, and the others wait.
   const double at_once = double(std::min(host.most, s.hosts.size() - 1));

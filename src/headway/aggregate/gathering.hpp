@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/am/engine.hpp>
+#include <headway/model/aggregation.hpp>
 
 namespace headway::aggregate {
 
@@ -32,7 +33,7 @@ class Gathering {
     const std::size_t gathered = messages + (follows_one_ ? 1 : 0);
     follows_one_ = false;
     if (reason == am::FlushReason::requested) return;  // more messages might have followed
-    const bool single = gathered < 2 && reason != am::FlushReason::full;
+    const bool single = gathered < model::messages_to_gather_least && reason != am::FlushReason::full;
     single_in_a_row_ = single ? std::min(single_in_a_row_ + 1, singles_before_alone) : 0;
   }
 

@@ -6,6 +6,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/topology_text.hpp>
+#include <headway/model/route_model.hpp>
 
 namespace headway {
 
@@ -38,24 +39,7 @@ std::string to_string(Topology topology) {
 
 namespace headway::aggregate {
 
-std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions) {
-  std::vector<std::size_t> extents(std::max(dimensions, 1u));
-  std::size_t rest = pes;
-  for (std::size_t level = extents.size(); level-- > 1;) {
-    // the smallest extent for which a power covers the remaining units
-    auto covers = [&](std::size_t extent) {
-      std::size_t product = 1;
-      for (std::size_t i = 0; i <= level && product < rest; ++i) product *= extent;
-      return product >= rest;
-    };
-    std::size_t extent = 1;
-    while (!covers(extent)) ++extent;
-    extents[level] = extent;
-    rest = (rest + extent - 1) / extent;
-  }
-  extents[0] = rest;
-  return extents;
-}
+using model::grid_extents;
 
 HostSizes host_sizes(std::size_t pes, HostFirsts hosts) {
   if (hosts.size() < 2) return {pes, pes};

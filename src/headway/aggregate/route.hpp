@@ -87,9 +87,6 @@ class Route {
   std::vector<std::uint32_t> first_slots_;  // by level
 };
 
-/// The extents of the grid, level 0 first; their product is at least `pes`.
-std::vector<std::size_t> grid_extents(std::size_t pes, unsigned dimensions);
-
 /// The extents of a route: the most next PEs at each level. Schemes of processes or hosts have no effect if there is
 /// one, or if each has one PE.
 std::vector<std::size_t> route_extents(std::size_t pes, Topology topology, std::size_t pes_per_process,

@@ -6,6 +6,7 @@
 #include <headway/base/bytes.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/topology_text.hpp>
+#include <headway/model/route_model.hpp>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,8 @@
 
 namespace headway::aggregate {
 namespace {
+
+using model::grid_extents;
 
 constexpr std::size_t pes_most = 130;
 
@@ -323,6 +326,50 @@ TEST(Route, a_full_grid_spreads_forwarded_messages_evenly) {
       }
     }
     EXPECT_EQ(*std::ranges::min_element(passed), *std::ranges::max_element(passed)) << dimensions << "D";
+  }
+}
+
+std::size_t hops_of(const std::vector<Route>& all, std::size_t source, std::size_t destination) {
+  std::size_t hops = 0;
+  Route::Hop hop = all[source].first(destination);
+  for (std::size_t at = source; hop.slot != Route::deliver_here;) {
+    ++hops;
+    const unsigned level = all[at].level(hop.slot);
+    at = all[at].target(hop.slot);
+    if (level + 1 == all[at].levels()) break;
+    hop = all[at].next(level, hop.key);
+  }
+  return hops;
+}
+
+double mean_hops_of(const std::vector<Route>& all) {
+  std::size_t hops = 0;
+  for (std::size_t source = 0; source < all.size(); ++source) {
+    for (std::size_t destination = 0; destination < all.size(); ++destination) {
+      if (source != destination || all.size() == 1) hops += hops_of(all, source, destination);
+    }
+  }
+  return double(hops) / double(all.size()) / double(std::max<std::size_t>(all.size() - 1, 1));
+}
+
+TEST(Route, the_model_predicts_the_mean_number_of_hops) {
+  // groups of 4; exact where processes, hosts and rows are full
+  for (const Topology topology :
+       {grid(1), grid(2), grid(3), grid(1, Scheme::wps), grid(2, Scheme::wps), grid(1, Scheme::pp), grid(2, Scheme::pp),
+        grid(1, Scheme::whs), grid(2, Scheme::whs), grid(1, Scheme::hh), grid(2, Scheme::hh)}) {
+    for (std::size_t pes = 1; pes <= 72; ++pes) {
+      const bool is_of_hosts = topology.scheme == Scheme::whs || topology.scheme == Scheme::hh;
+      const std::vector<Route> all =
+          is_of_hosts ? routes_of_hosts(pes, topology, firsts(pes, {4})) : routes(pes, topology, 4);
+      const model::RouteModel predicted =
+          model::route_model(to_string(topology), {.pes = pes, .pes_per_process = 4, .pes_per_host = 4});
+      // 8 x 8, 4 x 4 x 4, and 16 groups as 4 x 4
+      const bool is_full = pes == 64;
+      const double hops = mean_hops_of(all);
+      ASSERT_NEAR(model::mean_hops(predicted) / hops, 1, is_full ? 1e-9 : 0.06)
+          << pes << " PEs, " << to_string(topology);
+      ASSERT_EQ(predicted.levels.size(), all[0].levels()) << pes << " PEs, " << to_string(topology);
+    }
   }
 }
 
