@@ -54,20 +54,6 @@ void gather(const std::vector<Index>& indices, std::size_t first, std::size_t co
   }
 }
 
-/// Copies element from[i] of `source` to element to[i] of `target`.
-template <class Size>
-void copy_each(const std::vector<std::uint32_t>& from, const FieldView& source, const std::vector<std::uint32_t>& to,
-               const FieldView& target, Size size) {
-  const auto copy = [&](std::size_t source_step, std::size_t target_step) {
-    for (std::size_t i = 0; i != from.size(); ++i)
-      std::memcpy(target.data + to[i] * target_step, source.data + from[i] * source_step, size);
-  };
-  if (source.stride == std::size_t(size) && target.stride == std::size_t(size))
-    copy(size, size);  // constant steps
-  else
-    copy(source.stride, target.stride);
-}
-
 }  // namespace
 
 IndexList::IndexList(std::span<const std::uint64_t> indices) {
@@ -339,8 +325,6 @@ void IndexList::copy(const IndexList& from, const FieldView& source, const Index
   };
   if (is_dense(to, target)) return from.pack_all(source, target.data + to.box_.first * target.bytes, caches);
   if (is_dense(from, source)) return to.unpack(0, to.size_, source.data + from.box_.first * source.bytes, target);
-  if (!from.narrow_.empty() && !to.narrow_.empty())
-    return with_size(source.bytes, [&](auto size) { copy_each(from.narrow_, source, to.narrow_, target, size); });
   std::byte buffer[buffer_bytes];
   std::vector<std::byte> large(source.bytes > buffer_bytes ? source.bytes : 0);  // of one large element
   std::byte* const between = large.empty() ? buffer : large.data();
