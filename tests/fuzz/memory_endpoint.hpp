@@ -28,7 +28,9 @@ class MemoryEndpoint final : public transport::Endpoint, private transport::Shar
   struct Process {
     std::size_t pes = 1;
     transport::SharedByProcess shared;
-    std::map<std::size_t, MemoryEndpoint*> members;  // by PE
+    std::map<std::size_t, MemoryEndpoint*> members;     // by PE
+    std::map<std::size_t, std::span<std::byte>> pools;  // by PE; outlive the endpoints
+    transport::Services* services_between_hosts = nullptr;
   };
 
   /// `hosts`: the first PE of each, which outlive it.
@@ -45,6 +47,7 @@ class MemoryEndpoint final : public transport::Endpoint, private transport::Shar
     for (Block* block : blocks_) std::free(block);
   }
 
+  transport::Services* services() override { return process_.services_between_hosts; }
   void arrive(const transport::Arrival& arrival) { arrivals_.push_back(arrival); }
   bool has_arrivals() const { return next_ != arrivals_.size(); }
   /// Whether the frame with this `owned` was given back; forgets it.
@@ -117,6 +120,10 @@ class MemoryEndpoint final : public transport::Endpoint, private transport::Shar
 
  private:
   std::span<std::byte> board(std::size_t) override { return board_; }
+  std::span<std::byte> pool(std::size_t pe) override {
+    const auto found = process_.pools.find(pe);
+    return found == process_.pools.end() ? std::span<std::byte>() : found->second;
+  }
   transport::SharedByProcess* shared_by_process() override { return &process_.shared; }
 
   struct alignas(64) Block {

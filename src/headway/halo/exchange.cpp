@@ -289,6 +289,13 @@ void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::u
         base::counted(piece.size(), "byte"), begin, number_, pe_->id().value, base::counted(bytes, "byte")));
   }
   const std::size_t at = *found;
+  const IndexList& list = plan_.receives()[at].list;
+  if (!is_between_elements(list, begin) || !is_between_elements(list, begin + piece.size())) {
+    throw FormatError(fmt::format(
+        "PE {} sends {} at {} of a stream of {} for halo exchange number {} to PE {}; expected whole "
+        "elements",
+        source, base::counted(piece.size(), "byte"), begin, base::counted(bytes, "byte"), number_, pe_->id().value));
+  }
   if (begun_ && generation == generation_) return take(at, begin, piece);
   if (generation <= generation_ || generation > generation_ + generations_ahead) {
     throw FormatError(
@@ -298,9 +305,24 @@ void ExchangeState::arrived(std::size_t source, std::uint32_t generation, std::u
   receives_[at].early[generation].push_back({begin, {piece.begin(), piece.end()}});
 }
 
+bool ExchangeState::is_between_elements(const IndexList& list, std::uint64_t at) const {
+  if (at == 0 || at == stream_bytes(list)) return true;
+  for (const FieldRef& field : fields_) {
+    const std::uint64_t bytes = list.size() * field.view.bytes;
+    if (at < bytes) return at % field.view.bytes == 0;
+    at -= bytes;
+  }
+  return true;
+}
+
 /// A piece of the current generation.
 void ExchangeState::take(std::size_t receive, std::uint64_t begin, std::span<const std::byte> piece) {
   Receive& from = receives_[receive];
+  if (piece.size() > from.bytes - from.received) {
+    throw FormatError(fmt::format("PE {} sends {} for halo exchange number {} to PE {}, which has {} of {} already",
+                                  plan_.receives()[receive].pe, base::counted(piece.size(), "byte"), number_,
+                                  pe_->id().value, from.received, base::counted(from.bytes, "byte")));
+  }
   if (order_ == CombineOrder::fixed) {
     from.stream.resize(from.bytes);
     std::copy(piece.begin(), piece.end(), from.stream.begin() + std::ptrdiff_t(begin));
@@ -407,6 +429,11 @@ Future<> ExchangeState::when_done() {
 void ExchangeState::acknowledged(std::size_t source, std::uint32_t generation) {
   for (Send& one : sends_) {
     if (plan_.sends()[one.partner].pe != source) continue;
+    if (generation > generation_) {
+      throw FormatError(
+          fmt::format("PE {} acknowledges generation {} of halo exchange number {} to PE {}; expected 1 to {}", source,
+                      generation, number_, pe_->id().value, generation_));
+    }
     one.acknowledged = std::max(one.acknowledged, generation);
     return;
   }

@@ -135,6 +135,10 @@ class ExchangeState {
   void notified() { look_at_host(); }
   /// Adds the partners from which elements are missing.
   void add_missing(std::vector<std::uint32_t>& pes) const;
+  /// For people: the parts without which end() does not return. Empty if there are none.
+  std::string waits_for_parts() const;
+  /// Adds the partners that wait for parts of this PE.
+  void count_unsent(std::map<std::uint32_t, std::uint64_t>& by_target) const;
 
  private:
   struct Early {
@@ -179,6 +183,9 @@ class ExchangeState {
   /// The memory of this exchange in the pool is free once all PEs that use it have destroyed the exchange.
   void retire_memory();
   void meet_on_host(std::size_t pe, const PartnerSetup& setup);
+  /// Memory in the pool of a partner, which has told its offset. FormatError if it does not lie there.
+  template <class T>
+  T* memory_of(std::size_t pe, std::uint64_t offset, std::uint64_t bytes) const;
   void publish_fields();
   bool is_written_by(std::size_t pe) const;
 
@@ -214,6 +221,8 @@ class ExchangeState {
   /// Returns whether all elements have arrived.
   bool look_at_host();
   bool has_all(const Receive& from) const { return from.received == from.bytes; }
+  /// Whether that place of a partner's stream lies between two elements.
+  bool is_between_elements(const IndexList& list, std::uint64_t at) const;
   bool finish_receive(std::size_t receive);
   void finish_generation();
   void ask_for_notices();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Exchanges with parts, which several threads mark as ready.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <headway/am/engine.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
@@ -79,6 +81,20 @@ bool ExchangeState::send_complete_parts() {
     --unsent_;
   }
   return unsent_ == 0;
+}
+
+std::string ExchangeState::waits_for_parts() const {
+  if (unsent_ == 0) return {};
+  const std::vector<std::size_t> parts = parts_->unmarked(generation_);
+  if (parts.empty()) return {};
+  return fmt::format(" number {} without {} {} of {}, which no thread has marked as ready,", number_,
+                     base::by_number(parts.size(), "part", "parts"), fmt::join(parts, ", "), parts_->size());
+}
+
+void ExchangeState::count_unsent(std::map<std::uint32_t, std::uint64_t>& by_target) const {
+  for (std::size_t i = 0; unsent_ != 0 && i != sends_.size(); ++i) {
+    if (parts_->state(i) == Parts::State::waiting) ++by_target[std::uint32_t(plan_.sends()[sends_[i].partner].pe)];
+  }
 }
 
 bool ExchangeState::look() {

@@ -39,7 +39,7 @@ void refuse_stranger(std::size_t source, const PartnerSetup& setup, std::size_t 
                     "expected the same order of calls on all PEs",
                     source, me));
   }
-  const SetupNumbers numbers = setup.first();
+  const SetupNumbers numbers = read_setup(source, me, [&] { return setup.first(); });
   throw UsageError(fmt::format(
       "halo exchange number {}: PE {} sends {} to PE {} and expects {}; PE {} has no part in it", numbers.exchange,
       source, describe(numbers.sent, setup.text), me, describe(numbers.expected, setup.text), me));
@@ -186,7 +186,7 @@ void ExchangeState::meet_partners() {
     if (!std::ranges::binary_search(meets, pe)) refuse_stranger(pe, setup, pe_->id());
     try {
       check_partner(pe, setup, own_types);
-      if (streams != nullptr) streams->take_places(pe, setup.list());
+      if (streams != nullptr) read_setup(pe, pe_->id(), [&] { streams->take_places(pe, setup.list()); });
     } catch (const UsageError&) {
       difference = std::current_exception();
       refused.push_back(pe);
@@ -235,7 +235,7 @@ void ExchangeState::check_partner(std::size_t pe, const PartnerSetup& setup, con
         "halo exchange number {}: PE {} sends {} to PE {}; PE {} expects {} in its exchange number {}", sent_in, from,
         describe(sent, sent_types), to, to, describe(expected, expected_types), expected_in));
   };
-  const SetupNumbers other = setup.first();
+  const SetupNumbers other = read_setup(pe, me, [&] { return setup.first(); });
   const std::uint64_t sent = elements_of(plan_.sends(), pe), expected = elements_of(plan_.receives(), pe);
   const bool is_same = setup.text == own_types && other.exchange == number_;
   if (other.sent != expected || (!is_same && expected != 0))
@@ -250,14 +250,25 @@ void ExchangeState::check_partner(std::size_t pe, const PartnerSetup& setup, con
   }
 }
 
+template <class T>
+T* ExchangeState::memory_of(std::size_t pe, std::uint64_t offset, std::uint64_t bytes) const {
+  const std::span<std::byte> pool = exchanges_->engine().endpoint().shared_memory().pool(pe);
+  if (offset % alignof(T) != 0 || offset > pool.size() || bytes > pool.size() - offset) {
+    refuse_setup(pe, pe_->id(),
+                 fmt::format("{} at {} of its pool, which has {}; expected a multiple of {}",
+                             base::counted(bytes, "byte"), offset, base::counted(pool.size(), "byte"), alignof(T)));
+  }
+  return reinterpret_cast<T*>(pool.data() + offset);
+}
+
 void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
   const HostPlaces places = setup.first().places;
-  std::byte* const pool = exchanges_->engine().endpoint().shared_memory().pool(pe).data();
   if (const auto receive = index_of(plan_.receives(), pe)) {
+    const std::uint64_t step = HostBlock::staging_step(receives_[*receive].bytes);
     receives_[*receive].host = {.line = &block_->sender_line(*receive),
-                                .state = reinterpret_cast<ReceiverLine*>(pool + places.receiver_line),
-                                .staging = pool + places.staging,
-                                .staging_step = HostBlock::staging_step(receives_[*receive].bytes)};
+                                .state = memory_of<ReceiverLine>(pe, places.receiver_line, sizeof(ReceiverLine)),
+                                .staging = memory_of<std::byte>(pe, places.staging, 2 * step),
+                                .staging_step = step};
     receives_[*receive].acknowledges = false;
     has_host_senders_ = true;
   }
@@ -267,17 +278,16 @@ void ExchangeState::meet_on_host(std::size_t pe, const PartnerSetup& setup) {
     std::shared_ptr<IndexList> told;
     if (partner.remote.size() == 0) {
       told = std::make_shared<IndexList>();
-      std::span<const std::uint64_t> list = setup.list();
-      told->decode(list);
+      read_setup(pe, pe_->id(), [&] { told->decode_whole(setup.list()); });
     }
     const IndexList* const into = told ? told.get() : &partner.remote;
     if (into->size() != partner.list.size())
       throw FormatError(fmt::format("PE {} keeps {} for {} of PE {}", pe, base::counted(into->size(), "element"),
                                     partner.list.size(), pe_->id().value));
     to->host = {.state = &block_->receiver_line(*send),
-                .line = reinterpret_cast<SenderLine*>(pool + places.sender_line),
-                .places = reinterpret_cast<const FieldPlace*>(pool + places.fields),
-                .pool = pool,
+                .line = memory_of<SenderLine>(pe, places.sender_line, sizeof(SenderLine)),
+                .places = memory_of<FieldPlace>(pe, places.fields, fields_.size() * sizeof(FieldPlace)),
+                .pool = memory_of<std::byte>(pe, 0, 0),
                 .staging = block_->staging(*send),
                 .staging_step = HostBlock::staging_step(stream_bytes(partner.list)),
                 .into = into,

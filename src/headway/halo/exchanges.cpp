@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <headway/aggregate/aggregator.hpp>
+#include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
@@ -27,8 +28,8 @@ struct Acknowledgement {
 SetupNumbers PartnerSetup::first() const {
   SetupNumbers first;
   if (numbers.size() * sizeof(std::uint64_t) < sizeof first) {
-    throw FormatError(fmt::format("a set-up message of a halo exchange has {} numbers; expected {} or more",
-                                  numbers.size(), sizeof first / sizeof(std::uint64_t)));
+    throw FormatError(fmt::format("it has {}; expected {} or more", base::counted(numbers.size(), "number"),
+                                  sizeof first / sizeof(std::uint64_t)));
   }
   std::memcpy(static_cast<void*>(&first), numbers.data(), sizeof first);
   return first;
@@ -36,6 +37,11 @@ SetupNumbers PartnerSetup::first() const {
 
 std::span<const std::uint64_t> PartnerSetup::list() const {
   return std::span(numbers).subspan(sizeof(SetupNumbers) / sizeof(std::uint64_t));
+}
+
+void refuse_setup(std::size_t source, std::size_t me, const std::string& why) {
+  throw FormatError(
+      fmt::format("PE {} sends PE {} an invalid set-up message of a halo exchange or plan: {}", source, me, why));
 }
 
 struct Exchanges::SetupMessages {
@@ -102,6 +108,14 @@ void Exchanges::add_waits_for(std::vector<std::uint32_t>& pes) const {
   if (waiting_ != nullptr) waiting_->add_missing(pes);
 }
 
+std::string Exchanges::description() const {
+  return "halo exchange" + (waiting_ == nullptr ? std::string() : waiting_->waits_for_parts());
+}
+
+void Exchanges::count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const {
+  if (waiting_ != nullptr) waiting_->count_unsent(by_target);
+}
+
 std::uint64_t Exchanges::begin_setup(SetupKind kind) {
   engine().require_may_block(report::Phase::collective);
   ++setup_call_;
@@ -118,6 +132,9 @@ void Exchanges::send_setup(std::size_t to, std::span<const std::uint64_t> number
 void Exchanges::take_setup(std::size_t source, std::uint64_t tag, std::span<const std::uint64_t> numbers,
                            std::string_view text) {
   const std::uint64_t call = tag >> 8;
+  if ((tag & 0xff) > std::uint64_t(SetupKind::arrivals))
+    refuse_setup(source, engine().id(),
+                 fmt::format("its kind is {}; expected 0 to {}", tag & 0xff, unsigned(SetupKind::arrivals)));
   PartnerSetup setup;
   setup.kind = SetupKind(tag & 0xff);
   if (!spare_messages_.empty()) {

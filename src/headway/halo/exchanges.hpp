@@ -8,6 +8,7 @@
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
 #include <headway/base/creation_table.hpp>
+#include <headway/base/format_error.hpp>
 #include <headway/halo/grouping.hpp>
 #include <headway/halo/host_partner.hpp>
 #include <map>
@@ -60,10 +61,24 @@ struct PartnerSetup {
   std::vector<std::uint64_t> numbers;
   std::string text;
 
-  /// Of a meeting. FormatError if there are fewer numbers.
+  /// Of a meeting. FormatError if there are fewer numbers; as that of IndexList::decode(), it does not name the sender.
   SetupNumbers first() const;
   std::span<const std::uint64_t> list() const;
 };
+
+/// Throws FormatError for a set-up message of PE `source` to PE `me`; `why` is a clause with the numbers of the
+/// message.
+[[noreturn]] void refuse_setup(std::size_t source, std::size_t me, const std::string& why);
+
+/// Returns read(), which reads a set-up message of PE `source` to PE `me`. A FormatError then names both PEs.
+template <class Read>
+auto read_setup(std::size_t source, std::size_t me, Read read) {
+  try {
+    return read();
+  } catch (const FormatError& error) {
+    refuse_setup(source, me, error.what());
+  }
+}
 
 /// Throws UsageError for a message of PE `source`, which takes PE `me` for a partner.
 [[noreturn]] void refuse_stranger(std::size_t source, const PartnerSetup& setup, std::size_t me);
@@ -88,6 +103,9 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   void await_setup(std::span<const std::size_t> partners);
   /// The messages of the call that have arrived, by PE. Later ones end the run.
   std::map<std::size_t, PartnerSetup> end_setup();
+  /// A message has arrived. `tag`: the number of the call, and a SetupKind in the lowest 8 bits. FormatError for a kind
+  /// that does not exist, and for a second message in one call. UsageError if the sender has made another call.
+  void take_setup(std::size_t source, std::uint64_t tag, std::span<const std::uint64_t> numbers, std::string_view text);
   /// Memory for later messages.
   void recycle(std::map<std::size_t, PartnerSetup> messages);
   /// Memory for a message.
@@ -118,12 +136,16 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   /// Waits until done(), for the end of that exchange. `polls`: other threads of the program may change the condition.
   template <class Done>
   void wait_for(const ExchangeState& state, bool polls, Done done) {
+    struct Forget {  // also after an exception: the exchange may be destroyed then
+      const ExchangeState*& waiting;
+      ~Forget() { waiting = nullptr; }
+    };
     waiting_ = &state;
+    const Forget forget{waiting_};
     if (polls)
       engine().wait_polling(std::move(done), report::Phase::collective, report::no_pe);
     else
       engine().wait_until(std::move(done), report::Phase::collective);
-    waiting_ = nullptr;
   }
   /// What this PE has learned about writing to a partner of its host. The address is fixed.
   Distance& distance(std::size_t partner) { return distances_[partner]; }
@@ -138,13 +160,15 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   std::int64_t due() const override { return am::never; }
   bool flush_due(std::int64_t) override { return false; }
   std::uint16_t signature() const override { return 0x4841; }
-  std::string description() const override { return "halo exchange"; }
+  /// Names the parts for which this PE waits.
+  std::string description() const override;
+  /// The elements that wait for parts, as one message for each partner.
+  void count_open(std::map<std::uint32_t, std::uint64_t>& by_target) const override;
   bool ready() const override { return true; }
 
  private:
   void begin_use();
   struct SetupMessages;
-  void take_setup(std::size_t source, std::uint64_t tag, std::span<const std::uint64_t> numbers, std::string_view text);
   /// UsageError if `source` has made another set-up call than this PE.
   void require_same_call(std::size_t source, const PartnerSetup& setup) const;
   /// A destroyed exchange. Partners may still read or write its memory.

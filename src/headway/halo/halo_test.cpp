@@ -280,6 +280,29 @@ TEST(Halo, rebuild_leaves_copies_of_the_plan_alone_and_reuses_memory) {
   EXPECT_EQ(result.status, 0) << result.text;
 }
 
+TEST(Halo, arrays_hold_all_own_elements_also_without_partners) {
+  const launch::SimulateResult result = launch::simulate({.pes = 3}, [](Pe& pe) {
+    const std::size_t other = 1 - pe.id() % 2;  // PE 2 has no partner
+    const Places needed = pe.id() == 2 ? Places{} : Places{{other, 3}};
+    const Lists sent = pe.id() == 2 ? Lists{} : Lists{{other, {3}}};
+    halo::Plan plan = halo::Plan::receiving(pe, 9, needed);
+    EXPECT_EQ(plan.extent(), pe.id() == 2 ? 9u : 10u);
+    EXPECT_EQ(plan.reverse().extent(), plan.extent());
+    EXPECT_EQ(halo::Plan::sending(pe, 9, sent).extent(), pe.id() == 2 ? 9u : 10u);
+    EXPECT_EQ(halo::Plan::both(pe, sent, {}).extent(), pe.id() == 2 ? 0u : 4u);
+    plan.rebuild(pe, 7, needed);
+    EXPECT_EQ(plan.extent(), pe.id() == 2 ? 7u : 8u);
+    std::vector<double> array(plan.extent());
+    halo::Exchange exchange(pe, plan, {halo::field(array)});
+    exchange();
+    std::vector<double> shorter(plan.extent() - 1);
+    EXPECT_THROW(exchange.rebind({halo::field(shorter)}), UsageError);
+    exchange();
+    return 0;
+  });
+  EXPECT_EQ(result.status, 0) << result.text;
+}
+
 TEST(Halo, sends_one_frame_to_each_partner_whatever_the_number_of_fields) {
   const launch::SimulateResult result = launch::simulate({.pes = 3}, [](Pe& pe) {
     const std::size_t left = (pe.id() + 2) % 3, right = (pe.id() + 1) % 3;

@@ -166,8 +166,9 @@ class HostStreams {
   struct Announced {
     std::size_t target = 0;
     std::uint64_t bytes = 0;
-    std::vector<std::uint64_t> sections;  // of each sender: its number, begin and bytes
+    std::vector<std::uint64_t> sections;  // of each sender, ascending: its number, begin and bytes
     std::vector<std::uint64_t> receivers;
+    bool is_placed = false;  // the target has told where elements arrive
   };
   using Mail = std::map<std::size_t, std::vector<std::uint64_t>>;  // by receiver of the message
 
@@ -189,6 +190,9 @@ class HostStreams {
   void take_over(std::size_t from, const Announced& stream, Mail& mail);
   void receive(const Announced& announced, std::uint64_t offset, std::span<const Partner> receives);
   std::byte* pool(std::size_t pe) const;
+  /// Memory of a stream in the pool of a PE of this host, which has told its offset: words, and buffers of `bytes`
+  /// bytes. FormatError if it does not lie there.
+  std::byte* memory_of(std::size_t pe, std::uint64_t offset, std::size_t words, std::uint64_t bytes) const;
   /// Frees the memory of this PE.
   void free_memory();
   /// Memory for words in front of buffers of `bytes` bytes, in the pool of this PE.

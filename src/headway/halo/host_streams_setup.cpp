@@ -24,11 +24,14 @@ namespace {
 constexpr double further_copies = 2;
 // Fewer messages would hardly be noticed.
 constexpr std::uint64_t saved_messages_min = 2;
+// More bytes fit into no pool. The sum over all PEs of a host does not overflow.
+constexpr std::uint64_t stream_bytes_max = std::uint64_t(1) << 44;
 
-/// Reads numbers in their order.
+/// Reads the numbers of a set-up message in their order.
 class Reader {
  public:
-  explicit Reader(std::span<const std::uint64_t> numbers) : rest_(numbers) {}
+  Reader(std::size_t source, std::size_t me, std::span<const std::uint64_t> numbers)
+      : source_(source), me_(me), rest_(numbers) {}
 
   std::uint64_t next() { return take(1)[0]; }
   /// The next number is their count.
@@ -38,16 +41,25 @@ class Reader {
  private:
   std::span<const std::uint64_t> take(std::uint64_t count) {
     if (count > rest_.size()) {
-      throw FormatError(fmt::format("a set-up message of a stream between hosts ends {} too early",
-                                    base::counted(count - rest_.size(), "number")));
+      refuse_setup(source_, me_, fmt::format("it ends {} too early", base::counted(count - rest_.size(), "number")));
     }
     const auto taken = rest_.first(count);
     rest_ = rest_.subspan(count);
     return taken;
   }
 
+  std::size_t source_, me_;
   std::span<const std::uint64_t> rest_;
 };
+
+/// Whether each number is larger than the one before, and all are from `begin` to `end` - 1.
+bool are_ascending(std::span<const std::uint64_t> numbers, std::uint64_t begin, std::uint64_t end) {
+  for (const std::uint64_t one : numbers) {
+    if (one < begin || one >= end) return false;
+    begin = one + 1;
+  }
+  return true;
+}
 
 void append(std::vector<std::uint64_t>& numbers, std::span<const std::uint64_t> list) {
   numbers.push_back(list.size());
@@ -116,7 +128,7 @@ void HostStreams::add_places_for(std::size_t pe, std::vector<std::uint64_t>& mes
 }
 
 void HostStreams::take_places(std::size_t pe, std::span<const std::uint64_t> places) {
-  if (!places.empty() && host_of(pe) != host_of(pe_->id())) places_[pe].decode(places);
+  if (!places.empty() && host_of(pe) != host_of(pe_->id())) places_[pe].decode_whole(places);
 }
 
 void HostStreams::meet(std::span<const Partner> receives, std::span<const std::size_t> refused, HostStreams* former) {
@@ -151,13 +163,17 @@ void HostStreams::meet(std::span<const Partner> receives, std::span<const std::s
   parts_.resize(receives.size());
   incoming_.reserve(announced_.size());
   for (const auto& [target, setup] : call(SetupKind::arrivals, mail, targets)) {
-    for (Reader reader(setup.numbers); !reader.is_at_end();) {
-      const auto announced = announced_.find(reader.next());
-      const std::uint64_t offset = reader.next();
-      if (announced == announced_.end() || announced->second.target != target)
-        refuse(target, "elements of a host that do not arrive there");
+    for (Reader reader(target, me, setup.numbers); !reader.is_at_end();) {
+      const std::uint64_t host = reader.next(), offset = reader.next();
+      const auto announced = announced_.find(host);
+      if (announced == announced_.end() || announced->second.target != target || announced->second.is_placed)
+        refuse(target, fmt::format("a place for elements of host {}, which do not arrive there, or another one", host));
+      announced->second.is_placed = true;
       receive(announced->second, offset, receives);
     }
+  }
+  for (const auto& [from, stream] : announced_) {
+    if (!stream.is_placed) refuse(stream.target, fmt::format("no place for elements of host {}", from));
   }
   offered_.clear();
   announced_.clear();
@@ -203,14 +219,30 @@ std::map<std::size_t, std::vector<HostStreams::Offer>> HostStreams::exchange_off
   }
   std::map<std::size_t, std::vector<Offer>> offers;
   for (const auto& [sender, setup] : call(SetupKind::offers, mail, sources)) {
-    for (Reader reader(setup.numbers); !reader.is_at_end();) {
-      Offer& offer = offers[reader.next()].emplace_back();
+    for (Reader reader(sender, me, setup.numbers); !reader.is_at_end();) {
+      const std::uint64_t host = reader.next();
+      if (host >= hosts || host == own || decider_of(own, host) != me)
+        refuse(sender, fmt::format("an offer for host {}, on which another PE or none decides", host));
+      std::vector<Offer>& for_host = offers[host];
+      const bool is_second = !for_host.empty() && for_host.back().sender == sender;
+      Offer& offer = for_host.emplace_back();
       offer.sender = sender;
       offer.bytes = reader.next();
       offer.bytes_apart = reader.next();
-      offer.coalescing = Coalescing(reader.next());
+      const std::uint64_t coalescing = reader.next();
       const auto receivers = reader.list();
+      offer.coalescing = Coalescing(coalescing);
       offer.receivers.assign(receivers.begin(), receivers.end());
+      const bool has_bytes = offer.bytes != 0 || coalescing == std::uint64_t(Coalescing::never);
+      if (is_second || receivers.empty() || !are_ascending(receivers, host_begin(host), host_end(host)) ||
+          coalescing > std::uint64_t(Coalescing::never) || !has_bytes || offer.bytes > offer.bytes_apart ||
+          offer.bytes_apart > stream_bytes_max) {
+        refuse(sender,
+               fmt::format("offer {} for host {}: {}, {} apart, wish {}, {} receivers; expected one offer, at most {} "
+                           "bytes, a wish of 0 to 2 and receivers of that host in ascending order",
+                           for_host.size(), host, base::counted(offer.bytes, "byte"), offer.bytes_apart, coalescing,
+                           receivers.size(), stream_bytes_max));
+      }
     }
   }
   return offers;
@@ -282,35 +314,61 @@ void HostStreams::decide(std::size_t host, std::span<const Offer> offers, Mail& 
 }
 
 void HostStreams::join(std::size_t decider, std::span<const std::uint64_t> numbers) {
-  for (Reader reader(numbers); !reader.is_at_end();) {
+  for (Reader reader(decider, pe_->id(), numbers); !reader.is_at_end();) {
     const std::uint64_t host = reader.next();
     const auto offered = std::ranges::find(offered_, host, [](const OwnOffer& one) { return one.stream.host; });
-    if (offered == offered_.end()) refuse(decider, "a place in a stream that this PE has not offered");
+    if (offered == offered_.end() || decider_of(host_of(pe_->id()), host) != decider)
+      refuse(decider, fmt::format("a place in a stream to host {}, which this PE has not offered there", host));
     OutgoingStream& stream = outgoing_.emplace_back(std::move(offered->stream));
     offered_.erase(offered);
-    std::byte* const memory = pool(decider) + reader.next();
-    stream.packed = reinterpret_cast<StreamWords*>(memory);
-    stream.buffers = {memory + sizeof(StreamWords), reader.next()};
+    const std::uint64_t offset = reader.next(), bytes = reader.next();
     stream.begin = reader.next();
     stream.senders = reader.next();
     stream.messages = reader.next();
     stream.target = reader.next();
+    const std::uint64_t own_bytes = stream.list.size() * element_bytes_, own = host_of(decider);
+    if (own_bytes > bytes || stream.begin > bytes - own_bytes || stream.senders == 0 ||
+        stream.senders > host_end(own) - host_begin(own) || stream.target < host_begin(host) ||
+        stream.target >= host_end(host)) {
+      refuse(decider, fmt::format("a place at {} for {} in a stream of {}, of {} to PE {}", stream.begin,
+                                  base::counted(own_bytes, "byte"), bytes, base::counted(stream.senders, "sender"),
+                                  stream.target));
+    }
+    std::byte* const memory = memory_of(decider, offset, generations_ahead, bytes);
+    stream.packed = reinterpret_cast<StreamWords*>(memory);
+    stream.buffers = {memory + sizeof(StreamWords), bytes};
     sharers_.push_back(decider);
   }
 }
 
 void HostStreams::take_decision(std::size_t decider, std::span<const std::uint64_t> numbers) {
   if (numbers.empty()) return;
-  Reader reader(numbers);
-  Announced& stream = announced_[host_of(decider)];
+  const std::size_t from = host_of(decider), own = host_of(pe_->id());
+  Reader reader(decider, pe_->id(), numbers);
+  Announced& stream = announced_[from];
   stream.target = reader.next();
   stream.bytes = reader.next();
   const auto sections = reader.list(), receivers = reader.list();
   stream.sections.assign(sections.begin(), sections.end());
   stream.receivers.assign(receivers.begin(), receivers.end());
-  if (!std::ranges::binary_search(stream.receivers, std::uint64_t(pe_->id())) ||
+  if (!reader.is_at_end() || stream.bytes == 0 || stream.bytes > stream_bytes_max || sections.size() % 3 != 0) {
+    refuse(decider, fmt::format("a decision of {} on a stream of {} in {}", base::counted(numbers.size(), "number"),
+                                base::counted(stream.bytes, "byte"), base::counted(sections.size(), "number")));
+  }
+  if (!are_ascending(receivers, host_begin(own), host_end(own)) ||
+      !std::ranges::binary_search(stream.receivers, std::uint64_t(pe_->id())) ||
       !std::ranges::binary_search(stream.receivers, std::uint64_t(stream.target))) {
-    refuse(decider, "a decision on a stream of which this PE or the target is no receiver");
+    refuse(decider, fmt::format("a decision on a stream to PE {} for {}; expected the target and this PE among them, "
+                                "in ascending order",
+                                stream.target, base::counted(receivers.size(), "receiver")));
+  }
+  for (std::uint64_t least = host_begin(from), i = 0; i != sections.size(); i += 3) {
+    const std::uint64_t sender = sections[i], begin = sections[i + 1], bytes = sections[i + 2];
+    if (sender < least || sender >= host_end(from) || begin > stream.bytes || bytes > stream.bytes - begin) {
+      refuse(decider, fmt::format("{} of PE {} at {} in a stream of {}", base::counted(bytes, "byte"), sender, begin,
+                                  stream.bytes));
+    }
+    least = sender + 1;
   }
 }
 
@@ -331,22 +389,22 @@ void HostStreams::take_over(std::size_t from, const Announced& announced, Mail& 
 }
 
 void HostStreams::receive(const Announced& announced, std::uint64_t offset, std::span<const Partner> receives) {
-  std::byte* const memory = pool(announced.target) + offset;
   const std::size_t receivers = announced.receivers.size();
+  std::byte* const memory = memory_of(announced.target, offset, generations_ahead + receivers, announced.bytes);
   const auto own = std::ranges::lower_bound(announced.receivers, std::uint64_t(pe_->id()));
   IncomingStream& stream = incoming_.emplace_back();
   stream.arrived = reinterpret_cast<const StreamWords*>(memory);
   stream.ask = &reinterpret_cast<StreamWord*>(memory + sizeof(StreamWords))[own - announced.receivers.begin()].value;
   stream.buffers = {memory + sizeof(StreamWords) + receivers * sizeof(StreamWord), announced.bytes};
   sharers_.push_back(announced.target);
-  for (Reader reader(announced.sections); !reader.is_at_end();) {
-    const std::uint64_t sender = reader.next(), begin = reader.next(), bytes = reader.next();
+  for (std::size_t i = 0; i != announced.sections.size(); i += 3) {
+    const std::uint64_t sender = announced.sections[i], begin = announced.sections[i + 1],
+                        bytes = announced.sections[i + 2];
     const auto places = places_.find(sender);
     const auto receive = index_of(receives, sender);
     if (places == places_.end() || !receive) continue;  // it sends to other PEs of this host
     const std::uint64_t elements = bytes / element_bytes_, expected = receives[*receive].list.size();
-    if (places->second.size() != expected || places->second.extent() > elements || begin > announced.bytes ||
-        bytes > announced.bytes - begin) {
+    if (places->second.size() != expected || places->second.extent() > elements || bytes % element_bytes_ != 0) {
       refuse(sender,
              fmt::format("{} of {} at {} in a stream of {}; expected {}", places->second.size(),
                          base::counted(elements, "element"), begin, base::counted(announced.bytes, "byte"), expected));
@@ -354,6 +412,18 @@ void HostStreams::receive(const Announced& announced, std::uint64_t offset, std:
     parts_[*receive] = {&stream, begin, elements, std::move(places->second)};
     stream.receives.push_back(*receive);
   }
+}
+
+std::byte* HostStreams::memory_of(std::size_t pe, std::uint64_t offset, std::size_t words, std::uint64_t bytes) const {
+  const std::span<std::byte> all = exchanges_->engine().endpoint().shared_memory().pool(pe);
+  const std::uint64_t head = words * sizeof(StreamWord);
+  if (offset % alignof(StreamWord) != 0 || offset > all.size() || head > all.size() - offset ||
+      bytes > (all.size() - offset - head) / generations_ahead / alignof(StreamWord) * alignof(StreamWord)) {
+    refuse(pe,
+           fmt::format("a stream of {} at {} of its pool, which has {}; expected a multiple of {}",
+                       base::counted(bytes, "byte"), offset, base::counted(all.size(), "byte"), alignof(StreamWord)));
+  }
+  return all.data() + offset;
 }
 
 void HostStreams::free_memory() {

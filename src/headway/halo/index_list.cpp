@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -174,8 +175,11 @@ void IndexList::encode(std::vector<std::uint64_t>& to) const {
 }
 
 void IndexList::decode(std::span<const std::uint64_t>& numbers) {
-  const auto require = [](bool valid) {
-    if (!valid) throw FormatError("a list of elements in a set-up message of a halo exchange is invalid");
+  const auto require = [all = numbers](bool valid) {
+    if (valid) return;
+    throw FormatError(fmt::format("an invalid list of elements in {}, which begin with {}",
+                                  base::counted(all.size(), "number"),
+                                  fmt::join(all.first(std::min<std::size_t>(all.size(), 8)), ", ")));
   };
   const auto take = [&](std::size_t count) {
     require(numbers.size() >= count);
@@ -237,6 +241,12 @@ void IndexList::decode(std::span<const std::uint64_t>& numbers) {
       return;
     }
   }
+}
+
+void IndexList::decode_whole(std::span<const std::uint64_t> numbers) {
+  decode(numbers);
+  if (!numbers.empty())
+    throw FormatError(fmt::format("{} behind {}", base::counted(numbers.size(), "number"), description()));
 }
 
 std::uint64_t IndexList::operator[](std::size_t i) const {

@@ -136,6 +136,8 @@ class IndexList {
   /// assign() for a list that encode() has written. Removes it from the front of `numbers`. FormatError if there is no
   /// valid one.
   void decode(std::span<const std::uint64_t>& numbers);
+  /// The same for a message with nothing behind the list.
+  void decode_whole(std::span<const std::uint64_t> numbers);
 
   bool operator==(const IndexList&) const = default;
 

@@ -34,6 +34,15 @@ void Parts::begin() {
   }
 }
 
+std::vector<std::size_t> Parts::unmarked(std::uint32_t generation) const {
+  std::vector<std::size_t> parts;
+  for (std::size_t part = 0; part != size(); ++part) {
+    if (!partners_of_part_[part].empty() && ready_[part].load(std::memory_order_relaxed) != generation)
+      parts.push_back(part);
+  }
+  return parts;
+}
+
 void Parts::require_new(std::size_t part, std::uint32_t generation) {
   if (part >= size())
     throw UsageError(fmt::format("part {} of a halo exchange is marked; it has parts 0 to {}", part, size() - 1));

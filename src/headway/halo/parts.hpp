@@ -47,6 +47,8 @@ class Parts {
   State state(std::size_t partner) const { return partners_[partner].state.load(std::memory_order_acquire); }
   void set_state(std::size_t partner, State state) { partners_[partner].state.store(state, std::memory_order_release); }
   std::size_t size() const { return partners_of_part_.size(); }
+  /// The parts that hold elements for partners and that no thread has marked in this generation, ascending.
+  std::vector<std::size_t> unmarked(std::uint32_t generation) const;
 
  private:
   struct alignas(64) Partner {

@@ -21,6 +21,9 @@ namespace {
 // number of the set-up call in which it has asked for the same elements.
 enum class Ask : std::uint64_t { wanted, wanted_and_kept, same_as_in_call };
 
+// More elements fit into no memory.
+constexpr std::uint64_t received_max = std::uint64_t(1) << 48;
+
 /// Makes `partners` of the lists that are not empty. It has its memory from an older plan.
 void assign(Pe& pe, std::span<const PartnerIndices> lists, const char* what, std::vector<Partner>& partners) {
   std::vector<const PartnerIndices*> sorted;
@@ -84,8 +87,9 @@ void Plan::replace(Fill fill) {
     next = std::move(spare_);
   else
     next = std::make_shared<Sides>();
-  fill(*next);
-  next->extent = next->sent = next->received = 0;
+  next->extent = 0;
+  fill(*next);  // sets the number of own elements as the extent, if it knows it
+  next->sent = next->received = 0;
   for (const Partner& one : next->sends) {
     next->extent = std::max(next->extent, one.list.extent());
     next->sent += one.list.size();
@@ -141,6 +145,7 @@ void Plan::ask_owners(Pe& pe, std::uint64_t owned, Sides& sides) const {
   if (sides_ != nullptr) before = sides_->receives;
   const std::size_t me = pe.id();
   bool asks_itself = false;
+  sides.extent = owned;
   sides.call = exchanges.begin_setup(SetupKind::asks);
   sides.receives.resize(groups.size());
   Epoch epoch(pe);  // owners do not know which PEs ask them
@@ -194,8 +199,13 @@ void Plan::ask_owners(Pe& pe, std::uint64_t owned, Sides& sides) const {
 }
 
 void Plan::take_ask(std::size_t me, std::size_t by, std::span<const std::uint64_t> message, Partner& to) const {
-  if (message.size() < 2 || message[0] > std::uint64_t(Ask::same_as_in_call))
-    throw FormatError(fmt::format("PE {} asks PE {} for elements of a halo plan in an invalid message", by, me));
+  if (message.size() < 2 || message[0] > std::uint64_t(Ask::same_as_in_call)) {
+    refuse_setup(by, me,
+                 fmt::format("it has {}{}; expected 2 or more, of which the first is at most {}",
+                             base::counted(message.size(), "number"),
+                             message.empty() ? std::string() : fmt::format(", first {}", message[0]),
+                             std::uint64_t(Ask::same_as_in_call)));
+  }
   const auto ask = Ask(message[0]);
   message = message.subspan(1);
   if (ask == Ask::same_as_in_call) {
@@ -209,11 +219,15 @@ void Plan::take_ask(std::size_t me, std::size_t by, std::span<const std::uint64_
     to = sides_->sends[*old];
     return;
   }
-  to.list.decode(message);
-  if (ask == Ask::wanted)
-    to.remote = {};
-  else
-    to.remote.decode(message);
+  read_setup(by, me, [&] {
+    if (ask == Ask::wanted_and_kept) {
+      to.list.decode(message);
+      to.remote.decode_whole(message);
+    } else {
+      to.list.decode_whole(message);
+      to.remote = {};
+    }
+  });
   if (ask == Ask::wanted_and_kept && to.remote.size() != to.list.size()) {
     throw FormatError(fmt::format("PE {} wants {} of PE {}, and keeps {}", by, base::counted(to.list.size(), "element"),
                                   me, to.remote.size()));
@@ -229,6 +243,7 @@ void Plan::rebuild(Pe& pe, std::uint64_t owned, std::span<const PartnerIndices> 
       throw UsageError(fmt::format("PE {} would send element {} to PE {}, and owns {}", pe.id().value,
                                    one.list.extent() - 1, one.pe, base::counted(owned, "element")));
     }
+    sides.extent = owned;
     sides.call = exchanges.begin_setup(SetupKind::counts);
     Epoch epoch(pe);  // receivers do not know which PEs send to them
     for (const Partner& one : sides.sends) {
@@ -243,9 +258,19 @@ void Plan::rebuild(Pe& pe, std::uint64_t owned, std::span<const PartnerIndices> 
     ListBuilder elements;
     for (const auto& [from, setup] : counts) {
       Partner& partner = sides.receives[at++];
+      if (setup.numbers.size() != 1) {
+        refuse_setup(from, pe.id(),
+                     fmt::format("it has {}; expected 1", base::counted(setup.numbers.size(), "number")));
+      }
+      const std::uint64_t count = setup.numbers[0];
+      if (count == 0 || count > received_max - (index - owned)) {
+        refuse_setup(from, pe.id(),
+                     fmt::format("it sends {}; expected 1 to {}", base::counted(count, "element"),
+                                 received_max - (index - owned)));
+      }
       elements.clear();
-      elements.add(index, setup.numbers.at(0));
-      index += setup.numbers[0];
+      elements.add(index, count);
+      index += count;
       partner.pe = from;
       partner.list.assign(elements);
       partner.remote = {};

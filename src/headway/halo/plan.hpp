@@ -134,7 +134,8 @@ class Plan {
   /// By rising number of the PE. A PE may be its own partner. No list is empty.
   std::span<const Partner> sends() const { return is_reversed_ ? sides_->receives : sides_->sends; }
   std::span<const Partner> receives() const { return is_reversed_ ? sides_->sends : sides_->receives; }
-  /// The least number of elements of an array.
+  /// The least number of elements of an array: `owned` or more, also on a PE without partners. both() knows no `owned`,
+  /// so its extent is one more than the largest index.
   std::uint64_t extent() const { return sides_->extent; }
   /// The number of elements that this PE receives.
   std::uint64_t received() const { return is_reversed_ ? sides_->sent : sides_->received; }

@@ -134,14 +134,16 @@ class Arrays {
 };
 
 constexpr std::size_t parts = 3;
+inline std::size_t part_of(std::uint64_t index) { return index * 7 / 5 % parts; }
 
 /// Exchanges with parts: with `threads` a thread marks each, else the PE marks them in any order.
-inline void exchange_parts(halo::Exchange& exchange, Random& own, bool threads) {
+inline void exchange_parts(halo::Exchange& exchange, Random& own, bool threads, bool without_first = false) {
   exchange.begin_parts();
   std::vector<std::jthread> workers;  // end after the exchange
   const std::size_t first = own.below(parts);
   for (std::size_t i = 0; i != parts; ++i) {
     const std::size_t part = (first + i) % parts;
+    if (without_first && part == 0) continue;
     if (threads)
       workers.emplace_back([&exchange, part] { exchange.ready(part); });
     else
@@ -149,6 +151,13 @@ inline void exchange_parts(halo::Exchange& exchange, Random& own, bool threads) 
   }
   exchange.end();
 }
+
+/// An error of the program under test.
+enum class Planted {
+  nothing,
+  marks_before_writing,  // part 0 gets its elements after they have left
+  never_marks,           // part 0, if it has elements for another PE
+};
 
 /// One exchange, in one of its forms. Each PE chooses its own.
 inline void exchange_somehow(Pe& pe, halo::Exchange& exchange, Random& own, bool threads) {
@@ -195,6 +204,12 @@ struct Mesh {
   void set(std::size_t me, std::uint64_t generation) const {
     for (std::uint64_t i = 0; i != owned(me); ++i) arrays->set(i, value_of(me, i, generation));
   }
+  /// set() for the elements that are in part 0, or for all others.
+  void set_some(std::size_t me, std::uint64_t generation, bool in_first_part) const {
+    for (std::uint64_t i = 0; i != owned(me); ++i) {
+      if ((part_of(i) == 0) == in_first_part) arrays->set(i, value_of(me, i, generation));
+    }
+  }
   std::uint64_t require(std::size_t me, std::uint64_t generation) const {
     std::uint64_t sum = 0, at = owned(me);
     for (const halo::Place& one : drawing.needed[me]) {
@@ -205,8 +220,6 @@ struct Mesh {
     return sum;
   }
 };
-
-inline std::size_t part_of(std::uint64_t index) { return index * 7 / 5 % parts; }
 
 /// Sums the elements of ghosts and owners, and compares with a serial computation.
 inline std::uint64_t sum_back(Pe& pe, const halo::Plan& plan, const Drawing& drawing, Random& own, bool may_map,
@@ -237,8 +250,9 @@ inline std::uint64_t sum_back(Pe& pe, const halo::Plan& plan, const Drawing& dra
 
 /// Collective: draws a plan, exchanges elements towards the ghosts several times, without a wait of all PEs between
 /// two, and sums back. Rebuilds the plan for other meshes and repeats that. `may_map`: some of the arrays lie in mapped
-/// memory. Returns a number that depends on all values. std::logic_error for a wrong element.
-inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
+/// memory. Returns a number that depends on all values. std::logic_error for a wrong element. `planted`: exchanges
+/// towards ghosts are in parts, with this error.
+inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map, Planted planted = Planted::nothing) {
   Random random(seed * 7);
   const std::size_t pes = pe.size(), me = pe.id();
   Random own(seed * 100 + me);
@@ -259,6 +273,15 @@ inline std::uint64_t run(Pe& pe, std::uint64_t seed, bool may_map) {
     const bool in_order = random.one_in(2);
     exchange.divide(parts, part_of);
     while (round++ != rounds) {
+      if (planted != Planted::nothing) {
+        const bool is_late = planted == Planted::marks_before_writing;
+        mesh.set_some(me, round, false);
+        if (!is_late) mesh.set_some(me, round, true);
+        exchange_parts(exchange, own, may_map, !is_late);
+        if (is_late) mesh.set_some(me, round, true);
+        sum += mesh.require(me, round);
+        continue;
+      }
       mesh.set(me, round);
       if (own.one_in(3)) {
         for (std::uint64_t i = own.below(100); i > 0; --i) pe.progress();
