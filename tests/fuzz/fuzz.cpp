@@ -41,6 +41,10 @@ void* operator new(std::size_t bytes) { return counted(bytes, 0); }
 void* operator new[](std::size_t bytes) { return counted(bytes, 0); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, std::size_t(alignment)); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, std::size_t(alignment)); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {  // of std::stable_sort
+  allocated += bytes;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
