@@ -139,13 +139,6 @@ void ExchangeState::take_early() {
 }
 
 void ExchangeState::send_to_self(const IndexList& list) {
-  if (copies_own_ && std::ranges::none_of(fields_, [](const FieldRef& one) { return bool(one.combine); })) {
-    for (const FieldRef& one : fields_)
-      IndexList::copy(list, one.view, plan_.receives()[*own_].list, one.view, Caches::use);
-    receives_[*own_].received = receives_[*own_].bytes;
-    finish_receive(*own_);
-    return;
-  }
   own_bytes_.resize(stream_bytes(list));
   pack(list, 0, own_bytes_.size(), own_bytes_.data());
   take(*own_, 0, own_bytes_);

@@ -193,7 +193,6 @@ class ExchangeState {
   void take_early();
   void send_in_frames(const Partner& partner);
   void send_to_self(const IndexList& list);
-  bool may_copy_own() const;
   void send_to_host(Patience patience);
   void send_in_streams();
   /// With parts: the elements for one more partner are complete.
@@ -246,7 +245,6 @@ class ExchangeState {
   std::vector<Send> sends_;                                // in the order of sending
   std::vector<Receive> receives_;                          // as plan_.receives()
   std::optional<std::size_t> own_;                         // this PE in plan_.receives()
-  bool copies_own_ = false;                                // from array to array, without own_bytes_
   std::vector<std::byte> own_bytes_;                       // elements that this PE sends to itself
   std::vector<const Send*> waiting_;                       // scratch memory of send_to_host()
   std::unique_ptr<std::atomic<std::uint32_t>[]> arrived_;  // as receives_: the last generation that is in the arrays

@@ -11,7 +11,6 @@
 #include <headway/base/format_error.hpp>
 #include <headway/halo/exchange.hpp>
 #include <headway/halo/exchanges.hpp>
-#include <headway/halo/index_set.hpp>
 #include <headway/rma/pool.hpp>
 
 namespace headway::halo {
@@ -89,7 +88,6 @@ void ExchangeState::rebuild(const Plan& plan, std::vector<FieldRef> fields) {
 void ExchangeState::follow(const Plan& plan) {
   plan_ = plan;
   own_ = index_of(plan_.receives(), pe_->id());
-  copies_own_ = own_ && may_copy_own();
   receives_.resize(plan_.receives().size());
   for (std::size_t i = 0; i != receives_.size(); ++i) {
     const Partner& one = plan_.receives()[i];
@@ -119,17 +117,6 @@ void ExchangeState::follow(const Plan& plan) {
     arrived_.reset(new std::atomic<std::uint32_t>[arrived_room_]);
   }
   for (std::size_t i = 0; i != receives_.size(); ++i) arrived_[i].store(0, std::memory_order_relaxed);
-}
-
-/// Whether the elements that this PE sends to itself need no memory between: none of them is received, too.
-bool ExchangeState::may_copy_own() const {
-  if (order_ == CombineOrder::fixed) return false;
-  const IndexList &from = plan_.sends()[*index_of(plan_.sends(), pe_->id())].list, &to = plan_.receives()[*own_].list;
-  const std::uint64_t extent = std::max(from.extent(), to.extent());
-  if (!IndexSet::is_possible(extent, from.size())) return false;
-  IndexSet elements(extent);
-  elements.add(from);
-  return elements.add(to);
 }
 
 /// Memory for partners of this host. Returns the block that it replaces, which partners may still use.
