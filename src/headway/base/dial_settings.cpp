@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <headway/base/dial_settings.hpp>
 #include <headway/base/error.hpp>
+#include <headway/base/nanoseconds.hpp>
 #include <string>
-#include <utility>
 
 namespace headway::base {
 namespace {
@@ -19,20 +17,6 @@ std::string printable(std::string_view text) {
   std::string line(text);
   for (char& c : line) c = static_cast<unsigned char>(c) < ' ' ? '?' : c;
   return line;
-}
-
-/// In nanoseconds: "2us", "200ns", "1.5ms", "1s", "0". NaN for any other text.
-double parse_time(std::string_view text) {
-  if (text == "0") return 0;
-  constexpr std::pair<std::string_view, double> units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (const auto& [unit, scale] : units) {
-    if (!text.ends_with(unit)) continue;
-    const std::string_view digits = text.substr(0, text.size() - unit.size());
-    double number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc() && end == digits.data() + digits.size()) return number * scale;
-  }
-  return std::nan("");
 }
 
 struct Dial {
@@ -71,9 +55,9 @@ DialSettings DialSettings::parse(std::string_view what, std::string_view text) {
     while (index < dials.size() && dials[index].name != name) ++index;
     if (equals == item.npos || index == dials.size() || given[index]) refuse(names_allowed);
     const Dial& dial = dials[index];
-    const double value = parse_time(item.substr(equals + 1));
-    if (!(value >= 0 && value <= dial.max)) refuse(dial.range);
-    settings.*dial.value = value;
+    const std::optional<double> value = parse_nanoseconds(item.substr(equals + 1));
+    if (!value || *value > dial.max) refuse(dial.range);
+    settings.*dial.value = *value;
     given[index] = true;
   }
   return settings;

@@ -28,8 +28,8 @@ struct RouteLevel {
   double sharing = 1;        // PEs that fill one buffer for each next PE together
 };
 
-/// A route of a topology, for messages whose destinations are all other PEs with the same probability. With 1 PE the
-/// destination is the PE itself.
+/// A route of a topology. Each other PE is the destination of as many messages. With 1 PE the destination is the PE
+/// itself.
 ///
 /// `hops` is exact where all rows of a grid are full. Elsewhere it is within 6 % of the library's routes, which wrap in
 /// short rows (compared up to 72 PEs). With hh and several dimensions, `sharing` of the levels after the first is an

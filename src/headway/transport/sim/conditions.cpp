@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <headway/base/error.hpp>
+#include <headway/base/nanoseconds.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <optional>
 
@@ -16,17 +17,6 @@ std::optional<double> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || !(number >= 0) || number > 1e15) return std::nullopt;
   return number;
-}
-
-/// In nanoseconds: "2us", "200ns", "1.5ms", "1s", "0".
-std::optional<double> parse_time(std::string_view text) {
-  constexpr std::pair<std::string_view, double> units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (const auto& [unit, scale] : units) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = parse_number(text.substr(0, text.size() - unit.size()));
-    if (number && *number * scale <= 1e15) return *number * scale;
-  }
-  return text == "0" ? std::optional(0.0) : std::nullopt;
 }
 
 constexpr std::string_view allowed =
@@ -102,7 +92,7 @@ class Parser {
     throw SettingError(fmt::format("{}={}: '{}': allowed is {}", what_, text_, item_, why));
   }
   double time(std::string_view text) const {
-    const auto ns = parse_time(text);
+    const auto ns = base::parse_nanoseconds(text);
     if (!ns) refuse("a time such as 200ns, 2us or 1ms");
     return *ns;
   }
