@@ -11,7 +11,7 @@ namespace headway::wire {
 namespace {
 
 // Messages in flight move on within microseconds; one poll takes about 1 us.
-constexpr unsigned eager_rounds = 1000;
+constexpr unsigned eager_rounds = 16;
 constexpr std::chrono::microseconds nap_min(10), nap_max(100);
 // A nap takes some microseconds of processor time, with a poll twice that, with a message ten times. The helper sleeps
 // 300 times as long as it has just run, within limits. So an idle helper takes almost no time, and a PE that computes
