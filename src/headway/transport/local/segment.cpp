@@ -17,6 +17,9 @@ namespace headway::local {
 namespace {
 constexpr std::uint64_t segment_magic = 0x31796177'64616568;  // "headway1"
 constexpr std::size_t huge_page = std::size_t(2) << 20;
+// Frames begin so far into a page. Messages to and from the network are copied between a frame and memory that begins
+// at the start of a page; a load waits for an older store to the same place in another page.
+constexpr std::size_t frames_in_page = 2048;
 constexpr std::size_t pools_bytes_max = std::size_t(1) << 44;  // of all PEs: a small part of the address space
 
 /// The machine's memory or more: a pool reserves addresses, and its pages take memory when they are touched.
@@ -53,7 +56,7 @@ void* map_aligned(int descriptor, std::size_t offset, std::size_t bytes) {
 
 std::size_t Segment::bytes_for(std::size_t pes, std::size_t arena_bytes) {
   const std::size_t before = page_bytes + pes * (pe_bytes + eager_slots_bytes(arena_bytes));
-  return base::align_up(base::align_up(before, huge_page) + pes * arena_bytes, huge_page);
+  return base::align_up(base::align_up(before, huge_page) + pes * arena_bytes + page_bytes, huge_page);
 }
 
 Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_process, std::size_t arena_bytes)
@@ -76,7 +79,7 @@ Segment::Segment(std::size_t pes, std::size_t processes, std::size_t pes_per_pro
   h.arena_bytes = arena_bytes;
   h.pool_bytes = pool_bytes;
   h.sleepers_fence = FutexSystem::can_fence_everywhere();
-  arenas_ = bytes_ - pes * arena_bytes;
+  arenas_ = bytes_ - pes * arena_bytes - frames_in_page;
 }
 
 Segment::Segment(int descriptor) : descriptor_(descriptor) {
@@ -93,7 +96,7 @@ Segment::Segment(int descriptor) : descriptor_(descriptor) {
     throw SettingError("the descriptor given at start is not a segment of this version of Headway");
   }
   map();
-  arenas_ = bytes_ - header().pes * header().arena_bytes;
+  arenas_ = bytes_ - header().pes * header().arena_bytes - frames_in_page;
 }
 
 void Segment::map() {
