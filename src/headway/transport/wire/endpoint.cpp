@@ -70,6 +70,9 @@ bool WireEndpoint::poll(transport::Arrival& arrival) {
 bool WireEndpoint::poll_wire(transport::Arrival& arrival) {
   if (arrived_.empty()) {
     frames_since_poll_ = 0;
+    // The library has just received all that was there. Another look costs a system call, and the caller may have what
+    // it waits for.
+    if (std::exchange(looked_, false) && !port_->has_arrived(in_process_)) return false;
     if (!port_->has_arrived(in_process_)) port_->progress();
     if (!port_->has_arrived(in_process_)) return false;
     for (const std::function<void()>& done : port_->take_arrived(in_process_, arrived_)) done();
@@ -77,6 +80,7 @@ bool WireEndpoint::poll_wire(transport::Arrival& arrival) {
   }
   Block* const block = arrived_.front();
   arrived_.pop_front();
+  looked_ = true;
   const auto refuse = [&](const std::string& what) {
     throw transport::InvalidFrame(
         fmt::format("a frame from process {} to PE {} is not valid: {}", block->process, id(), what));

@@ -93,6 +93,7 @@ class WireEndpoint final : public transport::Endpoint,
   std::deque<Block*> arrived_;
   Block* read_block_ = nullptr;     // of the last arrival by value, which the PE reads until the next poll
   bool wire_next_ = false;          // the next poll begins with the wire
+  bool looked_ = false;             // the last poll of the wire returned a frame
   unsigned frames_since_poll_ = 0;  // frames of this host's PEs since the last poll of the wire
 };
 
