@@ -54,6 +54,11 @@ static void needed(void) {
   expect(headway_exchange_make(plan, 3, fields, 0, &exchange) == HEADWAY_OK, "make");
   expect(headway_exchange_begin(exchange) == HEADWAY_OK, "begin");
   expect_error(headway_exchange_begin(exchange), HEADWAY_BAD_CALL, "begin");
+  int done = 0;
+  for (long long looks = 0; done == 0 && looks != 1000000000; ++looks)
+    expect(headway_exchange_done(exchange, &done) == HEADWAY_OK, "done");
+  expect(done == 1, "all elements arrive without end()");
+  expect_error(headway_exchange_done(exchange, NULL), HEADWAY_BAD_CALL, "done is NULL");
   expect(headway_exchange_end(exchange) == HEADWAY_OK, "end");
   for (int i = 0; i != 5; ++i) {
     const cell* ghost = &cells[owned + i];

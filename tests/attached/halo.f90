@@ -27,6 +27,7 @@ program halo_fortran
   type(headway_plan) :: plan, reversed
   type(headway_exchange) :: exchange, back
   integer :: me, i, left
+  integer(c_int) :: done
   logical :: wrong = .false.
 
   if (headway_attach() /= headway_ok) then
@@ -52,6 +53,11 @@ program halo_fortran
   call expect(headway_exchange_make(plan, 3_c_size_t, [headway_field_of(heights), headway_field_of(winds), &
                                                        headway_field_of(levels)], 0, exchange), 'make')
   call expect(headway_exchange_begin(exchange), 'begin')
+  do i = 1, 1000000000
+    call expect(headway_exchange_done(exchange, done), 'done')
+    if (done == 1) exit
+  end do
+  call check(done == 1, 'all elements arrive without the end')
   call expect(headway_exchange_end(exchange), 'end')
   do i = 1, 3
     call check(heights(owned + i) == 1.5d0 * need(i) .and. winds(1, owned + i) == heights(owned + i) + 1 .and. &

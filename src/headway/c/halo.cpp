@@ -371,6 +371,15 @@ int headway_exchange_begin(headway_exchange* exchange) {
   return guard(__func__, [=, call = __func__] { known(exchanges, exchange, call, "exchange").exchange.begin(); });
 }
 
+int headway_exchange_done(headway_exchange* exchange, int* done) {
+  return guard(__func__, [=, call = __func__] {
+    halo::Exchange& begun = known(exchanges, exchange, call, "exchange").exchange;
+    require(done, call, "done");
+    pe_of(call).progress();
+    *done = begun.done() ? 1 : 0;
+  });
+}
+
 int headway_exchange_end(headway_exchange* exchange) {
   return guard(__func__, [=, call = __func__] {
     known(exchanges, exchange, call, "exchange").exchange.end();

@@ -11,7 +11,8 @@ module headway_halo
   public :: headway_plan_needed, headway_plan_receiving, headway_plan_sending, headway_plan_both
   public :: headway_plan_rebuild_needed, headway_plan_rebuild_receiving, headway_plan_rebuild_sending
   public :: headway_plan_rebuild_both, headway_plan_reverse, headway_plan_free, headway_plan_sizes
-  public :: headway_exchange_make, headway_exchange_begin, headway_exchange_end, headway_exchange_run
+  public :: headway_exchange_make, headway_exchange_begin, headway_exchange_done, &
+            headway_exchange_end, headway_exchange_run
   public :: headway_exchange_rebind, headway_exchange_rebuild, headway_exchange_free, headway_field_of
   public :: headway_exchange_divide, headway_exchange_begin_parts, headway_exchange_ready, headway_exchange_arrived
   public :: headway_part_rule
@@ -177,6 +178,12 @@ module headway_halo
     function headway_exchange_begin(exchange) bind(c) result(code)
       import :: c_int, headway_exchange
       type(headway_exchange), value :: exchange
+      integer(c_int) :: code
+    end function
+    function headway_exchange_done(exchange, done) bind(c) result(code)
+      import :: c_int, headway_exchange
+      type(headway_exchange), value :: exchange
+      integer(c_int), intent(out) :: done
       integer(c_int) :: code
     end function
     function headway_exchange_end(exchange) bind(c) result(code)
