@@ -95,8 +95,8 @@ int headway_exchange_make(const headway_plan* plan, size_t count, const headway_
                           headway_exchange** exchange);
 /* Sends. Until the end, change neither the elements that travel nor those that arrive, and wait in no call of MPI. */
 int headway_exchange_begin(headway_exchange* exchange);
-/* The PE's thread, between begin and end: makes progress once, without waiting. *done is 1 if all elements have arrived,
- * so that the end waits for none, else 0. */
+/* The PE's thread, between begin and end: makes progress once, without waiting. *done is 1 if all elements have
+ * arrived, so that the end waits for none, else 0. */
 int headway_exchange_done(headway_exchange* exchange, int* done);
 /* Waits until all elements have arrived, and all of this PE have left. */
 int headway_exchange_end(headway_exchange* exchange);
