@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +20,18 @@ namespace headway::launch {
 namespace {
 
 constexpr std::size_t stack_bytes_where_unlimited = 64_MiB;
+/// How simulated time passes where the process runs in SMPI, in which reading the clock alone takes none. Else empty.
+std::function<void(std::int64_t ns)> pass_simulated_time() {
+#if defined(HEADWAY_SMPI)
+  return [](std::int64_t ns) {
+    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+    nanosleep(&time, nullptr);
+  };
+#else
+  return {};
+#endif
+}
+
 constexpr const char* setting_up = "setting the PE up threw: ";
 
 std::atomic<bool> inside_run{false};
@@ -148,6 +161,7 @@ transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint
                                              transport::Endpoint& endpoint,
                                              std::function<void(std::int64_t ns)> pass_time) const {
   if (!dials_) return endpoint;
+  if (!pass_time) pass_time = pass_simulated_time();
   const bool yields = !pass_time && idle() == am::Idle::yield;
   return dialled.emplace(endpoint, dial::Options{*dials_, std::move(pass_time), yields});
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t drain_ns_max = 10'000'000'000;
 }  // namespace
 
 DialledEndpoint::DialledEndpoint(transport::Endpoint& inner, Options options)
-    : transport::Endpoint(inner.host_map(), inner.shared_memory(), inner.network_memory()),
+    : transport::Endpoint(inner.host_map(), *this),
       inner_(&inner),
       options_(std::move(options)),
       random_(options_.dials.seed ^ (inner.id() + 1) * 0x9e3779b97f4a7c15) {
@@ -40,6 +40,7 @@ DialledEndpoint::~DialledEndpoint() {
   if (delayed_) delayed_->release_all([this](const transport::Arrival& arrival) { inner_->release(arrival); });
 }
 
+/// A sleep of the transport also moves frames of a wire.
 void DialledEndpoint::drain() {
   if (!injector_) return;
   for (std::int64_t last = now(); !injector_->empty();) {
@@ -52,8 +53,9 @@ void DialledEndpoint::drain() {
       return;
     } else if (options_.pass_time) {
       options_.pass_time(std::clamp<std::int64_t>(look, 1, wake_late_ns));
+      inner_->sleep(1);
     } else {
-      inner_->sleep(std::clamp<std::int64_t>(look - wake_late_ns, 1, wake_late_ns));  // moves frames of a wire, too
+      inner_->sleep(std::clamp<std::int64_t>(look - wake_late_ns, 1, wake_late_ns));
     }
   }
 }

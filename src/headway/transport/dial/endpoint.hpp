@@ -23,9 +23,12 @@ struct Options {
   bool yields = false;  // more PEs than cores: a PE that waits lets others run
 };
 
-/// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place. Frames of a PE
-/// to itself are not delayed. Frames leave, and arrive, only in calls of this endpoint.
-class DialledEndpoint final : public transport::Endpoint, public transport::SimulatedClock {
+/// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place, no memory of
+/// other PEs and no services, so that all data between PEs is in frames. Frames of a PE to itself are not delayed.
+/// Frames leave, and arrive, only in calls of this endpoint.
+class DialledEndpoint final : public transport::Endpoint,
+                              public transport::SimulatedClock,
+                              private transport::SharedMemory {
  public:
   /// `inner` outlives it.
   DialledEndpoint(transport::Endpoint& inner, Options options);
@@ -35,7 +38,6 @@ class DialledEndpoint final : public transport::Endpoint, public transport::Simu
   /// in which none could leave.
   void drain();
 
-  transport::Services* services() override { return inner_->services(); }
   transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   bool should_write_past_caches(transport::Frame* claimed) override {
     return inner_->should_write_past_caches(claimed);
@@ -56,6 +58,12 @@ class DialledEndpoint final : public transport::Endpoint, public transport::Simu
   void charge(std::int64_t ns) override;
 
  private:
+  std::span<std::byte> pool(std::size_t pe) override {
+    return pe == id() ? inner_->shared_memory().pool(pe) : std::span<std::byte>();
+  }
+  std::span<std::byte> board(std::size_t pe) override { return inner_->shared_memory().board(pe); }
+  transport::SharedByProcess* shared_by_process() override { return inner_->shared_memory().shared_by_process(); }
+
   std::int64_t draw(double ns);
   bool take_arrivals();
   bool work_aside();
