@@ -156,6 +156,16 @@ void ProcessPes::warn_of_dials() const {
       stderr);
 }
 
+/// At the end PE 0 says so, if its delays were longer than dialled for another reason.
+void ProcessPes::warn_of_delays(std::size_t pe, const dial::DialledEndpoint::Kept& kept) const {
+  if (!kept.is_exceeded() || idle() == am::Idle::yield || memory_->header().first_pe + pe != 0) return;
+  std::fprintf(stderr,
+               "headway: HEADWAY_DIAL: %lld delays of PE 0 by o and item_o took %.3g us on average instead of %.3g us; "
+               "give each PE a core without other load\n",
+               static_cast<long long>(kept.waits), 1e-3 * double(kept.dialled_ns + kept.longer_ns) / double(kept.waits),
+               1e-3 * double(kept.dialled_ns) / double(kept.waits));
+}
+
 /// The endpoint for the engine: with HEADWAY_DIAL one in `dialled` over `endpoint`, else `endpoint` itself.
 transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint>& dialled,
                                              transport::Endpoint& endpoint,
@@ -179,7 +189,10 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     board(pe).status = status;
     if (!engine.has_failed()) {
       engine.finish();
-      if (dialled) dialled->drain();
+      if (dialled) {
+        dialled->drain();
+        warn_of_delays(pe, dialled->kept());
+      }
     }
   } catch (const am::RunFailed&) {  // already recorded
   } catch (const std::exception& error) {
@@ -211,7 +224,10 @@ void ProcessPes::close_pe(int status) {
   open_->engine->require_may_block(report::Phase::quiescing);
   board(first_).status = exit_status_of(status);
   open_->engine->finish();
-  if (open_->dialled) open_->dialled->drain();
+  if (open_->dialled) {
+    open_->dialled->drain();
+    warn_of_delays(first_, open_->dialled->kept());
+  }
   board(first_).phase.store(report::Phase::finished, std::memory_order_relaxed);
   open_.reset();
 }

@@ -169,13 +169,16 @@ void DialledEndpoint::busy_wait(std::int64_t ns) {
     }
     return;
   }
-  std::int64_t at = now();
-  for (std::int64_t until = at + ns; at < until;) {
+  std::int64_t at = now(), until = at + ns;
+  while (at < until) {
     const bool took = work_aside();
     const std::int64_t after = now();
     if (took) until += after - at;
     at = after;
   }
+  ++kept_.waits;
+  kept_.dialled_ns += ns;
+  kept_.longer_ns += at - until;
 }
 
 void DialledEndpoint::charge(std::int64_t ns) {

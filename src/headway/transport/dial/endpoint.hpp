@@ -34,6 +34,15 @@ class DialledEndpoint final : public transport::Endpoint,
   DialledEndpoint(transport::Endpoint& inner, Options options);
   ~DialledEndpoint() override;
 
+  /// How well busy-waits of o and item_o kept their times. All zero in a simulation.
+  struct Kept {
+    std::int64_t waits = 0, dialled_ns = 0, longer_ns = 0;  // longer_ns: by which they took longer
+
+    /// They took longer by more than 5 % and by more than 200 ns on average.
+    bool is_exceeded() const { return longer_ns * 20 > dialled_ns && longer_ns > waits * 200; }
+  };
+  const Kept& kept() const { return kept_; }
+
   /// Posts all frames that wait in the injector. Called after the last frame, before the PE ends. Gives up after 10 s
   /// in which none could leave.
   void drain();
@@ -76,7 +85,8 @@ class DialledEndpoint final : public transport::Endpoint,
   std::optional<Injector> injector_;   // if g or G is not 0
   std::optional<DelayQueue> delayed_;  // if L is not 0
   bool overhead_paid_ = false;         // by a post that was refused
-  std::exception_ptr invalid_;         // of an arrival during a busy-wait; the next poll throws it
+  Kept kept_;
+  std::exception_ptr invalid_;  // of an arrival during a busy-wait; the next poll throws it
 };
 
 }  // namespace headway::dial

@@ -245,7 +245,7 @@ TEST(MeasuredCompute, time_of_other_pes_does_not_count) {
     const std::int64_t begin = endpoint.now();
     for (int turn = 0; turn < 20; ++turn) {
       const std::int64_t before = thread_ns();
-      spin(std::int64_t(pe + 1) * 50'000);
+      spin(std::int64_t(pe + 1) * 200'000);
       computed[pe] += double(thread_ns() - before);
       took[pe] = double(endpoint.now() - begin);  // other PEs run in this call
     }
