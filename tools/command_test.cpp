@@ -318,6 +318,17 @@ TEST(Command, a_simulated_run_that_stalls_says_how_to_have_it_again) {
   }
 }
 
+TEST(Command, measured_computation_adds_to_simulated_time) {
+  const ChildResult none = simulated("1", "compute=0", "8"), measured = simulated("1", "compute=1000", "8");
+  const auto seconds = [](const ChildResult& run) {
+    EXPECT_EQ(run.status, 0) << run.errors;
+    EXPECT_NE(run.output.find("verified"), std::string::npos) << run.output;
+    return std::strtod(run.errors.substr(std::string("headway: simulated 8 PEs, seed 1: ").size()).c_str(), nullptr);
+  };
+  EXPECT_GT(seconds(none), 0);
+  EXPECT_GT(seconds(measured), 3 * seconds(none));
+}
+
 TEST(Command, a_simulated_network_comes_from_a_machine_file) {
   const ChildResult by_name = simulated("1", "machine=now", "8");
   const ChildResult by_values = simulated("1", "o=2.9us,g=5.8us,L=5us,G=26.3157894736842ns", "8");
