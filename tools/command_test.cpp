@@ -20,7 +20,7 @@ struct Refusal {
 TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_is_allowed) {
   const std::vector<Refusal> refusals = {
       {{}, {"--help"}},
-      {{"bnech"}, {"'bnech'", "'bench'", "run, bench, tune, doctor, info"}},
+      {{"bnech"}, {"'bnech'", "'bench'", "run, bench, tune, platform, doctor, info"}},
       {{"run"}, {"program"}},
       {{"run", "-n", "0", "true"}, {"--pes", "0", "1 to 4096"}},
       {{"run", "-n", "-1", "true"}, {"--pes", "-1"}},
@@ -36,6 +36,13 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"run", "--pse", "2", "true"}, {"'--pse'", "'--pes'", "--transport"}},
       {{"run", "no-such-program"}, {"no-such-program"}},
       {{"run", "./no-such-program"}, {"./no-such-program", "no such file"}},
+      {{"platform"}, {"MACHINE"}},
+      {{"platform", "summit"}, {"--pes", "1 to 1000000"}},
+      {{"platform", "sumit", "--pes", "2"}, {"'sumit'", "cori, cs-2"}},
+      {{"platform", "./no.machine", "--pes", "2"}, {"'./no.machine'", "No such file"}},
+      {{"platform", "summit", "--pes", "0"}, {"--pes", "'0'", "1 to 1000000"}},
+      {{"platform", "summit", "--pes", "4", "--pes-per-host", "x"}, {"--pes-per-host", "'x'"}},
+      {{"platform", "summit", "--pes", "4", "--latency", "5"}, {"--latency", "'5'", "200ns"}},
       {{"bench"}, {"randomaccess", "stream"}},
       {{"bench", "randomacces"}, {"'randomacces'", "'randomaccess'", "stream"}},
       {{"bench", "randomaccess", "--mode", "1d,4"}, {"--mode", "4", "direct, 1d"}},
@@ -265,6 +272,20 @@ TEST(Command, doctor_and_info_end_well_here) {
   EXPECT_TRUE(info.output.starts_with("headway ")) << info.output;
 }
 
+TEST(Command, a_platform_has_the_network_of_the_machine_and_the_given_latency) {
+  const ChildResult now = headway({"platform", "now", "--pes", "4", "--pes-per-host", "2", "--latency", "1us"});
+  EXPECT_EQ(now.status, 0) << now.errors;
+  for (const char* part : {"<!-- now: o = 2900 ns, L = 1000 ns, G = 26.3157895 ns/B -->", "radical=\"0-1\""}) {
+    EXPECT_NE(now.output.find(part), std::string::npos) << now.output;
+  }
+  const ChildResult unwritable = headway({"platform", "now", "--pes", "4", "--output", "/no/folder/now.xml"});
+  EXPECT_EQ(unwritable.status, 1);
+  EXPECT_EQ(unwritable.errors, "headway: --output '/no/folder/now.xml': No such file or directory\n");
+  const ChildResult hosts =
+      headway({"platform", "now", "--pes", "3", "--pes-per-host", "2", "--output", "/dev/null", "--hosts", "-"});
+  EXPECT_EQ(hosts.output, "now-0\nnow-0\nnow-1\n");
+}
+
 #if defined(HEADWAY_SIM)
 
 /// An application, beside the command, on the simulated transport.
@@ -297,7 +318,37 @@ TEST(Command, a_simulated_run_that_stalls_says_how_to_have_it_again) {
   }
 }
 
+TEST(Command, measured_computation_adds_to_simulated_time) {
+  const ChildResult none = simulated("1", "compute=0", "8"), measured = simulated("1", "compute=1000", "8");
+  const auto seconds = [](const ChildResult& run) {
+    EXPECT_EQ(run.status, 0) << run.errors;
+    EXPECT_NE(run.output.find("verified"), std::string::npos) << run.output;
+    return std::strtod(run.errors.substr(std::string("headway: simulated 8 PEs, seed 1: ").size()).c_str(), nullptr);
+  };
+  EXPECT_GT(seconds(none), 0);
+  EXPECT_GT(seconds(measured), 3 * seconds(none));
+}
+
+TEST(Command, a_simulated_network_comes_from_a_machine_file) {
+  const ChildResult by_name = simulated("1", "machine=now", "8");
+  const ChildResult by_values = simulated("1", "o=2.9us,g=5.8us,L=5us,G=26.3157894736842ns", "8");
+  EXPECT_EQ(by_name.status, 0) << by_name.errors;
+  EXPECT_EQ(by_name.errors, by_values.errors);
+  EXPECT_NE(by_name.errors, simulated("1", "machine=summit", "8").errors);
+  EXPECT_NE(by_name.errors, simulated("1", "machine=now,L=50us", "8").errors);
+}
+
 TEST(Command, simulated_conditions_that_cannot_be_are_refused) {
+  for (const auto& [conditions, named] : {std::pair("machine=sumit", "machine 'sumit' is unknown; allowed are cori,"),
+                                          {"machine=./no.machine", "No such file"},
+                                          {"L=1us,machine=now", "'machine=now': allowed is a list of machine=NAME"},
+                                          {"compute=-1", "'compute=-1': allowed is a number from 0 to 1000000"}}) {
+    const ChildResult refused = simulated("1", conditions, "8");
+    EXPECT_EQ(refused.status, 120) << conditions;
+    EXPECT_NE(refused.errors.find(named), std::string::npos) << refused.errors;
+    EXPECT_EQ(std::ranges::count(refused.errors, '\n'), 1) << refused.errors;
+  }
+
   const ChildResult refused = simulated("1", "L=3", "8");
   EXPECT_EQ(refused.status, 120);
   EXPECT_EQ(refused.errors, "headway: HEADWAY_SIM=L=3: 'L=3': allowed is a time such as 200ns, 2us or 1ms\n");

@@ -43,9 +43,10 @@ constexpr std::array run_options = {
     Option{"--check", "--check", "HEADWAY_CHECK", "on|off", "find buffers that are changed before they may be [off]"},
     Option{"--stall", "--stall", "HEADWAY_STALL", "TIME", "report and end when nothing moves for so long [60s]"},
     Option{"--seed", "--seed", "HEADWAY_SEED", "N", "of what is random: data of benchmarks, all that sim decides [1]"},
-    Option{"--sim", "--sim", "HEADWAY_SIM", "LIST",
-           "the simulated network and its troubles, such as "
-           "L=2us,o=200ns,delay=50us,refuse=0.01,inbox=16,per-process=4,slow=3:100,stop=5@1ms"},
+    Option{
+        "--sim", "--sim", "HEADWAY_SIM", "LIST",
+        "the simulated network and its troubles, such as "
+        "machine=summit,L=2us,o=200ns,compute=1,delay=50us,refuse=0.01,inbox=16,per-process=4,slow=3:100,stop=5@1ms"},
     Option{"--dial", "--dial", "HEADWAY_DIAL", "LIST",
            "delays that are added to the transport, such as o=5us,item_o=100ns,g=10us,L=10us,G=0.5ns,random [none]"},
 };

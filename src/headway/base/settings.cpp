@@ -225,6 +225,9 @@ AggregationSettings AggregationSettings::from_environment() {
   return settings;
 }
 
+/// Dials delay frames: with them all data between PEs is in frames.
+static bool is_dialled() { return variable("HEADWAY_DIAL").has_value(); }
+
 TransferSettings TransferSettings::from_environment() {
   TransferSettings settings;
   if (const auto text = variable("HEADWAY_TRANSFER")) {
@@ -234,7 +237,11 @@ TransferSettings TransferSettings::from_environment() {
     const auto path = std::ranges::find(paths, *text, [](const auto& named) { return std::string_view(named.first); });
     if (path == paths.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma, network or frames");
     settings.path = path->second;
+    if (is_dialled() && path->second != TransferPath::fastest && path->second != TransferPath::frames) {
+      refuse("HEADWAY_TRANSFER", *text, "auto or frames with HEADWAY_DIAL, which delays content in frames alone");
+    }
   }
+  if (is_dialled()) settings.path = TransferPath::frames;
   if (const auto text = variable("HEADWAY_CHECK")) {
     if (*text != "on" && *text != "off") refuse("HEADWAY_CHECK", *text, "on or off");
     settings.check = *text == "on";
@@ -252,8 +259,11 @@ std::optional<DialSettings> DialSettings::from_environment() {
 
 CollectiveStrategy collective_strategy_from_environment() {
   const auto text = variable("HEADWAY_COLLECTIVES");
-  if (!text || *text == "auto") return CollectiveStrategy::best;
+  if (!text || *text == "auto") return is_dialled() ? CollectiveStrategy::messages : CollectiveStrategy::best;
   if (*text == "messages") return CollectiveStrategy::messages;
+  if (*text == "shared" && is_dialled()) {
+    refuse("HEADWAY_COLLECTIVES", *text, "auto or messages with HEADWAY_DIAL, which delays frames alone");
+  }
   if (*text == "shared") return CollectiveStrategy::shared;
   refuse("HEADWAY_COLLECTIVES", *text, "auto, messages or shared");
 }

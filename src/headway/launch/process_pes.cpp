@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +20,18 @@ namespace headway::launch {
 namespace {
 
 constexpr std::size_t stack_bytes_where_unlimited = 64_MiB;
+/// How simulated time passes where the process runs in SMPI, in which reading the clock alone takes none. Else empty.
+std::function<void(std::int64_t ns)> pass_simulated_time() {
+#if defined(HEADWAY_SMPI)
+  return [](std::int64_t ns) {
+    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+    nanosleep(&time, nullptr);
+  };
+#else
+  return {};
+#endif
+}
+
 constexpr const char* setting_up = "setting the PE up threw: ";
 
 std::atomic<bool> inside_run{false};
@@ -143,11 +156,22 @@ void ProcessPes::warn_of_dials() const {
       stderr);
 }
 
+/// At the end PE 0 says so, if its delays were longer than dialled for another reason.
+void ProcessPes::warn_of_delays(std::size_t pe, const dial::DialledEndpoint::Kept& kept) const {
+  if (!kept.is_exceeded() || idle() == am::Idle::yield || memory_->header().first_pe + pe != 0) return;
+  std::fprintf(stderr,
+               "headway: HEADWAY_DIAL: %lld delays of PE 0 by o and item_o took %.3g us on average instead of %.3g us; "
+               "give each PE a core without other load\n",
+               static_cast<long long>(kept.waits), 1e-3 * double(kept.dialled_ns + kept.longer_ns) / double(kept.waits),
+               1e-3 * double(kept.dialled_ns) / double(kept.waits));
+}
+
 /// The endpoint for the engine: with HEADWAY_DIAL one in `dialled` over `endpoint`, else `endpoint` itself.
 transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint>& dialled,
                                              transport::Endpoint& endpoint,
                                              std::function<void(std::int64_t ns)> pass_time) const {
   if (!dials_) return endpoint;
+  if (!pass_time) pass_time = pass_simulated_time();
   const bool yields = !pass_time && idle() == am::Idle::yield;
   return dialled.emplace(endpoint, dial::Options{*dials_, std::move(pass_time), yields});
 }
@@ -165,7 +189,10 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     board(pe).status = status;
     if (!engine.has_failed()) {
       engine.finish();
-      if (dialled) dialled->drain();
+      if (dialled) {
+        dialled->drain();
+        warn_of_delays(pe, dialled->kept());
+      }
     }
   } catch (const am::RunFailed&) {  // already recorded
   } catch (const std::exception& error) {
@@ -197,7 +224,10 @@ void ProcessPes::close_pe(int status) {
   open_->engine->require_may_block(report::Phase::quiescing);
   board(first_).status = exit_status_of(status);
   open_->engine->finish();
-  if (open_->dialled) open_->dialled->drain();
+  if (open_->dialled) {
+    open_->dialled->drain();
+    warn_of_delays(first_, open_->dialled->kept());
+  }
   board(first_).phase.store(report::Phase::finished, std::memory_order_relaxed);
   open_.reset();
 }

@@ -87,6 +87,7 @@ class ProcessPes {
   void complete(am::EngineOptions& options, std::size_t pe);
   void bind(std::size_t pe);
   void warn_of_dials() const;
+  void warn_of_delays(std::size_t pe, const dial::DialledEndpoint::Kept& kept) const;
   transport::Endpoint& apply_dials(std::optional<dial::DialledEndpoint>& dialled, transport::Endpoint& endpoint,
                                    std::function<void(std::int64_t ns)> pass_time) const;
 

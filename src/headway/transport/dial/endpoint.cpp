@@ -19,12 +19,14 @@ constexpr std::int64_t wake_late_ns = 200'000;
 constexpr std::int64_t refused_look_ns = 20'000;
 // Simulated time between two looks at injector and arrivals in a busy-wait.
 constexpr std::int64_t simulated_look_ns = 1'000;
+// Looks at arrivals while one computation is charged, at most: a frame's L begins so much later.
+constexpr std::int64_t looks_in_charge = 64;
 constexpr std::int64_t drain_ns_max = 10'000'000'000;
 
 }  // namespace
 
 DialledEndpoint::DialledEndpoint(transport::Endpoint& inner, Options options)
-    : transport::Endpoint(inner.host_map(), inner.shared_memory(), inner.network_memory()),
+    : transport::Endpoint(inner.host_map(), *this),
       inner_(&inner),
       options_(std::move(options)),
       random_(options_.dials.seed ^ (inner.id() + 1) * 0x9e3779b97f4a7c15) {
@@ -38,6 +40,7 @@ DialledEndpoint::~DialledEndpoint() {
   if (delayed_) delayed_->release_all([this](const transport::Arrival& arrival) { inner_->release(arrival); });
 }
 
+/// A sleep of the transport also moves frames of a wire.
 void DialledEndpoint::drain() {
   if (!injector_) return;
   for (std::int64_t last = now(); !injector_->empty();) {
@@ -50,8 +53,9 @@ void DialledEndpoint::drain() {
       return;
     } else if (options_.pass_time) {
       options_.pass_time(std::clamp<std::int64_t>(look, 1, wake_late_ns));
+      inner_->sleep(1);
     } else {
-      inner_->sleep(std::clamp<std::int64_t>(look - wake_late_ns, 1, wake_late_ns));  // moves frames of a wire, too
+      inner_->sleep(std::clamp<std::int64_t>(look - wake_late_ns, 1, wake_late_ns));
     }
   }
 }
@@ -165,12 +169,31 @@ void DialledEndpoint::busy_wait(std::int64_t ns) {
     }
     return;
   }
-  std::int64_t at = now();
-  for (std::int64_t until = at + ns; at < until;) {
+  std::int64_t at = now(), until = at + ns;
+  while (at < until) {
     const bool took = work_aside();
     const std::int64_t after = now();
     if (took) until += after - at;
     at = after;
+  }
+  ++kept_.waits;
+  kept_.dialled_ns += ns;
+  kept_.longer_ns += at - until;
+}
+
+void DialledEndpoint::charge(std::int64_t ns) {
+  auto* const clock = dynamic_cast<transport::SimulatedClock*>(inner_);
+  if (clock == nullptr) return;
+  if (!injector_ && !delayed_) return clock->charge(ns);
+  const std::int64_t between = std::max(simulated_look_ns, ns / looks_in_charge);
+  for (std::int64_t left = ns; left > 0;) {
+    std::int64_t step = std::min(left, between);
+    const std::int64_t begin = now();
+    if (injector_ && !injector_->empty()) step = std::clamp<std::int64_t>(injector_->next() - begin, 1, step);
+    clock->charge(step);
+    left -= step;
+    const std::int64_t at = now();
+    if (!work_aside()) left -= now() - at;  // the host's time for arrivals counts in addition
   }
 }
 

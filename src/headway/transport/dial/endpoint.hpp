@@ -11,6 +11,7 @@
 #include <headway/transport/dial/delay_queue.hpp>
 #include <headway/transport/dial/injector.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <headway/transport/simulated_clock.hpp>
 #include <optional>
 
 namespace headway::dial {
@@ -22,19 +23,30 @@ struct Options {
   bool yields = false;  // more PEs than cores: a PE that waits lets others run
 };
 
-/// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place. Frames of a PE
-/// to itself are not delayed. Frames leave, and arrive, only in calls of this endpoint.
-class DialledEndpoint final : public transport::Endpoint {
+/// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place, no memory of
+/// other PEs and no services, so that all data between PEs is in frames. Frames of a PE to itself are not delayed.
+/// Frames leave, and arrive, only in calls of this endpoint.
+class DialledEndpoint final : public transport::Endpoint,
+                              public transport::SimulatedClock,
+                              private transport::SharedMemory {
  public:
   /// `inner` outlives it.
   DialledEndpoint(transport::Endpoint& inner, Options options);
   ~DialledEndpoint() override;
 
+  /// How well busy-waits of o and item_o kept their times. All zero in a simulation.
+  struct Kept {
+    std::int64_t waits = 0, dialled_ns = 0, longer_ns = 0;  // longer_ns: by which they took longer
+
+    /// They took longer by more than 5 % and by more than 200 ns on average.
+    bool is_exceeded() const { return longer_ns * 20 > dialled_ns && longer_ns > waits * 200; }
+  };
+  const Kept& kept() const { return kept_; }
+
   /// Posts all frames that wait in the injector. Called after the last frame, before the PE ends. Gives up after 10 s
   /// in which none could leave.
   void drain();
 
-  transport::Services* services() override { return inner_->services(); }
   transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
   bool should_write_past_caches(transport::Frame* claimed) override {
     return inner_->should_write_past_caches(claimed);
@@ -51,8 +63,16 @@ class DialledEndpoint final : public transport::Endpoint {
   transport::TransportCosts costs() const override { return inner_->costs(); }
   transport::TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
   std::int64_t now() const override { return inner_->now(); }
+  /// Nothing if `inner` has no simulated clock. Else frames leave the injector, and become visible, on time.
+  void charge(std::int64_t ns) override;
 
  private:
+  std::span<std::byte> pool(std::size_t pe) override {
+    return pe == id() ? inner_->shared_memory().pool(pe) : std::span<std::byte>();
+  }
+  std::span<std::byte> board(std::size_t pe) override { return inner_->shared_memory().board(pe); }
+  transport::SharedByProcess* shared_by_process() override { return inner_->shared_memory().shared_by_process(); }
+
   std::int64_t draw(double ns);
   bool take_arrivals();
   bool work_aside();
@@ -65,7 +85,8 @@ class DialledEndpoint final : public transport::Endpoint {
   std::optional<Injector> injector_;   // if g or G is not 0
   std::optional<DelayQueue> delayed_;  // if L is not 0
   bool overhead_paid_ = false;         // by a post that was refused
-  std::exception_ptr invalid_;         // of an arrival during a busy-wait; the next poll throws it
+  Kept kept_;
+  std::exception_ptr invalid_;  // of an arrival during a busy-wait; the next poll throws it
 };
 
 }  // namespace headway::dial

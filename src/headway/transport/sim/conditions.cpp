@@ -6,6 +6,7 @@
 #include <cmath>
 #include <headway/base/error.hpp>
 #include <headway/base/nanoseconds.hpp>
+#include <headway/model/simgrid_platform.hpp>
 #include <headway/transport/sim/conditions.hpp>
 #include <optional>
 
@@ -20,9 +21,9 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 constexpr std::string_view allowed =
-    "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, past-caches=0...1, in-place=0...1, jitter=FACTOR, "
-    "inbox=FRAMES, "
-    "per-process=PES, per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
+    "a list of machine=NAME|FILE, first, and L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, past-caches=0...1, "
+    "in-place=0...1, jitter=FACTOR, "
+    "compute=FACTOR, inbox=FRAMES, per-process=PES, per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
  public:
@@ -42,7 +43,9 @@ class Parser {
 
  private:
   void take(std::string_view key, std::string_view value) {
-    if (key == "L") {
+    if (key == "machine" && item_.data() == text_.data()) {
+      take_machine(std::string(value));
+    } else if (key == "L") {
       conditions_->latency_ns = std::int64_t(time(value));
     } else if (key == "o") {
       conditions_->overhead_ns = std::int64_t(time(value));
@@ -60,6 +63,8 @@ class Parser {
       conditions_->in_place = number(value, 0, 1);
     } else if (key == "jitter") {
       conditions_->jitter = number(value, 0, 1e6);
+    } else if (key == "compute") {
+      conditions_->compute = number(value, 0, 1e6);
     } else if (key == "inbox") {
       conditions_->inbox_frames = whole(value, 1, 1e9);
     } else if (key == "per-process") {
@@ -80,6 +85,17 @@ class Parser {
     }
   }
 
+  void take_machine(const std::string& name) {
+    try {
+      const model::LogGP network = model::network_of(model::find_machine(name));
+      conditions_->latency_ns = std::llround(network.latency_ns);
+      conditions_->overhead_ns = std::llround(network.overhead_ns);
+      conditions_->gap_ns = std::llround(network.gap_ns);
+      conditions_->gap_per_byte_ns = network.gap_per_byte_ns;
+    } catch (const std::exception& error) {  // SettingError or SystemError
+      throw SettingError(fmt::format("{}={}: {}", what_, text_, error.what()));
+    }
+  }
   void take_hosts(std::string_view value) {
     conditions_->pes_per_host.clear();
     for (std::size_t colon = 0; colon != value.npos; value.remove_prefix(colon + 1)) {
