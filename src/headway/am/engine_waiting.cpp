@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <headway/am/engine.hpp>
 #include <headway/base/error.hpp>
+#include <headway/transport/count/endpoint.hpp>
 
 namespace headway::am {
 namespace {
@@ -105,6 +106,7 @@ void Engine::pause() {
 
 std::uint64_t Engine::quiesce() {
   require_may_block(report::Phase::quiescing);
+  if (auto* const counted = count::CountedEndpoint::of(*endpoint_)) counted->count_barrier();
   enter_wait(report::Phase::quiescing, report::no_pe);
   scopes_.enter_quiescence();
   flush_all(FlushReason::requested);
