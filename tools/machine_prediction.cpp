@@ -127,7 +127,8 @@ ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
     program.flushes.push_back(
         {pes, flushes_for(program, route, sent, receivers, counts.max(&PeRow::buffer_bytes), data_frames(counts))});
     program.control_frames.push_back({pes, counts.mean(&PeRow::control_frames)});
-    program.turns.push_back({pes, counts.max(&PeRow::turns)});
+    program.turns.push_back({pes, counts.max(&PeRow::turns) - counts.max(&PeRow::turns_of_all)});
+    program.waves.push_back({pes, counts.min(&PeRow::control_frames)});
     program.reads.push_back({pes, counts.max(&PeRow::reads)});
     if (!counts.simulated) program.compute.push_back({pes, compute_seconds_of(run)});
   }
@@ -170,8 +171,11 @@ MachinePrediction predict_machine(const ProgramGrowth& program, const model::Mac
   const double all = model::time_with_uniform_gap(busy, result.frames,
                                                   result.frames == 0 ? 0 : busy * 1e9 / result.frames, interval_ns);
   result.communication_seconds = all - result.compute_seconds.value_or(0);
+  // A wave climbs the tree of all PEs, and its verdict comes down again: on each edge L, and o on both sides.
+  const double edges = 2 * std::ceil(std::log2(p)) * fit_growth(program.waves).at(p);
+  const double turns = fit_growth(program.turns).at(p) * mean_hops(route);
   result.latency_seconds = model::time_with_latency_of_turns(
-      0, {.exposed = fit_growth(program.turns).at(p) * mean_hops(route), .reads = fit_growth(program.reads).at(p)},
+      edges * model::short_message_ns(network) * 1e-9, {.exposed = turns, .reads = fit_growth(program.reads).at(p)},
       network.latency_ns);
   return result;
 }

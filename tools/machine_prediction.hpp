@@ -29,10 +29,10 @@ struct ProgramGrowth {
   bool fixed_size = false;   // of all messages
   double imbalance = 1;      // the PE with the most frames, over the mean
   std::vector<double> pes;   // measured
-  std::vector<Sample> sent, receivers, flushes, control_frames, turns, reads, compute;
+  std::vector<Sample> sent, receivers, flushes, control_frames, turns, waves, reads, compute;
 
-  /// Messages to other PEs; PEs that get them; and how often all buffers are posted, so that route_load() gives the
-  /// measured frames.
+  // `flushes`: how often all buffers are posted, so that route_load() gives the measured frames. `turns`: without those
+  // in waits for all messages. `waves`: of quiescence; a leaf of its tree sends one control message for each.
   Growth sent_growth() const { return fit_growth(sent); }
 };
 

@@ -94,6 +94,7 @@ std::vector<Quantity> quantities(const ProgramGrowth& program) {
           {"flushes of all buffers", &program.flushes},
           {"control frames", &program.control_frames},
           {"turns", &program.turns},
+          {"waves of quiescence", &program.waves},
           {"reads", &program.reads},
           {"computation, s", &program.compute}};
 }

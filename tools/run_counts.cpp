@@ -66,6 +66,12 @@ double RunCounts::max(double PeRow::*value) const {
   return most;
 }
 
+double RunCounts::min(double PeRow::*value) const {
+  double least = rows.empty() ? 0 : rows.front().*value;
+  for (const PeRow& row : rows) least = std::min(least, row.*value);
+  return least;
+}
+
 RunCounts read_counts(const std::string& path) {
   std::ifstream file(path);
   if (!file) {

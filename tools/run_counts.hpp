@@ -27,6 +27,7 @@ struct RunCounts {
 
   double mean(double PeRow::*value) const;
   double max(double PeRow::*value) const;
+  double min(double PeRow::*value) const;
   double seconds() const { return max(&PeRow::run_ns) * 1e-9; }
 };
 
