@@ -7,6 +7,7 @@
 #include <headway/am/epoch.hpp>
 #include <headway/am/future.hpp>
 #include <headway/am/task.hpp>
+#include <headway/am/time.hpp>
 #include <headway/am/wait.hpp>
 #include <headway/call/calls.hpp>
 #include <headway/call/rpc.hpp>

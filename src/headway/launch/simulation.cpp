@@ -44,6 +44,7 @@ bool Simulation::moves() {
     activity += board(pe).activity.load(std::memory_order_relaxed);
     any_waits |= waits(phase);
     any_works |= !waits(phase) && phase != report::Phase::finished && !world_.is_stopped(pe);
+    any_works |= world_.is_computing(pe);  // a handler may be charged while its PE waits
   }
   if (activity == activity_ && any_waits && !any_works) return false;
   activity_ = activity;

@@ -141,6 +141,12 @@ TEST(Counts, a_wait_takes_the_latency_of_the_network) {
   EXPECT_LE(counts[0].waiting_ns, counts[0].run_ns);
 }
 
+TEST(Counts, charged_computation_passes_on_the_simulated_clock) {
+  const std::vector<PeCounts> counts = counts_of(1, [](Pe& pe) { pe.endpoint.charge(5'000'000); });
+  EXPECT_GE(counts[0].run_ns, 5'000'000u);
+  EXPECT_LT(counts[0].run_ns, 6'000'000u);
+}
+
 TEST(Counts, posts_that_a_full_queue_refuses_are_retries) {
   sim::Conditions conditions;
   conditions.inbox_frames = 1;

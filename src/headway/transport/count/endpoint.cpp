@@ -81,6 +81,10 @@ void CountedEndpoint::post_in_place(std::size_t target, const transport::FrameHe
   count_sent(target, header);
 }
 
+void CountedEndpoint::charge(std::int64_t ns) {
+  if (auto* const clock = dynamic_cast<transport::SimulatedClock*>(inner_)) clock->charge(ns);
+}
+
 bool CountedEndpoint::poll(transport::Arrival& arrival) {
   const bool arrived = inner_->poll(arrival);
   if (arrived ? burst_frames_ != 0 : waits_ == Activity::working || burst_frames_ != 0) look_for_wait(arrived);

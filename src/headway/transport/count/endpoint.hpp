@@ -8,6 +8,7 @@
 #include <functional>
 #include <headway/transport/count/counts.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <headway/transport/simulated_clock.hpp>
 #include <vector>
 
 namespace headway::count {
@@ -21,7 +22,7 @@ enum class Activity {
 };
 
 /// Exists only in runs that are counted (HEADWAY_COUNTS). All calls pass to `inner`.
-class CountedEndpoint final : public transport::Endpoint {
+class CountedEndpoint final : public transport::Endpoint, public transport::SimulatedClock {
  public:
   /// `inner` outlives it. `activity` is called on the PE's thread.
   CountedEndpoint(transport::Endpoint& inner, std::function<Activity()> activity);
@@ -68,6 +69,8 @@ class CountedEndpoint final : public transport::Endpoint {
   transport::TransportCosts costs() const override { return inner_->costs(); }
   transport::TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
   std::int64_t now() const override { return inner_->now(); }
+  /// Nothing if `inner` has no simulated clock.
+  void charge(std::int64_t ns) override;
 
  private:
   struct Source {

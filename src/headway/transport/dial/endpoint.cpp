@@ -19,6 +19,8 @@ constexpr std::int64_t wake_late_ns = 200'000;
 constexpr std::int64_t refused_look_ns = 20'000;
 // Simulated time between two looks at injector and arrivals in a busy-wait.
 constexpr std::int64_t simulated_look_ns = 1'000;
+// Looks at arrivals while one computation is charged, at most: a frame's L begins so much later.
+constexpr std::int64_t looks_in_charge = 64;
 constexpr std::int64_t drain_ns_max = 10'000'000'000;
 
 }  // namespace
@@ -171,6 +173,22 @@ void DialledEndpoint::busy_wait(std::int64_t ns) {
     const std::int64_t after = now();
     if (took) until += after - at;
     at = after;
+  }
+}
+
+void DialledEndpoint::charge(std::int64_t ns) {
+  auto* const clock = dynamic_cast<transport::SimulatedClock*>(inner_);
+  if (clock == nullptr) return;
+  if (!injector_ && !delayed_) return clock->charge(ns);
+  const std::int64_t between = std::max(simulated_look_ns, ns / looks_in_charge);
+  for (std::int64_t left = ns; left > 0;) {
+    std::int64_t step = std::min(left, between);
+    const std::int64_t begin = now();
+    if (injector_ && !injector_->empty()) step = std::clamp<std::int64_t>(injector_->next() - begin, 1, step);
+    clock->charge(step);
+    left -= step;
+    const std::int64_t at = now();
+    if (!work_aside()) left -= now() - at;  // the host's time for arrivals counts in addition
   }
 }
 

@@ -11,6 +11,7 @@
 #include <headway/transport/dial/delay_queue.hpp>
 #include <headway/transport/dial/injector.hpp>
 #include <headway/transport/endpoint.hpp>
+#include <headway/transport/simulated_clock.hpp>
 #include <optional>
 
 namespace headway::dial {
@@ -24,7 +25,7 @@ struct Options {
 
 /// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place. Frames of a PE
 /// to itself are not delayed. Frames leave, and arrive, only in calls of this endpoint.
-class DialledEndpoint final : public transport::Endpoint {
+class DialledEndpoint final : public transport::Endpoint, public transport::SimulatedClock {
  public:
   /// `inner` outlives it.
   DialledEndpoint(transport::Endpoint& inner, Options options);
@@ -51,6 +52,8 @@ class DialledEndpoint final : public transport::Endpoint {
   transport::TransportCosts costs() const override { return inner_->costs(); }
   transport::TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
   std::int64_t now() const override { return inner_->now(); }
+  /// Nothing if `inner` has no simulated clock. Else frames leave the injector, and become visible, on time.
+  void charge(std::int64_t ns) override;
 
  private:
   std::int64_t draw(double ns);

@@ -21,8 +21,7 @@ std::optional<double> parse_number(std::string_view text) {
 
 constexpr std::string_view allowed =
     "a list of L, o, g, G, delay=TIME (such as 2us), refuse=0...0.9, past-caches=0...1, in-place=0...1, jitter=FACTOR, "
-    "inbox=FRAMES, "
-    "per-process=PES, per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
+    "compute=FACTOR, inbox=FRAMES, per-process=PES, per-host=PES[:PES...], slow=PE:FACTOR, stop=PE@TIME[+TIME]";
 
 class Parser {
  public:
@@ -60,6 +59,8 @@ class Parser {
       conditions_->in_place = number(value, 0, 1);
     } else if (key == "jitter") {
       conditions_->jitter = number(value, 0, 1e6);
+    } else if (key == "compute") {
+      conditions_->compute = number(value, 0, 1e6);
     } else if (key == "inbox") {
       conditions_->inbox_frames = whole(value, 1, 1e9);
     } else if (key == "per-process") {

@@ -28,6 +28,7 @@ struct Conditions {
   double past_caches = 0;  // probability of Endpoint::should_write_past_caches()
   double in_place = 1;     // probability that try_begin_in_place() is permitted
   double jitter = 0;       // a call takes up to 1 + jitter times as long
+  double compute = 0;      // computation outside of the transport takes its time on the thread's clock, times this
   std::size_t pes_per_process = 1;  // PEs of each process; the simulation itself has one process
   std::size_t inbox_frames = 1024;  // in flight to one PE; more are refused
   std::size_t by_value_bytes_max =
@@ -59,9 +60,9 @@ struct Conditions {
   std::vector<std::size_t> host_firsts(std::size_t pes) const;
 
   /// Sets the conditions in `text`, a list such as "L=2us,o=200ns,g=0,G=0.1ns,delay=50us,refuse=0.01,past-caches=0.5,
-  /// in-place=0.5,jitter=1,inbox=16,per-process=4,per-host=8:4,slow=3:100,stop=5@1ms+2ms", without spaces. It may
-  /// contain slow and stop several times; a stop without a duration lasts for ever. Throws SettingError with `what`,
-  /// the value and the allowed values.
+  /// in-place=0.5,jitter=1,compute=1,inbox=16,per-process=4,per-host=8:4,slow=3:100,stop=5@1ms+2ms", without spaces. It
+  /// may contain slow and stop several times; a stop without a duration lasts for ever. Throws SettingError with
+  /// `what`, the value and the allowed values.
   void parse(std::string_view what, std::string_view text, std::size_t pes);
 };
 

@@ -30,8 +30,9 @@ struct WorldOptions {
 };
 
 /// A discrete-event simulation. Each PE has its own clock, which its calls of the transport advance. The PE with the
-/// earliest clock runs until its clock passes that of the next PE. Computation between calls takes no time. All random
-/// choices come from the seed: the same seed gives the same run if the program does not depend on addresses or real
+/// earliest clock runs until its clock passes that of the next PE. Computation between calls takes no time, unless the
+/// PE charges it (transport::SimulatedClock) or Conditions::compute is above 0. All random choices come from the seed:
+/// the same seed gives the same run if computation is not measured and the program does not depend on addresses or real
 /// time.
 class World {
  public:
@@ -61,6 +62,8 @@ class World {
 
   /// The latest of the PEs' clocks.
   std::int64_t now() const { return now_; }
+  /// True while that PE is charged for computation.
+  bool is_computing(std::size_t pe) const;
   /// True if that PE has stopped for ever.
   bool is_stopped(std::size_t pe) const;
   std::uint64_t frames() const { return frames_; }
@@ -87,6 +90,7 @@ class World {
   void wake(SimPe& pe, std::int64_t at);
   void advance(SimPe& pe, std::int64_t ns);
   void advance_clock(SimPe& pe, std::int64_t ns);
+  void compute(SimPe& pe, double ns);
   void suspend(SimPe& pe);
   void drop_void_turns();
   std::int64_t next_turn();
@@ -98,7 +102,8 @@ class World {
   std::vector<std::unique_ptr<SimPe>> pes_;
   std::vector<std::byte> boards_;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
-  std::int64_t horizon_ = 0;  // the running PE's turn ends beyond it
+  std::int64_t read_clock_ns_ = 0;  // what two reads of the thread's clock have between them
+  std::int64_t horizon_ = 0;        // the running PE's turn ends beyond it
   std::int64_t now_ = 0;
   std::size_t running_ = 0;  // bodies that have not returned
   std::uint64_t sequence_ = 0, frames_ = 0, switches_ = 0;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// Endpoints with a simulated clock.
+#pragma once
+
+#include <cstdint>
+
+namespace headway::transport {
+
+/// The clock of one simulated PE. An Endpoint that has one inherits from it; other endpoints run in real time.
+class SimulatedClock {
+ public:
+  SimulatedClock() = default;
+  SimulatedClock(const SimulatedClock&) = delete;
+  SimulatedClock& operator=(const SimulatedClock&) = delete;
+
+  /// The PE computes for `ns`, 0 or more: its clock advances, by more if the PE is slow, and other PEs run. Frames
+  /// arrive meanwhile, and wait for the PE. Only from the PE's thread.
+  virtual void charge(std::int64_t ns) = 0;
+
+ protected:
+  ~SimulatedClock() = default;
+};
+
+}  // namespace headway::transport
