@@ -14,10 +14,11 @@
 
 namespace headway::tools {
 
-/// A run of some PEs: its counts, and the median of the seconds of several.
+/// Some runs of as many PEs: counts and seconds of the fastest.
 struct MeasuredRun {
   RunCounts counts;
-  double seconds = 0, seconds_min = 0, seconds_max = 0;
+  double seconds = 0;
+  bench::Spread of_all = {};
   bool has_core_for_each_pe = true;
 };
 
@@ -51,7 +52,8 @@ struct MachinePrediction {
   double table_bytes = 0;                 // of the library, that grow with the PEs of the run
   std::optional<double> compute_seconds;  // at this machine's speed; none where only simulations were measured
   double communication_seconds = 0;
-  std::optional<double> latency_seconds;  // none for a machine without L
+  std::optional<double> latency_seconds;         // none for a machine without L
+  std::optional<double> simulated_seconds = {};  // the whole run, with --method sim
   double seconds() const { return compute_seconds.value_or(0) + communication_seconds + latency_seconds.value_or(0); }
 };
 

@@ -45,7 +45,7 @@ std::string measured_table(const Prediction& prediction) {
   for (const MeasuredRun& run : prediction.runs) {
     const RunCounts& c = run.counts;
     text += fmt::format("{:>5} {:>9} {:>19} {:>12} {:>12} {:>9} {:>9} {:>11} {:>8} {:>6} {:>6} {:>11}{}\n", c.pes,
-                        time_text(run.seconds), time_text(run.seconds_min) + " - " + time_text(run.seconds_max),
+                        time_text(run.seconds), time_text(run.of_all.min) + " - " + time_text(run.of_all.max),
                         count_text(c.mean(&PeRow::messages)), count_text(c.max(&PeRow::messages)),
                         count_text(c.mean(&PeRow::frames_sent)), count_text(c.max(&PeRow::frames_sent)),
                         bytes_text(c.mean(&PeRow::bytes_sent)), count_text(c.max(&PeRow::turns)),
@@ -66,6 +66,8 @@ std::string dial_table(const Prediction& prediction) {
   std::string text = fmt::format("\nwith dials, {} PEs; T0 is the time with the same dials at 1 ns\n", counts.pes);
   text += fmt::format("{:>22} {:>9} {:>9}", "dial", "T0", "measured");
   for (const Method method : all_methods) text += fmt::format(" {:>9} {:>8}", name_of(method), "error");
+  const bool has_simulations = prediction.simulated_seconds.has_value();
+  if (has_simulations) text += fmt::format(" {:>9} {:>8}", "sim", "error");
   text += '\n';
   std::vector<double> worst(all_methods.size());
   for (const DialResult& dial : prediction.dials) {
@@ -75,6 +77,10 @@ std::string dial_table(const Prediction& prediction) {
       const double error = dial.predicted[m] / dial.measured.seconds - 1;
       worst[m] = std::max(worst[m], std::abs(error));
       text += fmt::format(" {:>9} {:>8}", time_text(dial.predicted[m]), error_text(error));
+    }
+    if (dial.simulated_seconds) {
+      text += fmt::format(" {:>9} {:>8}", time_text(*dial.simulated_seconds),
+                          error_text(*dial.simulated_seconds / dial.measured.seconds - 1));
     }
     text += is_frequent(dial) ? "\n" : "  fewer than a frame in 100 us\n";
   }
@@ -127,6 +133,11 @@ std::string machine_table(const Prediction& prediction) {
                         p.compute_seconds ? time_text(*p.compute_seconds) : "-", time_text(p.communication_seconds),
                         p.latency_seconds ? time_text(*p.latency_seconds) : "-", time_text(p.seconds()));
   }
+  for (const MachinePrediction& p : prediction.machines) {
+    if (!p.simulated_seconds) continue;
+    text += fmt::format("simulation of {} PEs: {}, the formulas say {}\n", p.pes, time_text(*p.simulated_seconds),
+                        time_text(p.seconds()));
+  }
   if (!prediction.alternatives.empty()) {
     text += "communication of other routes, with frames and buffers of a PE:\n";
     for (const MachinePrediction& p : prediction.alternatives) {
@@ -151,10 +162,6 @@ std::string machine_table(const Prediction& prediction) {
   return text;
 }
 
-Json spread(const MeasuredRun& run) {
-  return {{"median", run.seconds}, {"min", run.seconds_min}, {"max", run.seconds_max}};
-}
-
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json to_json(const MachinePrediction& p, const model::Machine& machine) {
@@ -174,13 +181,19 @@ Json to_json(const MachinePrediction& p, const model::Machine& machine) {
           {"compute_seconds", optional(p.compute_seconds)},
           {"communication_seconds", p.communication_seconds},
           {"latency_seconds", optional(p.latency_seconds)},
-          {"predicted_seconds", p.seconds()}};
+          {"predicted_seconds", p.seconds()},
+          {"simulated_seconds", optional(p.simulated_seconds)}};
 }
 
 }  // namespace
 
 std::string to_text(const Prediction& prediction) {
   std::string text = measured_table(prediction);
+  if (prediction.simulated_seconds) {
+    text += fmt::format("simulation of {} PEs: {} ({})\n", prediction.runs.front().counts.pes,
+                        time_text(*prediction.simulated_seconds),
+                        error_text(*prediction.simulated_seconds / prediction.runs.front().seconds - 1));
+  }
   if (!prediction.dials.empty()) text += dial_table(prediction);
   text += growth_table(prediction);
   if (prediction.machine) text += machine_table(prediction);
@@ -196,7 +209,7 @@ Json to_json(const Prediction& prediction) {
                        {"transport", c.simulated ? "sim" : "local"},
                        {"pes", c.pes},
                        {"pes_per_process", c.pes_per_process},
-                       {"seconds", spread(run)},
+                       {"seconds", bench::to_json(run.of_all)},
                        {"communication", c.communication},
                        {"frames_mean", c.mean(&PeRow::frames_sent)},
                        {"frames_max", c.max(&PeRow::frames_sent)},
@@ -205,18 +218,29 @@ Json to_json(const Prediction& prediction) {
                        {"bursts_max", c.max(&PeRow::bursts)},
                        {"peak_buffer_bytes", c.max(&PeRow::peak_buffer_bytes)}});
   }
+  if (prediction.simulated_seconds) {
+    records.push_back({{"bench", "predict"},
+                       {"kind", "simulation"},
+                       {"pes", prediction.runs.front().counts.pes},
+                       {"predicted_seconds", *prediction.simulated_seconds},
+                       {"error", *prediction.simulated_seconds / prediction.runs.front().seconds - 1}});
+  }
   for (const DialResult& dial : prediction.dials) {
     Json predicted = Json::object(), errors = Json::object();
     for (std::size_t m = 0; m < all_methods.size(); ++m) {
       predicted[name_of(all_methods[m])] = dial.predicted[m];
       errors[name_of(all_methods[m])] = dial.predicted[m] / dial.measured.seconds - 1;
     }
+    if (dial.simulated_seconds) {
+      predicted["sim"] = *dial.simulated_seconds;
+      errors["sim"] = *dial.simulated_seconds / dial.measured.seconds - 1;
+    }
     records.push_back({{"bench", "predict"},
                        {"kind", "dial"},
                        {"pes", dial.measured.counts.pes},
                        {"dial", dial.dials},
                        {"baseline_seconds", dial.baseline_seconds},
-                       {"seconds", spread(dial.measured)},
+                       {"seconds", bench::to_json(dial.measured.of_all)},
                        {"predicted_seconds", predicted},
                        {"error", errors},
                        {"frames", dial.frames},

@@ -17,12 +17,14 @@ struct DialResult {
   double baseline_seconds = 0;  // with these dials at 1 ns
   double frames = 0;            // of the PE that sent the most, in that run
   MeasuredRun measured;
-  std::vector<double> predicted = {};  // seconds, by method
+  std::vector<double> predicted = {};            // seconds, by method
+  std::optional<double> simulated_seconds = {};  // with --method sim
 };
 
 struct Prediction {
   std::vector<std::string> command;
-  std::vector<MeasuredRun> runs;  // without dials, by PEs
+  std::vector<MeasuredRun> runs;            // without dials, by PEs
+  std::optional<double> simulated_seconds;  // of the first of them, with --method sim
   std::vector<DialResult> dials;
   ProgramGrowth program;
   std::optional<model::Machine> machine;

@@ -40,6 +40,7 @@ TEST(Predict, every_bad_argument_is_refused_in_one_line) {
       {{"--measure", "1", "true"}, {"--measure", "'1'", "2 to 4096"}},
       {{"--measure", "9999", "true"}, {"--measure", "'9999'"}},
       {{"--repeat", "0", "true"}, {"--repeat", "'0'"}},
+      {{"--method", "guess", "true"}, {"--method", "'guess'", "formula, sim"}},
       {{"--mesure", "2", "true"}, {"'--mesure'", "'--measure'"}}};
   for (Refusal refusal : refusals) {
     refusal.arguments.insert(refusal.arguments.begin(), "predict");
@@ -86,7 +87,7 @@ TEST(Predict, overhead_and_gap_of_a_simulated_stream_are_predicted_within_5_perc
   ASSERT_EQ(dials.size(), 4u);
   for (const Json& dial : dials) {
     EXPECT_LT(std::abs(dial.at("error").at("bursts").get<double>()), 0.05) << dial;
-    EXPECT_GT(dial.at("seconds").at("median").get<double>(), 2 * dial.at("baseline_seconds").get<double>());
+    EXPECT_GT(dial.at("seconds").at("min").get<double>(), 2 * dial.at("baseline_seconds").get<double>());
     EXPECT_TRUE(dial.at("frequent").get<bool>());
   }
 }
@@ -118,6 +119,27 @@ TEST(Predict, counts_of_randomaccess_grow_as_its_algorithm_says) {
   EXPECT_GT(machines[1].at("table_bytes").get<double>(), 3e7);
   for (const Json& necessary : records_of(file, "necessary")) EXPECT_TRUE(necessary.at("pes").is_number());
   EXPECT_NE(machines[1].at("mode"), "1d");
+}
+
+TEST(Predict, a_simulation_with_measured_computation_predicts_dials_and_machines) {
+  const ChildResult ended =
+      headway({"predict",    "--method", "sim",    "--repeat",  "1",   "--measure", "2", "--dial",
+               "o=100us",    "--pes",    "16",     "--machine", "now", "--json",    "-", program("headway-stream"),
+               "--messages", "1000",     "--mode", "direct"});
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  const Json file = Json::parse(ended.output);
+  const std::vector<Json> dials = records_of(file, "dial"), machines = records_of(file, "machine");
+  ASSERT_EQ(dials.size(), 1u);
+  ASSERT_EQ(machines.size(), 1u);
+  // 3000 frames sent and as many received, at least; this machine may be busy, so the measured time has no bound here
+  EXPECT_GE(dials[0].at("predicted_seconds").at("sim").get<double>(), 0.6);
+  EXPECT_TRUE(dials[0].at("error").at("sim").is_number());
+  // 2.9 us for each
+  EXPECT_GE(machines[0].at("simulated_seconds").get<double>(), 6000 * 2.9e-6);
+  EXPECT_EQ(records_of(file, "simulation").size(), 1u);
+  const ChildResult twice = headway({"predict", "--method", "sim", "true"}, {{"HEADWAY_TRANSPORT", "sim"}});
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_NE(twice.errors.find("HEADWAY_TRANSPORT"), std::string::npos) << twice.errors;
 }
 
 // --- formulas
@@ -175,13 +197,13 @@ TEST(MachinePrediction, frames_that_fill_follow_the_bytes_and_flushes_the_receiv
             .messages = 32'000,
             .payload_bytes = 32'000 * 8,
             .buffer_bytes = 8'000};
-  MeasuredRun two{run_of(row), 2e-3, 2e-3, 2e-3, true};
+  MeasuredRun two{run_of(row), 2e-3, {}, true};
   row.receivers = 3;
   row.messages_in_frames = 12'000;
   row.messages = 16'000;
   row.payload_bytes = 16'000 * 8;
   row.frames_sent = row.frames_received = 12;
-  MeasuredRun four{run_of(row, 4), 1e-3, 1e-3, 1e-3, true};
+  MeasuredRun four{run_of(row, 4), 1e-3, {}, true};
   two.counts.simulated = four.counts.simulated = false;
   two.counts.rows[0].run_ns = two.counts.rows[1].run_ns = 2e6;
   for (PeRow& one : four.counts.rows) one.run_ns = 1e6;
@@ -213,7 +235,7 @@ TEST(MachinePrediction, more_dimensions_are_necessary_from_more_pes_on_with_more
             .messages = 32'000,
             .payload_bytes = 32'000 * 8,
             .buffer_bytes = 8'000};
-  const ProgramGrowth program = growth_of(std::vector<MeasuredRun>{{run_of(row), 1, 1, 1, true}});
+  const ProgramGrowth program = growth_of(std::vector<MeasuredRun>{{run_of(row), 1, {}, true}});
   const model::Machine summit = model::find_machine("summit");
   const auto two = first_pes_with(2, program, summit, 16 << 20), three = first_pes_with(3, program, summit, 16 << 20);
   ASSERT_TRUE(two && three);
