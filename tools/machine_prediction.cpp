@@ -119,7 +119,8 @@ ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
     const auto pes = double(counts.pes);
     const model::RouteModel route = model::route_model(topology_of_measured(program),
                                                        {.pes = counts.pes, .pes_per_process = counts.pes_per_process});
-    const double sent = counts.mean(&PeRow::messages_in_frames) / mean_hops(route);
+    program.hops = mean_hops(route);
+    const double sent = counts.mean(&PeRow::messages_in_frames) / program.hops;
     const double receivers = counts.max(&PeRow::receivers);
     program.pes.push_back(pes);
     program.sent.push_back({pes, sent});
@@ -173,7 +174,8 @@ MachinePrediction predict_machine(const ProgramGrowth& program, const model::Mac
   result.communication_seconds = all - result.compute_seconds.value_or(0);
   // A wave climbs the tree of all PEs, and its verdict comes down again: on each edge L, and o on both sides.
   const double edges = 2 * std::ceil(std::log2(p)) * fit_growth(program.waves).at(p);
-  const double turns = fit_growth(program.turns).at(p) * mean_hops(route);
+  // Turns of routes with more hops than the measured ones take longer.
+  const double turns = fit_growth(program.turns).at(p) * mean_hops(route) / program.hops;
   result.latency_seconds = model::time_with_latency_of_turns(
       edges * model::short_message_ns(network) * 1e-9, {.exposed = turns, .reads = fit_growth(program.reads).at(p)},
       network.latency_ns);

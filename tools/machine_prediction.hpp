@@ -29,6 +29,7 @@ struct ProgramGrowth {
   double message_bytes = 0;  // mean
   bool fixed_size = false;   // of all messages
   double imbalance = 1;      // the PE with the most frames, over the mean
+  double hops = 1;           // of a message in the last measured run, by the route model
   std::vector<double> pes;   // measured
   std::vector<Sample> sent, receivers, flushes, control_frames, turns, waves, reads, compute;
 
