@@ -175,6 +175,7 @@ int predict(const Request& request) {
   Prediction result;
   result.command = request.command;
   result.machine = request.machine;
+  if (const char* const transport = std::getenv("HEADWAY_TRANSPORT")) result.transport = transport;
   for (const Case& one : cases) {
     if (one.dials.empty()) result.runs.push_back(fastest_of(one.runs));
   }

@@ -206,7 +206,7 @@ Json to_json(const Prediction& prediction) {
     const RunCounts& c = run.counts;
     records.push_back({{"bench", "predict"},
                        {"kind", "measured"},
-                       {"transport", c.simulated ? "sim" : "local"},
+                       {"transport", prediction.transport},
                        {"pes", c.pes},
                        {"pes_per_process", c.pes_per_process},
                        {"seconds", bench::to_json(run.of_all)},

@@ -23,6 +23,7 @@ struct DialResult {
 
 struct Prediction {
   std::vector<std::string> command;
+  std::string transport = "local";          // of the measured runs
   std::vector<MeasuredRun> runs;            // without dials, by PEs
   std::optional<double> simulated_seconds;  // of the first of them, with --method sim
   std::vector<DialResult> dials;

@@ -111,6 +111,7 @@ TEST(Predict, counts_of_randomaccess_grow_as_its_algorithm_says) {
                                "--machine", "summit", "--pes", "64,100000"});
   const std::vector<Json> machines = records_of(file, "machine");
   ASSERT_EQ(machines.size(), 2u);
+  EXPECT_EQ(records_of(file, "measured").at(0).at("transport"), "sim");
   // 5 / 4 of 2^18 updates with the pass before the timed one, of which (P - 1) / P leave a PE. The first numbers of the
   // sequence are not spread evenly.
   const double updates = 1.25 * double(1 << 18);
