@@ -15,7 +15,6 @@ namespace {
 
 count::Activity activity_of(const report::PeBoard& board) {
   const report::Phase phase = board.phase.load(std::memory_order_relaxed);
-  if (phase == report::Phase::future) return count::Activity::reading;
   if (phase == report::Phase::quiescing || phase == report::Phase::epoch) return count::Activity::waiting_all;
   return waits(phase) && phase != report::Phase::sending ? count::Activity::waiting : count::Activity::working;
 }

@@ -52,10 +52,10 @@ double time_with_latency_of_turns(double seconds, const Turns& turns, double add
   require_at_least("added latency (ns)", added_latency_ns, 0);
   require_at_least("reads of a PE", turns.reads, 0);
   require_at_least("work of a turn (ns)", turns.work_ns, 0);
-  const double with_exposed = added(seconds, "exposed turns of a PE", turns.exposed, added_latency_ns);
-  const double with_hidden =
-      added(with_exposed, "hidden turns of a PE", turns.hidden, std::max(added_latency_ns - turns.work_ns, 0.0));
-  return added(with_hidden, "reads of a PE", turns.reads, added_latency_ns);
+  require_at_least("exposed turns of a PE", turns.exposed, 0);
+  const double with_exposed =
+      added(seconds, "exposed turns of a PE", std::max(turns.exposed, 2 * turns.reads), added_latency_ns);
+  return added(with_exposed, "hidden turns of a PE", turns.hidden, std::max(added_latency_ns - turns.work_ns, 0.0));
 }
 
 double speedup(double seconds_of_one_pe, std::span<const PeSeconds> pes) {

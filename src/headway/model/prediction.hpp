@@ -39,8 +39,9 @@ struct Turns {
   double work_ns = 0;  // for so long
   double reads = 0;    // of the exposed ones: waits for the answer to a request
 };
-/// T = T0 + (exposed + reads) dL + hidden max(dL - work, 0), in seconds. If all PEs have their turns at the same time,
-/// a turn takes L; a read takes L once more, for the request. PEs that work in turn need up to twice that.
+/// T = T0 + max(exposed, 2 reads) dL + hidden max(dL - work, 0), in seconds. If all PEs have their turns at the same
+/// time, a turn takes L. A read takes 2 L; meanwhile a PE that answers reads of others has a turn for each. Other PEs
+/// that work in turn need up to twice the time.
 double time_with_latency_of_turns(double seconds, const Turns& turns, double added_latency_ns);
 
 /// What one PE spends.

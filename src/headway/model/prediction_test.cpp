@@ -73,6 +73,9 @@ TEST(Prediction, a_gap_delays_the_last_message_of_a_burst_or_is_always_busy) {
 TEST(Prediction, exposed_turns_take_the_latency_and_hidden_ones_what_work_leaves) {
   EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.exposed = 400}, 20'000), 0.018);
   EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.exposed = 400, .reads = 400}, 20'000), 0.026);
+  // as many answers to other PEs as reads
+  EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.exposed = 800, .reads = 400}, 20'000), 0.026);
+  EXPECT_THROW(time_with_latency_of_turns(0.01, {.reads = -1}, 1), SettingError);
   EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.hidden = 100, .work_ns = 50'000}, 20'000), 0.01);
   EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.hidden = 100, .work_ns = 50'000}, 80'000), 0.013);
   EXPECT_THROW(time_with_latency_of_turns(0.01, {.exposed = -1}, 1), SettingError);

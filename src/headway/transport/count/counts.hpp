@@ -38,7 +38,7 @@ struct PeCounts {
   std::uint64_t bursts = 0, burst_frames_max = 0, burst_ns = 0;
   std::uint64_t gap_delay_ns[gaps] = {};    // the sum of model::gap_of_burst_ns() of all bursts, for gap_ns_of(i)
   std::uint64_t turns = 0;                  // bursts that ended so; at most the last one did not
-  std::uint64_t reads = 0;                  // of the turns, those that wait for the answer of a request
+  std::uint64_t reads = 0;                  // waits for the answer to a request
   std::uint64_t turns_of_all = 0;           // of the turns, those that wait for all messages: quiescence, an epoch
   std::uint64_t waits = 0, waiting_ns = 0;  // without anything to do, until a frame arrived
   std::uint64_t waits_of_all = 0;           // of the waits, as turns_of_all

@@ -107,7 +107,6 @@ void CountedEndpoint::look_for_wait(bool arrived) {
     burst_frames_ = 0;
     last_burst_ns_ = at;
     ++counts_.turns;
-    counts_.reads += activity == Activity::reading;
     counts_.turns_of_all += activity == Activity::waiting_all;
   }
   if (arrived || waits_ != Activity::working) return;

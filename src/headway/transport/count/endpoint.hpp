@@ -17,7 +17,6 @@ namespace headway::count {
 enum class Activity {
   working,      // or it waits for memory or for a place in a queue
   waiting,      // for some messages of other PEs
-  reading,      // for the answer to its own request
   waiting_all,  // for the end of all messages: quiescence, an epoch. Handlers work meanwhile
 };
 
@@ -41,6 +40,7 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   void leave(const void* self);
 
   void count_barrier() { ++counts_.barriers; }
+  void count_read() { ++counts_.reads; }
   void count_bulk() { ++counts_.bulk; }
 
   /// All counts since the endpoint was made.
