@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "outcome.hpp"
 
@@ -54,9 +55,10 @@ void describe_program(bench::CommandLine& app, const std::string& program, const
   app.add_positional("ARGS", arguments, [](const std::string&) {});
 }
 
-std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const SettingsOptions& settings, int argc,
-                                              char** argv, int& status) {
-  const std::string name = app.name();
+namespace {
+
+/// The first half: the options. Empty where the command ends.
+std::optional<int> parse_options(bench::CommandLine& app, int argc, char** argv, int& status) {
   const int position = program_position(app, argc, argv);
   const bool dashes = position <= argc && position > 1 && std::string(argv[position - 1]) == "--";
   if (const auto ended = app.parse(position - (dashes ? 1 : 0), argv)) {
@@ -64,18 +66,39 @@ std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const Set
     return std::nullopt;
   }
   status = exit_status::unusable_arguments;
-  const auto effective = settings.apply(name);
-  if (!effective) return std::nullopt;
+  return position;
+}
+
+/// The second half: the program. Empty if it cannot be started; standard error says why.
+std::optional<std::vector<std::string>> find_program(const std::string& name, int position, int argc, char** argv) {
   if (position >= argc) {
     std::cerr << fmt::format("{0}: a program is needed: {0} [options] PROGRAM [ARGS]\n", name);
     return std::nullopt;
   }
-  const ProgramLine line{{argv + position, argv + argc}, *effective};
-  if (const std::string reason = why_not(line.command.front()); !reason.empty()) {
-    std::cerr << fmt::format("{}: cannot start '{}': {}\n", name, line.command.front(), reason);
+  std::vector<std::string> command(argv + position, argv + argc);
+  if (const std::string reason = why_not(command.front()); !reason.empty()) {
+    std::cerr << fmt::format("{}: cannot start '{}': {}\n", name, command.front(), reason);
     return std::nullopt;
   }
-  return line;
+  return command;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status) {
+  const auto position = parse_options(app, argc, argv, status);
+  return position ? find_program(app.name(), *position, argc, argv) : std::nullopt;
+}
+
+std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const SettingsOptions& settings, int argc,
+                                              char** argv, int& status) {
+  const auto position = parse_options(app, argc, argv, status);
+  if (!position) return std::nullopt;
+  const auto effective = settings.apply(app.name());
+  if (!effective) return std::nullopt;
+  auto command = find_program(app.name(), *position, argc, argv);
+  if (!command) return std::nullopt;
+  return ProgramLine{std::move(*command), *effective};
 }
 
 }  // namespace headway::tools

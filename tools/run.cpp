@@ -2,13 +2,17 @@
 /// `headway run`: sets the HEADWAY_ variables and starts the program.
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <headway/base/counts_setting.hpp>
 #include <headway/base/error.hpp>
 #include <headway/launch/launch.hpp>
 #include <iostream>
+#include <optional>
 #include <record/command_line.hpp>
 
 #include "commands.hpp"
 #include "program.hpp"
+#include "run_counts.hpp"
 #include "settings_options.hpp"
 
 namespace headway::tools {
@@ -27,6 +31,10 @@ int run_command(int argc, char** argv) {
     debug_text = text;
     debug_pe = bench::parse_count("--debug", text, 0, base::pes_max - 1);
   });
+
+  bool table = false;
+  app.add_flag("--table", "print at the end what each PE has sent: messages, frames, reads, waits",
+               [&table] { table = true; });
 
   launch::LaunchOptions options;
   app.add_value("--hosts", "A,B,...", "start the processes on these hosts, in blocks, by --agent; with --transport ucx",
@@ -58,7 +66,15 @@ int run_command(int argc, char** argv) {
     return exit_status::unusable_arguments;
   }
   if (debug_pe) options.debug_pe = int(*debug_pe);
-  return launch::launch_processes(options, line->command);
+  if (!table) return launch::launch_processes(options, line->command);
+  // A file that the caller has named stays.
+  const std::string given = base::counts_file();
+  std::optional<TemporaryFile> temporary;
+  if (given.empty()) ::setenv("HEADWAY_COUNTS", temporary.emplace().path().c_str(), 1);
+  status = launch::launch_processes(options, line->command);
+  if (status == 0)
+    std::cout << communication_table(read_counts(given.empty() ? temporary->path() : given)) << std::flush;
+  return status;
 }
 
 }  // namespace headway::tools

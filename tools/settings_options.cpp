@@ -49,6 +49,8 @@ constexpr std::array run_options = {
         "machine=summit,L=2us,o=200ns,compute=1,delay=50us,refuse=0.01,inbox=16,per-process=4,slow=3:100,stop=5@1ms"},
     Option{"--dial", "--dial", "HEADWAY_DIAL", "LIST",
            "delays that are added to the transport, such as o=5us,item_o=100ns,g=10us,L=10us,G=0.5ns,random [none]"},
+    Option{"--counts", "--counts", "HEADWAY_COUNTS", "FILE",
+           "write there what each PE has sent: frames, bytes, messages, bursts, waits [none]"},
 };
 
 constexpr std::array aggregation_options = {

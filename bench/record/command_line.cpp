@@ -230,7 +230,7 @@ bool CommandLine::given(const std::string& option) const { return parser_->count
 
 bool CommandLine::takes_value(const std::string& option) const {
   const CLI::Option* const found = parser_->get_option_no_throw(option);
-  return found != nullptr && found->get_type_size() > 0;
+  return found != nullptr && found->get_items_expected_max() > 0;
 }
 
 }  // namespace headway::bench

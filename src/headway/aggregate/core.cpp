@@ -9,9 +9,30 @@
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/base/type_text.hpp>
+#include <headway/transport/count/endpoint.hpp>
 #include <utility>
 
 namespace headway::aggregate {
+namespace {
+
+count::AggregatorCounts counts_of(const void* self) {
+  const Core& core = *static_cast<const Core*>(self);
+  const AggregatorStatistics s = core.statistics();
+  return {.messages = s.messages,
+          .payload_bytes = s.payload_bytes,
+          .forwarded = s.forwarded,
+          .alone = s.alone,
+          .full = s.flush_full,
+          .timeout = s.flush_timeout,
+          .idle = s.flush_idle,
+          .requested = s.flush_explicit,
+          .peak_buffer_bytes = s.peak_buffer_bytes,
+          .buffer_bytes = core.options().buffer_bytes,
+          .spilled_frames = s.spilled_frames,
+          .spilled_bytes_peak = s.spilled_bytes_peak};
+}
+
+}  // namespace
 
 Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
     : shape_(std::move(shape)),
@@ -27,11 +48,13 @@ Core::Core(Pe& pe, const AggregatorOptions& options, MessageShape shape)
       large_(poster_, table_, route_),
       reassembly_(engine(), counters().further_copies) {
   number_ = engine().add_handler(*this);
+  if (auto* const counted = count::CountedEndpoint::of(engine().endpoint())) counted->enter(this, counts_of);
 }
 
 Core::~Core() {
   if (engine().has_failed()) return;
   table_.flush_now();  // never blocks; frames without memory wait in the engine
+  if (auto* const counted = count::CountedEndpoint::of(engine().endpoint())) counted->leave(this);
   reassembly_.forget();
   engine().remove_handler(number_);
 }

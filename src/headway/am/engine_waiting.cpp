@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <headway/am/engine.hpp>
 #include <headway/base/error.hpp>
+#include <headway/transport/count/endpoint.hpp>
 
 namespace headway::am {
 namespace {
@@ -61,6 +62,10 @@ void Engine::publish_counts() {
 
 void Engine::enter_wait(report::Phase what, std::uint32_t peer) {
   rounds_idle_ = 0;
+  // Global memory waits for one PE until the word is there.
+  if (what == report::Phase::future || (what == report::Phase::condition && peer != report::no_pe)) {
+    if (auto* const counted = count::CountedEndpoint::of(*endpoint_)) counted->count_read();
+  }
   board_->waiting_for.store(peer, std::memory_order_relaxed);
   board_->phase.store(what, std::memory_order_relaxed);
 }
@@ -105,6 +110,7 @@ void Engine::pause() {
 
 std::uint64_t Engine::quiesce() {
   require_may_block(report::Phase::quiescing);
+  if (auto* const counted = count::CountedEndpoint::of(*endpoint_)) counted->count_barrier();
   enter_wait(report::Phase::quiescing, report::no_pe);
   scopes_.enter_quiescence();
   flush_all(FlushReason::requested);

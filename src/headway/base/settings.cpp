@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
+#include <headway/base/counts_setting.hpp>
 #include <headway/base/dial_settings.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/given_settings.hpp>
@@ -30,7 +31,8 @@ constexpr std::array variables = {"HEADWAY_PES",       "HEADWAY_PES_PER_PROCESS"
                                   "HEADWAY_SIM",       "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
                                   "HEADWAY_THRESHOLD", "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
                                   "HEADWAY_TRANSFER",  "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
-                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES",      "HEADWAY_DIAL"};
+                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES",      "HEADWAY_DIAL",
+                                  "HEADWAY_COUNTS"};
 
 constexpr std::pair<std::string_view, Progress> progress_names[] = {{"polling", Progress::polling},
                                                                     {"helper", Progress::helper},
@@ -257,6 +259,12 @@ std::optional<DialSettings> DialSettings::from_environment() {
   return settings;
 }
 
+std::string counts_file() {
+  const auto text = variable("HEADWAY_COUNTS");
+  if (text && text->empty()) refuse("HEADWAY_COUNTS", *text, "the name of a file, which the run writes");
+  return text.value_or("");
+}
+
 CollectiveStrategy collective_strategy_from_environment() {
   const auto text = variable("HEADWAY_COLLECTIVES");
   if (!text || *text == "auto") return is_dialled() ? CollectiveStrategy::messages : CollectiveStrategy::best;
@@ -311,6 +319,7 @@ Settings Settings::from_environment(Launchers launchers) {
   if (const auto text = variable("HEADWAY_STALL")) settings.stall = parse_duration("HEADWAY_STALL", *text);
   settings.seed = seed_variable();
   static_cast<void>(DialSettings::from_environment());  // refuses a wrong value before any PE exists
+  static_cast<void>(counts_file());
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();
   settings.collectives = collective_strategy_from_environment();

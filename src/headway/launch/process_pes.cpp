@@ -182,13 +182,19 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
   try {
     complete(options, pe);
     std::optional<dial::DialledEndpoint> dialled;
-    am::Engine engine(apply_dials(dialled, endpoint, std::move(pass_time)), std::move(options));
+    std::optional<CountedRun> counted;
+    const bool simulated = bool(pass_time);
+    transport::Endpoint* frames = &apply_dials(dialled, endpoint, std::move(pass_time));
+    if (!counts_file_.empty()) frames = &counted.emplace(counts_file_, *frames, board(pe), simulated).endpoint();
+    am::Engine engine(*frames, std::move(options));
+    if (counted) counted->begin(engine);
     during = "the program threw: ";
     const int status = exit_status_of((*body_)(engine.pe()));
     if (getpid() != pid_) end_process(status);  // a child that the program forked and that returned: it is not a PE
     board(pe).status = status;
     if (!engine.has_failed()) {
       engine.finish();
+      if (counted) counted->finish(engine);
       if (dialled) {
         dialled->drain();
         warn_of_delays(pe, dialled->kept());
@@ -211,19 +217,24 @@ constexpr std::int64_t sleep_ns_max_attached = 200'000;
 
 /// The process is not bound to a processor: threads that the program makes later would inherit that.
 Pe& ProcessPes::open_pe() {
-  open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}, {}});
+  open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}, {}, {}});
   open_->endpoint = make_endpoint(first_);
   am::EngineOptions options{.idle = idle(), .sleep_ns_max = sleep_ns_max_attached};
   complete(options, first_);
   options.when_failed = [this] { end_failed(first_); };
   warn_of_dials();
-  return open_->engine.emplace(apply_dials(open_->dialled, *open_->endpoint, {}), std::move(options)).pe();
+  transport::Endpoint* frames = &apply_dials(open_->dialled, *open_->endpoint, {});
+  if (!counts_file_.empty()) frames = &open_->counted.emplace(counts_file_, *frames, board(first_), false).endpoint();
+  am::Engine& engine = open_->engine.emplace(*frames, std::move(options));
+  if (open_->counted) open_->counted->begin(engine);
+  return engine.pe();
 }
 
 void ProcessPes::close_pe(int status) {
   open_->engine->require_may_block(report::Phase::quiescing);
   board(first_).status = exit_status_of(status);
   open_->engine->finish();
+  if (open_->counted) open_->counted->finish(*open_->engine);
   if (open_->dialled) {
     open_->dialled->drain();
     warn_of_delays(first_, open_->dialled->kept());

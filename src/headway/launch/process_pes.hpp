@@ -9,13 +9,16 @@
 #include <functional>
 #include <headway/am/engine.hpp>
 #include <headway/am/pe.hpp>
+#include <headway/base/counts_setting.hpp>
 #include <headway/base/dial_settings.hpp>
+#include <headway/launch/counted_run.hpp>
 #include <headway/report/process_record.hpp>
 #include <headway/report/report_signals.hpp>
 #include <headway/transport/dial/endpoint.hpp>
 #include <headway/transport/local/segment.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace headway::launch {
@@ -80,6 +83,7 @@ class ProcessPes {
     report::ThreadOfPe thread;
     std::unique_ptr<transport::Endpoint> endpoint;
     std::optional<dial::DialledEndpoint> dialled;
+    std::optional<CountedRun> counted;
     std::optional<am::Engine> engine;
   };
 
@@ -99,6 +103,7 @@ class ProcessPes {
   base::TransferSettings transfer_ = base::TransferSettings::from_environment();
   base::CollectiveStrategy collectives_ = base::collective_strategy_from_environment();
   std::optional<base::DialSettings> dials_ = base::DialSettings::from_environment();
+  std::string counts_file_ = base::counts_file();
   base::SizeConstants sizes_ = base::size_constants_from_environment();
 };
 

@@ -39,6 +39,25 @@ double time_with_latency(double seconds, double reads_max, double added_latency_
   return added(seconds, "reads of a PE", reads_max, 2 * added_latency_ns);
 }
 
+double gap_of_burst_ns(double messages, double interval_ns, double period_ns, double gap_ns) {
+  require_at_least("messages of a burst", messages, 0);
+  require_at_least("interval within a burst (ns)", interval_ns, 0);
+  require_at_least("period of bursts (ns)", period_ns, 0);
+  require_at_least("gap (ns)", gap_ns, 0);
+  const double last_leaves_later = std::max(messages - 1, 0.0) * std::max(gap_ns - interval_ns, 0.0);
+  return std::max({last_leaves_later, messages * gap_ns - period_ns, 0.0});
+}
+
+double time_with_latency_of_turns(double seconds, const Turns& turns, double added_latency_ns) {
+  require_at_least("added latency (ns)", added_latency_ns, 0);
+  require_at_least("reads of a PE", turns.reads, 0);
+  require_at_least("work of a turn (ns)", turns.work_ns, 0);
+  require_at_least("exposed turns of a PE", turns.exposed, 0);
+  const double with_exposed =
+      added(seconds, "exposed turns of a PE", std::max(turns.exposed, 2 * turns.reads), added_latency_ns);
+  return added(with_exposed, "hidden turns of a PE", turns.hidden, std::max(added_latency_ns - turns.work_ns, 0.0));
+}
+
 double speedup(double seconds_of_one_pe, std::span<const PeSeconds> pes) {
   require_at_least("run time of one PE (s)", seconds_of_one_pe, 0);
   require_at_least("number of PEs", double(pes.size()), 1);

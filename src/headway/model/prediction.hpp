@@ -23,6 +23,27 @@ double time_with_bursty_gap(double seconds, double messages_max, double added_ga
 /// T = T0 + reads 2 dL, in seconds. reads: the most blocking requests of any PE.
 double time_with_latency(double seconds, double reads_max, double added_latency_ns);
 
+// The rest of the formulas for messages is this library's own, for programs that send in bursts and wait after each
+// (docs/prediction.md).
+
+/// The time that a gap adds to a burst of k messages: max((k - 1) max(g - i, 0), k g - p), at least 0, in ns. The
+/// messages are i apart, and the last burst ended p before the end of this one. The PE waits for the last message,
+/// unless the network is busy all the time. With one burst it is the uniform model; with k messages at once, far from
+/// the next ones, the bursty one but for one message. g: the gap itself.
+double gap_of_burst_ns(double messages, double interval_ns, double period_ns, double gap_ns);
+
+/// The turns of a PE: it has sent messages, and then waits for some of others.
+struct Turns {
+  double exposed = 0;  // it has nothing else to do
+  double hidden = 0;   // handlers work meanwhile,
+  double work_ns = 0;  // for so long
+  double reads = 0;    // of the exposed ones: waits for the answer to a request
+};
+/// T = T0 + max(exposed, 2 reads) dL + hidden max(dL - work, 0), in seconds. If all PEs have their turns at the same
+/// time, a turn takes L. A read takes 2 L; meanwhile a PE that answers reads of others has a turn for each. Other PEs
+/// that work in turn need up to twice the time.
+double time_with_latency_of_turns(double seconds, const Turns& turns, double added_latency_ns);
+
 /// What one PE spends.
 struct PeSeconds {
   double compute = 0, communicate = 0, wait = 0;

@@ -57,5 +57,30 @@ TEST(Prediction, arguments_out_of_range_are_refused) {
   EXPECT_THROW(compute_seconds(1, 1, 0, 0), SettingError);
 }
 
+TEST(Prediction, a_gap_delays_the_last_message_of_a_burst_or_is_always_busy) {
+  EXPECT_DOUBLE_EQ(gap_of_burst_ns(5, 1'000, 1e6, 11'000), 4 * 10'000);  // 4 intervals of 11 us instead of 1 us
+  EXPECT_DOUBLE_EQ(gap_of_burst_ns(5, 1'000, 10'000, 11'000), 45'000);   // 5 need 55 us, and the period was 10 us
+  EXPECT_DOUBLE_EQ(gap_of_burst_ns(1000, 1'000, 1e6, 5'000), 4e6);       // one long burst: 1000 g - T0
+  EXPECT_DOUBLE_EQ(gap_of_burst_ns(1, 0, 9'000, 8'000), 0);              // single messages: only where g > p
+  EXPECT_DOUBLE_EQ(gap_of_burst_ns(1, 0, 9'000, 20'000), 11'000);
+  EXPECT_DOUBLE_EQ(gap_of_burst_ns(0, 0, 0, 20'000), 0);
+  EXPECT_THROW(gap_of_burst_ns(-1, 0, 0, 0), SettingError);
+  EXPECT_THROW(gap_of_burst_ns(1, -1, 0, 0), SettingError);
+  EXPECT_THROW(gap_of_burst_ns(1, 0, -1, 0), SettingError);
+  EXPECT_THROW(gap_of_burst_ns(1, 0, 0, -1), SettingError);
+}
+
+TEST(Prediction, exposed_turns_take_the_latency_and_hidden_ones_what_work_leaves) {
+  EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.exposed = 400}, 20'000), 0.018);
+  EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.exposed = 400, .reads = 400}, 20'000), 0.026);
+  // as many answers to other PEs as reads
+  EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.exposed = 800, .reads = 400}, 20'000), 0.026);
+  EXPECT_THROW(time_with_latency_of_turns(0.01, {.reads = -1}, 1), SettingError);
+  EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.hidden = 100, .work_ns = 50'000}, 20'000), 0.01);
+  EXPECT_DOUBLE_EQ(time_with_latency_of_turns(0.01, {.hidden = 100, .work_ns = 50'000}, 80'000), 0.013);
+  EXPECT_THROW(time_with_latency_of_turns(0.01, {.exposed = -1}, 1), SettingError);
+  EXPECT_THROW(time_with_latency_of_turns(0.01, {}, -1), SettingError);
+}
+
 }  // namespace
 }  // namespace headway::model

@@ -11,6 +11,7 @@
 #include <headway/transfer/control_messages.hpp>
 #include <headway/transfer/pipeline.hpp>
 #include <headway/transfer/transfer.hpp>
+#include <headway/transport/count/endpoint.hpp>
 #include <optional>
 #include <utility>
 
@@ -126,6 +127,7 @@ rma::BufferKey Transfers::expose(ExposedAs as, std::span<const std::byte> memory
 
 rma::BufferKey Transfers::expose_content(SendPath path, std::span<const std::byte> content, std::uint64_t sum,
                                          am::WhenDone done) {
+  if (auto* const counted = count::CountedEndpoint::of(pe_->engine().endpoint())) counted->count_bulk();
   const auto added = exposures_.emplace(ExposedAs::message_content, content, std::uint64_t(1), sum, std::move(done));
   added.object.measures_send = path.timed;
   return reach().key(content, added.number, path.timed);

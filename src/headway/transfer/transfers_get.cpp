@@ -9,6 +9,7 @@
 #include <headway/transfer/control_messages.hpp>
 #include <headway/transfer/pipeline.hpp>
 #include <headway/transfer/transfer.hpp>
+#include <headway/transport/count/endpoint.hpp>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -32,6 +33,7 @@ bool stays_in_caches(std::uint64_t bytes) {
 
 Transfers::Copied Transfers::get_now(const rma::BufferKey& from, std::span<std::byte> to) {
   if (to.size() < from.bytes) refuse_get(from.pe, from.bytes, to.size());
+  if (auto* const counted = count::CountedEndpoint::of(pe_->engine().endpoint())) counted->count_bulk();
   return copy_in(from, to.data(), true);
 }
 

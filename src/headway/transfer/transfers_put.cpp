@@ -7,6 +7,7 @@
 #include <headway/base/error.hpp>
 #include <headway/base/format_error.hpp>
 #include <headway/transfer/control_messages.hpp>
+#include <headway/transport/count/endpoint.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ void Transfers::put(std::span<const std::byte> from, const rma::BufferKey& to, a
     throw UsageError(fmt::format("put of {} into {} of PE {}: they do not fit", base::counted(from.size(), "byte"),
                                  to.bytes, to.pe));
   }
+  if (auto* const counted = count::CountedEndpoint::of(pe_->engine().endpoint())) counted->count_bulk();
   bool is_there = from.empty();
   if (std::byte* const mapped = is_there ? nullptr : reach.mapped(to)) {
     base::copy_bytes(mapped, from.data(), from.size());

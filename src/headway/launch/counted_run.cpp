@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <headway/base/error.hpp>
+#include <headway/launch/counted_run.hpp>
+#include <headway/launch/identity.hpp>
+#include <system_error>
+
+namespace headway::launch {
+namespace {
+
+count::Activity activity_of(const report::PeBoard& board) {
+  const report::Phase phase = board.phase.load(std::memory_order_relaxed);
+  if (phase == report::Phase::quiescing || phase == report::Phase::epoch) return count::Activity::waiting_all;
+  return waits(phase) && phase != report::Phase::sending ? count::Activity::waiting : count::Activity::working;
+}
+
+std::int64_t thread_cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+}
+
+/// Text in JSON, with its quotes.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) < ' ')
+      result += fmt::format("\\u{:04x}", int(c));
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
+struct Named {
+  const char* name;
+  std::uint64_t count::PeCounts::*value;
+};
+constexpr Named of_pe[] = {{"frames_sent", &count::PeCounts::frames_sent},
+                           {"bytes_sent", &count::PeCounts::bytes_sent},
+                           {"frames_received", &count::PeCounts::frames_received},
+                           {"bytes_received", &count::PeCounts::bytes_received},
+                           {"control_frames", &count::PeCounts::control_frames},
+                           {"messages_in_frames", &count::PeCounts::messages_in_frames},
+                           {"receivers", &count::PeCounts::receivers},
+                           {"retries", &count::PeCounts::retries},
+                           {"bursts", &count::PeCounts::bursts},
+                           {"burst_frames_max", &count::PeCounts::burst_frames_max},
+                           {"burst_ns", &count::PeCounts::burst_ns},
+                           {"turns", &count::PeCounts::turns},
+                           {"reads", &count::PeCounts::reads},
+                           {"turns_of_all", &count::PeCounts::turns_of_all},
+                           {"waits", &count::PeCounts::waits},
+                           {"waits_of_all", &count::PeCounts::waits_of_all},
+                           {"waiting_ns", &count::PeCounts::waiting_ns},
+                           {"barriers", &count::PeCounts::barriers},
+                           {"bulk", &count::PeCounts::bulk},
+                           {"run_ns", &count::PeCounts::run_ns},
+                           {"cpu_ns", &count::PeCounts::cpu_ns}};
+
+struct NamedOfAggregators {
+  const char* name;
+  std::uint64_t count::AggregatorCounts::*value;
+};
+constexpr NamedOfAggregators of_aggregators[] = {{"messages", &count::AggregatorCounts::messages},
+                                                 {"payload_bytes", &count::AggregatorCounts::payload_bytes},
+                                                 {"forwarded", &count::AggregatorCounts::forwarded},
+                                                 {"alone", &count::AggregatorCounts::alone},
+                                                 {"full", &count::AggregatorCounts::full},
+                                                 {"timeout", &count::AggregatorCounts::timeout},
+                                                 {"idle", &count::AggregatorCounts::idle},
+                                                 {"requested", &count::AggregatorCounts::requested},
+                                                 {"peak_buffer_bytes", &count::AggregatorCounts::peak_buffer_bytes},
+                                                 {"buffer_bytes", &count::AggregatorCounts::buffer_bytes},
+                                                 {"spilled_frames", &count::AggregatorCounts::spilled_frames},
+                                                 {"spilled_bytes_peak", &count::AggregatorCounts::spilled_bytes_peak}};
+
+std::string to_json(const count::PeCounts& counts) {
+  std::string text = "{";
+  for (const Named& named : of_pe) text += fmt::format("\"{}\": {}, ", named.name, counts.*named.value);
+  for (const NamedOfAggregators& named : of_aggregators) {
+    text += fmt::format("\"{}\": {}, ", named.name, counts.aggregators.*named.value);
+  }
+  text += "\"gap_delay_ns\": [";
+  for (std::size_t i = 0; i < count::gaps; ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", counts.gap_delay_ns[i]);
+  return text + "]}";
+}
+
+/// The fields that result files have, too: means and maxima over PEs.
+std::string communication(const std::vector<count::PeCounts>& pes) {
+  std::uint64_t messages = 0, messages_max = 0, run_ns = 0, barriers = 0, reads = 0, bulk = 0, retries = 0;
+  for (const count::PeCounts& pe : pes) {
+    messages += pe.aggregators.messages;
+    messages_max = std::max(messages_max, pe.aggregators.messages);
+    run_ns = std::max(run_ns, pe.run_ns);
+    barriers = std::max(barriers, pe.barriers);
+    reads += pe.reads;
+    bulk += pe.bulk;
+    retries += pe.retries;
+  }
+  // null without messages, or barriers
+  auto over = [](double time, std::uint64_t count) {
+    return count == 0 ? std::string("null") : fmt::format("{:.6g}", time / double(count));
+  };
+  return fmt::format(
+      "{{\"us_per_message\": {}, \"ms_per_barrier\": {}, \"messages_mean\": {:.6g}, \"messages_max\": {}, "
+      "\"reads\": {}, \"bulk\": {}, \"retries\": {}}}",
+      over(double(run_ns) * 1e-3, messages_max), over(double(run_ns) * 1e-6, barriers),
+      double(messages) / double(pes.size()), messages_max, reads, bulk, retries);
+}
+
+}  // namespace
+
+CountedRun::CountedRun(const std::string& file, transport::Endpoint& inner, const report::PeBoard& board,
+                       bool simulated)
+    : name_(file),
+      endpoint_(inner, [&board] { return activity_of(board); }),
+      simulated_(simulated),
+      cpu_begin_ns_(thread_cpu_ns()) {
+  if (inner.id() != 0) return;
+  file_.reset(std::fopen(file.c_str(), "we"));
+  if (file_ == nullptr) {
+    throw SystemError(
+        fmt::format("HEADWAY_COUNTS={}: it cannot be written: {}", file, std::generic_category().message(errno)));
+  }
+  counts_.resize(inner.size());
+}
+
+void CountedRun::begin(am::Engine& engine) {
+  control_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    const auto counts = am::Engine::control_value<count::PeCounts>(bytes);
+    if (source >= counts_.size()) throw FormatError("counts of a run go to PE 0");
+    counts_[source] = counts;
+    ++arrived_;
+  });
+}
+
+void CountedRun::finish(am::Engine& engine) {
+  count::PeCounts counts = endpoint_.counts();
+  if (!simulated_) counts.cpu_ns = std::uint64_t(thread_cpu_ns() - cpu_begin_ns_);
+  if (const am::Calls calls = engine.calls(am::root_scope); calls.any()) counts.barriers += calls.called_max;
+  if (engine.id() != 0) {
+    engine.send_control(0, control_, std::as_bytes(std::span(&counts, 1)));
+  } else {
+    counts_[0] = counts;
+    engine.wait_until([&] { return arrived_ + 1 == engine.size(); }, report::Phase::quiescing);
+    write(engine);
+  }
+  engine.quiesce();
+}
+
+void CountedRun::write(am::Engine& engine) {
+  const transport::HostMap& hosts = endpoint_.host_map();
+  std::string text = fmt::format(
+      "{{\"program\": {}, \"pes\": {}, \"pes_per_process\": {}, \"hosts\": {}, \"simulated\": {}, \"budget_bytes\": "
+      "{},\n \"communication\": {},\n \"per_pe\": [",
+      quoted(program_path()), engine.size(), hosts.pes_per_process, std::max<std::size_t>(hosts.host_firsts.size(), 1),
+      simulated_, engine.store().budget_bytes(), communication(counts_));
+  for (std::size_t pe = 0; pe < counts_.size(); ++pe) text += (pe == 0 ? "\n  " : ",\n  ") + to_json(counts_[pe]);
+  text += "]}\n";
+  const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
+  const bool closed = std::fclose(file_.release()) == 0;
+  if (!written || !closed) {
+    throw SystemError(
+        fmt::format("HEADWAY_COUNTS={}: it cannot be written: {}", name_, std::generic_category().message(errno)));
+  }
+}
+
+}  // namespace headway::launch

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/// HEADWAY_COUNTS and `headway run --table` with programs as users start them.
+#include "run_counts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <headway/base/error.hpp>
+
+#include "run_command.hpp"
+
+namespace headway::tools {
+namespace {
+
+std::string program(const char* name) { return (std::filesystem::path(HEADWAY_COMMAND).parent_path() / name).string(); }
+
+class RunOfCounts : public ::testing::TestWithParam<const char*> {};
+
+/// The counts of a run that must end well.
+RunCounts counts_of(const std::vector<std::string>& command, const std::vector<Variable>& settings) {
+  const TemporaryFile file;
+  std::vector<Variable> all = settings;
+  all.push_back({"HEADWAY_COUNTS", file.path()});
+  const ChildResult ended = run_child(command, all, std::chrono::seconds(100));
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+  return read_counts(file.path());
+}
+
+void expect_consistent(const RunCounts& counts) {
+  double sent = 0, received = 0;
+  for (const PeRow& row : counts.rows) {
+    sent += row.frames_sent;
+    received += row.frames_received;
+    EXPECT_GT(row.run_ns, 0);
+    EXPECT_LE(row.turns, row.bursts);
+    EXPECT_LE(row.bursts, row.frames_sent);
+    EXPECT_LE(row.receivers, double(counts.pes - 1));
+    EXPECT_LE(row.waiting_ns, row.run_ns);
+    EXPECT_GE(row.barriers, 1);
+  }
+  EXPECT_GT(sent, 0);
+  EXPECT_EQ(sent, received);
+}
+
+TEST_P(RunOfCounts, holds_each_message_of_stream_once) {
+  const std::string transport = GetParam();
+  const std::vector<std::string> stream = {program("headway-stream"), "--mode", "direct", "--messages", "1000"};
+  const std::vector<Variable> settings = {{"HEADWAY_TRANSPORT", transport}, {"HEADWAY_PES", "2"}};
+  const RunCounts counts = counts_of(stream, settings);
+  ASSERT_EQ(counts.pes, 2u);
+  EXPECT_EQ(counts.simulated, transport == "sim");
+  expect_consistent(counts);
+  for (const PeRow& row : counts.rows) {
+    // 1000 messages in each of its three passes, each in a frame of its own; and a few of the runtime's
+    EXPECT_EQ(row.messages_in_frames, 3000);
+    EXPECT_EQ(row.frames_sent - row.control_frames, 3000);
+    EXPECT_EQ(row.alone, row.messages);
+    EXPECT_GE(row.messages, 3000);
+    EXPECT_EQ(row.receivers, 1);
+    EXPECT_GE(row.bytes_sent, 3000 * (24 + 8));
+  }
+  EXPECT_EQ(counts.communication.at("messages_max").get<double>(), counts.max(&PeRow::messages));
+}
+
+TEST_P(RunOfCounts, holds_frames_of_aggregators_and_their_buffers) {
+  const std::string transport = GetParam();
+  const std::vector<Variable> settings = {{"HEADWAY_TRANSPORT", transport}, {"HEADWAY_PES", "4"}};
+  const RunCounts counts = counts_of({program("headway-randomaccess"), "--log2", "14"}, settings);
+  ASSERT_EQ(counts.pes, 4u);
+  expect_consistent(counts);
+  for (const PeRow& row : counts.rows) {
+    EXPECT_GE(row.messages, 4 * 16384 / 4.0);
+    EXPECT_LT(row.messages_in_frames, row.messages);  // some are the PE's own
+    EXPECT_LT(row.frames_sent, row.messages / 10);
+    EXPECT_EQ(row.alone, 0);
+    EXPECT_GT(row.peak_buffer_bytes, 0);
+    EXPECT_EQ(row.receivers, 3);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, RunOfCounts, ::testing::Values("local", "sim"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST(RunOfCounts, threads_of_one_process_are_pes_of_their_own) {
+  const RunCounts counts = counts_of({program("headway-randomaccess"), "--log2", "12"},
+                                     {{"HEADWAY_PES", "4"}, {"HEADWAY_PES_PER_PROCESS", "2"}});
+  EXPECT_EQ(counts.pes_per_process, 2u);
+  ASSERT_EQ(counts.rows.size(), 4u);
+  expect_consistent(counts);
+}
+
+TEST(RunOfCounts, a_simulation_has_the_same_counts_each_time) {
+  auto once = [] {
+    return counts_of({program("headway-randomaccess"), "--log2", "12"},
+                     {{"HEADWAY_TRANSPORT", "sim"}, {"HEADWAY_PES", "8"}});
+  };
+  const RunCounts first = once(), second = once();
+  for (std::size_t pe = 0; pe < 8; ++pe) {
+    EXPECT_EQ(first.rows[pe].frames_sent, second.rows[pe].frames_sent);
+    EXPECT_EQ(first.rows[pe].turns, second.rows[pe].turns);
+    EXPECT_EQ(first.rows[pe].run_ns, second.rows[pe].run_ns);
+  }
+}
+
+TEST(RunOfCounts, a_file_that_cannot_be_written_ends_the_run_with_its_name) {
+  const ChildResult ended =
+      run_child({program("headway-randomaccess"), "--log2", "10"},
+                {{"HEADWAY_PES", "2"}, {"HEADWAY_COUNTS", "/no/such/folder/counts"}}, std::chrono::seconds(100));
+  EXPECT_EQ(ended.status, 121);
+  EXPECT_NE(ended.errors.find("HEADWAY_COUNTS=/no/such/folder/counts"), std::string::npos) << ended.errors;
+  const ChildResult empty = run_child({program("headway-randomaccess"), "--log2", "10"},
+                                      {{"HEADWAY_PES", "2"}, {"HEADWAY_COUNTS", ""}}, std::chrono::seconds(100));
+  EXPECT_EQ(empty.status, 120);
+}
+
+TEST(RunOfCounts, a_file_of_something_else_is_refused) {
+  EXPECT_THROW(read_counts("/no/such/file"), SystemError);
+  const TemporaryFile file;
+  EXPECT_THROW(read_counts(file.path()), SystemError);  // as a failed run leaves it
+  std::ofstream(file.path()) << "{\"pes\": 2}";
+  EXPECT_THROW(read_counts(file.path()), SystemError);
+}
+
+TEST(RunTable, shows_messages_and_frames_of_each_pe_after_the_program) {
+  const ChildResult ended = headway({"run", "-n", "2", "--table", program("headway-stream"), "--messages", "1000"});
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  for (const char* word : {"us/message", "ms/barrier", "messages mean", "retries", "receivers", "waiting ms"})
+    EXPECT_NE(ended.output.find(word), std::string::npos) << word << '\n' << ended.output;
+  const ChildResult failed = headway({"run", "-n", "2", "--table", program("headway-stream"), "--messages", "0"});
+  EXPECT_NE(failed.status, 0);
+  EXPECT_EQ(failed.output.find("us/message"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace headway::tools
