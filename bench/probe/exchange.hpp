@@ -1,79 +1,137 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// PRTT(n, d, s) of Culler, RTPP 1998, between the PEs 0 and 1: each message is a frame.
+/// Messages between the PEs 0 and 1, timed by PE 0.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <headway/am/engine.hpp>
 #include <headway/headway.hpp>
+#include <record/record.hpp>
 #include <span>
 #include <vector>
 
 namespace headway::bench {
 
-/// All calls are collective over both PEs, with the same arguments.
+/// Messages of `bytes` from PE 0 to PE 1, a computation of `delay_ns` after each but the last, then `replies` messages
+/// of `reply_bytes` from PE 1.
+struct Exchange {
+  std::uint32_t messages = 1;
+  std::size_t bytes = 1;
+  std::int64_t delay_ns = 0;
+  std::uint32_t replies = 1;
+  std::size_t reply_bytes = 0;
+};
+
+/// Times of PE 0, in ns.
+struct ExchangeTimes {
+  double round_trip = 0;  // until the last reply has been handled
+  double delay = 0;       // mean of the computations, which may last longer than asked for
+  double pack = 0;        // of all sends, without the last flush
+  double receive = 0;     // of the calls of progress() from the first reply on
+};
+
+/// Both PEs make it together. PE 1 replies while it is in meet().
 class ProbedPair {
  public:
-  ProbedPair(Pe& pe, std::size_t bytes_max)
-      : pe_(&pe),
-        content_(bytes_max, std::byte{42}),
-        requests_(pe, {.topology = direct()}),
-        replies_(pe, {.topology = direct()}) {
-    requests_.on([this](std::uint64_t left, std::span<const std::byte>) {
-      if (left != 0) return;
-      replies_.send(1 - pe_->id(), 0);
-      replies_.flush();
-    });
-    replies_.on([this](std::uint64_t) { ++answered_; });
+  enum class Framing { direct, aggregated };
+
+  /// Direct: each message in a frame of its own. Aggregated: all messages of an exchange in one frame.
+  ProbedPair(Pe& pe, Framing framing, std::size_t bytes_max)
+      : pe_(&pe), content_(bytes_max, std::byte{42}), messages_(pe, options_of(framing)) {
+    messages_.on(
+        [this](std::uint32_t left, std::uint32_t replies, std::uint32_t reply_bytes, std::span<const std::byte>) {
+          if (begins()) {
+            ++answered_;
+          } else if (left == 0) {
+            send_all(0, replies, reply_bytes, 0, 0);
+            messages_.flush();
+          }
+        });
+    if (begins()) clock_ns_ = time_of_clock();
   }
 
-  std::int64_t now() const { return pe_->engine().now(); }
   bool begins() const { return pe_->id() == 0; }
 
-  /// `messages` of `bytes` from PE 0, a computation of `delay_ns` after each but the last, until one reply has arrived:
-  /// nanoseconds, on PE 0.
-  double round_trip_ns(std::uint64_t messages, std::int64_t delay_ns, std::size_t bytes) {
-    if (!begins()) return 0;
+  ExchangeTimes run(const Exchange& exchange) {
+    ExchangeTimes times;
+    answered_ = 0;
     const std::int64_t begin = now();
-    for (std::uint64_t left = messages; left-- != 0;) {
-      requests_.send(1, left, std::span(content_).first(bytes));
-      if (left != 0) compute(delay_ns);
-    }
-    requests_.flush();
-    await();
-    return double(now() - begin);
+    delayed_ns_ = 0;
+    delays_ = 0;
+    send_all(1, exchange.messages, exchange.bytes, exchange.replies, exchange.reply_bytes, exchange.delay_ns);
+    const std::int64_t packed = now();
+    messages_.flush();
+    wait_until(*pe_, [&] { return answered_ == exchange.replies; });
+    times.round_trip = double(now() - begin) - 2 * clock_ns_ - double(delays_) * clock_ns_;
+    times.delay = delays_ == 0 ? 0 : double(delayed_ns_) / double(delays_);
+    times.pack = double(packed - begin) - clock_ns_;
+    return times;
   }
-  /// One message, a computation that is longer than the round trip, then the reply that has arrived: what the round
-  /// trip costs PE 0 itself, in nanoseconds. 2 o without what the receiver pays.
-  double own_cost_ns(std::int64_t compute_ns, std::size_t bytes) {
-    if (!begins()) return 0;
-    const std::int64_t begin = now();
-    requests_.send(1, 0, std::span(content_).first(bytes));
-    requests_.flush();
-    const std::int64_t sent = now();
-    compute(compute_ns);
-    const std::int64_t computed = now();
-    await();
-    return double(now() - computed + sent - begin);
+
+  /// The time of the calls that take the replies and handle them. PE 0 polls all the time, so a frame that becomes
+  /// visible later than it arrives does not lengthen the call that handles it.
+  ExchangeTimes run_to_receive(const Exchange& exchange) {
+    answered_ = 0;
+    send_all(1, exchange.messages, exchange.bytes, exchange.replies, exchange.reply_bytes, 0);
+    messages_.flush();
+    std::int64_t before = now(), after = before;
+    wait_until(*pe_, [&] {
+      after = now();
+      if (answered_ == exchange.replies) return true;
+      if (answered_ == 0) before = after;
+      return false;
+    });
+    ExchangeTimes times;
+    times.receive = double(after - before) - clock_ns_;
+    return times;
   }
-  /// PE 1 answers until PE 0 has called this function.
+
+  /// PE 1 replies until PE 0 has called this.
   void meet() { barrier(*pe_); }
 
  private:
-  void compute(std::int64_t ns) const {
-    for (const std::int64_t until = now() + ns; now() < until;) {
+  static AggregatorOptions options_of(Framing framing) {
+    if (framing == Framing::direct) return {.topology = direct()};
+    return {.buffer_bytes = 64 * 1024, .threshold = 0.9, .cutoff = 0.1, .timeout = no_timeout, .topology = grid(1)};
+  }
+
+  std::int64_t now() const { return pe_->engine().now(); }
+
+  /// Between two reads of the clock.
+  double time_of_clock() const {
+    std::vector<double> ns;
+    for (int i = 0; i != 101; ++i) {
+      const std::int64_t before = now();
+      ns.push_back(double(now() - before));
+    }
+    return spread_of(ns).median;
+  }
+
+  void send_all(std::size_t target, std::uint32_t messages, std::size_t bytes, std::uint32_t replies,
+                std::size_t reply_bytes, std::int64_t delay_ns = 0) {
+    const std::span<const std::byte> content = std::span(content_).first(std::min(bytes, content_.size()));
+    for (std::uint32_t left = messages; left-- != 0;) {
+      messages_.send(target, left, replies, std::uint32_t(reply_bytes), content);
+      if (delay_ns != 0 && left != 0) compute(delay_ns);
     }
   }
-  void await() {
-    wait_until(*pe_, [this] { return answered_ != 0; });
-    answered_ = 0;
+
+  void compute(std::int64_t ns) {
+    const std::int64_t begin = now();
+    std::int64_t at = begin;
+    while (at - begin < ns) at = now();
+    delayed_ns_ += at - begin;
+    ++delays_;
   }
 
   Pe* pe_;
   std::vector<std::byte> content_;
+  double clock_ns_ = 0;
   std::uint64_t answered_ = 0;
-  Aggregator<std::uint64_t, std::span<const std::byte>> requests_;
-  Aggregator<std::uint64_t> replies_;
+  std::int64_t delayed_ns_ = 0;
+  std::uint64_t delays_ = 0;
+  Aggregator<std::uint32_t, std::uint32_t, std::uint32_t, std::span<const std::byte>> messages_;
 };
 
 }  // namespace headway::bench

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// LogGP of the frames between two PEs, with 95 % intervals.
+/// Measures the times from which LogGP of the frames between two PEs follows. `headway probe` starts it several times.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <headway/base/error.hpp>
 #include <headway/base/random.hpp>
-#include <headway/model/fit.hpp>
 #include <headway/model/loggp.hpp>
 #include <iostream>
 #include <options.hpp>
 #include <probe/exchange.hpp>
+#include <probe/result.hpp>
 #include <string>
 #include <vector>
 
@@ -20,130 +19,135 @@ namespace headway::bench {
 namespace {
 
 struct Arguments {
-  std::size_t points = 200, bytes_max = 64 * 1024, messages = 32;
-  std::string json;
+  std::size_t points = 40, bytes_max = 64 * 1024, messages = 32;
+  std::string json = "-";
 };
 
+constexpr unsigned repeats = 7, repeats_of_long = 3;
+constexpr double long_ns = 1e6;    // of a burst: fewer repeats
+constexpr double burst_ns = 10e6;  // the longest, by the time of one message
+
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CommandLine app("LogGP of the frames between two PEs: o, g, L, G, with 95 % intervals.", "headway-probe");
-  app.add_count("--points", "N", "sizes that are measured, at random [200]", arguments.points, 20, 100'000);
-  app.add_count("--bytes-max", "N", "the largest size [64K]", arguments.bytes_max, 64, 1 << 20);
+  CommandLine app("Measures the times of frames between two PEs, for `headway probe`.", "headway-probe");
+  app.add_count("--points", "N", "random sizes, beside the powers of two [40]", arguments.points, 4, 100'000);
+  app.add_count("--bytes-max", "N", "the largest size [65536]", arguments.bytes_max, 64, 1 << 20);
   app.add_count("--messages", "N", "messages of a burst [32]", arguments.messages, 2, 256);
   app.add_json(arguments.json);
   return app.parse(argc, argv);
 }
 
-/// The times of one size, in ns.
-struct Sample {
-  std::size_t bytes = 0;
-  double one_ns = 0, burst_ns = 0, delayed_ns = 0, own_ns = 0;
-  std::int64_t delay_ns = 0;
-};
-
-/// Log-uniform sizes in random order, the same on both PEs.
+/// Log-uniform sizes, the powers of two, and 1 byte as often as the median needs it; in random order, the same on both
+/// PEs.
 std::vector<std::size_t> sizes_of(const Arguments& arguments, std::uint64_t seed) {
+  constexpr std::size_t of_one_byte = 9;
   Random random(seed);
-  std::vector<std::size_t> sizes;
+  std::vector<std::size_t> sizes(of_one_byte, 1);
   for (std::size_t i = 0; i != arguments.points; ++i)
     sizes.push_back(std::size_t(std::exp2(random.fraction() * std::log2(double(arguments.bytes_max)))));
+  for (std::size_t bytes = 2; bytes <= arguments.bytes_max; bytes *= 2) sizes.push_back(bytes);
+  for (std::size_t i = sizes.size(); i > 1; --i) std::swap(sizes[i - 1], sizes[random.below(i)]);
   return sizes;
 }
 
-Sample measure(ProbedPair& pair, const Arguments& arguments, std::size_t bytes) {
-  constexpr unsigned warm_up = 2, repeats = 5;
-  const auto median_ns = [&](auto round_trip) {
-    std::vector<double> ns;
-    for (unsigned i = 0; i != warm_up + repeats; ++i) {
-      const double one = round_trip();
-      if (i >= warm_up) ns.push_back(one);
+/// The median of one of the times, after some exchanges without measurement.
+double median_ns(unsigned count, const std::function<double()>& time) {
+  constexpr unsigned warm_up = 2;
+  std::vector<double> ns;
+  for (unsigned i = 0; i != warm_up + count; ++i) {
+    const double one = time();
+    if (i >= warm_up) ns.push_back(one);
+  }
+  return spread_of(ns).median;
+}
+
+/// As many as arguments ask for, but fewer if a burst would take too long.
+std::uint32_t messages_of_burst(double round_trip_ns, const Arguments& arguments) {
+  return std::uint32_t(std::clamp(2 * burst_ns / std::max(round_trip_ns, 1.0), 2.0, double(arguments.messages)));
+}
+
+ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t bytes) {
+  ProbeSample sample{.bytes = bytes};
+  if (pair.begins()) {
+    Exchange exchange{.bytes = bytes};
+    sample.one_ns = median_ns(repeats, [&] { return pair.run(exchange).round_trip; });
+    exchange.messages = messages_of_burst(sample.one_ns, arguments);
+    sample.messages = exchange.messages;
+    const bool is_long = sample.one_ns * double(exchange.messages) > 2 * long_ns;
+    const unsigned count = is_long ? repeats_of_long : repeats;
+    sample.burst_ns = median_ns(count, [&] { return pair.run(exchange).round_trip; });
+    if (bytes <= short_bytes_max) {
+      const double interval = model::measured_interval_ns(double(sample.messages), sample.burst_ns, sample.one_ns);
+      exchange.delay_ns = std::int64_t(1.5 * std::max(interval, 0.0)) + 1000;
+      std::vector<double> delays;
+      sample.delayed_ns = median_ns(count, [&] {
+        const ExchangeTimes times = pair.run(exchange);
+        delays.push_back(times.delay);
+        return times.round_trip - times.delay * double(exchange.messages - 1);
+      });
+      sample.delay_ns = spread_of(delays).median;
+      sample.delayed_ns += sample.delay_ns * double(exchange.messages - 1);
     }
-    return spread_of(ns).median;
-  };
-  Sample sample{.bytes = bytes};
-  sample.one_ns = median_ns([&] { return pair.round_trip_ns(1, 0, bytes); });
-  sample.burst_ns = median_ns([&] { return pair.round_trip_ns(arguments.messages, 0, bytes); });
-  const double interval = model::measured_interval_ns(double(arguments.messages), sample.burst_ns, sample.one_ns);
-  sample.delay_ns = std::int64_t(2 * std::max(interval, 0.0)) + 1000;
-  sample.delayed_ns = median_ns([&] { return pair.round_trip_ns(arguments.messages, sample.delay_ns, bytes); });
-  sample.own_ns = median_ns([&] { return pair.own_cost_ns(std::int64_t(2 * sample.one_ns) + 1000, bytes); });
+    sample.receive_ns = median_ns(repeats, [&] { return pair.run_to_receive({}).receive; });
+  }
   pair.meet();
   return sample;
 }
 
-Json to_json(const model::Estimate& estimate) {
-  return {{"value", estimate.value},
-          {"low", estimate.low},
-          {"high", estimate.high},
-          {"includes_zero", estimate.includes_zero || estimate.is_below_zero}};
-}
-
-struct Found {
-  model::SegmentedFit intervals;  // G_all over s - 1: g and G
-  model::Estimate overhead_of_sender, overhead_of_receiver, latency;
-};
-
-/// Sizes above 64 bytes also cost copies, so o is that of shorter messages.
-Found evaluate(const Arguments& arguments, const std::vector<Sample>& samples) {
-  constexpr std::size_t short_bytes_max = 64;
-  Found found;
-  std::vector<model::Point> intervals;
-  std::vector<double> sender, receiver, latency;
-  for (const Sample& one : samples) {
-    const auto n = double(arguments.messages);
-    intervals.push_back({double(one.bytes - 1), model::measured_interval_ns(n, one.burst_ns, one.one_ns)});
-    if (one.bytes > short_bytes_max) continue;
-    sender.push_back(model::measured_overhead_ns(n, double(one.delay_ns), one.delayed_ns, one.one_ns));
-    receiver.push_back(one.own_ns - sender.back());
-    latency.push_back(model::measured_latency_ns(one.one_ns, sender.back(), receiver.back()));
+/// Of messages of one size, aggregated and direct.
+void measure_costs(ProbedPair& direct, ProbedPair& aggregated, std::size_t bytes, unsigned count,
+                   std::vector<CostSample>& costs) {
+  if (direct.begins()) {
+    constexpr std::size_t frame_bytes = 32 * 1024, header_bytes = 32;
+    constexpr std::uint32_t posted = 8;
+    const auto packed = std::uint32_t(std::clamp<std::size_t>(frame_bytes / (bytes + header_bytes), 2, 64));
+    const auto receive_ns = [&](ProbedPair& pair, std::uint32_t replies) {
+      return median_ns(count, [&] { return pair.run_to_receive({.replies = replies, .reply_bytes = bytes}).receive; });
+    };
+    const auto pack_ns = [&](ProbedPair& pair, std::uint32_t messages) {
+      return median_ns(count, [&] { return pair.run({.messages = messages, .bytes = bytes}).pack; }) / messages;
+    };
+    costs.push_back({bytes, false, std::max(pack_ns(direct, posted), 0.0), std::max(receive_ns(direct, 1), 0.0)});
+    const double of_all = receive_ns(aggregated, packed), of_one = receive_ns(aggregated, 1);
+    costs.push_back({bytes, true, std::max(pack_ns(aggregated, packed), 0.0),
+                     std::max((of_all - of_one) / double(packed - 1), 0.0)});
   }
-  found.intervals = model::fit_segments(intervals, {.relative = false});
-  found.overhead_of_sender = model::median_of(sender);
-  found.overhead_of_receiver = model::median_of(receiver);
-  found.latency = model::median_of(latency);
-  return found;
+  aggregated.meet();
 }
 
-std::string line_of(const char* name, const model::Estimate& one, double scale, const char* unit) {
-  return fmt::format("{:<12} {:>10.4g} {:<6} {:.4g} to {:.4g}{}\n", name, one.value * scale, unit, one.low * scale,
-                     one.high * scale, one.includes_zero || one.is_below_zero ? ", not told from 0" : "");
+/// Both PEs touch the frame memory of all sizes that are measured later: the first access to a page takes microseconds.
+void warm_up(ProbedPair& pair, const Arguments& arguments) {
+  if (pair.begins()) {
+    constexpr std::size_t replies_bytes = 512 * 1024;
+    for (double size = 64; size < 1.2 * double(arguments.bytes_max); size *= 1.19) {
+      const std::size_t bytes = std::min(std::size_t(size), arguments.bytes_max);
+      const double one_ns = pair.run({.bytes = bytes, .reply_bytes = bytes}).round_trip;
+      const std::uint32_t messages = messages_of_burst(one_ns, arguments);
+      const auto replies = std::uint32_t(std::clamp<std::size_t>(replies_bytes / bytes, 1, messages));
+      pair.run({.messages = messages, .bytes = bytes, .replies = replies, .reply_bytes = bytes});
+    }
+  }
+  pair.meet();
 }
 
 int probe(Pe& pe, const Arguments& arguments) {
   if (pe.size() != 2) {
-    if (pe.id() == 0) std::cerr << fmt::format("headway-probe: it has {} PEs; allowed is 2\n", pe.size());
+    if (pe.id() == 0) std::cerr << fmt::format("headway-probe: --pes {} is not allowed; allowed is 2\n", pe.size());
     return exit_status::unusable_arguments;
   }
-  ProbedPair pair(pe, arguments.bytes_max);
-  std::vector<Sample> samples;
+  ProbedPair direct(pe, ProbedPair::Framing::direct, arguments.bytes_max);
+  ProbedPair aggregated(pe, ProbedPair::Framing::aggregated, arguments.bytes_max);
+  ProbeLaunch launch;
+  warm_up(direct, arguments);
   for (const std::size_t bytes : sizes_of(arguments, base::Settings::from_environment().seed))
-    samples.push_back(measure(pair, arguments, bytes));
+    launch.samples.push_back(measure(direct, arguments, bytes));
+  constexpr std::size_t costs_bytes_max = 4096;
+  for (const bool is_warm : {false, true}) {
+    launch.costs.clear();
+    for (std::size_t bytes = 8; bytes <= std::min(costs_bytes_max, arguments.bytes_max); bytes *= 2)
+      measure_costs(direct, aggregated, bytes, is_warm ? repeats : 1, launch.costs);
+  }
   pe.quiesce();
-  if (pe.id() != 0) return 0;
-  const Found found = evaluate(arguments, samples);
-  std::string text = line_of("o, sender", found.overhead_of_sender, 1, "ns") +
-                     line_of("o, receiver", found.overhead_of_receiver, 1, "ns") +
-                     line_of("L", found.latency, 1, "ns");
-  Json segments = Json::array();
-  for (const model::LineFit& one : found.intervals.segments) {
-    text += fmt::format("{:.0f} to {:.0f} bytes\n", one.first_x + 1, one.last_x + 1);
-    text += line_of("  g", one.intercept, 1, "ns") + line_of("  G", one.slope, 1, "ns/B");
-    segments.push_back({{"first_bytes", one.first_x + 1},
-                        {"last_bytes", one.last_x + 1},
-                        {"g_ns", to_json(one.intercept)},
-                        {"G_ns_per_byte", to_json(one.slope)},
-                        {"points", one.points},
-                        {"outliers", one.outliers}});
-  }
-  if (arguments.json.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    return 0;
-  }
-  write_json(arguments.json, {{"bench", "probe"},
-                              {"o_sender_ns", to_json(found.overhead_of_sender)},
-                              {"o_receiver_ns", to_json(found.overhead_of_receiver)},
-                              {"L_ns", to_json(found.latency)},
-                              {"segments", segments}});
+  if (pe.id() == 0) write_json(arguments.json, to_json(launch));
   return 0;
 }
 

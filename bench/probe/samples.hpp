@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What a probe measures, and the parameters of LogGP that follow from it.
+/// The times that one launch of headway-probe measures. All are in ns, and medians of some repetitions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <headway/model/fit.hpp>
 #include <record/record.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace headway::bench {
 
-/// The times of messages of one size, in ns; medians of some repetitions.
+/// Of messages of one size. PRTT(n, d, s) is that of Culler, RTPP 1998: `model/loggp.hpp`.
 struct ProbeSample {
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;       // s
   std::uint64_t messages = 0;  // of a burst, n
   double one_ns = 0;           // PRTT(1, 0, s)
   double burst_ns = 0;         // PRTT(n, 0, s)
+  double delay_ns = 0;         // d, longer than the interval of a burst; 0: not measured
   double delayed_ns = 0;       // PRTT(n, d, s)
-  double delay_ns = 0;         // d, longer than the interval of a burst
-  double own_ns = 0;           // processor time of one round trip: it sends, computes, takes the reply
+  double receive_ns = 0;       // of the call of progress() that takes the reply and handles it
 };
 
-Json to_json(std::span<const ProbeSample> samples);
-/// Throws FormatError for anything that to_json() does not write.
-std::vector<ProbeSample> probe_samples_of(const Json& json);
-
-/// Times in ns, and ns a byte.
-struct ProbeResult {
-  model::Estimate overhead_of_sender, overhead_of_receiver;  // of messages of up to 64 bytes: longer ones are copied
-  model::Estimate latency;
-  model::SegmentedFit intervals;  // of bytes - 1: the intercept is g, the slope is G
+/// Processor time of the library for one message of one size.
+struct CostSample {
+  std::size_t bytes = 0;
+  bool aggregated = false;  // in a frame with others; else in a frame of its own, whose cost is included
+  double pack_ns = 0, handle_ns = 0;
 };
 
-/// Of the samples of one or several launches. Throws SettingError for too few.
-ProbeResult evaluate(std::span<const ProbeSample> samples);
+struct ProbeLaunch {
+  std::vector<ProbeSample> samples;
+  std::vector<CostSample> costs;
+};
 
-/// The fields of a record of `headway probe`: o_send_ns, o_recv_ns, g_ns, latency_ns, gap_per_byte_ns, residual, segments.
-void add_probe_result(Json& record, const ProbeResult& result);
+Json to_json(const ProbeLaunch& launch);
+/// Throws FormatError for a text that to_json() does not write.
+ProbeLaunch probe_launch_of(const Json& json);
 
-/// A table for people.
-std::string describe(const ProbeResult& result);
+/// A line for each sample, with a first line that names the columns.
+std::string csv_head();
+std::string csv_of(const std::string& transport, const std::string& pair, std::size_t number,
+                   const ProbeLaunch& launch);
 
 }  // namespace headway::bench
