@@ -6,6 +6,7 @@ namespace headway::tools {
 
 int run_command(int argc, char** argv);
 int bench_command(int argc, char** argv);
+int probe_command(int argc, char** argv);
 int tune_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
 int info_command(int argc, char** argv);

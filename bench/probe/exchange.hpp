@@ -21,14 +21,15 @@ struct Exchange {
   std::int64_t delay_ns = 0;
   std::uint32_t replies = 1;
   std::size_t reply_bytes = 0;
+  std::int64_t settle_ns = 0;  // before it, PE 0 polls for so long: no frame waits for the gap behind an earlier one
 };
 
 /// Times of PE 0, in ns.
 struct ExchangeTimes {
   double round_trip = 0;  // until the last reply has been handled
   double delay = 0;       // mean of the computations, which may last longer than asked for
-  double pack = 0;        // of all sends, without the last flush
-  double receive = 0;     // of the calls of progress() from the first reply on
+  double pack = 0;        // of all sends, without the computations and the last flush
+  double receive = 0;     // of the calls of progress() from the first reply on, beyond calls that find nothing
 };
 
 /// Both PEs make it together. PE 1 replies while it is in meet().
@@ -44,7 +45,7 @@ class ProbedPair {
           if (begins()) {
             ++answered_;
           } else if (left == 0) {
-            send_all(0, replies, reply_bytes, 0, 0);
+            send_all(0, replies, reply_bytes);
             messages_.flush();
           }
         });
@@ -56,6 +57,7 @@ class ProbedPair {
   ExchangeTimes run(const Exchange& exchange) {
     ExchangeTimes times;
     answered_ = 0;
+    for (const std::int64_t until = now() + exchange.settle_ns; now() < until;) pe_->progress();
     const std::int64_t begin = now();
     delayed_ns_ = 0;
     delays_ = 0;
@@ -65,15 +67,17 @@ class ProbedPair {
     wait_until(*pe_, [&] { return answered_ == exchange.replies; });
     times.round_trip = double(now() - begin) - 2 * clock_ns_ - double(delays_) * clock_ns_;
     times.delay = delays_ == 0 ? 0 : double(delayed_ns_) / double(delays_);
-    times.pack = double(packed - begin) - clock_ns_;
+    times.pack = double(packed - begin - delayed_ns_) - double(delays_ + 1) * clock_ns_;
     return times;
   }
 
   /// The time of the calls that take the replies and handle them. PE 0 polls all the time, so a frame that becomes
-  /// visible later than it arrives does not lengthen the call that handles it.
+  /// visible later than it arrives does not lengthen the call that handles it. The time of a call that finds nothing is
+  /// subtracted: PE 0 polls also without a message.
   ExchangeTimes run_to_receive(const Exchange& exchange) {
+    const double idle_ns = time_of_idle_call();
     answered_ = 0;
-    send_all(1, exchange.messages, exchange.bytes, exchange.replies, exchange.reply_bytes, 0);
+    send_all(1, exchange.messages, exchange.bytes, exchange.replies, exchange.reply_bytes);
     messages_.flush();
     std::int64_t before = now(), after = before;
     wait_until(*pe_, [&] {
@@ -83,7 +87,7 @@ class ProbedPair {
       return false;
     });
     ExchangeTimes times;
-    times.receive = double(after - before) - clock_ns_;
+    times.receive = double(after - before) - idle_ns;
     return times;
   }
 
@@ -108,8 +112,19 @@ class ProbedPair {
     return spread_of(ns).median;
   }
 
-  void send_all(std::size_t target, std::uint32_t messages, std::size_t bytes, std::uint32_t replies,
-                std::size_t reply_bytes, std::int64_t delay_ns = 0) {
+  /// A call of progress() that finds nothing, with a read of the clock.
+  double time_of_idle_call() {
+    double least = 1e18;
+    for (int i = 0; i != 5; ++i) {
+      const std::int64_t before = now();
+      pe_->progress();
+      least = std::min(least, double(now() - before));
+    }
+    return least;
+  }
+
+  void send_all(std::size_t target, std::uint32_t messages, std::size_t bytes, std::uint32_t replies = 0,
+                std::size_t reply_bytes = 0, std::int64_t delay_ns = 0) {
     const std::span<const std::byte> content = std::span(content_).first(std::min(bytes, content_.size()));
     for (std::uint32_t left = messages; left-- != 0;) {
       messages_.send(target, left, replies, std::uint32_t(reply_bytes), content);

@@ -68,24 +68,27 @@ std::uint32_t messages_of_burst(double round_trip_ns, const Arguments& arguments
 ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t bytes) {
   ProbeSample sample{.bytes = bytes};
   if (pair.begins()) {
-    Exchange exchange{.bytes = bytes};
-    sample.one_ns = median_ns(repeats, [&] { return pair.run(exchange).round_trip; });
-    exchange.messages = messages_of_burst(sample.one_ns, arguments);
-    sample.messages = exchange.messages;
-    const bool is_long = sample.one_ns * double(exchange.messages) > 2 * long_ns;
+    Exchange burst{.bytes = bytes};
+    burst.messages = messages_of_burst(pair.run(burst).round_trip, arguments);
+    burst.settle_ns = std::int64_t(2 * pair.run(burst).round_trip / burst.messages);
+    const Exchange one{.bytes = bytes, .settle_ns = burst.settle_ns};
+    sample.one_ns = median_ns(repeats, [&] { return pair.run(one).round_trip; });
+    sample.messages = burst.messages;
+    const bool is_long = sample.one_ns * double(burst.messages) > 2 * long_ns;
     const unsigned count = is_long ? repeats_of_long : repeats;
-    sample.burst_ns = median_ns(count, [&] { return pair.run(exchange).round_trip; });
+    sample.burst_ns = median_ns(count, [&] { return pair.run(burst).round_trip; });
     if (bytes <= short_bytes_max) {
       const double interval = model::measured_interval_ns(double(sample.messages), sample.burst_ns, sample.one_ns);
-      exchange.delay_ns = std::int64_t(1.5 * std::max(interval, 0.0)) + 1000;
+      Exchange delayed = burst;
+      delayed.delay_ns = std::int64_t(1.5 * std::max(interval, 0.0)) + 1000;
       std::vector<double> delays;
       sample.delayed_ns = median_ns(count, [&] {
-        const ExchangeTimes times = pair.run(exchange);
+        const ExchangeTimes times = pair.run(delayed);
         delays.push_back(times.delay);
-        return times.round_trip - times.delay * double(exchange.messages - 1);
+        return times.round_trip - times.delay * double(delayed.messages - 1);
       });
       sample.delay_ns = spread_of(delays).median;
-      sample.delayed_ns += sample.delay_ns * double(exchange.messages - 1);
+      sample.delayed_ns += sample.delay_ns * double(delayed.messages - 1);
     }
     sample.receive_ns = median_ns(repeats, [&] { return pair.run_to_receive({}).receive; });
   }
@@ -103,12 +106,16 @@ void measure_costs(ProbedPair& direct, ProbedPair& aggregated, std::size_t bytes
     const auto receive_ns = [&](ProbedPair& pair, std::uint32_t replies) {
       return median_ns(count, [&] { return pair.run_to_receive({.replies = replies, .reply_bytes = bytes}).receive; });
     };
-    const auto pack_ns = [&](ProbedPair& pair, std::uint32_t messages) {
-      return median_ns(count, [&] { return pair.run({.messages = messages, .bytes = bytes}).pack; }) / messages;
+    const auto pack_ns = [&](ProbedPair& pair, std::uint32_t messages, std::int64_t delay_ns) {
+      const Exchange exchange{.messages = messages, .bytes = bytes, .delay_ns = delay_ns};
+      return median_ns(count, [&] { return pair.run(exchange).pack; }) / messages;
     };
-    costs.push_back({bytes, false, std::max(pack_ns(direct, posted), 0.0), std::max(receive_ns(direct, 1), 0.0)});
+    // Frames in a row wait for one another, so the sender computes longer than a round trip between two.
+    const double one_ns = median_ns(count, [&] { return direct.run({.bytes = bytes}).round_trip; });
+    const double alone_ns = pack_ns(direct, posted, std::int64_t(one_ns) + 500);
+    costs.push_back({bytes, false, std::max(alone_ns, 0.0), std::max(receive_ns(direct, 1), 0.0)});
     const double of_all = receive_ns(aggregated, packed), of_one = receive_ns(aggregated, 1);
-    costs.push_back({bytes, true, std::max(pack_ns(aggregated, packed), 0.0),
+    costs.push_back({bytes, true, std::max(pack_ns(aggregated, packed, 0), 0.0),
                      std::max((of_all - of_one) / double(packed - 1), 0.0)});
   }
   aggregated.meet();

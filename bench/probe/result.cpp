@@ -63,6 +63,7 @@ ProbeSegment segment_of(std::span<const ProbeLaunch> launches, const model::Line
                        pooled.slope,
                        pooled.points,
                        pooled.outliers};
+  constexpr double rounding_ns = 1e-9;    // simulated times lie on a line
   constexpr unsigned resamples_min = 40;  // intervals of single launches are not used
   std::vector<double> gaps, gaps_per_byte;
   for (const ProbeLaunch& launch : launches) {
@@ -72,7 +73,7 @@ ProbeSegment segment_of(std::span<const ProbeLaunch> launches, const model::Line
     if (points.empty() || !is_line(points)) continue;
     const model::LineFit fit = fit_line(points, options_for(points, resamples_min));
     gaps.push_back(fit.intercept.value);
-    gaps_per_byte.push_back(fit.slope.value);
+    gaps_per_byte.push_back(fit.slope.value < rounding_ns ? 0 : fit.slope.value);
   }
   if (gaps.size() < 3) return segment;
   segment.gap = model::median_of(gaps);

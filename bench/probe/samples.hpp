@@ -19,13 +19,13 @@ struct ProbeSample {
   double burst_ns = 0;         // PRTT(n, 0, s)
   double delay_ns = 0;         // d, longer than the interval of a burst; 0: not measured
   double delayed_ns = 0;       // PRTT(n, d, s)
-  double receive_ns = 0;       // of the call of progress() that takes the reply and handles it
+  double receive_ns = 0;       // of the call of progress() that handles the reply, beyond one that finds nothing
 };
 
 /// Processor time of the library for one message of one size.
 struct CostSample {
   std::size_t bytes = 0;
-  bool aggregated = false;  // in a frame with others; else in a frame of its own, whose cost is included
+  bool aggregated = false;  // with other messages in one frame; else alone, with the cost of its frame
   double pack_ns = 0, handle_ns = 0;
 };
 
