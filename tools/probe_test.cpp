@@ -140,6 +140,35 @@ TEST(Probe, reads_the_simulated_network_itself) {
   }
 }
 
+TEST(Probe, calibrates_every_dial_and_writes_the_matrix) {
+  const std::string page =
+      (std::filesystem::temp_directory_path() / fmt::format("headway-probe-test-{}.md", ::getpid())).string();
+  const std::string json = page + ".json";
+  const ChildResult result =
+      headway({"probe", "--calibrate", "--transport", "sim", "--pair", "process", "--sim", "o=20ns", "--launches", "1",
+               "--bytes-max", "1024", "--values", "0,20us,50us", "--markdown", page, "--json", json});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  std::ifstream from(json);
+  const Json file = Json::parse(from);
+  ASSERT_EQ(file["records"].size(), 1 + 5 * 2);
+  EXPECT_EQ(file["records"][0]["dial"], "none");
+  EXPECT_EQ(file["records"][0]["dialled_ns"], 0);
+  for (std::size_t i = 1; i != file["records"].size(); ++i) {
+    const Json& record = file["records"][i];
+    expect_sound(record);
+    const auto dialled = record["dialled_ns"].get<double>();
+    EXPECT_NEAR(dialled, (record["dial"] == "G" ? 1e-3 : 1) * (i % 2 == 1 ? 20e3 : 50e3), 1e-9);
+    EXPECT_LE(std::abs(record["error_ns"].get<double>()), 0.02 * dialled) << record["dial"] << " " << dialled;
+  }
+  std::ifstream lines(page);
+  const std::string text((std::istreambuf_iterator<char>(lines)), std::istreambuf_iterator<char>());
+  for (const char* part : {"| none |", "| item_o | 20 us |", "| G | 50 ns/B |", "| L | 20 us to 50 us |",
+                           "10 of 10 settings are read back"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  std::filesystem::remove(page);
+  std::filesystem::remove(json);
+}
+
 #endif
 
 TEST(Probe, on_this_machine_gives_sound_records_for_threads_and_processes) {
@@ -190,6 +219,34 @@ TEST(Probe, prints_a_table_or_the_columns_of_osu) {
   EXPECT_EQ(osu.status, 0) << osu.errors;
   for (const char* text : {"# Headway Latency Test", "# Size", "Latency (us)", "Bandwidth (MB/s)", "\n64 "})
     EXPECT_NE(osu.output.find(text), std::string::npos) << text << " in " << osu.output;
+}
+
+TEST(Probe, keeps_results_of_this_host_for_doctor) {
+  namespace fs = std::filesystem;
+  const fs::path cache = fs::temp_directory_path() / fmt::format("headway-probe-test-{}", ::getpid());
+  const std::vector<Variable> environment = {{"XDG_CACHE_HOME", cache.string()}};
+  const auto doctor = [&] { return headway({"doctor"}, environment).output; };
+  EXPECT_NE(doctor().find("`headway probe --save`"), std::string::npos);
+  const auto save = [&](const char* pair) {
+    const ChildResult result = headway({"probe", "--transport", "local", "--pair", pair, "--launches", "1", "--points",
+                                        "4", "--bytes-max", "64", "--messages", "4", "--save"},
+                                       environment);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_NE(result.errors.find(cache.string()), std::string::npos) << result.errors;
+  };
+  save("thread");
+  EXPECT_NE(doctor().find("local, thread: o "), std::string::npos) << doctor();
+  save("process");
+  EXPECT_NE(doctor().find("local, thread: o "), std::string::npos) << doctor();
+  EXPECT_NE(doctor().find("local, process: o "), std::string::npos) << doctor();
+  std::size_t files = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(cache / "headway")) {
+    ++files;
+    std::ofstream(entry.path()) << "no result";
+  }
+  EXPECT_EQ(files, 1);
+  EXPECT_NE(doctor().find("`headway probe --save`"), std::string::npos);
+  fs::remove_all(cache);
 }
 
 TEST(Probe, the_status_of_a_launch_that_fails_is_its_own) {

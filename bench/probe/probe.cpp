@@ -49,15 +49,17 @@ std::vector<std::size_t> sizes_of(const Arguments& arguments, std::uint64_t seed
   return sizes;
 }
 
-/// The median of one of the times, after some exchanges without measurement.
-double median_ns(unsigned count, const std::function<double()>& time) {
+/// The lower quartile of one of the times, after some exchanges without measurement. A disturbance only lengthens a
+/// time, and on a busy machine half of the long exchanges are disturbed.
+double undisturbed_ns(unsigned count, const std::function<double()>& time) {
   constexpr unsigned warm_up = 2;
   std::vector<double> ns;
   for (unsigned i = 0; i != warm_up + count; ++i) {
     const double one = time();
     if (i >= warm_up) ns.push_back(one);
   }
-  return spread_of(ns).median;
+  std::ranges::sort(ns);
+  return ns[ns.size() / 4];
 }
 
 /// As many as arguments ask for, but fewer if a burst would take too long.
@@ -72,17 +74,17 @@ ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t by
     burst.messages = messages_of_burst(pair.run(burst).round_trip, arguments);
     burst.settle_ns = std::int64_t(2 * pair.run(burst).round_trip / burst.messages);
     const Exchange one{.bytes = bytes, .settle_ns = burst.settle_ns};
-    sample.one_ns = median_ns(repeats, [&] { return pair.run(one).round_trip; });
+    sample.one_ns = undisturbed_ns(repeats, [&] { return pair.run(one).round_trip; });
     sample.messages = burst.messages;
     const bool is_long = sample.one_ns * double(burst.messages) > 2 * long_ns;
     const unsigned count = is_long ? repeats_of_long : repeats;
-    sample.burst_ns = median_ns(count, [&] { return pair.run(burst).round_trip; });
+    sample.burst_ns = undisturbed_ns(count, [&] { return pair.run(burst).round_trip; });
     if (bytes <= short_bytes_max) {
       const double interval = model::measured_interval_ns(double(sample.messages), sample.burst_ns, sample.one_ns);
       Exchange delayed = burst;
       delayed.delay_ns = std::int64_t(1.5 * std::max(interval, 0.0)) + 1000;
       std::vector<double> delays;
-      sample.delayed_ns = median_ns(count, [&] {
+      sample.delayed_ns = undisturbed_ns(count, [&] {
         const ExchangeTimes times = pair.run(delayed);
         delays.push_back(times.delay);
         return times.round_trip - times.delay * double(delayed.messages - 1);
@@ -90,7 +92,7 @@ ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t by
       sample.delay_ns = spread_of(delays).median;
       sample.delayed_ns += sample.delay_ns * double(delayed.messages - 1);
     }
-    sample.receive_ns = median_ns(repeats, [&] { return pair.run_to_receive({}).receive; });
+    sample.receive_ns = undisturbed_ns(repeats, [&] { return pair.run_to_receive({}).receive; });
   }
   pair.meet();
   return sample;
@@ -104,14 +106,15 @@ void measure_costs(ProbedPair& direct, ProbedPair& aggregated, std::size_t bytes
     constexpr std::uint32_t posted = 8;
     const auto packed = std::uint32_t(std::clamp<std::size_t>(frame_bytes / (bytes + header_bytes), 2, 64));
     const auto receive_ns = [&](ProbedPair& pair, std::uint32_t replies) {
-      return median_ns(count, [&] { return pair.run_to_receive({.replies = replies, .reply_bytes = bytes}).receive; });
+      return undisturbed_ns(count,
+                            [&] { return pair.run_to_receive({.replies = replies, .reply_bytes = bytes}).receive; });
     };
     const auto pack_ns = [&](ProbedPair& pair, std::uint32_t messages, std::int64_t delay_ns) {
       const Exchange exchange{.messages = messages, .bytes = bytes, .delay_ns = delay_ns};
-      return median_ns(count, [&] { return pair.run(exchange).pack; }) / messages;
+      return undisturbed_ns(count, [&] { return pair.run(exchange).pack; }) / messages;
     };
     // Frames in a row wait for one another, so the sender computes longer than a round trip between two.
-    const double one_ns = median_ns(count, [&] { return direct.run({.bytes = bytes}).round_trip; });
+    const double one_ns = undisturbed_ns(count, [&] { return direct.run({.bytes = bytes}).round_trip; });
     const double alone_ns = pack_ns(direct, posted, std::int64_t(one_ns) + 500);
     costs.push_back({bytes, false, std::max(alone_ns, 0.0), std::max(receive_ns(direct, 1), 0.0)});
     const double of_all = receive_ns(aggregated, packed), of_one = receive_ns(aggregated, 1);

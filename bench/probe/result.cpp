@@ -87,7 +87,10 @@ void fit(std::span<const ProbeLaunch> launches, ProbeResult& result) {
     const std::vector<model::Point> points = intervals_of(launch);
     all.insert(all.end(), points.begin(), points.end());
   }
-  const model::FitOptions options = options_for(all, 1000);
+  // A segment is that of each launch, so it needs points of each.
+  constexpr std::size_t points_of_launch = 6;
+  model::FitOptions options = options_for(all, 1000);
+  options.points_min = std::max(points_of_launch * launches.size(), options.points_min);
   const model::SegmentedFit pooled = model::fit_segments(all, options);
   std::vector<double> sizes = model::residuals(all, pooled, options.relative);
   for (double& size : sizes) size = std::abs(size);
@@ -144,6 +147,11 @@ ProbeResult evaluate(std::span<const ProbeLaunch> launches) {
   fit(launches, result);
   add_costs(launches, result);
   return result;
+}
+
+const Estimate& ProbeResult::gap_per_byte() const {
+  const auto sizes = [](const ProbeSegment& one) { return one.last_bytes - one.first_bytes; };
+  return std::ranges::max_element(segments, {}, sizes)->gap_per_byte;
 }
 
 Json to_json(const Estimate& estimate) {

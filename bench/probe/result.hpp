@@ -38,9 +38,9 @@ struct ProbeResult {
   double residual = 0;  // median distance of a point from its line, as a part of it
   std::vector<ProbeCost> costs;
 
-  /// Of short messages, and of the longest ones.
+  /// Of short messages; and of the segment with most sizes.
   const model::Estimate& gap() const { return segments.front().gap; }
-  const model::Estimate& gap_per_byte() const { return segments.back().gap_per_byte; }
+  const model::Estimate& gap_per_byte() const;
 };
 
 /// Throws SettingError without launches, and for launches that do not fit a line: too few samples, or of one size.

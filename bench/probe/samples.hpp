@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The times that one launch of headway-probe measures. All are in ns, and medians of some repetitions.
+/// The times that one launch of headway-probe measures. All are in ns, and lower quartiles of some repetitions.
 #pragma once
 
 #include <cstddef>
