@@ -139,6 +139,10 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
 
 Json record_of(const ProbeTarget& target, const bench::ProbeResult& result) {
   Json record = {{"bench", "probe"}, {"transport", target.transport}, {"pair", target.pair}};
+  if (target.cores) {
+    record["cores"] = {target.cores->first, target.cores->second};
+    record["shared_cache"] = target.cores->shares_cache;
+  }
   bench::add_probe_result(record, result);
   return record;
 }
@@ -146,7 +150,7 @@ Json record_of(const ProbeTarget& target, const bench::ProbeResult& result) {
 int calibrate(const ProbeRequest& request, const Calibration& calibration, const Outputs& outputs,
               const std::vector<std::string>& command_line) {
   const std::vector<ProbeTarget> targets = probe_targets(request);
-  if (targets.size() != 1)
+  if (request.transports.size() != 1 || request.pairs.size() != 1)
     throw SettingError("--calibrate: several transports or pairs are not allowed; allowed is one of each");
   const std::vector<DialSetting> settings = settings_of(calibration.dials, calibration.values_ns);
   Progress progress(settings.size() * request.launches);
@@ -181,8 +185,8 @@ std::vector<Probed> measure(const ProbeRequest& request, const std::vector<Probe
   Progress progress(targets.size() * request.launches);
   for (std::size_t number = 0; number != request.launches; ++number) {
     for (Probed& one : all) {
-      progress.step(fmt::format("{}, {}, launch {} of {}", one.target.transport, name_of_pair(one.target.pair),
-                                number + 1, request.launches));
+      progress.step(fmt::format("{}, {}, launch {} of {}", one.target.transport, name_of_pair(one.target), number + 1,
+                                request.launches));
       one.launches.push_back(launch_probe(one.target, request, number));
     }
   }
@@ -211,9 +215,9 @@ int probe(const ProbeRequest& request, const Outputs& outputs, const std::vector
     records.push_back(std::move(record));
     if (outputs.json == "-") continue;
     if (outputs.osu)
-      std::cout << osu_blocks(one.target.transport, one.target.pair, bench::measured_sizes(one.launches));
+      std::cout << osu_blocks(one.target, bench::measured_sizes(one.launches));
     else if (outputs.json.empty())
-      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target.transport, one.target.pair, result);
+      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, result);
   }
   std::cout << std::flush;
   if (!outputs.csv.empty()) write_csv(outputs.csv, all);

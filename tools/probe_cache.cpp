@@ -68,7 +68,9 @@ std::vector<std::string> save_probe(const std::vector<std::string>& command, con
     const std::string path = fmt::format("{}/{}{}.json", directory, file_prefix(), transport);
     std::vector<Json> all = measured;
     for (const Json& kept : records_of(path)) {
-      const auto is_pair = [&](const Json& one) { return one["pair"] == kept["pair"]; };
+      const auto is_pair = [&](const Json& one) {
+        return one["pair"] == kept["pair"] && one.value("shared_cache", false) == kept.value("shared_cache", false);
+      };
       if (std::ranges::none_of(measured, is_pair)) all.push_back(kept);
     }
     const std::string unfinished = fmt::format("{}.{}", path, ::getpid());

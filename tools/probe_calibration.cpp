@@ -181,7 +181,7 @@ How to read it:
 - `G` also raises g and L, by the time of the header of a frame.
 
 {})",
-      target.transport, name_of_pair(target.pair), launches, machine["processor"].get<std::string>(),
+      target.transport, name_of_pair(target), launches, machine["processor"].get<std::string>(),
       machine["cores_available"].get<std::size_t>(), machine["system"].get<std::string>(),
       machine["compiler"].get<std::string>(), matrix_of(settings, true));
 }

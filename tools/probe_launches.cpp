@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
 #include <headway/base/settings.hpp>
 #include <headway/transport/wire/loader.hpp>
 #include <optional>
@@ -64,6 +65,19 @@ std::string why_not(const wire::Plugin& plugin) {
   return !plugin.mpi.empty() && find_launcher(plugin.mpi).empty() ? "its launcher is missing" : "";
 }
 
+void choose_cores(std::vector<ProbeTarget>& targets) {
+  const CorePairs pairs = core_pairs(base::allowed_processors());
+  std::vector<ProbeTarget> apart;
+  for (ProbeTarget& target : targets) {
+    if (target.pair == "host" || target.transport == "sim") continue;
+    target.cores = pairs.sharing ? pairs.sharing : pairs.apart;
+    if (!pairs.sharing || !pairs.apart || target.transport != "local" || target.pair != "process") continue;
+    apart.push_back(target);
+    apart.back().cores = pairs.apart;
+  }
+  targets.insert(targets.end(), apart.begin(), apart.end());
+}
+
 }  // namespace
 
 std::vector<ProbeTarget> probe_targets(const ProbeRequest& request) {
@@ -90,6 +104,7 @@ std::vector<ProbeTarget> probe_targets(const ProbeRequest& request) {
     if (wanted("process")) targets.push_back(over_wire(plugin));
     if (between && plugin.name == "ucx") targets.push_back(between_hosts(plugin, request));
   }
+  choose_cores(targets);
   if (targets.empty()) {
     throw SettingError(fmt::format(
         "--pair: '{}' is not available here; allowed are thread and process of local and sim, process of {}",
@@ -109,6 +124,8 @@ bench::ProbeLaunch launch_probe(const ProbeTarget& target, const ProbeRequest& r
   std::vector<Variable> environment = target.environment;
   environment.push_back({"HEADWAY_SEED", std::to_string(request.seed + number)});
   if (!request.dial.empty()) environment.push_back({"HEADWAY_DIAL", request.dial});
+  std::optional<RunOn> here;
+  if (target.cores) here.emplace(*target.cores);
   const ChildResult result = run_child(command, environment, request.limit);
   const std::string label = fmt::format("{}, {}", target.transport, target.pair);
   if (result.timed_out) {

@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <probe/samples.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "child.hpp"
+#include "core_pairs.hpp"
 
 namespace headway::tools {
 
@@ -29,9 +31,11 @@ struct ProbeTarget {
   std::string pair;  // thread, process, host
   std::vector<std::string> command;
   std::vector<Variable> environment;
+  std::optional<CorePair> cores = {};  // empty: not known, or on two hosts
 };
 
-/// Throws SettingError for a transport or a pair that is not available here, with the reason.
+/// Processes of this host that share memory are two targets if the host has pairs of cores with and without a shared
+/// cache. Throws SettingError for a transport or a pair that is not available here, with the reason.
 std::vector<ProbeTarget> probe_targets(const ProbeRequest& request);
 
 /// A launch that ended without samples: its status becomes the command's.

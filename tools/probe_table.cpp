@@ -40,9 +40,13 @@ std::string costs_of(const bench::ProbeResult& result) {
 
 }  // namespace
 
-std::string name_of_pair(const std::string& pair) {
-  if (pair == "thread") return "threads of one process";
-  return pair == "process" ? "processes of one host" : "two hosts";
+std::string name_of_pair(const ProbeTarget& target) {
+  const std::string name = target.pair == "thread"    ? "threads of one process"
+                           : target.pair == "process" ? "processes of one host"
+                                                      : "two hosts";
+  if (!target.cores) return name;
+  return fmt::format("{} on cores {} and {}, {}", name, target.cores->first, target.cores->second,
+                     target.cores->shares_cache ? "which share a cache" : "which share no cache");
 }
 
 std::string shown(const model::Estimate& estimate, const char* unit) {
@@ -52,19 +56,23 @@ std::string shown(const model::Estimate& estimate, const char* unit) {
   return fmt::format("{:>9.4g} {:<5} {}", estimate.value, unit, interval);
 }
 
-std::string probe_table(const std::string& transport, const std::string& pair, const bench::ProbeResult& result) {
+std::string probe_table(const ProbeTarget& target, const bench::ProbeResult& result) {
   std::string text =
-      fmt::format("{}, {}: {}, 95 % intervals; distance from the lines {:.1f} %\n", transport, name_of_pair(pair),
-                  base::counted(result.launches, "launch", "launches"), 100 * result.residual);
+      fmt::format("{}, {}: {}, 95 % intervals; distance from the lines {:.1f} %\n", target.transport,
+                  name_of_pair(target), base::counted(result.launches, "launch", "launches"), 100 * result.residual);
   text += line_of("o, sender", result.overhead_of_sender, "ns") +
           line_of("o, receiver", result.overhead_of_receiver, "ns") + line_of("L", result.latency, "ns");
-  return text + segments_of(result) + line_of("item_o", result.item, "ns", "  (of a frame with many)") +
+  const auto& [median, least, most] = result.reference;
+  constexpr double part_of_noise = 1.3;
+  const std::string speed =
+      fmt::format("  {:<12} {:>9.4g} {:<5} {:.4g} to {:.4g}  (1000 multiplications; {})\n", "speed", median, "ns",
+                  least, most, most > part_of_noise * least ? "it changed between launches" : "steady");
+  return text + segments_of(result) + line_of("item_o", result.item, "ns", "  (of a frame with many)") + speed +
          costs_of(result);
 }
 
-std::string osu_blocks(const std::string& transport, const std::string& pair,
-                       std::span<const bench::MeasuredSize> sizes) {
-  const std::string place = fmt::format("{}, {}", transport, name_of_pair(pair));
+std::string osu_blocks(const ProbeTarget& target, std::span<const bench::MeasuredSize> sizes) {
+  const std::string place = fmt::format("{}, {}", target.transport, name_of_pair(target));
   std::string latency = fmt::format("# Headway Latency Test: {}\n# {:<16}{:>16}\n", place, "Size", "Latency (us)");
   std::string bandwidth =
       fmt::format("# Headway Bandwidth Test: {}\n# {:<16}{:>16}\n", place, "Size", "Bandwidth (MB/s)");

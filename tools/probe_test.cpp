@@ -211,7 +211,7 @@ TEST(Probe, prints_a_table_or_the_columns_of_osu) {
   const ChildResult table = headway(options);
   EXPECT_EQ(table.status, 0) << table.errors;
   for (const char* text :
-       {"local, threads of one process: 1 launch", "o, sender", "o, receiver", " ns/B ", "aggregated"})
+       {"local, threads of one process", ": 1 launch,", "o, sender", "o, receiver", " ns/B ", "aggregated"})
     EXPECT_NE(table.output.find(text), std::string::npos) << text << " in " << table.output;
   std::vector<std::string> with_osu = options;
   with_osu.push_back("--osu");

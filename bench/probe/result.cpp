@@ -128,8 +128,10 @@ ProbeResult evaluate(std::span<const ProbeLaunch> launches) {
   result.launches = launches.size();
   model::require_at_least("number of launches", double(launches.size()), 1);
   Values sender, receiver, latency;
+  std::vector<double> references;
   for (const ProbeLaunch& launch : launches) {
     for (Values* values : {&sender, &receiver, &latency}) values->begin_launch();
+    references.push_back(launch.reference_ns);
     std::vector<double> shortest;
     for (const ProbeSample& one : launch.samples) {
       if (one.bytes == 1) shortest.push_back(one.one_ns);
@@ -141,6 +143,7 @@ ProbeResult evaluate(std::span<const ProbeLaunch> launches) {
     const double o_send = std::max(sender.of_launch(), 0.0), o_recv = std::max(receiver.of_launch(), 0.0);
     for (const double one_ns : shortest) latency.add(model::measured_latency_ns(one_ns, o_send, o_recv));
   }
+  result.reference = spread_of(references);
   result.overhead_of_sender = sender.estimate();
   result.overhead_of_receiver = receiver.estimate();
   result.latency = latency.estimate();
@@ -169,6 +172,7 @@ void add_probe_result(Json& record, const ProbeResult& result) {
   record["latency_ns"] = to_json(result.latency);
   record["gap_per_byte_ns"] = to_json(result.gap_per_byte());
   record["item_ns"] = to_json(result.item);
+  record["reference_ns"] = to_json(result.reference);
   record["residual"] = result.residual;
   record["segments"] = Json::array();
   for (const ProbeSegment& one : result.segments) {

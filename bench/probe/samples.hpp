@@ -30,6 +30,7 @@ struct CostSample {
 };
 
 struct ProbeLaunch {
+  double reference_ns = 0;  // of 1000 multiplications in a row: the speed of the core
   std::vector<ProbeSample> samples;
   std::vector<CostSample> costs;
 };
