@@ -4,10 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <fstream>
+#include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
 #include <sstream>
+#include <thread>
 
 namespace headway::tools {
 namespace {
@@ -60,6 +64,29 @@ void run_on(const std::vector<int>& processors) {
   if (::sched_setaffinity(0, sizeof set, &set) != 0) base::throw_errno("sched_setaffinity");
 }
 
+constexpr std::int64_t line_ns_max = 100'000'000;  // of all trips
+constexpr std::uint32_t trips = 2000, trips_of_warm_up = 200;
+
+struct alignas(64) Word {
+  std::atomic<std::uint32_t> value{0};
+};
+
+/// Writes every second value of the word, from `first` on, each when the one before it is there. Returns the time from
+/// the end of the warm-up on, or 0.
+std::int64_t write_in_turns(int processor, Word& word, std::uint32_t first) {
+  run_on({processor});
+  const std::int64_t latest = base::monotonic_ns() + line_ns_max;
+  std::int64_t begin = 0;
+  for (std::uint32_t value = first; value <= 2 * trips; value += 2) {
+    if (value == first + 2 * trips_of_warm_up) begin = base::monotonic_ns();
+    for (std::uint32_t looks = 1; word.value.load(std::memory_order_acquire) != value - 1; ++looks) {
+      if (looks % 1024 == 0 && base::monotonic_ns() > latest) return 0;
+    }
+    word.value.store(value, std::memory_order_release);
+  }
+  return base::monotonic_ns() - begin;
+}
+
 }  // namespace
 
 CorePairs core_pairs(const std::vector<int>& processors, const std::string& system) {
@@ -85,6 +112,16 @@ RunOn::~RunOn() {
     run_on(before_);
   } catch (const SystemError&) {  // later launches then run on the two
   }
+}
+
+double line_ns(const CorePair& pair) {
+  Word word;
+  std::int64_t ns = 0;
+  {
+    std::jthread other([&] { write_in_turns(pair.second, word, 2); });
+    std::jthread([&] { ns = write_in_turns(pair.first, word, 1); }).join();
+  }
+  return double(ns) / (2.0 * (trips - trips_of_warm_up));
 }
 
 }  // namespace headway::tools

@@ -33,4 +33,8 @@ class RunOn {
   std::vector<int> before_;
 };
 
+/// The time of a cache line from one of the cores to the other, in ns: two threads write one word in turns. 0 if they
+/// get no further within 0.1 s.
+double line_ns(const CorePair& pair);
+
 }  // namespace headway::tools

@@ -71,5 +71,14 @@ TEST(CorePairs, of_processes_are_restored_afterwards) {
   EXPECT_EQ(base::allowed_processors(), before);
 }
 
+TEST(CorePairs, know_the_time_of_a_line_between_them) {
+  const std::vector<int> processors = base::allowed_processors();
+  if (processors.size() < 2) GTEST_SKIP() << "one core";
+  const double ns = line_ns({processors[0], processors[1], true});
+  // 0: the threads did not get far, on a busy machine
+  EXPECT_TRUE(ns == 0 || (ns > 1 && ns < 1e5)) << ns;
+  EXPECT_EQ(base::allowed_processors(), processors);
+}
+
 }  // namespace
 }  // namespace headway::tools

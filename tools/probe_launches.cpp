@@ -125,7 +125,11 @@ bench::ProbeLaunch launch_probe(const ProbeTarget& target, const ProbeRequest& r
   environment.push_back({"HEADWAY_SEED", std::to_string(request.seed + number)});
   if (!request.dial.empty()) environment.push_back({"HEADWAY_DIAL", request.dial});
   std::optional<RunOn> here;
-  if (target.cores) here.emplace(*target.cores);
+  double line = 0;
+  if (target.cores) {
+    here.emplace(*target.cores);
+    line = line_ns(*target.cores);
+  }
   const ChildResult result = run_child(command, environment, request.limit);
   const std::string label = fmt::format("{}, {}", target.transport, target.pair);
   if (result.timed_out) {
@@ -139,7 +143,9 @@ bench::ProbeLaunch launch_probe(const ProbeTarget& target, const ProbeRequest& r
                                    meaning(result.status), tail(result.errors, 20)),
                        result.status == 0 ? 1 : result.status);
   }
-  return bench::probe_launch_of(record);
+  bench::ProbeLaunch launch = bench::probe_launch_of(record);
+  launch.line_ns = line;
+  return launch;
 }
 
 }  // namespace headway::tools

@@ -62,12 +62,14 @@ std::string probe_table(const ProbeTarget& target, const bench::ProbeResult& res
                   name_of_pair(target), base::counted(result.launches, "launch", "launches"), 100 * result.residual);
   text += line_of("o, sender", result.overhead_of_sender, "ns") +
           line_of("o, receiver", result.overhead_of_receiver, "ns") + line_of("L", result.latency, "ns");
-  const auto& [median, least, most] = result.reference;
-  constexpr double part_of_noise = 1.3;
-  const std::string speed =
-      fmt::format("  {:<12} {:>9.4g} {:<5} {:.4g} to {:.4g}  (1000 multiplications; {})\n", "speed", median, "ns",
-                  least, most, most > part_of_noise * least ? "it changed between launches" : "steady");
-  return text + segments_of(result) + line_of("item_o", result.item, "ns", "  (of a frame with many)") + speed +
+  std::string line;
+  if (const auto& [median, least, most] = result.line_ns; median != 0) {
+    constexpr double part_of_noise = 1.3;
+    line = fmt::format(
+        "  {:<12} {:>9.4g} {:<5} {:.4g} to {:.4g}  ({})\n", "cache line", median, "ns", least, most,
+        most > part_of_noise * least ? "the machine changed its speed between launches" : "the machine kept its speed");
+  }
+  return text + segments_of(result) + line_of("item_o", result.item, "ns", "  (of a frame with many)") + line +
          costs_of(result);
 }
 

@@ -124,17 +124,6 @@ void measure_costs(ProbedPair& direct, ProbedPair& aggregated, std::size_t bytes
   aggregated.meet();
 }
 
-/// The time of 1000 multiplications, each of the last one's product.
-double reference_ns(Pe& pe) {
-  constexpr int multiplications = 1000;
-  volatile std::uint64_t end = 3;
-  const std::int64_t begin = pe.engine().now();
-  std::uint64_t product = end;
-  for (int i = 0; i != multiplications; ++i) product = product * 0x9e3779b97f4a7c15 + 1;
-  end = product;
-  return double(pe.engine().now() - begin);
-}
-
 /// Both PEs touch the frame memory of all sizes that are measured later: the first access to a page takes microseconds.
 void warm_up(ProbedPair& pair, const Arguments& arguments) {
   if (pair.begins()) {
@@ -158,13 +147,10 @@ int probe(Pe& pe, const Arguments& arguments) {
   ProbedPair direct(pe, ProbedPair::Framing::direct, arguments.bytes_max);
   ProbedPair aggregated(pe, ProbedPair::Framing::aggregated, arguments.bytes_max);
   ProbeLaunch launch;
-  std::vector<double> references;
   warm_up(direct, arguments);
   for (const std::size_t bytes : sizes_of(arguments, base::Settings::from_environment().seed)) {
     launch.samples.push_back(measure(direct, arguments, bytes));
-    references.push_back(reference_ns(pe));
   }
-  launch.reference_ns = spread_of(references).median;
   constexpr std::size_t costs_bytes_max = 4096;
   for (const bool is_warm : {false, true}) {
     launch.costs.clear();

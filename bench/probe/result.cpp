@@ -87,13 +87,21 @@ void fit(std::span<const ProbeLaunch> launches, ProbeResult& result) {
     const std::vector<model::Point> points = intervals_of(launch);
     all.insert(all.end(), points.begin(), points.end());
   }
+  // A disturbed round trip may leave its burst no time. Without such samples the residuals count in parts of the line.
+  constexpr double disturbed_max = 0.1;
+  const auto has_no_time = [](const model::Point& point) { return point.y <= 0; };
+  if (double(std::ranges::count_if(all, has_no_time)) <= disturbed_max * double(all.size()))
+    std::erase_if(all, has_no_time);
   // A segment is that of each launch, so it needs points of each.
   constexpr std::size_t points_of_launch = 6;
   model::FitOptions options = options_for(all, 1000);
   options.points_min = std::max(points_of_launch * launches.size(), options.points_min);
   const model::SegmentedFit pooled = model::fit_segments(all, options);
-  std::vector<double> sizes = model::residuals(all, pooled, options.relative);
-  for (double& size : sizes) size = std::abs(size);
+  std::vector<double> sizes = model::residuals(all, pooled, false);
+  for (std::size_t i = 0; i != all.size(); ++i) {
+    const double line_ns = pooled(all[i].x);
+    sizes[i] = std::abs(sizes[i]) / (line_ns > 0 ? line_ns : 1);
+  }
   result.residual = middle(sizes);
   for (const model::LineFit& one : pooled.segments) result.segments.push_back(segment_of(launches, one));
 }
@@ -128,10 +136,10 @@ ProbeResult evaluate(std::span<const ProbeLaunch> launches) {
   result.launches = launches.size();
   model::require_at_least("number of launches", double(launches.size()), 1);
   Values sender, receiver, latency;
-  std::vector<double> references;
+  std::vector<double> lines;
   for (const ProbeLaunch& launch : launches) {
     for (Values* values : {&sender, &receiver, &latency}) values->begin_launch();
-    references.push_back(launch.reference_ns);
+    if (launch.line_ns != 0) lines.push_back(launch.line_ns);
     std::vector<double> shortest;
     for (const ProbeSample& one : launch.samples) {
       if (one.bytes == 1) shortest.push_back(one.one_ns);
@@ -143,7 +151,7 @@ ProbeResult evaluate(std::span<const ProbeLaunch> launches) {
     const double o_send = std::max(sender.of_launch(), 0.0), o_recv = std::max(receiver.of_launch(), 0.0);
     for (const double one_ns : shortest) latency.add(model::measured_latency_ns(one_ns, o_send, o_recv));
   }
-  result.reference = spread_of(references);
+  result.line_ns = spread_of(lines);
   result.overhead_of_sender = sender.estimate();
   result.overhead_of_receiver = receiver.estimate();
   result.latency = latency.estimate();
@@ -172,7 +180,7 @@ void add_probe_result(Json& record, const ProbeResult& result) {
   record["latency_ns"] = to_json(result.latency);
   record["gap_per_byte_ns"] = to_json(result.gap_per_byte());
   record["item_ns"] = to_json(result.item);
-  record["reference_ns"] = to_json(result.reference);
+  if (result.line_ns.median != 0) record["line_ns"] = to_json(result.line_ns);
   record["residual"] = result.residual;
   record["segments"] = Json::array();
   for (const ProbeSegment& one : result.segments) {

@@ -35,7 +35,7 @@ struct ProbeResult {
   model::Estimate latency;
   model::Estimate item;  // of the receiver, for each short message of a frame
   std::vector<ProbeSegment> segments;
-  Spread reference;     // of 1000 multiplications in a row, over launches: results compare at the same speed
+  Spread line_ns;       // over launches: results compare at the same time of a line; 0: not known
   double residual = 0;  // median distance of a point from its line, as a part of it
   std::vector<ProbeCost> costs;
 
@@ -49,7 +49,7 @@ ProbeResult evaluate(std::span<const ProbeLaunch> launches);
 
 /// {"value", "low", "high"}; with "includes_zero" or "below_zero" if the interval reaches 0 or lies below.
 Json to_json(const model::Estimate& estimate);
-/// The fields of a record: o_send_ns, o_recv_ns, g_ns, latency_ns, gap_per_byte_ns, item_ns, reference_ns, residual,
+/// The fields of a record: o_send_ns, o_recv_ns, g_ns, latency_ns, gap_per_byte_ns, item_ns, line_ns, residual,
 /// segments, costs.
 void add_probe_result(Json& record, const ProbeResult& result);
 

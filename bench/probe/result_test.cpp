@@ -95,6 +95,15 @@ TEST(ProbeResult, a_value_is_never_negative_and_says_that_it_reaches_0) {
   EXPECT_FALSE(to_json(around.latency).contains("below_zero"));
 }
 
+TEST(ProbeResult, a_disturbed_sample_that_gives_no_time_leaves_the_residual_a_part) {
+  std::vector<ProbeLaunch> launches = launches_of(network, 6, 0.01);
+  launches[0].samples[3].burst_ns = launches[0].samples[3].one_ns / 2;
+  const ProbeResult found = evaluate(launches);
+  EXPECT_GT(found.residual, 0);
+  EXPECT_LT(found.residual, 0.02);
+  EXPECT_NEAR(found.gap_per_byte().value, 0.25, 0.01);
+}
+
 TEST(ProbeResult, a_launch_survives_its_json) {
   const ProbeLaunch launch = launch_of(network, 3, 0.01), read = probe_launch_of(Json::parse(to_json(launch).dump()));
   EXPECT_EQ(to_json(read).dump(), to_json(launch).dump());

@@ -33,13 +33,12 @@ Json to_json(const ProbeLaunch& launch) {
     costs.push_back(
         {{"bytes", one.bytes}, {"aggregated", one.aggregated}, {"pack_ns", one.pack_ns}, {"handle_ns", one.handle_ns}});
   }
-  return {{"bench", "probe"}, {"reference_ns", launch.reference_ns}, {"samples", samples}, {"costs", costs}};
+  return {{"bench", "probe"}, {"samples", samples}, {"costs", costs}};
 }
 
 ProbeLaunch probe_launch_of(const Json& json) {
   ProbeLaunch launch;
   Json samples, costs;
-  read(json, "reference_ns", launch.reference_ns);
   read(json, "samples", samples);
   read(json, "costs", costs);
   for (const Json& from : samples) {

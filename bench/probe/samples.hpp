@@ -30,7 +30,7 @@ struct CostSample {
 };
 
 struct ProbeLaunch {
-  double reference_ns = 0;  // of 1000 multiplications in a row: the speed of the core
+  double line_ns = 0;  // before it, the way of a cache line between the two cores; 0: not known
   std::vector<ProbeSample> samples;
   std::vector<CostSample> costs;
 };
