@@ -64,7 +64,7 @@ std::string probe_table(const ProbeTarget& target, const bench::ProbeResult& res
           line_of("o, receiver", result.overhead_of_receiver, "ns") + line_of("L", result.latency, "ns");
   std::string line;
   if (const auto& [median, least, most] = result.line_ns; median != 0) {
-    constexpr double part_of_noise = 1.3;
+    constexpr double part_of_noise = 2;
     line = fmt::format(
         "  {:<12} {:>9.4g} {:<5} {:.4g} to {:.4g}  ({})\n", "cache line", median, "ns", least, most,
         most > part_of_noise * least ? "the machine changed its speed between launches" : "the machine kept its speed");
