@@ -167,7 +167,8 @@ std::string page_of(const ProbeTarget& target, std::size_t launches, const std::
 [transport/dial](../src/headway/transport/dial/README.md)), and the parameters of LogGP that
 [`headway probe`](probe.md) observed in it. The first row is the network without delays.
 
-Measured: transport {}, {}; medians of {} launches of each row, in turns.
+Measured: transport {}, {}.
+Medians of {} launches of each row, in turns.
 Machine: {}, {} cores, {}, {}.
 
 How to read it:
