@@ -6,6 +6,7 @@ namespace headway::tools {
 
 int run_command(int argc, char** argv);
 int bench_command(int argc, char** argv);
+int probe_command(int argc, char** argv);
 int tune_command(int argc, char** argv);
 int predict_command(int argc, char** argv);
 int platform_command(int argc, char** argv);

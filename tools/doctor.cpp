@@ -17,6 +17,7 @@
 
 #include "commands.hpp"
 #include "peers.hpp"
+#include "probe_cache.hpp"
 #include "probes.hpp"
 
 namespace headway::tools {
@@ -232,6 +233,30 @@ Finding plugins() {
   return found;
 }
 
+/// What `headway probe --save` has measured.
+Finding costs_of_frames() {
+  Finding found{"frames", Grade::ok, "", ""};
+  const auto value = [](const bench::Json& record, const char* name) {
+    const bool is_known = record.contains(name) && record[name].is_object() && record[name].contains("value") &&
+                          record[name]["value"].is_number();
+    return is_known ? record[name]["value"].get<double>() : 0;
+  };
+  for (const SavedProbe& saved : saved_probes()) {
+    char day[16] = "";
+    std::tm parts{};
+    if (::gmtime_r(&saved.saved_at, &parts) != nullptr) std::strftime(day, sizeof day, "%Y-%m-%d", &parts);
+    for (const bench::Json& record : saved.records) {
+      found.text +=
+          fmt::format("{}{}, {}: o {:.0f} + {:.0f} ns, L {:.0f} ns, g {:.0f} ns, G {:.2g} ns/B ({})",
+                      found.text.empty() ? "" : "; ", record["transport"].get<std::string>(),
+                      record["pair"].get<std::string>(), value(record, "o_send_ns"), value(record, "o_recv_ns"),
+                      value(record, "latency_ns"), value(record, "g_ns"), value(record, "gap_per_byte_ns"), day);
+    }
+  }
+  if (found.text.empty()) found.text = "their costs are not measured; `headway probe --save` measures them";
+  return found;
+}
+
 Finding debugger() {
   const std::string gdb = find_in_path("gdb");
   return {"debugger", Grade::ok, gdb.empty() ? "no gdb; `headway run --debug` needs it (apt install gdb)" : gdb, ""};
@@ -244,9 +269,10 @@ int doctor_command(int argc, char** argv) {
       "What this machine offers and what is wrong with it, with the cure. Ends with 1 where programs cannot run.",
       "headway doctor");
   if (const auto status = app.parse(argc, argv)) return *status;
-  std::vector<Finding> findings = {cores(),      load(),        clock_speed(),   caches(),        memory(),
-                                   settings(),   aggregation(), shared_memory(), process_watch(), cross_memory(),
-                                   open_files(), huge_pages(),  debugger(),      mpis(),          plugins()};
+  std::vector<Finding> findings = {cores(),         load(),         clock_speed(), caches(),
+                                   memory(),        settings(),     aggregation(), shared_memory(),
+                                   process_watch(), cross_memory(), open_files(),  huge_pages(),
+                                   debugger(),      mpis(),         plugins(),     costs_of_frames()};
   std::ranges::move(ways_to_start(), std::back_inserter(findings));
   std::size_t warnings = 0, errors = 0;
   for (const Finding& found : findings) {

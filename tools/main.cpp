@@ -17,6 +17,7 @@ namespace {
 constexpr std::array all_commands = {
     Command{"run", run_command, "[options] PROGRAM [ARGS]", "start a program"},
     Command{"bench", bench_command, "NAME [options]", "run a benchmark; `headway bench --list`"},
+    Command{"probe", probe_command, "[options]", "measure LogGP of the transports here"},
     Command{"tune", tune_command, "[options] PROGRAM [ARGS]", "find settings of aggregation for a program"},
     Command{"predict", predict_command, "PROGRAM [ARGS] --pes LIST --machine NAME",
             "time, frames and buffers with other PEs, machines and dials"},

@@ -11,7 +11,6 @@ namespace headway::tools {
 namespace {
 
 const std::vector<std::string> known_mpis = {"openmpi", "mpich", "mpi"};
-const std::vector<std::string> openmpi_options = {"--bind-to", "none", "--oversubscribe"};
 
 bool is_executable(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -19,6 +18,11 @@ bool is_executable(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& openmpi_options() {
+  static const std::vector<std::string> options = {"--bind-to", "none", "--oversubscribe"};
+  return options;
+}
 
 std::string program_directory() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
 
@@ -51,7 +55,7 @@ std::vector<Peer> find_peers() {
     const auto program = std::filesystem::path(program_directory()) / ("headway-peer-" + mpi);
     if (!is_executable(program)) continue;
     peers.push_back({mpi, program.string(), find_launcher(mpi)});
-    if (mpi == "openmpi") peers.back().launcher_options = openmpi_options;
+    if (mpi == "openmpi") peers.back().launcher_options = openmpi_options();
   }
   return peers;
 }
@@ -83,7 +87,7 @@ std::string find_ucx_peer() {
   return is_executable(program) ? program.string() : "";
 }
 
-Peer find_hpcc() { return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi"), openmpi_options}; }
+Peer find_hpcc() { return {"openmpi", find_in_path("hpcc"), find_launcher("openmpi"), openmpi_options()}; }
 
 std::vector<std::string> launch_command(const Peer& peer, std::size_t ranks) {
   std::vector<std::string> command = {peer.launcher};

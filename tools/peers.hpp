@@ -26,6 +26,9 @@ struct Peer {
   bool is_complete() const { return !program.empty() && !launcher.empty(); }
 };
 
+/// Options of its launcher for ranks of this host.
+const std::vector<std::string>& openmpi_options();
+
 /// All peers, the preferred one first.
 std::vector<Peer> find_peers();
 
