@@ -143,6 +143,9 @@ void CountedRun::begin(am::Engine& engine) {
 
 void CountedRun::finish(am::Engine& engine) {
   count::PeCounts counts = endpoint_.counts();
+  // Faster PEs have sent their counts already. These frames are not of the program.
+  counts.frames_received -= arrived_;
+  counts.bytes_received -= arrived_ * (sizeof(transport::FrameHeader) + sizeof counts);
   if (!simulated_) counts.cpu_ns = std::uint64_t(thread_cpu_ns() - cpu_begin_ns_);
   if (const am::Calls calls = engine.calls(am::root_scope); calls.any()) counts.barriers += calls.called_max;
   if (engine.id() != 0) {
