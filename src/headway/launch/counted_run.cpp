@@ -139,6 +139,11 @@ void CountedRun::begin(am::Engine& engine) {
     counts_[source] = counts;
     ++arrived_;
   });
+  have_all_ = engine.add_control([this](std::size_t source, std::span<const std::byte> bytes) {
+    am::Engine::control_value<bool>(bytes);
+    if (source != 0) throw FormatError("PE 0 alone has the counts of all PEs");
+    all_are_there_ = true;
+  });
 }
 
 void CountedRun::finish(am::Engine& engine) {
@@ -150,9 +155,14 @@ void CountedRun::finish(am::Engine& engine) {
   if (const am::Calls calls = engine.calls(am::root_scope); calls.any()) counts.barriers += calls.called_max;
   if (engine.id() != 0) {
     engine.send_control(0, control_, std::as_bytes(std::span(&counts, 1)));
+    // Else this PE's part in the quiescence below could be among the frames that another PE still counts.
+    engine.wait_until([&] { return all_are_there_; }, report::Phase::quiescing);
   } else {
     counts_[0] = counts;
     engine.wait_until([&] { return arrived_ + 1 == engine.size(); }, report::Phase::quiescing);
+    all_are_there_ = true;
+    const auto there = std::as_bytes(std::span(&all_are_there_, 1));
+    for (std::size_t pe = 1; pe < engine.size(); ++pe) engine.send_control(pe, have_all_, there);
     write(engine);
   }
   engine.quiesce();

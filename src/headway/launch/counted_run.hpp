@@ -37,9 +37,10 @@ class CountedRun {
   count::CountedEndpoint endpoint_;
   bool simulated_;
   std::int64_t cpu_begin_ns_;
-  std::uint16_t control_ = 0;
+  std::uint16_t control_ = 0, have_all_ = 0;
   std::vector<count::PeCounts> counts_;  // of PE 0: by PE
   std::size_t arrived_ = 0;
+  bool all_are_there_ = false;
 };
 
 }  // namespace headway::launch
