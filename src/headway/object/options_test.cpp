@@ -21,8 +21,8 @@ class Tuned : public Element<Tuned, Index<1>> {
   void d(std::uint64_t) { ++taken_; }
   int taken() const { return taken_; }
   static constexpr auto aggregation =
-      entries(entry<&Tuned::a, &Tuned::b>{{.buffer_bytes = 4096, .flush_when_idle = false}},
-              entry<&Tuned::c>{{.buffer_bytes = 4096, .flush_when_idle = false}});
+      entries(entry<&Tuned::a, &Tuned::b>{{.buffer_bytes = 4096, .timeout = no_timeout, .flush_when_idle = false}},
+              entry<&Tuned::c>{{.buffer_bytes = 4096, .timeout = no_timeout, .flush_when_idle = false}});
 
  private:
   int taken_ = 0;
@@ -30,7 +30,8 @@ class Tuned : public Element<Tuned, Index<1>> {
 
 TEST(Options, methods_of_one_entry_share_buffers_and_programs_may_say_otherwise_when_they_run) {
   expect_run({2, 1}, [](Pe& pe) {
-    const AggregatorOptions small{.buffer_bytes = 256, .flush_when_idle = false}, single{.topology = direct()};
+    const AggregatorOptions small{.buffer_bytes = 256, .timeout = no_timeout, .flush_when_idle = false},
+        single{.topology = direct()};
     CollectionOptions set, all{.override_all = single};
     set.set<&Tuned::b>(small);
     Array<Tuned> declared(pe, 2), of_b(pe, 2, set), of_all(pe, 2, all);
