@@ -177,11 +177,12 @@ void CountedRun::write(am::Engine& engine) {
       simulated_, engine.store().budget_bytes(), communication(counts_));
   for (std::size_t pe = 0; pe < counts_.size(); ++pe) text += (pe == 0 ? "\n  " : ",\n  ") + to_json(counts_[pe]);
   text += "]}\n";
-  const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
-  const bool closed = std::fclose(file_.release()) == 0;
-  if (!written || !closed) {
+  errno = 0;
+  int error = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size() ? 0 : errno;
+  if (std::fclose(file_.release()) != 0 && error == 0) error = errno;
+  if (error != 0) {
     throw SystemError(
-        fmt::format("HEADWAY_COUNTS={}: it cannot be written: {}", name_, std::generic_category().message(errno)));
+        fmt::format("HEADWAY_COUNTS={}: it cannot be written: {}", name_, std::generic_category().message(error)));
   }
 }
 

@@ -183,7 +183,7 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     complete(options, pe);
     std::optional<dial::DialledEndpoint> dialled;
     std::optional<CountedRun> counted;
-    const bool simulated = bool(pass_time);
+    const bool simulated = bool(pass_time) || bool(pass_simulated_time());
     transport::Endpoint* frames = &apply_dials(dialled, endpoint, std::move(pass_time));
     if (!counts_file_.empty()) frames = &counted.emplace(counts_file_, *frames, board(pe), simulated).endpoint();
     am::Engine engine(*frames, std::move(options));
@@ -194,6 +194,7 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     board(pe).status = status;
     if (!engine.has_failed()) {
       engine.finish();
+      during = "";
       if (counted) counted->finish(engine);
       if (dialled) {
         dialled->drain();
@@ -224,7 +225,8 @@ Pe& ProcessPes::open_pe() {
   options.when_failed = [this] { end_failed(first_); };
   warn_of_dials();
   transport::Endpoint* frames = &apply_dials(open_->dialled, *open_->endpoint, {});
-  if (!counts_file_.empty()) frames = &open_->counted.emplace(counts_file_, *frames, board(first_), false).endpoint();
+  if (!counts_file_.empty())
+    frames = &open_->counted.emplace(counts_file_, *frames, board(first_), bool(pass_simulated_time())).endpoint();
   am::Engine& engine = open_->engine.emplace(*frames, std::move(options));
   if (open_->counted) open_->counted->begin(engine);
   return engine.pe();

@@ -188,5 +188,24 @@ TEST(Counts, an_endpoint_of_a_run_without_counts_has_none) {
   EXPECT_EQ(CountedEndpoint::of(world.endpoint(0)), nullptr);
 }
 
+// A word in shared memory may end a wait. What the PE computes afterwards is no wait.
+TEST(Counts, a_wait_that_ends_without_a_frame_is_forgotten) {
+  const std::vector<PeCounts> counts = counts_of(2, [](Pe& pe) {
+    if (pe.endpoint.id() == 1) {
+      pe.endpoint.charge(30'000'000);
+      return pe.send(0, 8);
+    }
+    transport::Arrival arrival;
+    pe.activity = Activity::waiting;
+    EXPECT_FALSE(pe.endpoint.poll(arrival));
+    pe.activity = Activity::working;
+    pe.endpoint.leave_wait();
+    pe.endpoint.charge(20'000'000);
+    pe.receive_waiting(Activity::waiting);
+  });
+  EXPECT_GE(counts[0].waiting_ns, 9'000'000u);
+  EXPECT_LE(counts[0].waiting_ns, 12'000'000u);
+}
+
 }  // namespace
 }  // namespace headway::count

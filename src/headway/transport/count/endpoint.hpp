@@ -42,6 +42,8 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   void count_barrier() { ++counts_.barriers; }
   void count_read() { ++counts_.reads; }
   void count_bulk() { ++counts_.bulk; }
+  /// The PE's wait has ended, with or without a frame.
+  void leave_wait() { waits_ = Activity::working; }
 
   /// All counts since the endpoint was made.
   PeCounts counts() const;
