@@ -125,6 +125,8 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
   if (outputs.save && std::ranges::find(request.transports, "sim") != request.transports.end())
     throw SettingError("--save: not with --transport sim, which is no machine");
   if (!calibration.wanted) return;
+  if (base::DialSettings::from_environment())
+    throw SettingError("--calibrate: HEADWAY_DIAL is set; it would delay the run without dials, too");
   for (const char* option : {"--dial", "--osu", "--csv", "--save"}) {
     if (app.given(option)) throw SettingError(fmt::format("{} is no option of --calibrate", option));
   }

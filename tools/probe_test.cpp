@@ -177,9 +177,12 @@ TEST(Probe, on_this_machine_gives_sound_records_for_threads_and_processes) {
   const Json file = probe({"--transport", "local", "--launches", "3", "--points", "6", "--bytes-max", "4096",
                            "--messages", "4", "--csv", csv});
   if (file.is_null()) return;
-  ASSERT_EQ(file["records"].size(), 2);
+  // Cores with and without a shared cache are two pairs.
+  const std::size_t pairs = file["records"].size();
+  ASSERT_GE(pairs, 2u);
+  ASSERT_LE(pairs, 3u);
   EXPECT_EQ(file["records"][0]["pair"], "thread");
-  EXPECT_EQ(file["records"][1]["pair"], "process");
+  for (std::size_t i = 1; i != pairs; ++i) EXPECT_EQ(file["records"][i]["pair"], "process");
   for (const Json& record : file["records"]) {
     EXPECT_EQ(record["bench"], "probe");
     EXPECT_EQ(record["transport"], "local");
@@ -191,7 +194,7 @@ TEST(Probe, on_this_machine_gives_sound_records_for_threads_and_processes) {
   std::size_t count = 0;
   for (; std::getline(lines, line); ++count) EXPECT_EQ(std::ranges::count(line, ','), 9) << line;
   // The first line; 6 random sizes, 9 times 1 byte and the powers of two, in each launch.
-  EXPECT_EQ(count, 1 + 2 * 3 * (6 + 9 + 12));
+  EXPECT_EQ(count, 1 + pairs * 3 * (6 + 9 + 12));
   std::filesystem::remove(csv);
 }
 

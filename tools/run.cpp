@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <headway/base/counts_setting.hpp>
 #include <headway/base/error.hpp>
 #include <headway/launch/launch.hpp>
@@ -70,7 +71,10 @@ int run_command(int argc, char** argv) {
   // A file that the caller has named stays.
   const std::string given = base::counts_file();
   std::optional<TemporaryFile> temporary;
-  if (given.empty()) ::setenv("HEADWAY_COUNTS", temporary.emplace().path().c_str(), 1);
+  if (given.empty())
+    ::setenv("HEADWAY_COUNTS", temporary.emplace().path().c_str(), 1);
+  else if (std::filesystem::is_regular_file(given))
+    std::filesystem::remove(given);  // counts of an earlier run
   status = launch::launch_processes(options, line->command);
   if (status == 0)
     std::cout << communication_table(read_counts(given.empty() ? temporary->path() : given)) << std::flush;
