@@ -13,7 +13,7 @@ namespace {
 
 using Posted = transport::Endpoint::Posted;
 
-/// One PE of a simulated world, with counts. The test says what it does.
+/// One PE of a simulated world, with counts. The test sets its activity.
 class Pe {
  public:
   explicit Pe(transport::Endpoint& inner) : endpoint(inner, [this] { return activity; }) {}
@@ -188,7 +188,7 @@ TEST(Counts, an_endpoint_of_a_run_without_counts_has_none) {
   EXPECT_EQ(CountedEndpoint::of(world.endpoint(0)), nullptr);
 }
 
-// A word in shared memory may end a wait. What the PE computes afterwards is no wait.
+// A word in shared memory may end a wait. The computation after it does not count as waiting.
 TEST(Counts, a_wait_that_ends_without_a_frame_is_forgotten) {
   const std::vector<PeCounts> counts = counts_of(2, [](Pe& pe) {
     if (pe.endpoint.id() == 1) {

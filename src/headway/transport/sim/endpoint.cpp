@@ -235,7 +235,7 @@ void SimEndpoint::charge(std::int64_t ns) {
   world_->compute(*pe_, double(ns));
 }
 
-/// What the PE has computed since its last call.
+/// Charges the time that the PE has computed since its last call.
 void SimEndpoint::charge_measured() const {
   const std::int64_t ns = thread_ns() - computes_since_ - world_->read_clock_ns_;
   if (ns > 0) world_->compute(*pe_, double(ns) * conditions().compute);
