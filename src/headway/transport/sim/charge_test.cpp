@@ -86,6 +86,20 @@ TEST(Charge, a_charge_takes_its_time_and_more_on_a_slow_pe) {
   EXPECT_NEAR(double(took[1]), 3e6, 60);
 }
 
+TEST(Charge, the_clock_does_not_overflow) {
+  Conditions conditions;
+  conditions.slow = {{0, 1e6}};
+  std::int64_t now = 0;
+  run(1, conditions, [&](transport::Endpoint& endpoint) {
+    for (int i = 0; i < 3; ++i) {
+      charge(endpoint, 1'000'000'000'000'000);
+      EXPECT_GE(endpoint.now(), now);
+      now = endpoint.now();
+    }
+  });
+  EXPECT_GE(now, forever / 4);
+}
+
 /// Each PE computes for `compute_ns`, sends to the next PE and receives from the one before, `rounds` times.
 std::int64_t ring_ns(std::size_t pes, const Conditions& conditions, std::int64_t compute_ns, int rounds) {
   return run(pes, conditions, [&](transport::Endpoint& endpoint) {

@@ -50,7 +50,8 @@ void World::pass_time(std::size_t pe, std::int64_t ns) { pes_[pe]->endpoint.pass
 /// The running PE computes for this time, if it is not slow.
 void World::compute(SimPe& pe, double ns) {
   pe.computing = true;
-  advance_clock(pe, std::int64_t(ns * pe.factor));
+  const std::int64_t left = std::max<std::int64_t>(forever / 4 - pe.clock, 0);  // the clock stays below its end
+  advance_clock(pe, std::int64_t(std::min(ns * pe.factor, double(left))));
   pe.computing = false;
 }
 
