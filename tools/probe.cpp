@@ -120,6 +120,12 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
     if (app.given(option) && !calibration.wanted)
       throw SettingError(fmt::format("{} is an option of --calibrate", option));
   }
+  const auto asks = [&](const char* transport) {
+    return std::ranges::find(request.transports, transport) != request.transports.end();
+  };
+  if (app.given("--sim") && !asks("sim")) throw SettingError("--sim: only with --transport sim");
+  if (app.given("--agent") && request.hosts.empty()) throw SettingError("--agent: only with --hosts");
+  if (app.given("--osu") && outputs.json == "-") throw SettingError("--osu: not together with --json -");
   if (outputs.save && (!request.dial.empty() || base::DialSettings::from_environment()))
     throw SettingError("--save: not with delays (--dial, HEADWAY_DIAL), which are no property of the machine");
   if (outputs.save && std::ranges::find(request.transports, "sim") != request.transports.end())

@@ -110,6 +110,20 @@ std::vector<ProbeTarget> probe_targets(const ProbeRequest& request) {
         "--pair: '{}' is not available here; allowed are thread and process of local and sim, process of {}",
         fmt::join(request.pairs, ","), "other transports, and host with --hosts over ucx"));
   }
+  const auto is_there = [&](auto member, const std::string& name) {
+    return std::ranges::any_of(targets, [&](const ProbeTarget& one) { return one.*member == name; });
+  };
+  for (const std::string& one : request.transports) {
+    if (!is_there(&ProbeTarget::transport, one))
+      throw SettingError(fmt::format("--transport: '{}' has no pair {}", one, fmt::join(request.pairs, ",")));
+  }
+  for (const std::string& one : request.pairs) {
+    if (!is_there(&ProbeTarget::pair, one))
+      throw SettingError(
+          fmt::format("--pair: '{}' is not available with these transports; host needs --hosts and ucx", one));
+  }
+  if (!request.hosts.empty() && !is_there(&ProbeTarget::pair, "host"))
+    throw SettingError("--hosts: no pair of hosts is measured; it needs the transport ucx");
   return targets;
 }
 
