@@ -19,96 +19,38 @@
 #include <record/record.hpp>
 #include <sstream>
 
-#include "child.hpp"
 #include "commands.hpp"
 #include "dial_prediction.hpp"
 #include "machine_prediction.hpp"
-#include "outcome.hpp"
 #include "predict_report.hpp"
 #include "program.hpp"
+#include "program_runs.hpp"
 #include "progress.hpp"
 
 namespace headway::tools {
 namespace {
 
-// Kept of the program's output, which is shown only if the program fails.
-constexpr std::size_t kept_bytes_max = 16384;
 constexpr std::size_t predicted_pes_max = std::size_t(1) << 24;
 constexpr std::size_t simulated_pes_max = 1024;
 const std::vector<std::string> methods = {"formula", "sim"};
 constexpr const char* dials_default = "o=20us/g=20us/L=20us";
 
 struct Request {
-  std::vector<std::string> command;
+  Program program;
   std::vector<std::size_t> measured = {2, 4, 8};
   std::vector<std::size_t> pes;  // to predict
   std::optional<model::Machine> machine;
   std::vector<std::string> dials;
   std::size_t rounds = 3;
-  std::chrono::seconds limit{120};
   std::string method = "formula";
   std::string json;
 };
 
-/// The program did not come to its end.
-struct ProgramFailed {
-  int status;
-};
-
-/// Runs the program once; in a simulation if there is the text of its network.
-RunCounts run_once(const Request& request, std::size_t pes, const std::string& dials, const std::string& network = {}) {
-  const TemporaryFile file;
-  std::vector<Variable> settings = {{"HEADWAY_PES", std::to_string(pes)}, {"HEADWAY_COUNTS", file.path()}};
-  if (!dials.empty()) settings.push_back({"HEADWAY_DIAL", dials});
-  if (!network.empty()) {
-    settings.push_back({"HEADWAY_TRANSPORT", "sim"});
-    settings.push_back({"HEADWAY_SIM", network});
-  }
-  const ChildResult ended = run_child(request.command, settings, request.limit, kept_bytes_max);
-  if (ended.timed_out || ended.status != 0) {
-    const std::string how = ended.timed_out
-                                ? fmt::format("did not end within {} s (--time-limit)", request.limit.count())
-                                : fmt::format("ended with {} ({})", ended.status, meaning(ended.status));
-    std::cerr << fmt::format("headway predict: with {} PEs{}{} the program {}:\n{}", pes,
-                             dials.empty() ? "" : " and dials " + dials, network.empty() ? "" : " in a simulation", how,
-                             tail(ended.errors, 10));
-    throw ProgramFailed{ended.status != 0 ? ended.status : 1};
-  }
-  return read_counts(file.path());
-}
-
-/// The runs of one case: time and counts of the fastest one, since load of other programs only slows a run down.
-MeasuredRun fastest_of(std::vector<RunCounts> runs) {
-  std::vector<double> seconds;
-  for (const RunCounts& run : runs) seconds.push_back(run.seconds());
-  const bench::Spread spread = bench::spread_of(seconds);
-  const auto fastest = std::ranges::min_element(runs, {}, &RunCounts::seconds);
-  MeasuredRun result{*fastest, spread.min, spread, true};
-  result.has_core_for_each_pe = result.counts.simulated || result.counts.pes <= base::available_cores();
-  return result;
-}
-
-struct Case {
-  std::size_t pes;
-  std::string dials;  // empty: none
-  std::vector<RunCounts> runs = {};
-};
-
-/// All cases in turns, round after round, since the machine may change its speed.
-void run_in_turns(const Request& request, std::vector<Case>& cases) {
-  Progress progress(request.rounds * cases.size());
-  for (std::size_t round = 0; round < request.rounds; ++round) {
-    for (Case& one : cases) {
-      progress.step(fmt::format("{} PEs{}", one.pes, one.dials.empty() ? "" : ", " + one.dials));
-      one.runs.push_back(run_once(request, one.pes, one.dials));
-    }
-  }
-}
-
-/// HEADWAY_SIM for a network, with computation at this machine's speed.
-std::string simulated(const model::LogGP& network) {
-  return fmt::format("o={}ns,g={}ns,L={}ns,G={}ns,compute=1", network.overhead_ns, network.gap_ns, network.latency_ns,
-                     network.gap_per_byte_ns);
+/// Settings for a simulated network, with computation at this machine's speed.
+std::vector<Variable> simulated(const model::LogGP& network) {
+  return {{"HEADWAY_TRANSPORT", "sim"},
+          {"HEADWAY_SIM", fmt::format("o={}ns,g={}ns,L={}ns,G={}ns,compute=1", network.overhead_ns, network.gap_ns,
+                                      network.latency_ns, network.gap_per_byte_ns)}};
 }
 
 /// Without L the network is one of no latency.
@@ -121,7 +63,7 @@ model::LogGP network_of(const model::Machine& machine) {
 double simulate(const Request& request, std::size_t pes, const std::string& dials, const model::LogGP& network) {
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t round = 0; round < request.rounds; ++round)
-    least = std::min(least, run_once(request, pes, dials, simulated(network)).seconds());
+    least = std::min(least, run_once(request.program, {pes, dials, simulated(network)}).seconds());
   return least;
 }
 
@@ -165,15 +107,16 @@ int predict(const Request& request) {
     cases.push_back({smallest, dials});
   }
   try {
-    run_in_turns(request, cases);
+    run_in_turns(request.program, cases, request.rounds);
   } catch (const ProgramFailed& failed) {
-    return failed.status;
+    std::cerr << "headway predict: " << failed.what() << std::flush;
+    return failed.status();
   }
   auto find = [&](const std::string& dials) -> const Case& {
     return *std::ranges::find_if(cases, [&](const Case& one) { return one.pes == smallest && one.dials == dials; });
   };
   Prediction result;
-  result.command = request.command;
+  result.command = request.program.command;
   result.machine = request.machine;
   if (const char* const transport = std::getenv("HEADWAY_TRANSPORT")) result.transport = transport;
   for (const Case& one : cases) {
@@ -206,7 +149,8 @@ int predict(const Request& request) {
     try {
       add_simulations(request, result);
     } catch (const ProgramFailed& failed) {
-      return failed.status;
+      std::cerr << "headway predict: " << failed.what() << std::flush;
+      return failed.status();
     }
   }
   if (request.json.empty())
@@ -288,14 +232,14 @@ int predict_command(int argc, char** argv) {
                  "formula, or sim: also by simulations, with the computation measured, up to 1024 PEs [formula]",
                  request.method, methods);
   app.add_count("--repeat", "R", "runs of each case, in turns; the fastest counts [3]", request.rounds, 1, 1000);
-  app.add_count("--time-limit", "S", "seconds that one run may take [120]", request.limit, 1, 86'400);
+  app.add_count("--time-limit", "S", "seconds that one run may take [120]", request.program.limit, 1, 86'400);
   app.add_text("--json", "FILE", "write the result to FILE, or - for standard output, instead of tables", request.json);
 
   int status = 0;
   std::vector<char*> arguments = options_first(argc, argv);
   const auto command = parse_program(app, int(arguments.size()), arguments.data(), status);
   if (!command) return status;
-  request.command = *command;
+  request.program.command = *command;
   try {
     refuse_settings();
     if (request.method == "sim") {

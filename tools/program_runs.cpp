@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "program_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <headway/base/error.hpp>
+#include <headway/base/machine.hpp>
+
+#include "outcome.hpp"
+#include "progress.hpp"
+
+namespace headway::tools {
+namespace {
+
+// Kept of the program's output, which is shown only if the program fails.
+constexpr std::size_t kept_bytes_max = 16384;
+
+bool is_simulated(const Case& one) {
+  return std::ranges::any_of(one.settings, [](const Variable& v) { return v.name == "HEADWAY_SIM"; });
+}
+
+}  // namespace
+
+RunCounts run_once(const Program& program, const Case& one) {
+  const TemporaryFile file;
+  std::vector<Variable> settings = {{"HEADWAY_PES", std::to_string(one.pes)}, {"HEADWAY_COUNTS", file.path()}};
+  if (!one.dials.empty()) settings.push_back({"HEADWAY_DIAL", one.dials});
+  settings.insert(settings.end(), one.settings.begin(), one.settings.end());
+  const ChildResult ended = run_child(program.command, settings, program.limit, kept_bytes_max);
+  if (ended.timed_out || ended.status != 0) {
+    const std::string how = ended.timed_out
+                                ? fmt::format("did not end within {} s (--time-limit)", program.limit.count())
+                                : fmt::format("ended with {} ({})", ended.status, meaning(ended.status));
+    throw ProgramFailed(ended.status != 0 ? ended.status : 1,
+                        fmt::format("with {} PEs{}{} the program {}:\n{}", one.pes,
+                                    one.dials.empty() ? "" : " and dials " + one.dials,
+                                    is_simulated(one) ? " in a simulation" : "", how, tail(ended.errors, 10)));
+  }
+  if (std::filesystem::is_empty(file.path())) {
+    throw SystemError(fmt::format("'{}' wrote no counts: it is no Headway program, or it ended without its run",
+                                  program.command.front()));
+  }
+  return read_counts(file.path());
+}
+
+void run_in_turns(const Program& program, std::vector<Case>& cases, std::size_t rounds) {
+  Progress progress(rounds * cases.size());
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (Case& one : cases) {
+      progress.step(fmt::format("{} PEs{}{}", one.pes, one.dials.empty() ? "" : ", " + one.dials,
+                                is_simulated(one) ? ", simulated" : ""));
+      one.runs.push_back(run_once(program, one));
+    }
+  }
+}
+
+MeasuredRun fastest_of(const std::vector<RunCounts>& runs) {
+  std::vector<double> seconds;
+  for (const RunCounts& run : runs) seconds.push_back(run.seconds());
+  const bench::Spread spread = bench::spread_of(seconds);
+  const auto fastest = std::ranges::min_element(runs, {}, &RunCounts::seconds);
+  MeasuredRun result{*fastest, spread.min, spread, true};
+  result.has_core_for_each_pe = result.counts.simulated || result.counts.pes <= base::available_cores();
+  return result;
+}
+
+}  // namespace headway::tools
