@@ -31,7 +31,6 @@ namespace headway::tools {
 namespace {
 
 constexpr std::size_t predicted_pes_max = std::size_t(1) << 24;
-constexpr std::size_t simulated_pes_max = 1024;
 const std::vector<std::string> methods = {"formula", "sim"};
 constexpr const char* dials_default = "o=20us/g=20us/L=20us";
 
@@ -251,6 +250,7 @@ int predict_command(int argc, char** argv) {
       }
     }
     if (dials != "none") request.dials = parse_dials(dials);
+    bench::require_writable("--json", request.json);
     if (request.machine && request.pes.empty())
       throw SettingError("--machine: it needs --pes, the numbers of PEs there");
     if (!request.machine && !request.pes.empty())
