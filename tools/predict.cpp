@@ -159,17 +159,6 @@ int predict(const Request& request) {
   return 0;
 }
 
-std::vector<std::size_t> parse_pes(const std::string& what, const std::string& text, std::size_t least,
-                                   std::size_t most) {
-  std::vector<std::size_t> pes;
-  for (const std::string& part : bench::parse_list(what, text))
-    pes.push_back(bench::parse_count(what, part, least, most));
-  std::ranges::sort(pes);
-  if (std::ranges::adjacent_find(pes) != pes.end())
-    throw SettingError(fmt::format("{}: '{}' is not allowed; each number of PEs may occur once", what, text));
-  return pes;
-}
-
 std::vector<std::string> parse_dials(const std::string& text) {
   std::vector<std::string> all;
   std::istringstream stream(text + "/");
@@ -179,24 +168,6 @@ std::vector<std::string> parse_dials(const std::string& text) {
     all.push_back(one);
   }
   return all;
-}
-
-/// Options that may also follow the program: moved before it.
-std::vector<char*> options_first(int argc, char** argv) {
-  constexpr std::array<std::string_view, 3> names = {"--pes", "--machine", "--dial"};
-  std::vector<char*> first(argv, argv + std::min(argc, 1)), rest;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view text = argv[i];
-    if (text == "--") {
-      rest.insert(rest.end(), argv + i, argv + argc);
-      break;
-    }
-    const bool is_one = std::ranges::find(names, text.substr(0, text.find('='))) != names.end();
-    (is_one ? first : rest).push_back(argv[i]);
-    if (is_one && text.find('=') == text.npos && i + 1 < argc) first.push_back(argv[++i]);
-  }
-  first.insert(first.end(), rest.begin(), rest.end());
-  return first;
 }
 
 }  // namespace
@@ -235,7 +206,7 @@ int predict_command(int argc, char** argv) {
   app.add_text("--json", "FILE", "write the result to FILE, or - for standard output, instead of tables", request.json);
 
   int status = 0;
-  std::vector<char*> arguments = options_first(argc, argv);
+  std::vector<char*> arguments = options_first(argc, argv, {"--pes", "--machine", "--dial"});
   const auto command = parse_program(app, int(arguments.size()), arguments.data(), status);
   if (!command) return status;
   request.program.command = *command;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -99,6 +100,33 @@ std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const Set
   auto command = find_program(app.name(), *position, argc, argv);
   if (!command) return std::nullopt;
   return ProgramLine{std::move(*command), *effective};
+}
+
+std::vector<std::size_t> parse_pes(const std::string& what, const std::string& text, std::size_t least,
+                                   std::size_t most) {
+  std::vector<std::size_t> pes;
+  for (const std::string& part : bench::parse_list(what, text))
+    pes.push_back(bench::parse_count(what, part, least, most));
+  std::ranges::sort(pes);
+  if (std::ranges::adjacent_find(pes) != pes.end())
+    throw SettingError(fmt::format("{}: '{}' is not allowed; each number of PEs may occur once", what, text));
+  return pes;
+}
+
+std::vector<char*> options_first(int argc, char** argv, std::initializer_list<std::string_view> names) {
+  std::vector<char*> first(argv, argv + std::min(argc, 1)), rest;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view text = argv[i];
+    if (text == "--") {
+      rest.insert(rest.end(), argv + i, argv + argc);
+      break;
+    }
+    const bool is_one = std::ranges::find(names, text.substr(0, text.find('='))) != names.end();
+    (is_one ? first : rest).push_back(argv[i]);
+    if (is_one && text.find('=') == text.npos && i + 1 < argc) first.push_back(argv[++i]);
+  }
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
 }
 
 }  // namespace headway::tools

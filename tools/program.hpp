@@ -3,8 +3,10 @@
 #pragma once
 
 #include <headway/base/settings.hpp>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "settings_options.hpp"
@@ -17,6 +19,14 @@ void describe_program(bench::CommandLine& app, const std::string& program, const
 /// Parses the options of a command that starts a program, without settings. Returns the program and its arguments, for
 /// a program that can be started. Empty as below.
 std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status);
+
+/// A list of different numbers of PEs, ascending. Throws SettingError with `what`, the text and the allowed values.
+std::vector<std::size_t> parse_pes(const std::string& what, const std::string& text, std::size_t least,
+                                   std::size_t most);
+
+/// Arguments with the options `names`, which have values, moved before the program that they may follow. What follows
+/// -- stays.
+std::vector<char*> options_first(int argc, char** argv, std::initializer_list<std::string_view> names);
 
 /// What follows the options of a command that starts a program, and the settings that result of these.
 struct ProgramLine {

@@ -33,10 +33,10 @@ RunCounts run_once(const Program& program, const Case& one) {
     const std::string how = ended.timed_out
                                 ? fmt::format("did not end within {} s (--time-limit)", program.limit.count())
                                 : fmt::format("ended with {} ({})", ended.status, meaning(ended.status));
-    throw ProgramFailed(ended.status != 0 ? ended.status : 1,
-                        fmt::format("with {} PEs{}{} the program {}:\n{}", one.pes,
-                                    one.dials.empty() ? "" : " and dials " + one.dials,
-                                    is_simulated(one) ? " in a simulation" : "", how, tail(ended.errors, 10)));
+    throw ProgramFailed(
+        ended.status != 0 ? ended.status : 1,
+        fmt::format("with {} PEs{}{} the program {}:\n{}", one.pes, one.dials.empty() ? "" : " and dials " + one.dials,
+                    is_simulated(one) ? " in a simulation" : "", how, tail(ended.errors, 10)));
   }
   if (std::filesystem::is_empty(file.path())) {
     throw SystemError(fmt::format("'{}' wrote no counts: it is no Headway program, or it ended without its run",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <headway/base/dial_settings.hpp>
@@ -104,8 +103,7 @@ Panel panel_of(const Request& request, const std::vector<Case>& cases) {
     SweepCurve& curve = panel.curves.emplace_back(SweepCurve{sweep, median_of(baseline), {}});
     for (const double value : sweep.values) {
       const Case& dialled = *next++;
-      SweepPoint& point =
-          curve.points.emplace_back(SweepPoint{value, seconds_of(dialled), ratios(dialled, baseline)});
+      SweepPoint& point = curve.points.emplace_back(SweepPoint{value, seconds_of(dialled), ratios(dialled, baseline)});
       add_formulas(curve, point);
     }
     curve.fit = fit_of(sweep, curve.points);
@@ -126,17 +124,22 @@ void add_simulations(const Request& request, Panel& panel) {
   }
 }
 
+void write_page(const std::string& path, const std::string& page) {
+  std::ofstream file(path, std::ios::binary);
+  file << page << std::flush;
+  if (!file) throw SystemError(fmt::format("{}: cannot be written", path));
+}
+
 int measure(const Request& request) {
   Sensitivity result{request.program.command, request.on, request.network, request.rounds, {}};
-  const std::vector<Variable> settings =
-      request.on == "sim" ? simulation_of(request.network) : std::vector<Variable>{};
+  const std::vector<Variable> settings = request.on == "sim" ? simulation_of(request.network) : std::vector<Variable>{};
   for (const std::size_t pes : request.pes) {
     std::vector<Case> cases = cases_of(request, pes, settings);
     run_in_turns(request.program, cases, request.rounds);
     result.panels.push_back(panel_of(request, cases));
     if (request.beside == "sim") add_simulations(request, result.panels.back());
   }
-  if (!request.page.empty()) write_file("-o", request.page, to_page(result));
+  if (!request.page.empty()) write_page(request.page, to_page(result));
   if (!request.json.empty())
     bench::write_json(request.json, to_json(result));
   else
@@ -159,7 +162,8 @@ int sensitivity_command(int argc, char** argv) {
   const std::string name = "headway sensitivity";
   bench::CommandLine app(
       "Runs PROGRAM with dials that add overhead (o), gap (g), latency (L) or time for each byte (G) to its frames. "
-      "Prints how much longer it takes, what the models predict, and which change of the program would help. --dial and "
+      "Prints how much longer it takes, what the models predict, and which change of the program would help. --dial "
+      "and "
       "--pes may also follow the program; after -- all is the program's.",
       name);
   Request request;
@@ -171,8 +175,8 @@ int sensitivity_command(int argc, char** argv) {
                 [&](const std::string& text) { request.pes = parse_pes("--pes", text, 2, base::pes_max); });
   app.add_choice("--on", "NAME", "local: in real time; sim: simulated, with computation charged [local]", request.on,
                  places);
-  app.add_text("--network", "LIST", "of --on sim, as HEADWAY_SIM, such as machine=now,compute=1 [machine=now,compute=1]",
-               request.network);
+  app.add_text("--network", "LIST",
+               "of --on sim, as HEADWAY_SIM, such as machine=now,compute=1 [machine=now,compute=1]", request.network);
   app.add_choice("--beside", "NAME", "sim: simulations of the local transport beside measured runs [none]",
                  request.beside, simulated_or_not);
   app.add_count("--repeat", "R", "rounds; a round has each case once, and medians count [5; of --on sim 1]",
@@ -203,7 +207,8 @@ int sensitivity_command(int argc, char** argv) {
     if (request.on == "sim" && request.network.empty()) request.network = "machine=now,compute=1";
     if (request.on == "sim" && !app.given("--repeat")) request.rounds = 1;
     if (request.pes.empty()) request.pes = {std::max<std::size_t>(base::available_cores(), 2)};
-    for (const std::string* file : {&request.json, &request.page}) check_writable(*file);
+    bench::require_writable("--json", request.json);
+    bench::require_writable("-o", request.page);
   } catch (const SettingError& error) {
     std::cerr << fmt::format("{}: {}\n", name, error.what());
     return exit_status::unusable_arguments;

@@ -40,8 +40,9 @@ std::string of_dial(const SweepCurve& curve) {
     return fmt::format("{} ({}): not felt. With {} more the run takes {:.2f} times as long.", sweep.name,
                        meaning_of(sweep.name), at, slowdown);
   }
-  std::string text = fmt::format("{} ({}): {}. With {} more the run takes {:.3g} times as long", sweep.name,
-                                 meaning_of(sweep.name), slowdown < tolerated ? "tolerated" : "sensitive", at, slowdown);
+  std::string text =
+      fmt::format("{} ({}): {}. With {} more the run takes {:.3g} times as long", sweep.name, meaning_of(sweep.name),
+                  slowdown < tolerated ? "tolerated" : "sensitive", at, slowdown);
   if (curve.points.size() < 2) return text + ".";
   return text + fmt::format("; each {} adds {:.3g} % ({}, R^2 {:.3f}).", unit_of(sweep), curve.fit.slope * 100,
                             curve.fit.r2 >= 0.98 ? "linear" : "not linear", curve.fit.r2);
@@ -157,7 +158,8 @@ std::vector<std::string> conclusions(const Panel& panel) {
   std::vector<std::string> sentences;
   for (const SweepCurve* curve : curves) sentences.push_back(of_dial(*curve));
   std::vector<Finding> findings;
-  for (const auto advise : {advise_aggregation, advise_reads, advise_turns, advise_bytes, advise_balance, explain_chains})
+  for (const auto advise :
+       {advise_aggregation, advise_reads, advise_turns, advise_bytes, advise_balance, explain_chains})
     advise(panel, findings);
   std::ranges::stable_sort(findings, std::greater(), &Finding::gain);
   for (Finding& finding : findings) sentences.push_back(std::move(finding.text));

@@ -36,8 +36,8 @@ std::string curve_table(const Panel& panel, const std::vector<std::string>& meth
   for (const std::string& method : methods) text += fmt::format(" {:>9} {:>7}", method, "error");
   text += '\n';
   for (const SweepCurve& curve : panel.curves) {
-    text += fmt::format("{:>6} {:>10} {:>10} {:>9}\n", curve.sweep.name, "0", time_text(curve.baseline.of_all.median),
-                        "1");
+    text +=
+        fmt::format("{:>6} {:>10} {:>10} {:>9}\n", curve.sweep.name, "0", time_text(curve.baseline.of_all.median), "1");
     for (const SweepPoint& point : curve.points) {
       text += fmt::format("{:>6} {:>10} {:>10} {:>9.3g} {:>15}", "", curve.sweep.text(point.value),
                           time_text(point.seconds.median), point.slowdown.median,

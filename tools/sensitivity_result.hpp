@@ -20,8 +20,8 @@ struct PredictedSlowdown {
 };
 
 struct SweepPoint {
-  double value = 0;            // as in DialSweep::values
-  bench::Spread seconds = {};  // of all rounds
+  double value = 0;             // as in DialSweep::values
+  bench::Spread seconds = {};   // of all rounds
   bench::Spread slowdown = {};  // over the run without delays of the same round
   std::vector<PredictedSlowdown> predicted = {};
   const PredictedSlowdown* by(std::string_view method) const;
@@ -36,8 +36,8 @@ struct SweepFit {
 /// One dial at one number of PEs.
 struct SweepCurve {
   DialSweep sweep;
-  MeasuredRun baseline;             // with that dial at almost 0; its counts
-  std::vector<SweepPoint> points;   // by value
+  MeasuredRun baseline;            // with that dial at almost 0; its counts
+  std::vector<SweepPoint> points;  // by value
   SweepFit fit = {};
   double largest() const { return points.back().slowdown.median; }
 };
