@@ -14,6 +14,7 @@
 #include <record/record.hpp>
 
 #include "commands.hpp"
+#include "program.hpp"
 
 namespace headway::tools {
 namespace {
@@ -42,14 +43,7 @@ int platform_command(int argc, char** argv) {
   std::string file, hosts_file;
   app.add_positional(
       "MACHINE", "summit, now, ... or a file, as ./my.machine",
-      [&](const std::string& name) {
-        try {
-          machine = model::find_machine(name);
-        } catch (const SystemError& error) {
-          throw SettingError(error.what());
-        }
-      },
-      true);
+      [&](const std::string& name) { machine = parse_machine(name); }, true);
   app.add_count("--pes", "N", "ranks that the platform has hosts for", pes, 1, model::platform_pes_max);
   app.add_count("--pes-per-host", "K", "ranks on each host [1]", pes_per_host, 1, model::platform_pes_max);
   app.add_value("--latency", "TIME", "the network's latency, such as 1us [the machine's; 0 without LogGP]",

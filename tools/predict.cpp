@@ -185,13 +185,7 @@ int predict_command(int argc, char** argv) {
   app.add_value("--pes", "LIST", "numbers of PEs to predict, such as 16,64,1024; needs --machine",
                 [&](const std::string& text) { request.pes = parse_pes("--pes", text, 2, predicted_pes_max); });
   app.add_value("--machine", "NAME|FILE", "the machine: one of this repository's machines/, or a file like these",
-                [&](const std::string& text) {
-                  try {
-                    request.machine = model::find_machine(text);
-                  } catch (const SystemError& error) {
-                    throw SettingError(error.what());
-                  }
-                });
+                [&](const std::string& text) { request.machine = parse_machine(text); });
   app.add_text("--dial", "LIST",
                "dials to predict and to measure, as in HEADWAY_DIAL, and several such lists with / in between, or none "
                "[o=20us/g=20us/L=20us]",

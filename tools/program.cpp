@@ -129,4 +129,12 @@ std::vector<char*> options_first(int argc, char** argv, std::initializer_list<st
   return first;
 }
 
+model::Machine parse_machine(const std::string& name) {
+  try {
+    return model::find_machine(name);
+  } catch (const SystemError& error) {
+    throw SettingError(error.what());
+  }
+}
+
 }  // namespace headway::tools

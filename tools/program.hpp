@@ -3,6 +3,7 @@
 #pragma once
 
 #include <headway/base/settings.hpp>
+#include <headway/model/machine.hpp>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, i
 /// A list of different numbers of PEs, ascending. Throws SettingError with `what`, the text and the allowed values.
 std::vector<std::size_t> parse_pes(const std::string& what, const std::string& text, std::size_t least,
                                    std::size_t most);
+
+/// A machine by name or file. Throws SettingError.
+model::Machine parse_machine(const std::string& name);
 
 /// Arguments with the options `names`, which have values, moved before the program that they may follow. What follows
 /// -- stays.

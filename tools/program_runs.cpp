@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
+#include <optional>
 
 #include "outcome.hpp"
 #include "progress.hpp"
@@ -16,6 +18,20 @@ namespace {
 
 // Kept of the program's output, which is shown only if the program fails.
 constexpr std::size_t kept_bytes_max = 16384;
+
+/// The seconds of the record that the program wrote; of several records their sum.
+double recorded_seconds(const std::string& path) {
+  try {
+    std::ifstream file(path);
+    const bench::Json json = bench::Json::parse(file);
+    if (!json.contains("records")) return json.at("seconds").at("median").get<double>();
+    double sum = 0;
+    for (const bench::Json& record : json.at("records")) sum += record.at("seconds").at("median").get<double>();
+    return sum;
+  } catch (const bench::Json::exception& error) {
+    throw SystemError(fmt::format("the program wrote no record with its seconds to --json FILE: {}", error.what()));
+  }
+}
 
 bool is_simulated(const Case& one) {
   return std::ranges::any_of(one.settings, [](const Variable& v) { return v.name == "HEADWAY_SIM"; });
@@ -28,7 +44,16 @@ RunCounts run_once(const Program& program, const Case& one) {
   std::vector<Variable> settings = {{"HEADWAY_PES", std::to_string(one.pes)}, {"HEADWAY_COUNTS", file.path()}};
   if (!one.dials.empty()) settings.push_back({"HEADWAY_DIAL", one.dials});
   settings.insert(settings.end(), one.settings.begin(), one.settings.end());
-  const ChildResult ended = run_child(program.command, settings, program.limit, kept_bytes_max);
+  std::vector<std::string> command;
+  if (program.launcher != nullptr) {
+    command = program.launcher->command(one.pes);
+    for (Variable& variable : program.launcher->environment()) settings.push_back(std::move(variable));
+    std::erase_if(settings, [](const Variable& v) { return v.name == "HEADWAY_PES"; });  // ranks are the PEs
+  }
+  command.insert(command.end(), program.command.begin(), program.command.end());
+  std::optional<TemporaryFile> record;
+  if (program.times_itself) command.insert(command.end(), {"--json", record.emplace().path()});
+  const ChildResult ended = run_child(command, settings, program.limit, kept_bytes_max);
   if (ended.timed_out || ended.status != 0) {
     const std::string how = ended.timed_out
                                 ? fmt::format("did not end within {} s (--time-limit)", program.limit.count())
@@ -39,10 +64,12 @@ RunCounts run_once(const Program& program, const Case& one) {
                     is_simulated(one) ? " in a simulation" : "", how, tail(ended.errors, 10)));
   }
   if (std::filesystem::is_empty(file.path())) {
-    throw SystemError(fmt::format("'{}' wrote no counts: it is no Headway program, or it ended without its run",
-                                  program.command.front()));
+    throw UsageError(fmt::format("'{}' wrote no counts: it is no Headway program, or it ended without its run",
+                                 program.command.front()));
   }
-  return read_counts(file.path());
+  RunCounts counts = read_counts(file.path());
+  if (record) counts.own_seconds = recorded_seconds(record->path());
+  return counts;
 }
 
 void run_in_turns(const Program& program, std::vector<Case>& cases, std::size_t rounds) {

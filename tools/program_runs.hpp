@@ -11,6 +11,7 @@
 #include "child.hpp"
 #include "machine_prediction.hpp"
 #include "run_counts.hpp"
+#include "smpi_launcher.hpp"
 
 namespace headway::tools {
 
@@ -26,7 +27,9 @@ class ProgramFailed : public std::runtime_error {
 
 struct Program {
   std::vector<std::string> command;
-  std::chrono::seconds limit{120};  // of one run
+  std::chrono::seconds limit{120};         // of one run
+  bool times_itself = false;               // its time is that of its record (--json), not that of the run
+  const SmpiLauncher* launcher = nullptr;  // if it runs on SMPI
 };
 
 /// One kind of run.
@@ -37,7 +40,8 @@ struct Case {
   std::vector<RunCounts> runs = {};     // what was measured, by round
 };
 
-/// Runs the program once. Throws ProgramFailed; SystemError if it wrote no counts, as a program without Headway.
+/// Runs the program once. Throws ProgramFailed, SystemError without the record of a program that times itself, and
+/// UsageError if it wrote no counts, as a program without Headway.
 RunCounts run_once(const Program& program, const Case& one);
 
 /// Each case once a round, in turns, since the machine may change its speed. Shows progress on a terminal.

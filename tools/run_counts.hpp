@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <record/record.hpp>
 #include <string>
 #include <vector>
@@ -23,12 +24,13 @@ struct RunCounts {
   bool simulated = false;
   double budget_bytes = 0;
   bench::Json communication;
-  std::vector<PeRow> rows;  // by PE
+  std::vector<PeRow> rows;                 // by PE
+  std::optional<double> own_seconds = {};  // by the program's own clock
 
   double mean(double PeRow::*value) const;
   double max(double PeRow::*value) const;
   double min(double PeRow::*value) const;
-  double seconds() const { return max(&PeRow::run_ns) * 1e-9; }
+  double seconds() const { return own_seconds ? *own_seconds : max(&PeRow::run_ns) * 1e-9; }
 };
 
 /// SystemError if the file cannot be read, or is not one of a run that has come to its end.

@@ -11,6 +11,7 @@
 #include <headway/base/settings.hpp>
 #include <headway/transport/local/local.hpp>
 #include <iostream>
+#include <optional>
 #include <record/command_line.hpp>
 
 #include "commands.hpp"
@@ -24,8 +25,9 @@
 namespace headway::tools {
 namespace {
 
-const std::vector<std::string> places = {"local", "sim"};
+const std::vector<std::string> places = {"local", "sim", "smpi"};
 const std::vector<std::string> simulated_or_not = {"none", "sim"};
+const std::vector<std::string> clocks = {"run", "program"};
 constexpr const char* dials_default = "o=0..100us,g=0..100us,L=0..100us,G=0..10ns";
 
 struct Request {
@@ -34,7 +36,8 @@ struct Request {
   std::vector<std::size_t> pes;
   std::string on = "local";
   std::string network;  // HEADWAY_SIM of simulated runs
-  std::string beside = "none";
+  std::string beside = "none", clock = "run";
+  std::optional<model::Machine> machine;  // of --on smpi
   std::size_t rounds = 5;
   std::string json, page;
 };
@@ -132,6 +135,7 @@ void write_page(const std::string& path, const std::string& page) {
 
 int measure(const Request& request) {
   Sensitivity result{request.program.command, request.on, request.network, request.rounds, {}};
+  if (request.machine) result.network = request.machine->name;
   const std::vector<Variable> settings = request.on == "sim" ? simulation_of(request.network) : std::vector<Variable>{};
   for (const std::size_t pes : request.pes) {
     std::vector<Case> cases = cases_of(request, pes, settings);
@@ -173,10 +177,18 @@ int sensitivity_command(int argc, char** argv) {
                fmt::format("ranges of dials, NAME=FROM..TO[:VALUES], each one alone [{}]", dials_default), dials);
   app.add_value("--pes", "LIST", "numbers of PEs to run with, 2 or more each [cores, at least 2]",
                 [&](const std::string& text) { request.pes = parse_pes("--pes", text, 2, base::pes_max); });
-  app.add_choice("--on", "NAME", "local: in real time; sim: simulated, with computation charged [local]", request.on,
-                 places);
+  app.add_choice("--on", "NAME",
+                 "local: in real time; sim: simulated, with computation charged; smpi: PROGRAM was built for SimGrid's "
+                 "SMPI, and smpirun starts it [local]",
+                 request.on, places);
   app.add_text("--network", "LIST",
                "of --on sim, as HEADWAY_SIM, such as machine=now,compute=1 [machine=now,compute=1]", request.network);
+  app.add_value("--machine", "NAME|FILE",
+                "of --on smpi: one of this repository's machines/, or a file like these [now]",
+                [&](const std::string& text) { request.machine = parse_machine(text); });
+  app.add_choice("--time", "NAME",
+                 "run: of the whole run; program: the seconds of its record, for programs with --json FILE [run]",
+                 request.clock, clocks);
   app.add_choice("--beside", "NAME", "sim: simulations of the local transport beside measured runs [none]",
                  request.beside, simulated_or_not);
   app.add_count("--repeat", "R", "rounds; a round has each case once, and medians count [5; of --on sim 1]",
@@ -198,14 +210,20 @@ int sensitivity_command(int argc, char** argv) {
       throw SettingError("--on: 'sim' is not allowed; this build has no sim transport (Boost.Context)");
     if (request.on == "sim" && request.beside == "sim")
       throw SettingError("--beside: 'sim' stands beside measured runs: use it with --on local");
-    if (request.on == "local" && app.given("--network"))
+    if (request.on != "smpi" && request.machine)
+      throw SettingError("--machine: it is that of SMPI: use it with --on smpi");
+    if (request.on == "smpi" && request.beside == "sim")
+      throw SettingError("--beside: 'sim' runs PROGRAM itself, which was built for SMPI: use it with --on local");
+    if (request.on != "sim" && app.given("--network"))
       throw SettingError("--network: it is that of simulated runs: use it with --on sim");
     for (const char* variable : {"HEADWAY_TRANSPORT", "HEADWAY_SIM"}) {
       if (simulates && std::getenv(variable) != nullptr)
         throw SettingError(fmt::format("{} is set; simulated runs set it themselves: unset it", variable));
     }
     if (request.on == "sim" && request.network.empty()) request.network = "machine=now,compute=1";
-    if (request.on == "sim" && !app.given("--repeat")) request.rounds = 1;
+    if (request.on != "local" && !app.given("--repeat")) request.rounds = 1;
+    if (request.on == "smpi" && !request.machine) request.machine = parse_machine("now");
+    request.program.times_itself = request.clock == "program";
     if (request.pes.empty()) request.pes = {std::max<std::size_t>(base::available_cores(), 2)};
     bench::require_writable("--json", request.json);
     bench::require_writable("-o", request.page);
@@ -214,10 +232,15 @@ int sensitivity_command(int argc, char** argv) {
     return exit_status::unusable_arguments;
   }
   try {
+    std::optional<SmpiLauncher> launcher;
+    if (request.on == "smpi") request.program.launcher = &launcher.emplace(*request.machine);
     return measure(request);
   } catch (const ProgramFailed& failed) {
     std::cerr << fmt::format("{}: {}", name, failed.what()) << std::flush;
     return failed.status();
+  } catch (const UsageError& error) {
+    std::cerr << fmt::format("{}: {}\n", name, error.what());
+    return exit_status::unusable_arguments;
   }
 }
 
