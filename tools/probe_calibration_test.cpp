@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// What the matrix of `headway probe --calibrate` says of values that were made by hand.
+/// The matrix of `headway probe --calibrate` for values that were made by hand.
 #include "probe_calibration.hpp"
 
 #include <gtest/gtest.h>
