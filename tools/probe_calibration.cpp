@@ -55,29 +55,25 @@ bool is_read_back(const CalibratedSetting& one, const bench::ProbeResult& withou
   return std::abs(error_ns(one, without)) <= std::max(allowed, part_allowed * one.setting.dialled_ns);
 }
 
-/// "1 us to 50 us; not 100 us": the values read back one after the other, and all others. Or "none".
+/// "1 us to 50 us; not 100 us": from the least to the greatest value that is read back, and those that are not. Or
+/// "none".
 std::string range_of(const std::string& dial, const std::vector<CalibratedSetting>& settings) {
   std::vector<const CalibratedSetting*> of_dial;
   for (const CalibratedSetting& one : settings) {
     if (one.setting.dial == dial) of_dial.push_back(&one);
   }
   std::ranges::sort(of_dial, {}, [](const CalibratedSetting* one) { return one->setting.dialled_ns; });
-  std::size_t first = 0, last = 0;  // the longest range, without its end
-  for (std::size_t begin = 0, end = 0; end != of_dial.size(); ++end) {
-    const CalibratedSetting& one = *of_dial[end];
-    if (std::abs(error_ns(one, settings.front().result)) > part_allowed * one.setting.dialled_ns)
-      begin = end + 1;
-    else if (end + 1 - begin >= last - first)
-      first = begin, last = end + 1;
-  }
-  if (first == last) return "none";
-  std::string text =
-      fmt::format("{} to {}", shown_dialled(of_dial[first]->setting), shown_dialled(of_dial[last - 1]->setting));
+  std::vector<std::string> read;
   std::string others;
-  for (std::size_t i = 0; i != of_dial.size(); ++i) {
-    if (i < first || i >= last) others += (others.empty() ? "; not " : ", ") + shown_dialled(of_dial[i]->setting);
+  for (const CalibratedSetting* one : of_dial) {
+    const std::string value = shown_dialled(one->setting);
+    if (std::abs(error_ns(*one, settings.front().result)) <= part_allowed * one->setting.dialled_ns)
+      read.push_back(value);
+    else
+      others += (others.empty() ? "; not " : ", ") + value;
   }
-  return text + others;
+  if (read.empty()) return "none";
+  return (read.size() == 1 ? read[0] : fmt::format("{} to {}", read.front(), read.back())) + others;
 }
 
 /// The line on observed values that count as 0, or empty.

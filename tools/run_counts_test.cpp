@@ -133,7 +133,7 @@ TEST(RunTable, shows_messages_and_frames_of_each_pe_after_the_program) {
   EXPECT_EQ(failed.output.find("us/message"), std::string::npos);
 }
 
-/// SIGINT would be ignored by what a shell starts in the background.
+/// By SIGTERM, because a shell makes the processes that it starts in the background ignore SIGINT.
 TEST(RunTable, a_signal_leaves_no_file_of_counts) {
   std::string folder = (std::filesystem::temp_directory_path() / "headway-counts-test-XXXXXX").string();
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);

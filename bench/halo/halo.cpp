@@ -55,6 +55,7 @@ std::vector<std::string> paths_of(const std::string& description) {
 
 std::vector<halo::PartnerIndices> indices_of(const std::vector<HaloPartner>& partners) {
   std::vector<halo::PartnerIndices> all;
+  all.reserve(partners.size());
   for (const HaloPartner& one : partners) all.push_back({one.pe, one.indices});
   return all;
 }

@@ -55,7 +55,7 @@ struct Sequence {
 struct Indices {
   Word index;
   Word next() {
-    Word number = index++;
+    Word number = index++;  // NOLINT(misc-const-correctness): the next line writes it
     asm volatile("" : "+r"(number));
     return number;
   }

@@ -46,12 +46,12 @@ class Directory {
         rows_ = homes_.first(pe + 1) - first_;
       }
     }
-    row_.reset(new Location[rows_]);
+    row_ = std::make_unique_for_overwrite<Location[]>(rows_);
     for (std::uint32_t row = 0; row < rows_; ++row) row_[row].pe = std::uint32_t(pe);
     if constexpr (is_dense) {
       const std::size_t here_max = homes_.size() == 0 || !use_cache ? 1 : homes_.size() / homes_.pes() + 1;
       cache_mask_ = std::uint32_t(std::bit_ceil(std::min<std::size_t>(2 * here_max, std::size_t(1) << 31)) - 1);
-      cache_.reset(new ElementBase*[std::size_t(cache_mask_) + 1]);
+      cache_ = std::make_unique_for_overwrite<ElementBase*[]>(std::size_t(cache_mask_) + 1);
       std::fill_n(cache_.get(), std::size_t(cache_mask_) + 1, &none_);
       use_cache_ = use_cache;
       factor_ = homes_.factor();
