@@ -9,6 +9,7 @@ int bench_command(int argc, char** argv);
 int probe_command(int argc, char** argv);
 int tune_command(int argc, char** argv);
 int predict_command(int argc, char** argv);
+int slopes_command(int argc, char** argv);
 int platform_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
 int info_command(int argc, char** argv);

@@ -14,9 +14,13 @@ namespace headway::tools {
 /// Shows PROGRAM and ARGS in the help of a command that takes them; the parser itself sees the options alone.
 void describe_program(bench::CommandLine& app, const std::string& program, const std::string& arguments);
 
+/// Whether a folder may stand in place of the program.
+enum class Folders { refused, allowed };
+
 /// Parses the options of a command that starts a program, without settings. Returns the program and its arguments, for
 /// a program that can be started. Empty as below.
-std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status);
+std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status,
+                                                      Folders folders = Folders::refused);
 
 /// What follows the options of a command that starts a program, and the settings that result of these.
 struct ProgramLine {

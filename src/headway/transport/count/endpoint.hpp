@@ -20,6 +20,10 @@ enum class Activity {
   waiting_all,  // for the end of all messages: quiescence, an epoch. Handlers work meanwhile
 };
 
+/// Endpoints of this process that count or trace. 0 in all other runs, where calls for them are skipped.
+inline std::atomic<std::size_t> observers{0};
+inline bool is_observed() { return observers.load(std::memory_order_relaxed) != 0; }
+
 /// Exists only in runs that are counted (HEADWAY_COUNTS). All calls pass to `inner`.
 class CountedEndpoint final : public transport::Endpoint, public transport::SimulatedClock {
  public:
@@ -29,7 +33,7 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
 
   /// The counts of a PE's endpoint; nullptr in a run that is not counted.
   static CountedEndpoint* of(transport::Endpoint& endpoint) {
-    if (existing.load(std::memory_order_relaxed) == 0) [[likely]]
+    if (!is_observed()) [[likely]]
       return nullptr;
     return dynamic_cast<CountedEndpoint*>(&endpoint);
   }
@@ -43,7 +47,10 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   void count_read() { ++counts_.reads; }
   void count_bulk() { ++counts_.bulk; }
   /// The PE's wait has ended, with or without a frame.
-  void leave_wait() { waits_ = Activity::working; }
+  void leave_wait() override {
+    waits_ = Activity::working;
+    inner_->leave_wait();
+  }
 
   /// All counts since the endpoint was made.
   PeCounts counts() const;
@@ -84,8 +91,6 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   void look_for_wait(bool arrived);
   void end_burst(PeCounts& counts, std::int64_t at) const;
   void end_wait();
-
-  static std::atomic<std::size_t> existing;  // in this process
 
   transport::Endpoint* inner_;
   std::function<Activity()> activity_;
