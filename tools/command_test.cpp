@@ -57,6 +57,12 @@ TEST(Command, every_bad_argument_is_refused_in_one_line_that_names_it_and_what_i
       {{"probe", "--points", "3"}, {"--points", "'3'", "4 to"}},
       {{"probe", "--bytes-max", "2"}, {"--bytes-max", "'2'", "64 to 1048576"}},
       {{"probe", "--messages", "1"}, {"--messages", "'1'", "2 to 256"}},
+      {{"probe", "--json", "/no/folder/a"}, {"--json", "'/no/folder/a'", "cannot be written"}},
+      {{"probe", "--csv", "/tmp"}, {"--csv", "'/tmp'", "cannot be written"}},
+      {{"probe", "--calibrate", "--markdown", "/no/folder/a"}, {"--markdown", "'/no/folder/a'", "cannot be written"}},
+      {{"platform", "now", "--pes", "2", "--output", "/dev/null", "--hosts", "/no/folder/a"}, {"--hosts", "'/no/"}},
+      {{"run", "--costs", "measured", "true"}, {"--costs", "measured", "default or probed"}},
+      {{"run", "--table", "--hosts", "a,b", "-n", "2", "--transport", "ucx", "true"}, {"--table", "--counts FILE"}},
       {{"probe", "--calibrate", "--dials", "o,l"}, {"--dials", "'l'", "o, item_o, g, L, G"}},
       {{"probe", "--calibrate", "--values", "1us,2s"}, {"--values", "'2s'", "1ms"}},
       {{"probe", "--calibrate", "--osu"}, {"--osu", "--calibrate"}},
@@ -301,8 +307,9 @@ TEST(Command, a_platform_has_the_network_of_the_machine_and_the_given_latency) {
     EXPECT_NE(now.output.find(part), std::string::npos) << now.output;
   }
   const ChildResult unwritable = headway({"platform", "now", "--pes", "4", "--output", "/no/folder/now.xml"});
-  EXPECT_EQ(unwritable.status, 1);
-  EXPECT_EQ(unwritable.errors, "headway: --output '/no/folder/now.xml': No such file or directory\n");
+  EXPECT_EQ(unwritable.status, 2);
+  EXPECT_EQ(unwritable.errors,
+            "headway platform: --output: '/no/folder/now.xml' cannot be written: No such file or directory\n");
   const ChildResult hosts =
       headway({"platform", "now", "--pes", "3", "--pes-per-host", "2", "--output", "/dev/null", "--hosts", "-"});
   EXPECT_EQ(hosts.output, "now-0\nnow-0\nnow-1\n");

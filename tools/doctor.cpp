@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <headway/base/bytes.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
@@ -14,6 +15,7 @@
 #include <iostream>
 #include <iterator>
 #include <record/command_line.hpp>
+#include <string_view>
 
 #include "commands.hpp"
 #include "peers.hpp"
@@ -233,6 +235,13 @@ Finding plugins() {
   return found;
 }
 
+/// " on cores 0 and 2, no shared cache"; empty where they are not known.
+std::string cores_of(const bench::Json& record) {
+  if (!record.contains("cores") || !record["cores"].is_array() || record["cores"].size() != 2) return "";
+  return fmt::format(" on cores {} and {}, {}", record["cores"][0].dump(), record["cores"][1].dump(),
+                     record.value("shared_cache", false) ? "shared cache" : "no shared cache");
+}
+
 /// What `headway probe --save` has measured.
 Finding costs_of_frames() {
   Finding found{"frames", Grade::ok, "", ""};
@@ -246,14 +255,19 @@ Finding costs_of_frames() {
     std::tm parts{};
     if (::gmtime_r(&saved.saved_at, &parts) != nullptr) std::strftime(day, sizeof day, "%Y-%m-%d", &parts);
     for (const bench::Json& record : saved.records) {
-      found.text +=
-          fmt::format("{}{}, {}: o {:.0f} + {:.0f} ns, L {:.0f} ns, g {:.0f} ns, G {:.2g} ns/B ({})",
-                      found.text.empty() ? "" : "; ", record["transport"].get<std::string>(),
-                      record["pair"].get<std::string>(), value(record, "o_send_ns"), value(record, "o_recv_ns"),
-                      value(record, "latency_ns"), value(record, "g_ns"), value(record, "gap_per_byte_ns"), day);
+      found.text += fmt::format("{}{}, {}{}: o {:.0f} + {:.0f} ns, L {:.0f} ns, g {:.0f} ns, G {:.2g} ns/B ({})",
+                                found.text.empty() ? "" : "; ", record["transport"].get<std::string>(),
+                                record["pair"].get<std::string>(), cores_of(record), value(record, "o_send_ns"),
+                                value(record, "o_recv_ns"), value(record, "latency_ns"), value(record, "g_ns"),
+                                value(record, "gap_per_byte_ns"), day);
     }
   }
-  if (found.text.empty()) found.text = "their costs are not measured; `headway probe --save` measures them";
+  if (found.text.empty())
+    return {"frames", Grade::ok, "their costs are not measured; `headway probe --save` measures them", ""};
+  const char* const used = std::getenv("HEADWAY_COSTS");
+  found.text += used != nullptr && used == std::string_view("probed")
+                    ? "; programs derive buffers and routes from them (HEADWAY_COSTS=probed)"
+                    : "; programs derive buffers and routes from estimates, and from these with HEADWAY_COSTS=probed";
   return found;
 }
 

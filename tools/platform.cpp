@@ -11,6 +11,7 @@
 #include <iostream>
 #include <optional>
 #include <record/command_line.hpp>
+#include <record/record.hpp>
 
 #include "commands.hpp"
 
@@ -61,6 +62,8 @@ int platform_command(int argc, char** argv) {
   app.add_text("--output", "FILE", "where the platform goes [standard output]", file);
   app.add_text("--hosts", "FILE", "writes the host of each rank, for smpirun -hostfile", hosts_file);
   if (const auto status = app.parse(argc, argv, [&] {
+        bench::require_writable("--output", file);
+        bench::require_writable("--hosts", hosts_file);
         if (pes == 0) throw SettingError(fmt::format("--pes is needed: 1 to {}", model::platform_pes_max));
       })) {
     return *status;

@@ -34,7 +34,6 @@ namespace {
 // Kept of the program's output, which is shown only if the program fails.
 constexpr std::size_t kept_bytes_max = 16384;
 constexpr std::size_t predicted_pes_max = std::size_t(1) << 24;
-constexpr std::size_t simulated_pes_max = 1024;
 const std::vector<std::string> methods = {"formula", "sim"};
 constexpr const char* dials_default = "o=20us/g=20us/L=20us";
 
@@ -307,6 +306,7 @@ int predict_command(int argc, char** argv) {
       }
     }
     if (dials != "none") request.dials = parse_dials(dials);
+    bench::require_writable("--json", request.json);
     if (request.machine && request.pes.empty())
       throw SettingError("--machine: it needs --pes, the numbers of PEs there");
     if (!request.machine && !request.pes.empty())

@@ -115,6 +115,8 @@ std::string growth_table(const Prediction& prediction) {
                         error_text(error_of_last(*quantity.samples)));
   }
   text += fmt::format("{:>24}  {:<28} {:>9}\n", "frames", "by the route", error_text(error_of_frames(prediction.runs)));
+  if (prediction.runs.size() == 1)
+    text += "one number of PEs shows no growth: each quantity counts as constant; give several with --measure\n";
   return text;
 }
 
@@ -138,6 +140,10 @@ std::string machine_table(const Prediction& prediction) {
     text += fmt::format("simulation of {} PEs: {}, the formulas say {}\n", p.pes, time_text(*p.simulated_seconds),
                         time_text(p.seconds()));
   }
+  const bool leaves_out =
+      std::ranges::any_of(prediction.machines, [](const MachinePrediction& p) { return p.pes > simulated_pes_max; });
+  if (prediction.simulated_seconds && leaves_out)
+    text += fmt::format("more than {} PEs are not simulated\n", simulated_pes_max);
   if (!prediction.alternatives.empty()) {
     text += "communication of other routes, with frames and buffers of a PE:\n";
     for (const MachinePrediction& p : prediction.alternatives) {
@@ -255,6 +261,7 @@ Json to_json(const Prediction& prediction) {
                        {"factor", growth.factor},
                        {"exponent", growth.exponent},
                        {"law", growth.text()},
+                       {"runs", quantity.samples->size()},
                        {"error", optional(error_of_last(*quantity.samples))}});
   }
   records.push_back({{"bench", "predict"},

@@ -11,6 +11,9 @@
 
 namespace headway::tools {
 
+/// --method sim runs simulations of at most so many PEs.
+inline constexpr std::size_t simulated_pes_max = 1024;
+
 /// Dials at the smallest measured number of PEs.
 struct DialResult {
   std::string dials;

@@ -40,6 +40,7 @@ TEST(Predict, every_bad_argument_is_refused_in_one_line) {
       {{"--measure", "1", "true"}, {"--measure", "'1'", "2 to 4096"}},
       {{"--measure", "9999", "true"}, {"--measure", "'9999'"}},
       {{"--repeat", "0", "true"}, {"--repeat", "'0'"}},
+      {{"--json", "/no/folder/a", "true"}, {"--json", "'/no/folder/a'", "cannot be written"}},
       {{"--method", "guess", "true"}, {"--method", "'guess'", "formula, sim"}},
       {{"--mesure", "2", "true"}, {"'--mesure'", "'--measure'"}}};
   for (Refusal refusal : refusals) {
@@ -120,6 +121,20 @@ TEST(Predict, counts_of_randomaccess_grow_as_its_algorithm_says) {
   EXPECT_GT(machines[1].at("table_bytes").get<double>(), 3e7);
   for (const Json& necessary : records_of(file, "necessary")) EXPECT_TRUE(necessary.at("pes").is_number());
   EXPECT_NE(machines[1].at("mode"), "1d");
+}
+
+TEST(Predict, says_what_it_leaves_out_or_takes_as_constant) {
+  const ChildResult ended =
+      headway({"predict", "--method", "sim", "--repeat", "1", "--measure", "2", "--dial", "none", "--pes", "2,4096",
+               "--machine", "now", program("headway-stream"), "--messages", "100"});
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  for (const char* part : {"one number of PEs shows no growth", "simulation of 2 PEs:", "more than 1024 PEs are not"})
+    EXPECT_NE(ended.output.find(part), std::string::npos) << part << " in " << ended.output;
+  const ChildResult several = headway({"predict", "--repeat", "1", "--measure", "2,4", "--dial", "none",
+                                       program("headway-stream"), "--messages", "100"},
+                                      {{"HEADWAY_TRANSPORT", "sim"}});
+  EXPECT_EQ(several.status, 0) << several.errors;
+  EXPECT_EQ(several.output.find("no growth"), std::string::npos) << several.output;
 }
 
 TEST(Predict, a_simulation_with_measured_computation_predicts_dials_and_machines) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <headway/base/dial_settings.hpp>
 #include <headway/base/error.hpp>
@@ -130,6 +131,9 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
     throw SettingError("--save: not with delays (--dial, HEADWAY_DIAL), which are no property of the machine");
   if (outputs.save && std::ranges::find(request.transports, "sim") != request.transports.end())
     throw SettingError("--save: not with --transport sim, which is no machine");
+  bench::require_writable("--json", outputs.json);
+  bench::require_writable("--csv", outputs.csv);
+  bench::require_writable("--markdown", outputs.markdown);
   if (!calibration.wanted) return;
   if (base::DialSettings::from_environment())
     throw SettingError("--calibrate: HEADWAY_DIAL is set; it would delay the run without dials, too");
@@ -201,15 +205,28 @@ std::vector<Probed> measure(const ProbeRequest& request, const std::vector<Probe
   return all;
 }
 
+/// "0-2 shared cache"; empty where they are not known.
+std::string cores_of(const ProbeTarget& target) {
+  if (!target.cores) return "";
+  return fmt::format("{}-{} {}", target.cores->first, target.cores->second,
+                     target.cores->shares_cache ? "shared cache" : "no shared cache");
+}
+
 void write_csv(const std::string& path, const std::vector<Probed>& all) {
   std::ofstream file(path);
   file << bench::csv_head();
   for (const Probed& one : all) {
     for (std::size_t i = 0; i != one.launches.size(); ++i)
-      file << bench::csv_of(one.target.transport, one.target.pair, i + 1, one.launches[i]);
+      file << bench::csv_of({one.target.transport, one.target.pair, cores_of(one.target), i + 1}, one.launches[i]);
   }
   file.flush();
   if (!file) base::throw_errno(("writing " + path).c_str());
+}
+
+/// The delays of all launches: --dial, or else HEADWAY_DIAL. Empty: none.
+std::string dials_of(const ProbeRequest& request) {
+  const char* const given = std::getenv("HEADWAY_DIAL");
+  return request.dial.empty() && given != nullptr ? given : request.dial;
 }
 
 int probe(const ProbeRequest& request, const Outputs& outputs, const std::vector<std::string>& command_line) {
@@ -219,13 +236,13 @@ int probe(const ProbeRequest& request, const Outputs& outputs, const std::vector
   for (const Probed& one : all) {
     const bench::ProbeResult result = bench::evaluate(one.launches);
     Json record = record_of(one.target, result);
-    if (!request.dial.empty()) record["dials"] = request.dial;
+    if (const std::string dials = dials_of(request); !dials.empty()) record["dials"] = dials;
     records.push_back(std::move(record));
     if (outputs.json == "-") continue;
     if (outputs.osu)
       std::cout << osu_blocks(one.target, bench::measured_sizes(one.launches));
     else if (outputs.json.empty())
-      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, result);
+      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, result, dials_of(request));
   }
   std::cout << std::flush;
   if (!outputs.csv.empty()) write_csv(outputs.csv, all);

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <headway/base/error.hpp>
+#include <headway/transport/probed_costs.hpp>
 #include <map>
 
 namespace headway::tools {
@@ -17,23 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using bench::Json;
-
-std::string absolute_variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && value[0] == '/' ? value : "";
-}
-
-/// "probe-HOST-BUILD-": the transport follows.
-std::string file_prefix() {
-  const Json file = bench::result_file({}, {});
-  const auto text = [](const Json& value) { return value.get<std::string>(); };
-  std::string name = fmt::format("probe-{}-{}-{}-{}-", text(file["machine"]["host"]), text(file["headway"]),
-                                 text(file["machine"]["compiler"]), text(file["machine"]["build"]));
-  for (char& c : name) {
-    if (c == '/' || c == ' ') c = '_';
-  }
-  return name;
-}
 
 std::vector<Json> records_of(const fs::path& path) {
   std::ifstream from(path);
@@ -47,16 +30,47 @@ std::vector<Json> records_of(const fs::path& path) {
   return records;
 }
 
-}  // namespace
-
-std::string cache_directory() {
-  if (const std::string given = absolute_variable("XDG_CACHE_HOME"); !given.empty()) return given + "/headway";
-  const std::string home = absolute_variable("HOME");
-  return home.empty() ? "" : home + "/.cache/headway";
+/// The library's text of these records. Those without a time of o are left out: all of it is within other values.
+std::vector<transport::ProbedPair> costs_of(const std::vector<Json>& records) {
+  std::vector<transport::ProbedPair> pairs;
+  const auto number = [](const Json& record, const char* name, const char* field) {
+    const Json::json_pointer pointer(fmt::format("/{}/{}", name, field));
+    return record.contains(pointer) && record.at(pointer).is_number() ? record.at(pointer).get<double>() : 0;
+  };
+  for (const Json& record : records) {
+    transport::ProbedPair pair{record["pair"].get<std::string>(), {}};
+    if (pair.name == "process" && record.contains("shared_cache") && record["shared_cache"] == false)
+      pair.name = "process_apart";
+    pair.costs = {number(record, "o_send_ns", "value") + number(record, "o_recv_ns", "value"),
+                  number(record, "gap_per_byte_ns", "value"), number(record, "latency_ns", "value")};
+    pair.line_ns_least = number(record, "line_ns", "min");
+    pair.line_ns_most = number(record, "line_ns", "max");
+    if (pair.costs.overhead_ns > 0) pairs.push_back(std::move(pair));
+  }
+  return pairs;
 }
 
+/// A reader sees the old file or the new one.
+template <class Write>
+void replace(const std::string& path, Write write) {
+  const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
+  write(unfinished);
+  std::error_code error;
+  fs::rename(unfinished, path, error);
+  if (error) throw SystemError(fmt::format("--save: renaming {}: {}", unfinished, error.message()));
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.flush();
+  if (!file) base::throw_errno(("writing " + path).c_str());
+}
+
+}  // namespace
+
 std::vector<std::string> save_probe(const std::vector<std::string>& command, const std::vector<Json>& records) {
-  const std::string directory = cache_directory();
+  const std::string directory = transport::probe_directory();
   if (directory.empty()) throw SystemError("--save: neither XDG_CACHE_HOME nor HOME is an absolute path");
   std::error_code error;
   fs::create_directories(directory, error);
@@ -65,7 +79,7 @@ std::vector<std::string> save_probe(const std::vector<std::string>& command, con
   for (const Json& record : records) by_transport[record["transport"].get<std::string>()].push_back(record);
   std::vector<std::string> paths;
   for (const auto& [transport, measured] : by_transport) {
-    const std::string path = fmt::format("{}/{}{}.json", directory, file_prefix(), transport);
+    const std::string path = fmt::format("{}/{}{}.json", directory, transport::probe_file_prefix(), transport);
     std::vector<Json> all = measured;
     for (const Json& kept : records_of(path)) {
       const auto is_pair = [&](const Json& one) {
@@ -73,10 +87,9 @@ std::vector<std::string> save_probe(const std::vector<std::string>& command, con
       };
       if (std::ranges::none_of(measured, is_pair)) all.push_back(kept);
     }
-    const std::string unfinished = fmt::format("{}.{}", path, ::getpid());
-    bench::write_json(unfinished, bench::result_file(command, all));
-    fs::rename(unfinished, path, error);
-    if (error) throw SystemError(fmt::format("--save: renaming {}: {}", unfinished, error.message()));
+    replace(path, [&](const std::string& to) { bench::write_json(to, bench::result_file(command, all)); });
+    replace(transport::probed_costs_path(transport),
+            [&](const std::string& to) { write_text(to, transport::to_text(costs_of(all))); });
     paths.push_back(path);
   }
   return paths;
@@ -84,7 +97,7 @@ std::vector<std::string> save_probe(const std::vector<std::string>& command, con
 
 std::vector<SavedProbe> saved_probes() {
   std::vector<SavedProbe> saved;
-  const std::string directory = cache_directory(), prefix = file_prefix();
+  const std::string directory = transport::probe_directory(), prefix = transport::probe_file_prefix();
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
     const std::string name = entry.path().filename().string();

@@ -9,9 +9,6 @@
 
 namespace headway::tools {
 
-/// $XDG_CACHE_HOME/headway, or ~/.cache/headway. Empty if neither variable is an absolute path.
-std::string cache_directory();
-
 /// Records of one transport, as `headway probe --json` writes them.
 struct SavedProbe {
   std::string path;
@@ -19,8 +16,9 @@ struct SavedProbe {
   std::vector<bench::Json> records;
 };
 
-/// Replaces what this host and build have of these transports and pairs. A reader sees the old file or the new one.
-/// Returns the paths. Throws SystemError.
+/// Replaces what this host and build have of these transports and pairs, and the text of each transport for the library
+/// (transport::probed_costs). A reader sees the old file or the new one. Returns the paths of the result files. Throws
+/// SystemError.
 std::vector<std::string> save_probe(const std::vector<std::string>& command, const std::vector<bench::Json>& records);
 
 /// All that this host and build have, by transport. A file that is no result is left out.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "probe_table.hpp"
 
@@ -54,21 +55,45 @@ bool is_read_back(const CalibratedSetting& one, const bench::ProbeResult& withou
   return std::abs(error_ns(one, without)) <= std::max(allowed, part_allowed * one.setting.dialled_ns);
 }
 
-/// "1 us to 100 us", or "none".
+/// "1 us to 50 us; not 100 us": from the least to the greatest value that is read back, and those that are not. Or
+/// "none".
 std::string range_of(const std::string& dial, const std::vector<CalibratedSetting>& settings) {
   std::vector<const CalibratedSetting*> of_dial;
   for (const CalibratedSetting& one : settings) {
     if (one.setting.dial == dial) of_dial.push_back(&one);
   }
   std::ranges::sort(of_dial, {}, [](const CalibratedSetting* one) { return one->setting.dialled_ns; });
-  std::size_t first = of_dial.size();
-  while (first > 0) {
-    const CalibratedSetting& one = *of_dial[first - 1];
-    if (std::abs(error_ns(one, settings.front().result)) > part_allowed * one.setting.dialled_ns) break;
-    --first;
+  std::vector<std::string> read;
+  std::string others;
+  for (const CalibratedSetting* one : of_dial) {
+    const std::string value = shown_dialled(one->setting);
+    if (std::abs(error_ns(*one, settings.front().result)) <= part_allowed * one->setting.dialled_ns)
+      read.push_back(value);
+    else
+      others += (others.empty() ? "; not " : ", ") + value;
   }
-  if (first == of_dial.size()) return "none";
-  return fmt::format("{} to {}", shown_dialled(of_dial[first]->setting), shown_dialled(of_dial.back()->setting));
+  if (read.empty()) return "none";
+  return (read.size() == 1 ? read[0] : fmt::format("{} to {}", read.front(), read.back())) + others;
+}
+
+/// The line on observed values that count as 0, or empty.
+std::string clipped_without_dials(const bench::ProbeResult& without) {
+  std::string names;
+  const std::pair<const char*, const model::Estimate*> estimates[] = {
+      {"o of the sender", &without.overhead_of_sender},
+      {"o of the receiver", &without.overhead_of_receiver},
+      {"item_o", &without.item},
+      {"g", &without.gap()},
+      {"L", &without.latency},
+      {"G", &without.gap_per_byte()}};
+  for (const auto& [name, estimate] : estimates) {
+    if (estimate->is_below_zero || estimate->value == 0) names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "Without delays the observed {} is below 0, because other values contain it. It counts as 0, so that the errors "
+      "of its dial contain the difference.\n",
+      names);
 }
 
 std::string line_of(const std::vector<std::string>& cells, bool markdown) {
@@ -154,6 +179,8 @@ std::string matrix_of(const std::vector<CalibratedSetting>& settings, bool markd
   }
   std::size_t settings_read = 0;
   for (const CalibratedSetting& one : settings) settings_read += is_read_back(one, settings.front().result);
+  if (const std::string clipped = clipped_without_dials(settings.front().result); !clipped.empty())
+    text += "\n" + clipped;
   return text + fmt::format("\n{} of {} settings are read back within 5 % or 0.2 us (G: 0.2 ns/B).\n", settings_read,
                             settings.size() - 1);
 }

@@ -137,6 +137,7 @@ bench::ProbeLaunch launch_probe(const ProbeTarget& target, const ProbeRequest& r
   add("--messages", request.messages);
   std::vector<Variable> environment = target.environment;
   environment.push_back({"HEADWAY_SEED", std::to_string(request.seed + number)});
+  environment.push_back({"HEADWAY_COSTS", "default"});  // results do not follow from earlier ones
   if (!request.dial.empty()) environment.push_back({"HEADWAY_DIAL", request.dial});
   std::optional<RunOn> here;
   double line = 0;

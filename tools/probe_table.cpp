@@ -56,10 +56,11 @@ std::string shown(const model::Estimate& estimate, const char* unit) {
   return fmt::format("{:>9.4g} {:<5} {}", estimate.value, unit, interval);
 }
 
-std::string probe_table(const ProbeTarget& target, const bench::ProbeResult& result) {
+std::string probe_table(const ProbeTarget& target, const bench::ProbeResult& result, const std::string& dials) {
   std::string text =
       fmt::format("{}, {}: {}, 95 % intervals; distance from the lines {:.1f} %\n", target.transport,
                   name_of_pair(target), base::counted(result.launches, "launch", "launches"), 100 * result.residual);
+  if (!dials.empty()) text += fmt::format("  {:<12} {}  (added to all launches)\n", "delays", dials);
   text += line_of("o, sender", result.overhead_of_sender, "ns") +
           line_of("o, receiver", result.overhead_of_receiver, "ns") + line_of("L", result.latency, "ns");
   std::string line;

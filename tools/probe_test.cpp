@@ -192,7 +192,7 @@ TEST(Probe, on_this_machine_gives_sound_records_for_threads_and_processes) {
   std::ifstream lines(csv);
   std::string line;
   std::size_t count = 0;
-  for (; std::getline(lines, line); ++count) EXPECT_EQ(std::ranges::count(line, ','), 9) << line;
+  for (; std::getline(lines, line); ++count) EXPECT_EQ(std::ranges::count(line, ','), 10) << line;
   // The first line; 6 random sizes, 9 times 1 byte and the powers of two, in each launch.
   EXPECT_EQ(count, 1 + pairs * 3 * (6 + 9 + 12));
   std::filesystem::remove(csv);
@@ -205,6 +205,18 @@ TEST(Probe, on_this_machine_a_dialled_overhead_is_a_lower_bound) {
   const Json& record = file["records"][0];
   EXPECT_EQ(record["dials"], "o=20us");
   EXPECT_GE(record["o_recv_ns"]["value"].get<double>(), 18e3);
+}
+
+TEST(Probe, delays_of_the_environment_are_in_the_table_and_the_record) {
+  const std::vector<Variable> environment = {{"HEADWAY_DIAL", "o=1us"}};
+  std::vector<std::string> words = {"probe",    "--transport", "local",       "--pair", "process",    "--launches", "1",
+                                    "--points", "4",           "--bytes-max", "64",     "--messages", "2"};
+  const ChildResult table = headway(words, environment);
+  EXPECT_NE(table.output.find("delays       o=1us"), std::string::npos) << table.output << table.errors;
+  words.insert(words.end(), {"--json", "-"});
+  const ChildResult json = headway(words, environment);
+  ASSERT_EQ(json.status, 0) << json.errors;
+  EXPECT_EQ(Json::parse(json.output)["records"][0]["dials"], "o=1us");
 }
 
 TEST(Probe, prints_a_table_or_the_columns_of_osu) {
@@ -238,16 +250,19 @@ TEST(Probe, keeps_results_of_this_host_for_doctor) {
     EXPECT_NE(result.errors.find(cache.string()), std::string::npos) << result.errors;
   };
   save("thread");
-  EXPECT_NE(doctor().find("local, thread: o "), std::string::npos) << doctor();
+  const auto expect = [&](const char* text) {
+    EXPECT_NE(doctor().find(text), std::string::npos) << text << " in " << doctor();
+  };
+  expect("local, thread");
   save("process");
-  EXPECT_NE(doctor().find("local, thread: o "), std::string::npos) << doctor();
-  EXPECT_NE(doctor().find("local, process: o "), std::string::npos) << doctor();
+  expect("local, thread");
+  expect("local, process");
   std::size_t files = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(cache / "headway")) {
     ++files;
     std::ofstream(entry.path()) << "no result";
   }
-  EXPECT_EQ(files, 1);
+  EXPECT_EQ(files, 2);  // for doctor, and for the library
   EXPECT_NE(doctor().find("`headway probe --save`"), std::string::npos);
   fs::remove_all(cache);
 }

@@ -67,6 +67,13 @@ int run_command(int argc, char** argv) {
     return exit_status::unusable_arguments;
   }
   if (debug_pe) options.debug_pe = int(*debug_pe);
+  if (table && !options.hosts.empty()) {
+    std::cerr << fmt::format(
+        "{}: --table: not with --hosts, because the host of PE 0 has the counts; allowed is "
+        "--counts FILE, which PE 0 writes there\n",
+        name);
+    return exit_status::unusable_arguments;
+  }
   if (!table) return launch::launch_processes(options, line->command);
   // A file that the caller has named stays.
   const std::string given = base::counts_file();

@@ -2,9 +2,12 @@
 #include "run_counts.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -100,17 +103,63 @@ RunCounts read_counts(const std::string& path) {
   return counts;
 }
 
-TemporaryFile::TemporaryFile() {
-  std::string path = (std::filesystem::temp_directory_path() / "headway-counts-XXXXXX").string();
-  const int descriptor = ::mkstemp(path.data());
-  if (descriptor < 0) {
-    throw SystemError(fmt::format("{}: cannot be made: {}", path, std::generic_category().message(errno)));
+namespace {
+
+// Files to remove when a signal ends this process, which runs no destructors.
+std::array<std::atomic<const char*>, 8> names_to_remove{};
+pid_t remover = 0;  // not a child between fork and exec
+
+extern "C" void remove_and_end(int signal) {
+  for (const auto& name : names_to_remove) {
+    if (const char* const path = name.load(); path != nullptr && ::getpid() == remover) ::unlink(path);
   }
-  ::close(descriptor);
-  path_ = path;
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
 }
 
-TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/// A signal that this process ignores, as under nohup, stays ignored.
+void remove_at_signals() {
+  if (remover == ::getpid()) return;
+  remover = ::getpid();
+  for (const int signal : ending_signals) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_DFL) continue;
+    action.sa_handler = remove_and_end;
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile() {
+  path_ = (std::filesystem::temp_directory_path() / "headway-counts-XXXXXX").string();
+  remove_at_signals();
+  // A signal between the next calls waits until the file is known.
+  sigset_t held, before;
+  ::sigemptyset(&held);
+  for (const int signal : ending_signals) ::sigaddset(&held, signal);
+  ::sigprocmask(SIG_BLOCK, &held, &before);
+  const int descriptor = ::mkstemp(path_.data()), error = errno;
+  for (auto& name : names_to_remove) {
+    const char* none = nullptr;
+    if (descriptor < 0 || name.compare_exchange_strong(none, path_.c_str())) break;
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (descriptor < 0)
+    throw SystemError(fmt::format("{}: cannot be made: {}", path_, std::generic_category().message(error)));
+  ::close(descriptor);
+}
+
+TemporaryFile::~TemporaryFile() {
+  ::unlink(path_.c_str());
+  for (auto& name : names_to_remove) {
+    const char* own = path_.c_str();
+    if (name.compare_exchange_strong(own, nullptr)) break;
+  }
+}
 
 std::string communication_table(const RunCounts& counts) {
   const bench::Json& all = counts.communication;

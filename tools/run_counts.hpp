@@ -34,7 +34,7 @@ struct RunCounts {
 /// SystemError if the file cannot be read, or is not one of a run that has come to its end.
 RunCounts read_counts(const std::string& path);
 
-/// A file in the folder for temporary files, removed at the end.
+/// A file in the folder for temporary files, removed at the end, also if SIGINT, SIGTERM or SIGHUP ends this process.
 class TemporaryFile {
  public:
   TemporaryFile();

@@ -3,6 +3,7 @@
 #include "run_counts.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -130,6 +131,23 @@ TEST(RunTable, shows_messages_and_frames_of_each_pe_after_the_program) {
   const ChildResult failed = headway({"run", "-n", "2", "--table", program("headway-stream"), "--messages", "0"});
   EXPECT_NE(failed.status, 0);
   EXPECT_EQ(failed.output.find("us/message"), std::string::npos);
+}
+
+/// SIGINT would be ignored by what a shell starts in the background.
+TEST(RunTable, a_signal_leaves_no_file_of_counts) {
+  std::string folder = (std::filesystem::temp_directory_path() / "headway-counts-test-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string script =
+      "TMPDIR=$1 \"$2\" $3 \"$4\" --messages 2^30 >/dev/null 2>&1 &\n"
+      "while [ -z \"$(ls $1)\" ]; do sleep 0.01; done\n"
+      "kill -TERM $!; wait $!; echo $?; ls $1";
+  for (const char* command : {"run -n 2 --table", "predict --measure 2 --dial none"}) {
+    const ChildResult ended =
+        run_child({"sh", "-c", script, "sh", folder, HEADWAY_COMMAND, command, program("headway-stream")}, {},
+                  std::chrono::seconds(100));
+    EXPECT_EQ(ended.output, "143\n") << command << ": " << ended.errors;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ constexpr std::array run_options = {
     Option{
         "--trace", "--trace", "HEADWAY_TRACE", "DIR",
         "write to this folder when each PE sent, took and waited for each frame; `headway slopes DIR` reads it [none]"},
+    Option{"--costs", "--costs", "HEADWAY_COSTS", "default|probed",
+           "costs of a frame from which aggregators derive buffers and routes; probed: those of `headway probe --save` "
+           "[default]"},
 };
 
 constexpr std::array aggregation_options = {

@@ -62,15 +62,15 @@ ProbeLaunch probe_launch_of(const Json& json) {
 }
 
 std::string csv_head() {
-  return "transport,pair,launch,bytes,messages,one_ns,burst_ns,delay_ns,delayed_ns,receive_ns\n";
+  return "transport,pair,cores,launch,bytes,messages,one_ns,burst_ns,delay_ns,delayed_ns,receive_ns\n";
 }
 
-std::string csv_of(const std::string& transport, const std::string& pair, std::size_t number,
-                   const ProbeLaunch& launch) {
+std::string csv_of(const LaunchName& name, const ProbeLaunch& launch) {
   std::string lines;
   for (const ProbeSample& one : launch.samples) {
-    lines += fmt::format("{},{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f}\n", transport, pair, number, one.bytes,
-                         one.messages, one.one_ns, one.burst_ns, one.delay_ns, one.delayed_ns, one.receive_ns);
+    lines += fmt::format("{},{},{},{},{},{},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f}\n", name.transport, name.pair,
+                         name.cores, name.number, one.bytes, one.messages, one.one_ns, one.burst_ns, one.delay_ns,
+                         one.delayed_ns, one.receive_ns);
   }
   return lines;
 }

@@ -41,7 +41,11 @@ ProbeLaunch probe_launch_of(const Json& json);
 
 /// A line for each sample, with a first line that names the columns.
 std::string csv_head();
-std::string csv_of(const std::string& transport, const std::string& pair, std::size_t number,
-                   const ProbeLaunch& launch);
+struct LaunchName {
+  std::string transport, pair;
+  std::string cores;  // "0-2 shared cache"; empty: not known
+  std::size_t number = 0;
+};
+std::string csv_of(const LaunchName& name, const ProbeLaunch& launch);
 
 }  // namespace headway::bench

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "record.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <headway/base/error.hpp>
 #include <headway/base/machine.hpp>
@@ -162,6 +165,22 @@ Json machine_description() {
 
 Json result_file(const std::vector<std::string>& command, const std::vector<Json>& records) {
   return {{"headway", HEADWAY_VERSION}, {"machine", machine_description()}, {"command", command}, {"records", records}};
+}
+
+void require_writable(const std::string& option, const std::string& path) {
+  if (path.empty() || path == "-") return;
+  constexpr int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK;  // a FIFO may have no reader yet
+  int file = ::open(path.c_str(), flags);
+  if (file < 0 && errno == ENOENT) {
+    file = ::open(path.c_str(), flags | O_CREAT | O_EXCL, 0666);
+    if (file >= 0) ::unlink(path.c_str());
+  }
+  const int error = errno;
+  if (file >= 0) {
+    ::close(file);
+  } else if (error != ENXIO) {
+    throw SettingError(fmt::format("{}: '{}' cannot be written: {}", option, path, std::strerror(error)));
+  }
 }
 
 void write_json(const std::string& path, const Json& value) {

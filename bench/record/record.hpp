@@ -63,6 +63,10 @@ Json machine_description();
 /// The whole result file.
 Json result_file(const std::vector<std::string>& command, const std::vector<Json>& records);
 
+/// Throws SettingError if the file that `option` names cannot be written: before a long measurement. Leaves it as it
+/// is. Empty and "-" are no files.
+void require_writable(const std::string& option, const std::string& path);
+
 /// Writes to a file, or to standard output for "-". Throws SystemError when that fails.
 void write_json(const std::string& path, const Json& value);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// The counts of the loops of headway-reduce, on a world of one PE and with stand-ins for a collective.
 #include <gtest/gtest.h>
-#include <time.h>
 
+#include <headway/base/clock.hpp>
 #include <reduce/latency.hpp>
 #include <reduce/skew.hpp>
 #include <reduce/work.hpp>
@@ -28,15 +28,10 @@ struct StandIn {
   int looks = 0;
   std::vector<double> sum = {};
 
-  static std::int64_t used_ns() {
-    timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-  }
   void begin(std::span<const double> given) {
     sum.assign(given.begin(), given.end());
     if (wrong) sum.back() += 1;
-    for (const std::int64_t end = used_ns() + burn_ns; used_ns() < end;) {
+    for (const std::int64_t end = base::thread_cpu_ns() + burn_ns; base::thread_cpu_ns() < end;) {
     }
   }
   void look() { ++looks; }

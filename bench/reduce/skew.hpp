@@ -68,9 +68,7 @@ class ProcessorTime {
  private:
   bool is_shared() const { return !of_thread_ && world_->pes_per_process > 1; }
   std::int64_t now_ns() const {
-    timespec t;
-    clock_gettime(of_thread_ ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t);
-    return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+    return base::clock_ns(of_thread_ ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID);
   }
 
   const ReduceWorld* world_;

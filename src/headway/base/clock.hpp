@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// Monotonic time in nanoseconds. Layers above the transport use Endpoint::now() instead.
+/// Times in nanoseconds. Layers above the transport use Endpoint::now() instead of monotonic_ns().
 #pragma once
 
 #include <time.h>
@@ -8,10 +8,15 @@
 
 namespace headway::base {
 
-inline std::int64_t monotonic_ns() {
+inline std::int64_t clock_ns(clockid_t clock) {
   timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
+
+inline std::int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+
+/// Processor time of this thread.
+inline std::int64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace headway::base

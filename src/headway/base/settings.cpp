@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <headway/base/bytes.hpp>
+#include <headway/base/costs_setting.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/counts_setting.hpp>
 #include <headway/base/dial_settings.hpp>
@@ -25,18 +26,14 @@ extern char** environ;
 namespace headway::base {
 namespace {
 
-constexpr std::array variables = {"HEADWAY_PES",          "HEADWAY_PES_PER_PROCESS",
-                                  "HEADWAY_TRANSPORT",    "HEADWAY_SHARE",
-                                  "HEADWAY_BUDGET",       "HEADWAY_SPILL",
-                                  "HEADWAY_BIND",         "HEADWAY_STALL",
-                                  "HEADWAY_SEED",         "HEADWAY_SIM",
-                                  "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
-                                  "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",
-                                  "HEADWAY_TIMEOUT",      "HEADWAY_TRANSFER",
-                                  "HEADWAY_CHECK",        "HEADWAY_COLLECTIVES",
-                                  "HEADWAY_PROGRESS",     "HEADWAY_TEST_SIZES",
-                                  "HEADWAY_DIAL",         "HEADWAY_COUNTS",
-                                  "HEADWAY_TRACE"};
+constexpr std::array variables = {"HEADWAY_PES",       "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
+                                  "HEADWAY_SHARE",     "HEADWAY_BUDGET",          "HEADWAY_SPILL",
+                                  "HEADWAY_BIND",      "HEADWAY_STALL",           "HEADWAY_SEED",
+                                  "HEADWAY_SIM",       "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
+                                  "HEADWAY_THRESHOLD", "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
+                                  "HEADWAY_TRANSFER",  "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
+                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES",      "HEADWAY_DIAL",
+                                  "HEADWAY_COUNTS",    "HEADWAY_COSTS",           "HEADWAY_TRACE"};
 
 constexpr std::pair<std::string_view, Progress> progress_names[] = {{"polling", Progress::polling},
                                                                     {"helper", Progress::helper},
@@ -278,6 +275,12 @@ std::string trace_folder() {
   return text.value_or("");
 }
 
+bool wants_probed_costs() {
+  const auto text = variable("HEADWAY_COSTS");
+  if (text && *text != "default" && *text != "probed") refuse("HEADWAY_COSTS", *text, "default or probed");
+  return text && *text == "probed";
+}
+
 CollectiveStrategy collective_strategy_from_environment() {
   const auto text = variable("HEADWAY_COLLECTIVES");
   if (!text || *text == "auto") return needs_frames() ? CollectiveStrategy::messages : CollectiveStrategy::best;
@@ -333,6 +336,8 @@ Settings Settings::from_environment(Launchers launchers) {
   settings.seed = seed_variable();
   static_cast<void>(DialSettings::from_environment());  // refuses a wrong value before any PE exists
   static_cast<void>(counts_file());
+  static_cast<void>(trace_folder());
+  static_cast<void>(wants_probed_costs());
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();
   settings.collectives = collective_strategy_from_environment();

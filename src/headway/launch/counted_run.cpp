@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <headway/launch/counted_run.hpp>
 #include <headway/launch/identity.hpp>
@@ -17,12 +17,6 @@ count::Activity activity_of(const report::PeBoard& board) {
   const report::Phase phase = board.phase.load(std::memory_order_relaxed);
   if (phase == report::Phase::quiescing || phase == report::Phase::epoch) return count::Activity::waiting_all;
   return waits(phase) && phase != report::Phase::sending ? count::Activity::waiting : count::Activity::working;
-}
-
-std::int64_t thread_cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
 /// Text in JSON, with its quotes.
@@ -122,7 +116,7 @@ CountedRun::CountedRun(const std::string& file, transport::Endpoint& inner, cons
     : name_(file),
       endpoint_(inner, [&board] { return activity_of(board); }),
       simulated_(simulated),
-      cpu_begin_ns_(thread_cpu_ns()) {
+      cpu_begin_ns_(base::thread_cpu_ns()) {
   if (inner.id() != 0) return;
   file_.reset(std::fopen(file.c_str(), "we"));
   if (file_ == nullptr) {
@@ -151,7 +145,7 @@ void CountedRun::finish(am::Engine& engine) {
   // Faster PEs have sent their counts already. These frames are not of the program.
   counts.frames_received -= arrived_;
   counts.bytes_received -= arrived_ * (sizeof(transport::FrameHeader) + sizeof counts);
-  if (!simulated_) counts.cpu_ns = std::uint64_t(thread_cpu_ns() - cpu_begin_ns_);
+  if (!simulated_) counts.cpu_ns = std::uint64_t(base::thread_cpu_ns() - cpu_begin_ns_);
   if (const am::Calls calls = engine.calls(am::root_scope); calls.any()) counts.barriers += calls.called_max;
   if (engine.id() != 0) {
     engine.send_control(0, control_, std::as_bytes(std::span(&counts, 1)));

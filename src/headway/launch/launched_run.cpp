@@ -9,12 +9,14 @@
 #include <cstring>
 #include <fstream>
 #include <headway/base/clock.hpp>
+#include <headway/base/costs_setting.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/base/given_settings.hpp>
 #include <headway/base/machine.hpp>
 #include <headway/launch/identity.hpp>
 #include <headway/launch/launched_run.hpp>
+#include <headway/launch/measured_costs.hpp>
 #include <headway/transport/wire/endpoint.hpp>
 #include <system_error>
 #include <thread>
@@ -215,10 +217,40 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
     process = group.last;
   }
   if (simulated_) return;
+  share_costs();
   const std::uint64_t pool_bytes = segment_->header().pool_bytes;
   std::vector<std::uint64_t> pools(processes_);
   check(wire_.functions->exchange(wire_.wire, &pool_bytes, sizeof pool_bytes, pools.data()), "exchange");
   have_pools_ = *std::ranges::min_element(pools) >= wire::pool_bytes_min;
+}
+
+/// Process 0 reads the costs, so that all PEs derive the same buffers and routes. The exchange of pools after it makes
+/// sure that each process sees them in its segment.
+void LaunchedRun::share_costs() {
+  if (!base::wants_probed_costs()) return;
+  struct Shared {
+    transport::FrameCosts within_host, between_hosts;
+    std::uint64_t failed = 0;
+  } own;
+  std::string failure = "HEADWAY_COSTS=probed: process 0 cannot use the kept results";
+  if (process_ == 0) {
+    try {
+      const bool several_processes = leaders_.size() < processes_;
+      if (several_processes || settings_.pes_per_process > 1)
+        own.within_host = measured_costs_within_host(several_processes);
+      if (leaders_.size() > 1)
+        own.between_hosts = measured_costs(wire_.functions->name, several_hosts_ ? "host" : "process");
+    } catch (const SettingError& error) {
+      failure = error.what();
+      own.failed = 1;
+    }
+  }
+  std::vector<Shared> all(processes_);
+  check(wire_.functions->exchange(wire_.wire, &own, sizeof own, all.data()), "exchange");
+  if (all[0].failed != 0) throw SettingError(failure);
+  if (group_.first != process_) return;
+  segment_->header().costs_within_host = all[0].within_host;
+  segment_->header().costs_between_hosts = all[0].between_hosts;
 }
 
 std::unique_ptr<local::Segment> LaunchedRun::make_segment(HostGroup group) const {

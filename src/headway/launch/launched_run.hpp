@@ -56,6 +56,7 @@ class LaunchedRun final : public ProcessPes {
   void refuse_others(const std::vector<Introduction>& all) const;
   void join_segment(const std::vector<Introduction>& all);
   std::unique_ptr<local::Segment> make_segment(HostGroup group) const;
+  void share_costs();
   void set_up_pes();
   bool has_thread() const { return settings_.progress != base::Progress::polling; }
   const char* thread_setting() const;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <headway/launch/identity.hpp>
 #include <headway/launch/lone_run.hpp>
+#include <headway/launch/measured_costs.hpp>
 #include <headway/report/process_record.hpp>
 #include <headway/transport/local/local.hpp>
 
@@ -16,6 +17,7 @@ LoneRun::LoneRun(const base::Settings& settings, const std::function<int(Pe&)>& 
   fcntl(segment_.descriptor(), F_SETFD, FD_CLOEXEC);
   madvise(&segment_.header(), segment_.bytes(), MADV_DONTFORK);
   segment_.header().spill_bytes = settings.spill_bytes;
+  segment_.header().costs_within_host = measured_costs_within_host(false);
   report::ProcessRecord& record = report::process_record_of(segment_, 0);
   record.pid_namespace.store(report::pid_namespace(), std::memory_order_relaxed);
   record.pid.store(pid_, std::memory_order_release);

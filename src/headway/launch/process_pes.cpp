@@ -229,15 +229,19 @@ Pe& ProcessPes::open_pe() {
   complete(options, first_);
   options.when_failed = [this] { end_failed(first_); };
   warn_of_dials();
-  transport::Endpoint* frames = &apply_dials(open_->dialled, *open_->endpoint, {});
-  const bool simulated = bool(pass_simulated_time());
-  if (!trace_folder_.empty())
-    frames = &open_->traced.emplace(trace_folder_, *frames, board(first_), simulated).endpoint();
-  if (!counts_file_.empty())
-    frames = &open_->counted.emplace(counts_file_, *frames, board(first_), simulated).endpoint();
-  am::Engine& engine = open_->engine.emplace(*frames, std::move(options));
-  if (open_->counted) open_->counted->begin(engine);
-  return engine.pe();
+  try {
+    transport::Endpoint* frames = &apply_dials(open_->dialled, *open_->endpoint, {});
+    const bool simulated = bool(pass_simulated_time());
+    if (!trace_folder_.empty())
+      frames = &open_->traced.emplace(trace_folder_, *frames, board(first_), simulated).endpoint();
+    if (!counts_file_.empty())
+      frames = &open_->counted.emplace(counts_file_, *frames, board(first_), simulated).endpoint();
+    am::Engine& engine = open_->engine.emplace(*frames, std::move(options));
+    if (open_->counted) open_->counted->begin(engine);
+    return engine.pe();
+  } catch (const std::exception& error) {  // the other PEs wait for this one
+    fail(first_, report::FailureKind::failed, setting_up, error.what());
+  }
 }
 
 void ProcessPes::close_pe(int status) {

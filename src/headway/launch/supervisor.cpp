@@ -16,6 +16,7 @@
 #include <headway/base/clock.hpp>
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
+#include <headway/launch/measured_costs.hpp>
 #include <headway/launch/supervisor_process.hpp>
 #include <headway/report/process_record.hpp>
 #include <headway/report/system_state.hpp>
@@ -104,6 +105,7 @@ Supervisor::Supervisor(const base::Settings& settings)
   header.spill_bytes = settings.spill_bytes;
   header.bind_cores = settings.bind == base::Bind::core;
   header.simulated = settings.simulated();
+  if (!settings.simulated()) header.costs_within_host = measured_costs_within_host(settings.processes() > 1);
 }
 
 Supervisor::~Supervisor() {

@@ -23,8 +23,7 @@ void AggregatorCounts::add(const AggregatorCounts& other) {
 }
 
 CountedEndpoint::CountedEndpoint(transport::Endpoint& inner, std::function<Activity()> activity)
-    : transport::Endpoint(inner.host_map(), inner.shared_memory(), inner.network_memory()),
-      inner_(&inner),
+    : transport::ForwardingEndpoint(inner),
       activity_(std::move(activity)),
       sent_to_(inner.size()),
       begin_ns_(inner.now()),
@@ -66,7 +65,7 @@ void CountedEndpoint::count_sent(std::size_t target, const transport::FrameHeade
 transport::Endpoint::Posted CountedEndpoint::try_post(std::size_t target, transport::Frame* frame,
                                                       const std::byte* tail_end, bool claimed) {
   const transport::FrameHeader header = frame->header;  // the receiver may have the frame already after the post
-  const Posted posted = inner_->try_post(target, frame, tail_end, claimed);
+  const Posted posted = inner().try_post(target, frame, tail_end, claimed);
   if (posted == Posted::refused)
     ++counts_.retries;
   else
@@ -75,16 +74,12 @@ transport::Endpoint::Posted CountedEndpoint::try_post(std::size_t target, transp
 }
 
 void CountedEndpoint::post_in_place(std::size_t target, const transport::FrameHeader& header) {
-  inner_->post_in_place(target, header);
+  inner().post_in_place(target, header);
   count_sent(target, header);
 }
 
-void CountedEndpoint::charge(std::int64_t ns) {
-  if (auto* const clock = dynamic_cast<transport::SimulatedClock*>(inner_)) clock->charge(ns);
-}
-
 bool CountedEndpoint::poll(transport::Arrival& arrival) {
-  const bool arrived = inner_->poll(arrival);
+  const bool arrived = inner().poll(arrival);
   if (arrived ? burst_frames_ != 0 : waits_ == Activity::working || burst_frames_ != 0) look_for_wait(arrived);
   if (!arrived) return false;
   const transport::FrameHeader& header = arrival.header;

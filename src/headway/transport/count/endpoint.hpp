@@ -7,8 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/transport/count/counts.hpp>
-#include <headway/transport/endpoint.hpp>
-#include <headway/transport/simulated_clock.hpp>
+#include <headway/transport/forwarding_endpoint.hpp>
 #include <vector>
 
 namespace headway::count {
@@ -25,7 +24,7 @@ inline std::atomic<std::size_t> observers{0};
 inline bool is_observed() { return observers.load(std::memory_order_relaxed) != 0; }
 
 /// Exists only in runs that are counted (HEADWAY_COUNTS). All calls pass to `inner`.
-class CountedEndpoint final : public transport::Endpoint, public transport::SimulatedClock {
+class CountedEndpoint final : public transport::ForwardingEndpoint {
  public:
   /// `inner` outlives it. `activity` is called on the PE's thread.
   CountedEndpoint(transport::Endpoint& inner, std::function<Activity()> activity);
@@ -49,37 +48,15 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   /// The PE's wait has ended, with or without a frame.
   void leave_wait() override {
     waits_ = Activity::working;
-    inner_->leave_wait();
+    inner().leave_wait();
   }
 
   /// All counts since the endpoint was made.
   PeCounts counts() const;
 
-  transport::Services* services() override { return inner_->services(); }
-  transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
-    return inner_->try_claim(frame_bytes, tag);
-  }
-  bool should_write_past_caches(transport::Frame* claimed) override {
-    return inner_->should_write_past_caches(claimed);
-  }
-  std::size_t block_bytes(std::size_t frame_bytes) const override { return inner_->block_bytes(frame_bytes); }
-  void drop(transport::Frame* frame) override { inner_->drop(frame); }
   Posted try_post(std::size_t target, transport::Frame* frame, const std::byte* tail_end, bool claimed) override;
-  std::size_t by_value_bytes_max() const override { return inner_->by_value_bytes_max(); }
-  std::byte* try_begin_in_place(std::size_t target) override { return inner_->try_begin_in_place(target); }
   void post_in_place(std::size_t target, const transport::FrameHeader& header) override;
-  void accept_in_place(bool accepts) override { inner_->accept_in_place(accepts); }
-  std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
-    return inner_->reclaim(returned, context);
-  }
   bool poll(transport::Arrival& arrival) override;
-  void release(const transport::Arrival& arrival) override { inner_->release(arrival); }
-  void sleep(std::int64_t ns_max) override { inner_->sleep(ns_max); }
-  transport::TransportCosts costs() const override { return inner_->costs(); }
-  transport::TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
-  std::int64_t now() const override { return inner_->now(); }
-  /// Nothing if `inner` has no simulated clock.
-  void charge(std::int64_t ns) override;
 
  private:
   struct Source {
@@ -92,7 +69,6 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   void end_burst(PeCounts& counts, std::int64_t at) const;
   void end_wait();
 
-  transport::Endpoint* inner_;
   std::function<Activity()> activity_;
   PeCounts counts_;
   std::vector<bool> sent_to_;

@@ -26,8 +26,7 @@ constexpr std::int64_t drain_ns_max = 10'000'000'000;
 }  // namespace
 
 DialledEndpoint::DialledEndpoint(transport::Endpoint& inner, Options options)
-    : transport::Endpoint(inner.host_map(), *this),
-      inner_(&inner),
+    : transport::ForwardingEndpoint(inner, *this),
       options_(std::move(options)),
       random_(options_.dials.seed ^ (inner.id() + 1) * 0x9e3779b97f4a7c15) {
   const base::DialSettings& dials = options_.dials;
@@ -37,7 +36,7 @@ DialledEndpoint::DialledEndpoint(transport::Endpoint& inner, Options options)
 }
 
 DialledEndpoint::~DialledEndpoint() {
-  if (delayed_) delayed_->release_all([this](const transport::Arrival& arrival) { inner_->release(arrival); });
+  if (delayed_) delayed_->release_all([this](const transport::Arrival& arrival) { inner().release(arrival); });
 }
 
 /// A sleep of the transport also moves frames of a wire.
@@ -53,9 +52,9 @@ void DialledEndpoint::drain() {
       return;
     } else if (options_.pass_time) {
       options_.pass_time(std::clamp<std::int64_t>(look, 1, wake_late_ns));
-      inner_->sleep(1);
+      inner().sleep(1);
     } else {
-      inner_->sleep(std::clamp<std::int64_t>(look - wake_late_ns, 1, wake_late_ns));
+      inner().sleep(std::clamp<std::int64_t>(look - wake_late_ns, 1, wake_late_ns));
     }
   }
 }
@@ -67,17 +66,17 @@ std::int64_t DialledEndpoint::draw(double ns) {
 }
 
 transport::Frame* DialledEndpoint::try_claim(std::size_t frame_bytes, std::uint64_t tag) {
-  transport::Frame* const frame = inner_->try_claim(frame_bytes, tag);
-  if (injector_ && frame != nullptr) injector_->claimed(frame, inner_->block_bytes(frame_bytes), tag);
+  transport::Frame* const frame = inner().try_claim(frame_bytes, tag);
+  if (injector_ && frame != nullptr) injector_->claimed(frame, inner().block_bytes(frame_bytes), tag);
   return frame;
 }
 
 transport::Endpoint::Posted DialledEndpoint::try_post(std::size_t target, transport::Frame* frame,
                                                       const std::byte* tail_end, bool claimed) {
-  if (target == id()) return inner_->try_post(target, frame, tail_end, claimed);
+  if (target == id()) return inner().try_post(target, frame, tail_end, claimed);
   const transport::FrameHeader& header = frame->header;
   const std::size_t bytes = header.payload_bytes + std::size_t(header.tail_bytes);
-  const bool is_short = header.hops_left == 0 && bytes <= inner_->by_value_bytes_max();
+  const bool is_short = header.hops_left == 0 && bytes <= inner().by_value_bytes_max();
   if (!is_short && !claimed) return Posted::refused;
   // A frame of another PE of this process belongs to the transport from here on.
   const bool by_value = is_short && (!claimed || header.source == id());
@@ -93,23 +92,23 @@ transport::Endpoint::Posted DialledEndpoint::try_post(std::size_t target, transp
     posted = injector_->try_post(target, frame, tail_end, claimed, by_value, draw(dials.gap_per_byte_ns * frame_bytes),
                                  draw(dials.gap_ns));
   } else {
-    posted = inner_->try_post(target, frame, tail_end, claimed);
+    posted = inner().try_post(target, frame, tail_end, claimed);
   }
   overhead_paid_ = posted == Posted::refused;
   return posted;
 }
 
 std::size_t DialledEndpoint::reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) {
-  if (!injector_) return inner_->reclaim(returned, context);
+  if (!injector_) return inner().reclaim(returned, context);
   injector_->move();
-  return injector_->reclaim(returned, context) + inner_->reclaim(returned, context);
+  return injector_->reclaim(returned, context) + inner().reclaim(returned, context);
 }
 
 /// Takes frames from the transport. Returns whether there were any.
 bool DialledEndpoint::take_arrivals() {
   transport::Arrival arrival;
   unsigned taken = 0;
-  for (; taken < arrivals_per_poll && !delayed_->full() && inner_->poll(arrival); ++taken) {
+  for (; taken < arrivals_per_poll && !delayed_->full() && inner().poll(arrival); ++taken) {
     const std::size_t source = arrival.header.source;
     if (source == id()) {
       delayed_->take(arrival, size(), now());
@@ -125,7 +124,7 @@ bool DialledEndpoint::take_arrivals() {
 bool DialledEndpoint::poll(transport::Arrival& arrival) {
   if (injector_) injector_->move();
   if (!delayed_) {
-    if (!inner_->poll(arrival)) return false;
+    if (!inner().poll(arrival)) return false;
   } else {
     if (invalid_ != nullptr) std::rethrow_exception(std::exchange(invalid_, nullptr));
     delayed_->free_read();
@@ -182,7 +181,7 @@ void DialledEndpoint::busy_wait(std::int64_t ns) {
 }
 
 void DialledEndpoint::charge(std::int64_t ns) {
-  auto* const clock = dynamic_cast<transport::SimulatedClock*>(inner_);
+  transport::SimulatedClock* const clock = inner_clock();
   if (clock == nullptr) return;
   if (!injector_ && !delayed_) return clock->charge(ns);
   const std::int64_t between = std::max(simulated_look_ns, ns / looks_in_charge);
@@ -206,11 +205,11 @@ void DialledEndpoint::sleep(std::int64_t ns_max) {
     if (injector_->has_refused()) ns_max = std::min(ns_max, refused_look_ns);
   }
   if (delayed_) next = std::min(next, delayed_->next());
-  if (next == never) return inner_->sleep(ns_max);
+  if (next == never) return inner().sleep(ns_max);
   const std::int64_t left = next - now();
   if (left <= 0) return;
-  if (options_.pass_time) return inner_->sleep(std::min(ns_max, left));
-  if (left > wake_late_ns) return inner_->sleep(std::min(ns_max, left - wake_late_ns));
+  if (options_.pass_time) return inner().sleep(std::min(ns_max, left));
+  if (left > wake_late_ns) return inner().sleep(std::min(ns_max, left - wake_late_ns));
   if (options_.yields) sched_yield();
 }
 

@@ -10,8 +10,7 @@
 #include <headway/base/random.hpp>
 #include <headway/transport/dial/delay_queue.hpp>
 #include <headway/transport/dial/injector.hpp>
-#include <headway/transport/endpoint.hpp>
-#include <headway/transport/simulated_clock.hpp>
+#include <headway/transport/forwarding_endpoint.hpp>
 #include <optional>
 
 namespace headway::dial {
@@ -25,10 +24,9 @@ struct Options {
 
 /// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place, no memory of
 /// other PEs and no services, so that all data between PEs is in frames. Frames of a PE to itself are not delayed.
-/// Frames leave, and arrive, only in calls of this endpoint.
-class DialledEndpoint final : public transport::Endpoint,
-                              public transport::SimulatedClock,
-                              private transport::SharedMemory {
+/// Frames leave, and arrive, only in calls of this endpoint. Its costs are those of the transport without delays, so
+/// that the layers above decide as without dials.
+class DialledEndpoint final : public transport::ForwardingEndpoint, private transport::SharedMemory {
  public:
   /// `inner` outlives it.
   DialledEndpoint(transport::Endpoint& inner, Options options);
@@ -47,31 +45,24 @@ class DialledEndpoint final : public transport::Endpoint,
   /// in which none could leave.
   void drain();
 
+  transport::Services* services() override { return nullptr; }
   transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override;
-  bool should_write_past_caches(transport::Frame* claimed) override {
-    return inner_->should_write_past_caches(claimed);
-  }
-  std::size_t block_bytes(std::size_t frame_bytes) const override { return inner_->block_bytes(frame_bytes); }
-  void drop(transport::Frame* frame) override { inner_->drop(frame); }
   Posted try_post(std::size_t target, transport::Frame* frame, const std::byte* tail_end, bool claimed) override;
-  std::size_t by_value_bytes_max() const override { return inner_->by_value_bytes_max(); }
+  std::byte* try_begin_in_place(std::size_t /*target*/) override { return nullptr; }
+  void post_in_place(std::size_t /*target*/, const transport::FrameHeader& /*header*/) override {}
+  void accept_in_place(bool /*accepts*/) override {}
   std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override;
   bool poll(transport::Arrival& arrival) override;
-  void release(const transport::Arrival& arrival) override { inner_->release(arrival); }
   void sleep(std::int64_t ns_max) override;
-  /// Those of the transport without delays, so that the layers above decide as without dials.
-  transport::TransportCosts costs() const override { return inner_->costs(); }
-  transport::TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
-  std::int64_t now() const override { return inner_->now(); }
-  /// Nothing if `inner` has no simulated clock. Else frames leave the injector, and become visible, on time.
+  /// Frames leave the injector, and become visible, on time.
   void charge(std::int64_t ns) override;
 
  private:
   std::span<std::byte> pool(std::size_t pe) override {
-    return pe == id() ? inner_->shared_memory().pool(pe) : std::span<std::byte>();
+    return pe == id() ? inner().shared_memory().pool(pe) : std::span<std::byte>();
   }
-  std::span<std::byte> board(std::size_t pe) override { return inner_->shared_memory().board(pe); }
-  transport::SharedByProcess* shared_by_process() override { return inner_->shared_memory().shared_by_process(); }
+  std::span<std::byte> board(std::size_t pe) override { return inner().shared_memory().board(pe); }
+  transport::SharedByProcess* shared_by_process() override { return inner().shared_memory().shared_by_process(); }
 
   std::int64_t draw(double ns);
   bool take_arrivals();
@@ -79,7 +70,6 @@ class DialledEndpoint final : public transport::Endpoint,
   void busy_wait(std::int64_t ns);
   void charge_receiver(const transport::FrameHeader& header);
 
-  transport::Endpoint* inner_;
   Options options_;
   Random random_;
   std::optional<Injector> injector_;   // if g or G is not 0

@@ -90,7 +90,7 @@ class LocalEndpoint final : public transport::Endpoint, private transport::Share
   void mark_unread(transport::Frame* frame) {
     if (owner_of(frame->header) == pe_) arena_.reader(reinterpret_cast<std::byte*>(frame)) = no_reader;
   }
-  transport::TransportCosts costs() const override { return local::costs; }
+  transport::TransportCosts costs() const override { return segment_->header().costs_within_host.over(local::costs); }
   std::int64_t now() const override;
 
  private:

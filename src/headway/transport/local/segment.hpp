@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/transport/frame.hpp>
+#include <headway/transport/frame_costs.hpp>
 #include <mutex>
 #include <span>
 
@@ -77,6 +78,8 @@ struct SegmentHeader {
   std::uint64_t simulated_ns;  // at the end
   std::uint64_t simulated_frames;
   std::uint64_t pool_bytes;  // of one PE, a power of two; 0 if the limit of file sizes (ulimit -f) is too small
+  // Instead of the estimates of local and of the wire; set before the PEs start, equal in all segments of the run.
+  transport::FrameCosts costs_within_host, costs_between_hosts;
   std::atomic<std::uint64_t> arrived;         // processes that have reached run(), summed over all its calls
   std::atomic<std::uint64_t> ready;           // processes that are ready to start, likewise
   std::atomic<std::uint64_t> processes_gone;  // processes that have ended

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Computation on simulated clocks: charged by the program, and measured.
 #include <gtest/gtest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <headway/base/clock.hpp>
 #include <headway/base/error.hpp>
 #include <headway/transport/dial/endpoint.hpp>
 #include <headway/transport/sim/world.hpp>
@@ -62,12 +62,6 @@ std::int64_t run_dialled(std::size_t pes, const base::DialSettings& dials, const
       forever / 2, [] { return true; });
   EXPECT_EQ(end, World::End::finished);
   return world.now();
-}
-
-std::int64_t thread_ns() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::int64_t(t.tv_sec) * second + t.tv_nsec;
 }
 
 // --- charged
@@ -229,7 +223,7 @@ TEST(Charge, a_ring_with_dials_takes_the_time_of_the_formula) {
 // --- measured
 
 void spin(std::int64_t ns) {
-  for (const std::int64_t end = thread_ns() + ns; thread_ns() < end;) continue;
+  for (const std::int64_t end = base::thread_cpu_ns() + ns; base::thread_cpu_ns() < end;) continue;
 }
 
 TEST(MeasuredCompute, a_busy_loop_takes_its_time_on_the_threads_clock_times_the_factor) {
@@ -238,11 +232,11 @@ TEST(MeasuredCompute, a_busy_loop_takes_its_time_on_the_threads_clock_times_the_
     conditions.compute = factor;
     run(1, conditions, [&](transport::Endpoint& endpoint) {
       static_cast<void>(endpoint.now());
-      const std::int64_t outside = thread_ns(), begin = endpoint.now(), inside = thread_ns();
+      const std::int64_t outside = base::thread_cpu_ns(), begin = endpoint.now(), inside = base::thread_cpu_ns();
       spin(5'000'000);
-      const double least = factor * double(thread_ns() - inside);
+      const double least = factor * double(base::thread_cpu_ns() - inside);
       const double took = double(endpoint.now() - begin);
-      const double most = factor * double(thread_ns() - outside);
+      const double most = factor * double(base::thread_cpu_ns() - outside);
       EXPECT_GE(took, 0.99 * least) << factor;  // less the time of a read of the clock
       EXPECT_LE(took, most + 100) << factor;
       EXPECT_GE(took, 0.99 * factor * 5e6) << factor;
@@ -258,9 +252,9 @@ TEST(MeasuredCompute, time_of_other_pes_does_not_count) {
     const std::size_t pe = endpoint.id();
     const std::int64_t begin = endpoint.now();
     for (int turn = 0; turn < 20; ++turn) {
-      const std::int64_t before = thread_ns();
+      const std::int64_t before = base::thread_cpu_ns();
       spin(std::int64_t(pe + 1) * 200'000);
-      computed[pe] += double(thread_ns() - before);
+      computed[pe] += double(base::thread_cpu_ns() - before);
       took[pe] = double(endpoint.now() - begin);  // other PEs run in this call
     }
   });

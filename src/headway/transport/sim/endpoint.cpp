@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstring>
@@ -35,12 +34,6 @@ T pop_heap(std::vector<T>& heap) {
 }
 
 }  // namespace
-
-std::int64_t thread_ns() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return std::int64_t(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-}
 
 SimEndpoint::SimEndpoint(World& world, World::SimPe& pe, std::size_t id)
     : transport::Endpoint({.id = id,
@@ -237,7 +230,7 @@ void SimEndpoint::charge(std::int64_t ns) {
 
 /// Charges the time that the PE has computed since its last call.
 void SimEndpoint::charge_measured() const {
-  const std::int64_t ns = thread_ns() - computes_since_ - world_->read_clock_ns_;
+  const std::int64_t ns = base::thread_cpu_ns() - computes_since_ - world_->read_clock_ns_;
   if (ns > 0) world_->compute(*pe_, double(ns) * conditions().compute);
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <headway/base/clock.hpp>
 #include <headway/transport/endpoint.hpp>
 #include <headway/transport/sim/memory.hpp>
 #include <headway/transport/sim/world.hpp>
@@ -49,9 +50,6 @@ struct Returned {
   bool operator>(const Returned& other) const { return at != other.at ? at > other.at : sequence > other.sequence; }
 };
 
-/// Processor time of this thread, in ns.
-std::int64_t thread_ns();
-
 /// The endpoint of one simulated PE. Endpoints of other PEs also change its inbox and returned frames.
 class SimEndpoint final : public transport::Endpoint,
                           public transport::SimulatedClock,
@@ -89,7 +87,7 @@ class SimEndpoint final : public transport::Endpoint,
   }
   /// The PE begins to compute.
   void resume_computing() const {
-    if (conditions().compute != 0) computes_since_ = thread_ns();
+    if (conditions().compute != 0) computes_since_ = base::thread_cpu_ns();
   }
 
  private:

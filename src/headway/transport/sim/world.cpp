@@ -19,8 +19,8 @@ World::World(WorldOptions options)
   if (options_.conditions.compute == 0) return;
   read_clock_ns_ = forever;
   for (int look = 0; look < 1'000; ++look) {
-    const std::int64_t begin = thread_ns();
-    read_clock_ns_ = std::min(read_clock_ns_, thread_ns() - begin);
+    const std::int64_t begin = base::thread_cpu_ns();
+    read_clock_ns_ = std::min(read_clock_ns_, base::thread_cpu_ns() - begin);
   }
 }
 

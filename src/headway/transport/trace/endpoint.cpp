@@ -19,8 +19,7 @@ using model::trace::Phase;
 using model::trace::Record;
 
 TracedEndpoint::TracedEndpoint(transport::Endpoint& inner, std::function<Phase()> phase, std::size_t records)
-    : transport::Endpoint(inner.host_map(), inner.shared_memory(), inner.network_memory()),
-      inner_(&inner),
+    : transport::ForwardingEndpoint(inner),
       phase_(std::move(phase)),
       records_max_(records),
       sent_(inner.size() * model::trace::hop_classes),
@@ -80,18 +79,14 @@ transport::Endpoint::Posted TracedEndpoint::try_post(std::size_t target, transpo
                                                      const std::byte* tail_end, bool claimed) {
   const transport::FrameHeader header = frame->header;
   const std::int64_t at = now();
-  const Posted posted = inner_->try_post(target, frame, tail_end, claimed);
+  const Posted posted = inner().try_post(target, frame, tail_end, claimed);
   if (posted != Posted::refused) record_post(at, target, header);
   return posted;
 }
 
 void TracedEndpoint::post_in_place(std::size_t target, const transport::FrameHeader& header) {
-  inner_->post_in_place(target, header);  // no other call may precede it
+  inner().post_in_place(target, header);  // no other call may precede it
   record_post(now(), target, header);
-}
-
-void TracedEndpoint::charge(std::int64_t ns) {
-  if (auto* const clock = dynamic_cast<transport::SimulatedClock*>(inner_)) clock->charge(ns);
 }
 
 bool TracedEndpoint::poll(transport::Arrival& arrival) {
@@ -101,7 +96,7 @@ bool TracedEndpoint::poll(transport::Arrival& arrival) {
     open_ = true;
     add(now(), Kind::wait_begins, phase);
   }
-  if (!inner_->poll(arrival)) {
+  if (!inner().poll(arrival)) {
     if (std::exchange(open_, false)) add(now(), Kind::found_none, phase);
     return false;
   }
@@ -114,7 +109,7 @@ bool TracedEndpoint::poll(transport::Arrival& arrival) {
 }
 
 void TracedEndpoint::leave_wait() {
-  inner_->leave_wait();
+  inner().leave_wait();
   if (!std::exchange(waits_, false)) return;
   open_ = false;
   add(now(), Kind::wait_ends, Phase::working);
@@ -149,7 +144,7 @@ void TracedEndpoint::write(const std::string& folder, const std::string& transpo
   header.clock = simulated ? model::trace::Clock::simulated : model::trace::Clock::real;
   header.records = records_.size();
   header.overruns = overruns_;
-  const transport::TransportCosts costs = inner_->costs();
+  const transport::TransportCosts costs = inner().costs();
   header.overhead_ns = costs.overhead_ns;
   header.latency_ns = costs.latency_ns;
   header.gap_per_byte_ns = costs.gap_per_byte_ns;

@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/model/trace/record.hpp>
-#include <headway/transport/endpoint.hpp>
-#include <headway/transport/simulated_clock.hpp>
+#include <headway/transport/forwarding_endpoint.hpp>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,7 @@ namespace headway::trace {
 inline constexpr std::size_t records_max = std::size_t(1) << 22;
 
 /// Exists only in runs with HEADWAY_TRACE. All calls pass to `inner`.
-class TracedEndpoint final : public transport::Endpoint, public transport::SimulatedClock {
+class TracedEndpoint final : public transport::ForwardingEndpoint {
  public:
   /// `inner` outlives it. `phase` is called on the PE's thread.
   TracedEndpoint(transport::Endpoint& inner, std::function<model::trace::Phase()> phase,
@@ -35,31 +34,9 @@ class TracedEndpoint final : public transport::Endpoint, public transport::Simul
   std::uint64_t overruns() const { return overruns_; }
 
   void leave_wait() override;
-  transport::Services* services() override { return inner_->services(); }
-  transport::Frame* try_claim(std::size_t frame_bytes, std::uint64_t tag) override {
-    return inner_->try_claim(frame_bytes, tag);
-  }
-  bool should_write_past_caches(transport::Frame* claimed) override {
-    return inner_->should_write_past_caches(claimed);
-  }
-  std::size_t block_bytes(std::size_t frame_bytes) const override { return inner_->block_bytes(frame_bytes); }
-  void drop(transport::Frame* frame) override { inner_->drop(frame); }
   Posted try_post(std::size_t target, transport::Frame* frame, const std::byte* tail_end, bool claimed) override;
-  std::size_t by_value_bytes_max() const override { return inner_->by_value_bytes_max(); }
-  std::byte* try_begin_in_place(std::size_t target) override { return inner_->try_begin_in_place(target); }
   void post_in_place(std::size_t target, const transport::FrameHeader& header) override;
-  void accept_in_place(bool accepts) override { inner_->accept_in_place(accepts); }
-  std::size_t reclaim(void (*returned)(void*, std::size_t, std::uint64_t), void* context) override {
-    return inner_->reclaim(returned, context);
-  }
   bool poll(transport::Arrival& arrival) override;
-  void release(const transport::Arrival& arrival) override { inner_->release(arrival); }
-  void sleep(std::int64_t ns_max) override { inner_->sleep(ns_max); }
-  transport::TransportCosts costs() const override { return inner_->costs(); }
-  transport::TransportCosts costs_within_host() const override { return inner_->costs_within_host(); }
-  std::int64_t now() const override { return inner_->now(); }
-  /// Nothing if `inner` has no simulated clock.
-  void charge(std::int64_t ns) override;
 
  private:
   std::uint32_t next_sequence(std::vector<std::uint32_t>& counts, std::size_t peer, std::uint8_t hops_left) const;
@@ -69,7 +46,6 @@ class TracedEndpoint final : public transport::Endpoint, public transport::Simul
   void keep(const model::trace::Record& record);
   void record_post(std::int64_t at, std::size_t target, const transport::FrameHeader& header);
 
-  transport::Endpoint* inner_;
   std::function<model::trace::Phase()> phase_;
   std::vector<model::trace::Record> records_;
   std::size_t records_max_;

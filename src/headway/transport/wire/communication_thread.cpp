@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
+#include <headway/base/clock.hpp>
 #include <headway/transport/wire/communication_thread.hpp>
 
 namespace headway::wire {
@@ -21,12 +21,6 @@ constexpr std::int64_t helper_naps_per_look = 300, helper_naps_per_look_min = 12
 constexpr std::int64_t helper_nap_ns_min = 3'000'000, helper_nap_ns_max = 6'500'000;
 constexpr std::int64_t helper_long_nap_ns_max = 20'000'000;
 constexpr unsigned helper_looks_max = 64;
-
-std::int64_t processor_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * std::int64_t(1'000'000'000) + time.tv_nsec;
-}
 
 std::int64_t helper_nap_ns_after(std::int64_t look_ns) {
   const std::int64_t nap = std::clamp(helper_naps_per_look * look_ns, helper_nap_ns_min, helper_nap_ns_max);
@@ -64,9 +58,9 @@ CommunicationThread::CommunicationThread(Port& port, Role role) {
 }
 
 void CommunicationThread::help(const std::stop_token& stop, Port& port) {
-  std::int64_t used = processor_ns();
+  std::int64_t used = base::thread_cpu_ns();
   for (std::uint64_t seen = port.polls(); !stop.stop_requested();) {
-    const std::int64_t now = processor_ns();
+    const std::int64_t now = base::thread_cpu_ns();
     std::this_thread::sleep_for(std::chrono::nanoseconds(helper_nap_ns_after(now - used)));
     used = now;
     if (const std::uint64_t polls = port.polls(); polls != seen) {

@@ -35,6 +35,7 @@ WireEndpoint::WireEndpoint(local::Segment& segment, Port& port, std::size_t inde
                            .host_firsts = host_firsts},
                           *this, port.reads_memory() ? this : nullptr),
       local_(segment, index, shared),
+      measured_(segment.header().costs_between_hosts),
       port_(&port),
       first_pe_(segment.header().first_pe),
       pes_here_(segment.header().pes),

@@ -56,7 +56,7 @@ class WireEndpoint final : public transport::Endpoint,
   void sleep(std::int64_t ns_max) override;
   /// eager_bytes: frames of 255 KiB fit a posted receive; a library that asks the receiver first has a lower limit.
   transport::TransportCosts costs() const override {
-    transport::TransportCosts costs = wire::costs;
+    transport::TransportCosts costs = measured_.over(wire::costs);
     costs.eager_bytes = port_->eager_bytes();
     return costs;
   }
@@ -87,6 +87,7 @@ class WireEndpoint final : public transport::Endpoint,
   void free_read_block();
 
   local::LocalEndpoint local_;
+  transport::FrameCosts measured_;  // between hosts
   Port* port_;
   std::size_t first_pe_, pes_here_;  // of the segment: its first PE in the run, and its number of PEs
   std::size_t in_process_;           // this PE's number in its process
