@@ -64,6 +64,7 @@ double Path::dial_ns(const base::DialSettings& dials) const {
 }
 
 Replay::Replay(const Graph& graph) : graph_(&graph) {}
+Replay::~Replay() = default;
 
 void Replay::prepare(const base::DialSettings& dials) {
   dials_ = dials;

@@ -36,6 +36,9 @@ class Replay {
  public:
   /// `graph` outlives it.
   explicit Replay(const Graph& graph);
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  ~Replay();
 
   /// From the begin of the first PE to the end of the last, in ns.
   double run(const base::DialSettings& dials);
