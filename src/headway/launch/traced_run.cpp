@@ -16,8 +16,8 @@ Phase phase_of(const report::PeBoard& board) {
   switch (board.phase.load(std::memory_order_relaxed)) {
     case report::Phase::handling: return Phase::handling;
     case report::Phase::quiescing: return Phase::quiescing;
-    case report::Phase::collective:
-    case report::Phase::epoch: return Phase::waiting_all;
+    case report::Phase::collective: return Phase::collective;
+    case report::Phase::epoch: return Phase::epoch;
     case report::Phase::condition:
     case report::Phase::future: return Phase::waiting;
     default: return Phase::working;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace headway::model::trace {
@@ -14,6 +15,7 @@ namespace {
 
 struct Times {
   std::int64_t posted_ns = 0, seen_ns = 0;
+  std::uint32_t posted_era = 0, taken_era = 0;  // quiescences of sender and receiver before
   bool is_waited_for = false;  // the receiver had nothing to do, so that it saw the frame when it arrived
 };
 
@@ -29,6 +31,7 @@ struct GraphBuilder::State {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> channels;
   std::vector<std::int64_t> begins, ends;  // by PE
   std::vector<bool> added;
+  std::vector<std::vector<std::uint32_t>> quiescences;  // by PE: the waits, or none
 
   /// The frame with this number; each side makes the numbers of a channel one after the other.
   std::uint32_t frame(std::size_t source, std::size_t target, const Record& record) {
@@ -58,7 +61,8 @@ class GraphBuilder::PeBuilder {
         graph_(state.graph),
         pe_(trace.header.pe),
         receive_ns_(std::int64_t(trace.header.overhead_ns / 2)),
-        main_(graph_.programs[pe_].items) {}
+        main_(graph_.programs[pe_].items),
+        quiescences_(state.quiescences[pe_]) {}
 
   void add(const Record& record) {
     switch (record.kind) {
@@ -73,7 +77,7 @@ class GraphBuilder::PeBuilder {
       case Kind::wait_begins:
         close_block();
         wait_ = record.phase;
-        is_wait_in_main_ = false;
+        is_wait_in_main_ = was_idle_ = false;
         break;
       case Kind::wait_ends: end_wait(record.time_ns); break;
       case Kind::end:
@@ -104,16 +108,20 @@ class GraphBuilder::PeBuilder {
   }
 
   /// In a wait, what follows handlers outside of them belongs to a group: it needs the frames handled before.
-  void open_group() {
-    if (group_ != none || !wait_ || !is_wait_in_main_) return;
+  void open_group(std::size_t target) {
+    if (!wait_ || !is_wait_in_main_) return;
+    const bool is_first_flush = *wait_ == Phase::waiting && !was_idle_;
+    if (group_ != none && !is_first_flush) return;
     close_block();
+    // Buffers that the program has filled before it waits: they need no frame of other PEs.
+    const bool is_of_program = is_first_flush && std::ranges::none_of(ungrouped_, [&](std::uint32_t frame) {
+                                 return graph_.frames[frame].source == target;
+                               });
     group_ = std::uint32_t(graph_.groups.size());
     const auto wait = std::uint32_t(graph_.waits.size() - 1);
-    graph_.groups.push_back({.begin = std::uint32_t(graph_.side.size()),
-                             .end = 0,
-                             .frames = std::uint32_t(ungrouped_.size()),
-                             .wait = wait});
-    for (const std::uint32_t frame : std::exchange(ungrouped_, {})) graph_.frames[frame].group = group_;
+    graph_.groups.push_back({.begin = std::uint32_t(graph_.side.size()), .end = 0, .frames = 0, .wait = wait});
+    groups_of_wait_.push_back({group_, {}});
+    if (!is_of_program) groups_of_wait_.back().frames = std::exchange(ungrouped_, {});
     graph_.waits[wait].groups_end = std::uint32_t(graph_.groups.size());
     if (graph_.waits[wait].needs_groups) ++graph_.waits[wait].needs;
   }
@@ -127,13 +135,15 @@ class GraphBuilder::PeBuilder {
     if (!in_handler) {
       const bool is_late = !wait_;
       if (is_late) close_block();
-      open_group();
+      open_group(record.peer);
+      if (group_ != none && record.is_control == 0) groups_of_wait_.back().is_wave = false;
     }
     idle_since_.reset();
     const std::uint32_t frame = state_.frame(pe_, record.peer, record);
     if (std::exchange(graph_.frames[frame].is_posted, true))
       throw SystemError(fmt::format("the trace of PE {}: frame {} to PE {} twice", pe_, record.sequence, record.peer));
     state_.times[frame].posted_ns = record.time_ns;
+    state_.times[frame].posted_era = std::uint32_t(quiescences_.size());
     append({take_work(record.time_ns), frame, Item::Kind::post});
   }
 
@@ -142,6 +152,8 @@ class GraphBuilder::PeBuilder {
     Times& times = state_.times[frame];
     if (std::exchange(graph_.frames[frame].is_taken, true))
       throw SystemError(fmt::format("the trace of PE {}: frame {} of PE {} twice", pe_, record.sequence, record.peer));
+    times.taken_era = std::uint32_t(quiescences_.size());
+    was_idle_ = was_idle_ || (is_wait_in_main_ && idle_since_);
     times.is_waited_for = wait_ && idle_since_;
     times.seen_ns = std::max(record.time_ns - receive_ns_, last_ns_);
     if (times.is_waited_for) {
@@ -158,17 +170,13 @@ class GraphBuilder::PeBuilder {
       graph_.waits.push_back(
           {.needs = 0, .groups_begin = groups, .groups_end = groups, .needs_groups = *wait_ != Phase::waiting});
       ungrouped_.clear();
-      if (*wait_ == Phase::quiescing) {
-        for (const std::uint32_t earlier : std::exchange(unneeded_, {})) need(earlier);
-      }
     }
     graph_.frames[frame].head_ns = take_work(record.time_ns);
     if (wait_) ungrouped_.push_back(frame);
-    if (wait_ && *wait_ != Phase::waiting)
-      need(frame);
-    else
-      unneeded_.push_back(frame);
+    if (wait_ && (*wait_ == Phase::epoch || (*wait_ == Phase::collective && record.is_control != 0))) need(frame);
+    last_taken_ = frame;
     block_ = frame;
+    if (record.is_control != 0) is_control_frame_.insert(frame);
     graph_.frames[frame].begin = std::uint32_t(graph_.side.size());
     is_control_ = record.is_control != 0;
   }
@@ -178,17 +186,48 @@ class GraphBuilder::PeBuilder {
     ++graph_.waits.back().needs;
   }
 
+  /// A group needs the frames handled since the last group. A wave of quiescence goes round while messages are on
+  /// their way, and the last two waves find that none is left. So earlier waves need no messages: the next group does.
+  void settle_groups() {
+    std::size_t waves = 0;
+    for (const GroupOfWait& group : groups_of_wait_) waves += group.is_wave;
+    std::vector<std::uint32_t> passed_on;
+    for (GroupOfWait& group : groups_of_wait_) {
+      const bool is_early = *wait_ == Phase::quiescing && group.is_wave && waves-- > waves_at_end;
+      group.frames.insert(group.frames.end(), passed_on.begin(), passed_on.end());
+      passed_on.clear();
+      for (const std::uint32_t frame : group.frames) {
+        if (is_early && !is_control_frame_.contains(frame)) {
+          passed_on.push_back(frame);
+        } else {
+          graph_.frames[frame].group = group.number;
+          ++graph_.groups[group.number].frames;
+        }
+      }
+    }
+    groups_of_wait_.clear();
+  }
+
   /// Of a wait for an answer only the last frame is needed.
   void end_wait(std::int64_t at) {
-    if (wait_ && *wait_ == Phase::waiting && is_wait_in_main_ && !unneeded_.empty()) {
-      need(unneeded_.back());
-      unneeded_.pop_back();
-    }
     close_block();
+    if (wait_) settle_groups();
+    if (wait_ && *wait_ != Phase::quiescing && is_wait_in_main_ && graph_.frames[last_taken_].wait == none)
+      need(last_taken_);
+    if (wait_ && *wait_ == Phase::quiescing)
+      quiescences_.push_back(is_wait_in_main_ ? std::uint32_t(graph_.waits.size() - 1) : none);
     wait_.reset();
     idle_since_.reset();
     pass(at);
   }
+
+  static constexpr std::size_t waves_at_end = 2;
+
+  struct GroupOfWait {
+    std::uint32_t number;
+    std::vector<std::uint32_t> frames;
+    bool is_wave = true;  // control messages alone
+  };
 
   State& state_;
   Graph& graph_;
@@ -198,11 +237,15 @@ class GraphBuilder::PeBuilder {
   std::int64_t last_ns_ = 0;  // all before has its place
   std::optional<Phase> wait_;
   bool is_wait_in_main_ = false;
+  bool was_idle_ = false;  // in this wait, after its first frames and what it posted then
+  std::vector<std::uint32_t>& quiescences_;
+  std::uint32_t last_taken_ = none;
   std::optional<std::int64_t> idle_since_;
   std::uint32_t block_ = none, group_ = none;
-  bool is_control_ = false;               // the block is of a control message, whose handler has no phase
+  bool is_control_ = false;  // the block is of a control message, whose handler has no phase
+  std::vector<GroupOfWait> groups_of_wait_;
+  std::unordered_set<std::uint32_t> is_control_frame_;
   std::vector<std::uint32_t> ungrouped_;  // frames of this wait, handled after the last group
-  std::vector<std::uint32_t> unneeded_;   // frames that no wait needs, up to now
 };
 
 GraphBuilder::GraphBuilder(std::size_t pes) : state_(std::make_unique<State>()) {
@@ -210,6 +253,7 @@ GraphBuilder::GraphBuilder(std::size_t pes) : state_(std::make_unique<State>()) 
   state_->begins.resize(pes);
   state_->ends.resize(pes);
   state_->added.resize(pes);
+  state_->quiescences.resize(pes);
 }
 
 GraphBuilder::~GraphBuilder() = default;
@@ -230,6 +274,16 @@ Graph GraphBuilder::finish() {
   for (std::size_t pe = 0; pe < graph.programs.size(); ++pe)
     graph.programs[pe].begin_ns = double(state_->begins[pe] - begin);
   graph.run_ns = double(std::ranges::max(state_->ends) - begin);
+  // The n-th quiescence of a PE needs the frames that others have posted before the end of their n-th one.
+  for (std::size_t f = 0; f < graph.frames.size(); ++f) {
+    Frame& frame = graph.frames[f];
+    const Times& times = state_->times[f];
+    const std::vector<std::uint32_t>& waits = state_->quiescences[frame.target];
+    if (!frame.is_taken || frame.wait != none || times.posted_era < times.taken_era || times.posted_era >= waits.size())
+      continue;
+    frame.wait = waits[times.posted_era];
+    if (frame.wait != none) ++graph.waits[frame.wait].needs;
+  }
   // Of frames that a PE did not wait for, the trace has no arrival. They take the network as long as the fastest ones.
   const Header& header = graph.header;
   double fastest[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};

@@ -52,11 +52,12 @@ enum class Kind : std::uint8_t {
 
 /// Reasons of waits, and what a PE does when it posts a frame.
 enum class Phase : std::uint8_t {
-  working,      // the program, or a wait for memory
-  handling,     // a handler
-  waiting,      // for some frames, such as an answer
-  waiting_all,  // for all members or messages: a collective, an epoch
-  quiescing,    // for all messages of the run
+  working,     // the program, or a wait for memory
+  handling,    // a handler
+  waiting,     // for some frames, such as an answer
+  collective,  // for other members
+  epoch,       // for all messages of an epoch
+  quiescing,   // for all messages of the run
 };
 
 /// 32 bytes. Only frames have the fields from `sequence` to `peer`, `hops_left` and `is_control`.

@@ -117,7 +117,7 @@ TEST(Slopes, another_path_takes_over_where_the_lines_cross) {
 // The PE took the frame while it worked. With a longer latency it takes it later, and loses no time.
 TEST(Replay, a_frame_that_no_wait_needs_delays_no_work) {
   const std::vector<PeTrace> traces = {
-      MadeTrace(0, 2).post(100, 1).end(5000),
+      MadeTrace(0, 2).post(100, 1).end(100),
       MadeTrace(1, 2).take(2000, 0, Phase::working).none(2100).wait(5000, Phase::quiescing).go_on(5000).end(5000)};
   const Graph graph = graph_of(traces);
   Replay replay(graph);
