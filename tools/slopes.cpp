@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "commands.hpp"
+#include "dial_prediction.hpp"
 #include "program.hpp"
 #include "slopes_report.hpp"
 #include "trace_prediction.hpp"
@@ -28,6 +29,17 @@ struct Request {
   TraceOptions options;
   std::string json;
 };
+
+/// A dialled run has the cost of the dials' mechanism, as copies of frames. So its prediction starts from a trace with
+/// the same dials at 1 ns.
+void measure(const Request& request, const base::DialSettings& dials, DialledTime& one) {
+  const Graph graph = traced_run(request.command, baseline_of(dials), request.options);
+  model::trace::Replay replay(graph);
+  const double without = replay.run({});
+  one.path = replay.path(dials);
+  one.predicted_seconds = 1e-9 * (graph.run_ns + one.path.total_ns(dials) - without);
+  one.measured_seconds = 1e-9 * traced_run(request.command, one.dials, request.options).run_ns;
+}
 
 Slopes slopes_of(const Request& request, const Graph& graph) {
   Slopes result;
@@ -51,9 +63,12 @@ Slopes slopes_of(const Request& request, const Graph& graph) {
     const base::DialSettings settings = base::DialSettings::parse("--dial", dials);
     DialledTime& one = result.dialled.emplace_back();
     one.dials = dials;
-    one.path = replay.path(settings);
-    one.predicted_seconds = 1e-9 * (graph.run_ns + one.path.total_ns(settings) - without);
-    if (request.measures) one.measured_seconds = 1e-9 * traced_run(request.command, dials, request.options).run_ns;
+    if (request.measures) {
+      measure(request, settings, one);
+    } else {
+      one.path = replay.path(settings);
+      one.predicted_seconds = 1e-9 * (graph.run_ns + one.path.total_ns(settings) - without);
+    }
   }
   return result;
 }

@@ -176,7 +176,7 @@ class GraphBuilder::PeBuilder {
     if (wait_ && (*wait_ == Phase::epoch || (*wait_ == Phase::collective && record.is_control != 0))) need(frame);
     last_taken_ = frame;
     block_ = frame;
-    if (record.is_control != 0) is_control_frame_.insert(frame);
+    if (wait_ && record.is_control != 0) is_control_frame_.insert(frame);
     graph_.frames[frame].begin = std::uint32_t(graph_.side.size());
     is_control_ = record.is_control != 0;
   }
@@ -206,6 +206,7 @@ class GraphBuilder::PeBuilder {
       }
     }
     groups_of_wait_.clear();
+    is_control_frame_.clear();
   }
 
   /// Of a wait for an answer only the last frame is needed.
