@@ -73,6 +73,7 @@ class GraphBuilder::PeBuilder {
         pass(record.time_ns);
         if (block_ != none && !wait_) close_block();
         if (wait_) idle_since_ = record.time_ns;
+        is_control_ = false;  // its handler is at its end
         break;
       case Kind::wait_begins:
         close_block();

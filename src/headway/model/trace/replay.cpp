@@ -156,19 +156,19 @@ void Replay::act(std::size_t id) {
       if (item.kind == Item::Kind::post) post(pe, item.of);
     } else if (pe.frame != none || pe.group != none) {
       finish_list(pe);
-    } else if (!pe.ready.empty() && !pe.main_is_begun) {
-      begin_group(pe);
     } else if (!go_on_in_main(pe)) {
       return;
     }
   }
 }
 
-void Replay::begin_group(Pe& pe) {
+/// A PE posts what lies in its buffers, and takes part in quiescence, when there are no frames for it.
+bool Replay::begin_group(Pe& pe) {
   pe.group = pe.ready.front();
   pe.ready.pop_front();
   pe.at = graph_->groups[pe.group].begin;
   pe.end = graph_->groups[pe.group].end;
+  return true;
 }
 
 /// A handler or a group is at its end.
@@ -189,6 +189,7 @@ void Replay::handled(Pe& pe, std::uint32_t number) {
 bool Replay::go_on_in_main(Pe& pe) {
   const std::vector<Item>& items = graph_->programs[pe.id].items;
   if (pe.main == items.size()) {
+    if (!pe.ready.empty()) return begin_group(pe);
     pe.is_done = true;
     return false;
   }
@@ -203,12 +204,9 @@ bool Replay::go_on_in_main(Pe& pe) {
         if (--group_needs_[g] == 0) pe.ready.push_back(g);
       }
     }
-    if (!pe.ready.empty()) {
-      begin_group(pe);
-      return true;
-    }
     if (wait_needs_[item.of] != 0) {
       if (!pe.inbox.empty() && pe.inbox.top().at <= pe.clock) return begin_frame(pe);
+      if (!pe.ready.empty()) return begin_group(pe);
       pe.waits = true;
       ++pe.version;
       if (!pe.inbox.empty()) {

@@ -61,7 +61,7 @@ class Replay {
   void post(Pe& pe, std::uint32_t frame);
   void handled(Pe& pe, std::uint32_t frame);
   void finish_list(Pe& pe);
-  void begin_group(Pe& pe);
+  bool begin_group(Pe& pe);
   bool force_one();
   Path walk() const;
   void add_step(Pe& pe, double work_ns, std::uint32_t frame, int kind);
