@@ -28,8 +28,12 @@ class MadeTrace {
   MadeTrace& take(std::int64_t at, std::uint16_t from, Phase phase = Phase::waiting) {
     return frame(at, Kind::taken, from, phase, received_[from]++);
   }
+  MadeTrace& control_post(std::int64_t at, std::uint16_t to) { return post(at, to, Phase::quiescing).control(); }
+  MadeTrace& control_take(std::int64_t at, std::uint16_t from) { return take(at, from, Phase::quiescing).control(); }
   MadeTrace& none(std::int64_t at) { return add(at, Kind::found_none); }
   MadeTrace& wait(std::int64_t at, Phase phase = Phase::waiting) { return add(at, Kind::wait_begins, phase).none(at); }
+  /// A wait that finds a frame at once.
+  MadeTrace& busy_wait(std::int64_t at, Phase phase = Phase::waiting) { return add(at, Kind::wait_begins, phase); }
   MadeTrace& go_on(std::int64_t at) { return add(at, Kind::wait_ends); }
   PeTrace end(std::int64_t at) {
     add(at, Kind::end);
@@ -40,6 +44,10 @@ class MadeTrace {
   static constexpr std::uint32_t bytes = 100, messages = 3;
 
  private:
+  MadeTrace& control() {
+    trace_.records.back().is_control = 1;
+    return *this;
+  }
   MadeTrace& add(std::int64_t at, Kind kind, Phase phase = Phase::working) {
     Record record{};
     record.time_ns = at;

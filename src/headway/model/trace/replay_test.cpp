@@ -162,6 +162,86 @@ TEST(Replay, a_post_in_a_wait_follows_the_frames_handled_before) {
   EXPECT_DOUBLE_EQ(replay.run({.latency_ns = 500}), 4300);
 }
 
+/// PE 0 and PE 1, its root, take part in three waves of quiescence; the way takes 5000 ns. Three messages of PE 2 are
+/// there before the first one.
+std::vector<PeTrace> waves() {
+  MadeTrace member(0, 3), root(1, 3);
+  constexpr auto how = Phase::quiescing;
+  member.wait(100, how).control_post(150, 1).none(150);
+  root.wait(0, how).take(1100, 2, how).take(1120, 2, how).take(1140, 2, how).none(1200);
+  root.control_take(1250, 0).none(1250).control_post(1250, 0).none(1250);
+  for (std::int64_t begin = 1250; begin < 20'000; begin += 10'000) {
+    member.control_take(begin + 5000, 1).none(begin + 5000).control_post(begin + 5000, 1).none(begin + 5000);
+    root.control_take(begin + 10'000, 0).none(begin + 10'000).control_post(begin + 10'000, 0).none(begin + 10'000);
+  }
+  return {member.control_take(26'250, 1).go_on(26'250).end(26'250), root.go_on(21'250).end(21'250),
+          MadeTrace(2, 3).post(100, 1).post(100, 1).post(100, 1).end(100)};
+}
+
+TEST(Replay, a_wave_goes_round_while_messages_are_on_their_way_and_the_last_two_wait_for_them) {
+  const Graph graph = graph_of(waves());
+  Replay replay(graph);
+  EXPECT_DOUBLE_EQ(replay.run({}), 26'250);
+  EXPECT_EQ(replay.forced(), 0u);
+  EXPECT_DOUBLE_EQ(replay.run({.latency_ns = 700}), 26'250 + 6 * 700);
+  EXPECT_EQ(replay.path({.latency_ns = 700}).latencies, 6);
+  // The last message leaves at 12100, and is handled at 13180. The second wave, not the first one, waits for it.
+  EXPECT_DOUBLE_EQ(replay.run({.gap_ns = 6000}), 26'250 + (13'180 - 11'250));
+}
+
+// PE 2 leaves its first quiescence before PE 0 does, and posts a message of the next phase.
+TEST(Replay, a_quiescence_needs_no_message_of_the_next_phase) {
+  constexpr auto how = Phase::quiescing;
+  const std::vector<PeTrace> traces = {
+      MadeTrace(0, 3)
+          .wait(0, how)
+          .take(1160, 2, how)
+          .none(1160)
+          .control_take(1200, 1)
+          .go_on(1200)
+          .wait(6200, how)
+          .control_take(6300, 1)
+          .go_on(6300)
+          .end(6300),
+      MadeTrace(1, 3)
+          .wait(0, how)
+          .control_post(100, 2)
+          .control_post(200, 0)
+          .go_on(200)
+          .wait(5000, how)
+          .control_post(5300, 0)
+          .go_on(5300)
+          .end(5300),
+      MadeTrace(2, 3).wait(0, how).control_take(1100, 1).go_on(1100).post(1150, 0).end(1150)};
+  const Graph graph = graph_of(traces);
+  Replay replay(graph);
+  EXPECT_DOUBLE_EQ(replay.run({}), 6300);
+  // The message arrives at 2160, and PE 0 goes on at 1700.
+  EXPECT_DOUBLE_EQ(replay.run({.latency_ns = 500}), 6800);
+}
+
+// PE 0 has a request in its buffer when it begins to wait, and finds the request of PE 1. It posts both at once.
+TEST(Replay, a_buffer_that_the_program_has_filled_needs_no_frame) {
+  const std::vector<PeTrace> traces = {
+      MadeTrace(0, 3)
+          .busy_wait(2000)
+          .take(2100, 1)
+          .none(2200)
+          .post(2200, 2)
+          .post(2300, 1)
+          .none(2300)
+          .take(4200, 2)
+          .go_on(4200)
+          .end(4200),
+      MadeTrace(1, 3).post(100, 0).wait(100).take(3300, 0).go_on(3300).end(3300),
+      MadeTrace(2, 3).wait(0).take(3200, 0).post(3200, 0, Phase::handling).go_on(3200).end(3200)};
+  const Graph graph = graph_of(traces);
+  Replay replay(graph);
+  EXPECT_DOUBLE_EQ(replay.run({}), 4200);
+  // The request of PE 1 arrives at 100 + 1000 + 3000. That of PE 0 leaves at 2000, and its answer is there at 10000.
+  EXPECT_DOUBLE_EQ(replay.run({.latency_ns = 3000}), 10'000);
+}
+
 TEST(Graph, traces_that_contradict_one_another_are_refused) {
   const PeTrace whole = MadeTrace(0, 2).post(100, 1).end(200);
   EXPECT_THROW(graph_of({whole, MadeTrace(1, 2).take(300, 0).take(400, 0).end(500)}), SystemError);
