@@ -77,6 +77,7 @@ class GraphBuilder::PeBuilder {
         break;
       case Kind::wait_begins:
         close_block();
+        pass(record.time_ns);
         wait_ = record.phase;
         is_wait_in_main_ = was_idle_ = false;
         break;
