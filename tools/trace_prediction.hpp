@@ -43,7 +43,7 @@ struct TraceOptions {
 model::trace::Graph traced_run(const std::vector<std::string>& command, const std::string& dials,
                                const TraceOptions& options);
 
-/// Seconds with these dials: the time of the traced run, and what a replay takes longer with the dials than without.
+/// Seconds with these dials: the time of the traced run, plus the time by which dials make a replay longer.
 double predict_from_trace(const model::trace::Graph& graph, const base::DialSettings& dials);
 
 /// Runs `command` once for all cases. Predicted seconds by case.

@@ -240,12 +240,12 @@ class GraphBuilder::PeBuilder {
   std::int64_t last_ns_ = 0;  // all before has its place
   std::optional<Phase> wait_;
   bool is_wait_in_main_ = false;
-  bool was_idle_ = false;  // in this wait, after its first frames and what it posted then
+  bool was_idle_ = false;  // in this wait, after its first frames and posts
   std::vector<std::uint32_t>& quiescences_;
   std::uint32_t last_taken_ = none;
   std::optional<std::int64_t> idle_since_;
   std::uint32_t block_ = none, group_ = none;
-  bool is_control_ = false;  // the block is of a control message, whose handler has no phase
+  bool is_control_ = false;  // the block handles a control message, in no phase of its own
   std::vector<GroupOfWait> groups_of_wait_;
   std::unordered_set<std::uint32_t> is_control_frame_;
   std::vector<std::uint32_t> ungrouped_;  // frames of this wait, handled after the last group

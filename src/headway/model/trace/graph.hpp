@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The events of a traced run: what each PE did, in which order, and what it waited for. In it nothing has a time of
-/// its own, only lengths of work and of the network's part, so that a replay can compute all times anew.
+/// The events of a traced run: the work of each PE, its frames and its waits, in order. Nothing in it has a time of its
+/// own, only lengths of work and of the network's part, so that a replay can compute all times anew.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Item {
     work,  // nothing more
     post,  // posts frame `of`
     poll,  // handles the frames that are there, and does not wait for any
-    wait,  // `of`: handles frames until this wait has what it needs
+    wait,  // `of`: handles frames until all frames are handled that this wait needs
   };
   double work_ns;
   std::uint32_t of;

@@ -14,7 +14,7 @@ struct PeTrace {
   std::vector<Record> records;
 };
 
-/// One file. SystemError with one line that names the file and what is wrong: it cannot be read, is of another kind
+/// One file. SystemError with one line that names the file and the reason: it cannot be read, is of another kind
 /// or version, is cut off, has a number out of its range, or the run did not come to its end.
 PeTrace read_trace(const std::string& path);
 

@@ -50,7 +50,7 @@ enum class Kind : std::uint8_t {
   end,          // all messages of the run are handled
 };
 
-/// Reasons of waits, and what a PE does when it posts a frame.
+/// The activity of a PE that posts or polls: the reason of a wait, or none.
 enum class Phase : std::uint8_t {
   working,     // the program, or a wait for memory
   handling,    // a handler

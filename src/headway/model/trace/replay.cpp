@@ -144,7 +144,7 @@ bool Replay::begin_work(Pe& pe, const Item& item, bool& is_begun) {
   return advance(pe, ns);
 }
 
-/// The PE does what it can until its clock passes that of another PE, or until it waits.
+/// The PE works until its clock passes that of another PE, or until it waits.
 void Replay::act(std::size_t id) {
   Pe& pe = pes_[id];
   for (;;) {
@@ -162,7 +162,7 @@ void Replay::act(std::size_t id) {
   }
 }
 
-/// A PE posts what lies in its buffers, and takes part in quiescence, when there are no frames for it.
+/// A PE posts its open buffers, and takes part in quiescence, when there are no frames for it.
 bool Replay::begin_group(Pe& pe) {
   pe.group = pe.ready.front();
   pe.ready.pop_front();

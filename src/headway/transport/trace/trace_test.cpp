@@ -142,7 +142,7 @@ void ring(Pe& pe) {
   }
 }
 
-/// Each PE waits for as many frames as there are others, whoever has sent them.
+/// Each PE waits for as many frames as there are others, from any of them.
 void exchange(Pe& pe) {
   const std::size_t me = pe.endpoint.id(), size = pe.endpoint.size();
   for (unsigned round = 0; round < 5; ++round) {
