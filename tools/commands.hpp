@@ -10,6 +10,7 @@ int probe_command(int argc, char** argv);
 int tune_command(int argc, char** argv);
 int predict_command(int argc, char** argv);
 int sensitivity_command(int argc, char** argv);
+int slopes_command(int argc, char** argv);
 int platform_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
 int info_command(int argc, char** argv);

@@ -110,6 +110,9 @@ int predict(const Request& request) {
   } catch (const ProgramFailed& failed) {
     std::cerr << "headway predict: " << failed.what() << std::flush;
     return failed.status();
+  } catch (const UsageError& error) {
+    std::cerr << fmt::format("headway predict: {}\n", error.what());
+    return exit_status::unusable_arguments;
   }
   auto find = [&](const std::string& dials) -> const Case& {
     return *std::ranges::find_if(cases, [&](const Case& one) { return one.pes == smallest && one.dials == dials; });

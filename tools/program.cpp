@@ -71,12 +71,15 @@ std::optional<int> parse_options(bench::CommandLine& app, int argc, char** argv,
 }
 
 /// The second half: the program. Empty if it cannot be started; standard error says why.
-std::optional<std::vector<std::string>> find_program(const std::string& name, int position, int argc, char** argv) {
+std::optional<std::vector<std::string>> find_program(const std::string& name, int position, int argc, char** argv,
+                                                     Folders folders) {
   if (position >= argc) {
     std::cerr << fmt::format("{0}: a program is needed: {0} [options] PROGRAM [ARGS]\n", name);
     return std::nullopt;
   }
   std::vector<std::string> command(argv + position, argv + argc);
+  std::error_code ignored;
+  if (folders == Folders::allowed && std::filesystem::is_directory(command.front(), ignored)) return command;
   if (const std::string reason = why_not(command.front()); !reason.empty()) {
     std::cerr << fmt::format("{}: cannot start '{}': {}\n", name, command.front(), reason);
     return std::nullopt;
@@ -86,9 +89,10 @@ std::optional<std::vector<std::string>> find_program(const std::string& name, in
 
 }  // namespace
 
-std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status) {
+std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status,
+                                                      Folders folders) {
   const auto position = parse_options(app, argc, argv, status);
-  return position ? find_program(app.name(), *position, argc, argv) : std::nullopt;
+  return position ? find_program(app.name(), *position, argc, argv, folders) : std::nullopt;
 }
 
 std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const SettingsOptions& settings, int argc,
@@ -97,7 +101,7 @@ std::optional<ProgramLine> parse_program_line(bench::CommandLine& app, const Set
   if (!position) return std::nullopt;
   const auto effective = settings.apply(app.name());
   if (!effective) return std::nullopt;
-  auto command = find_program(app.name(), *position, argc, argv);
+  auto command = find_program(app.name(), *position, argc, argv, Folders::refused);
   if (!command) return std::nullopt;
   return ProgramLine{std::move(*command), *effective};
 }

@@ -17,9 +17,13 @@ namespace headway::tools {
 /// Shows PROGRAM and ARGS in the help of a command that takes them; the parser itself sees the options alone.
 void describe_program(bench::CommandLine& app, const std::string& program, const std::string& arguments);
 
+/// Whether a folder may stand in place of the program.
+enum class Folders { refused, allowed };
+
 /// Parses the options of a command that starts a program, without settings. Returns the program and its arguments, for
 /// a program that can be started. Empty as below.
-std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status);
+std::optional<std::vector<std::string>> parse_program(bench::CommandLine& app, int argc, char** argv, int& status,
+                                                      Folders folders = Folders::refused);
 
 /// A list of different numbers of PEs, ascending. Throws SettingError with `what`, the text and the allowed values.
 std::vector<std::size_t> parse_pes(const std::string& what, const std::string& text, std::size_t least,

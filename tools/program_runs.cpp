@@ -39,30 +39,37 @@ bool is_simulated(const Case& one) {
 
 }  // namespace
 
-RunCounts run_once(const Program& program, const Case& one) {
-  const TemporaryFile file;
-  std::vector<Variable> settings = {{"HEADWAY_PES", std::to_string(one.pes)}, {"HEADWAY_COUNTS", file.path()}};
-  if (!one.dials.empty()) settings.push_back({"HEADWAY_DIAL", one.dials});
-  settings.insert(settings.end(), one.settings.begin(), one.settings.end());
+void run_to_end(const Program& program, const Case& one, const std::vector<Variable>& more,
+                const std::vector<std::string>& words) {
+  std::vector<Variable> settings = more;
   std::vector<std::string> command;
   if (program.launcher != nullptr) {
     command = program.launcher->command(one.pes);
     for (Variable& variable : program.launcher->environment()) settings.push_back(std::move(variable));
-    std::erase_if(settings, [](const Variable& v) { return v.name == "HEADWAY_PES"; });  // ranks are the PEs
+  } else if (one.pes != 0) {
+    settings.push_back({"HEADWAY_PES", std::to_string(one.pes)});
   }
   command.insert(command.end(), program.command.begin(), program.command.end());
-  std::optional<TemporaryFile> record;
-  if (program.times_itself) command.insert(command.end(), {"--json", record.emplace().path()});
+  command.insert(command.end(), words.begin(), words.end());
+  if (!one.dials.empty()) settings.push_back({"HEADWAY_DIAL", one.dials});
+  settings.insert(settings.end(), one.settings.begin(), one.settings.end());
   const ChildResult ended = run_child(command, settings, program.limit, kept_bytes_max);
-  if (ended.timed_out || ended.status != 0) {
-    const std::string how = ended.timed_out
-                                ? fmt::format("did not end within {} s (--time-limit)", program.limit.count())
-                                : fmt::format("ended with {} ({})", ended.status, meaning(ended.status));
-    throw ProgramFailed(
-        ended.status != 0 ? ended.status : 1,
-        fmt::format("with {} PEs{}{} the program {}:\n{}", one.pes, one.dials.empty() ? "" : " and dials " + one.dials,
-                    is_simulated(one) ? " in a simulation" : "", how, tail(ended.errors, 10)));
-  }
+  if (!ended.timed_out && ended.status == 0) return;
+  const std::string how = ended.timed_out ? fmt::format("did not end within {} s (--time-limit)", program.limit.count())
+                                          : fmt::format("ended with {} ({})", ended.status, meaning(ended.status));
+  const std::string with = one.pes == 0 ? "" : fmt::format("with {} PEs ", one.pes);
+  throw ProgramFailed(
+      ended.status != 0 ? ended.status : 1,
+      fmt::format("{}{}{}the program {}:\n{}", with, one.dials.empty() ? "" : "with dials " + one.dials + " ",
+                  is_simulated(one) ? "in a simulation " : "", how, tail(ended.errors, 10)));
+}
+
+RunCounts run_once(const Program& program, const Case& one) {
+  const TemporaryFile file;
+  std::optional<TemporaryFile> record;
+  std::vector<std::string> words;
+  if (program.times_itself) words = {"--json", record.emplace().path()};
+  run_to_end(program, one, {{"HEADWAY_COUNTS", file.path()}}, words);
   if (std::filesystem::is_empty(file.path())) {
     throw UsageError(fmt::format("'{}' wrote no counts: it is no Headway program, or it ended without its run",
                                  program.command.front()));

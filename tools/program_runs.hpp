@@ -34,13 +34,17 @@ struct Program {
 
 /// One kind of run.
 struct Case {
-  std::size_t pes;
+  std::size_t pes = 0;                  // 0: as the environment says
   std::string dials = {};               // HEADWAY_DIAL; empty: none
   std::vector<Variable> settings = {};  // more of the environment
   std::vector<RunCounts> runs = {};     // what was measured, by round
 };
 
-/// Runs the program once. Throws ProgramFailed, SystemError without the record of a program that times itself, and
+/// Runs the program once, with `more` in its environment and these words after its arguments. Throws ProgramFailed.
+void run_to_end(const Program& program, const Case& one, const std::vector<Variable>& more,
+                const std::vector<std::string>& words = {});
+
+/// The same with counts. Throws ProgramFailed, SystemError without the record of a program that times itself, and
 /// UsageError if it wrote no counts, as a program without Headway.
 RunCounts run_once(const Program& program, const Case& one);
 

@@ -20,7 +20,9 @@
 #include "outcome.hpp"
 #include "program.hpp"
 #include "program_runs.hpp"
+#include "progress.hpp"
 #include "sensitivity_result.hpp"
+#include "trace_prediction.hpp"
 
 namespace headway::tools {
 namespace {
@@ -39,6 +41,7 @@ struct Request {
   std::string beside = "none", clock = "run";
   std::optional<model::Machine> machine;  // of --on smpi
   std::size_t rounds = 5;
+  bool skips_trace = false;
   std::string json, page;
 };
 
@@ -114,6 +117,21 @@ Panel panel_of(const Request& request, const std::vector<Case>& cases) {
   return panel;
 }
 
+/// Adds what a replay of one traced run says, on its baseline. The trace covers the whole run.
+void add_traces(const Request& request, const std::vector<Variable>& settings, Panel& panel) {
+  Progress progress(panel.curves.size());
+  for (SweepCurve& curve : panel.curves) {
+    progress.step(fmt::format("trace of {} PEs, {}", panel.pes, curve.sweep.name));
+    const model::trace::Graph graph =
+        traced_run(request.program, {.pes = panel.pes, .dials = baseline_dials(curve.sweep), .settings = settings});
+    for (SweepPoint& point : curve.points) {
+      const base::DialSettings dials = base::DialSettings::parse("--dial", curve.sweep.dials(point.value));
+      const double added = predict_from_trace(graph, dials) - 1e-9 * graph.run_ns;
+      point.predicted.insert(point.predicted.begin() + 1, {"trace", 1 + added / curve.baseline.seconds});
+    }
+  }
+}
+
 /// Adds the slowdowns of simulations of this machine. They are the same each time, but for measured computation.
 void add_simulations(const Request& request, Panel& panel) {
   std::vector<Case> cases = cases_of(request, panel.pes, simulation_of(local_network()));
@@ -141,6 +159,7 @@ int measure(const Request& request) {
     std::vector<Case> cases = cases_of(request, pes, settings);
     run_in_turns(request.program, cases, request.rounds);
     result.panels.push_back(panel_of(request, cases));
+    if (!request.skips_trace) add_traces(request, settings, result.panels.back());
     if (request.beside == "sim") add_simulations(request, result.panels.back());
   }
   if (!request.page.empty()) write_page(request.page, to_page(result));
@@ -153,7 +172,7 @@ int measure(const Request& request) {
 
 /// Settings that would change the runs themselves, or their files.
 void refuse_settings() {
-  for (const char* variable : {"HEADWAY_PES", "HEADWAY_COUNTS", "HEADWAY_DIAL"}) {
+  for (const char* variable : {"HEADWAY_PES", "HEADWAY_COUNTS", "HEADWAY_DIAL", "HEADWAY_TRACE"}) {
     if (std::getenv(variable) == nullptr) continue;
     throw SettingError(
         fmt::format("{} is set; headway sensitivity sets it itself: use --pes, --dial, or unset it", variable));
@@ -191,6 +210,8 @@ int sensitivity_command(int argc, char** argv) {
                  request.clock, clocks);
   app.add_choice("--beside", "NAME", "sim: simulations of the local transport beside measured runs [none]",
                  request.beside, simulated_or_not);
+  app.add_flag("--no-trace", "do not trace a run for predictions; traces take memory for each frame",
+               request.skips_trace);
   app.add_count("--repeat", "R", "rounds; a round has each case once, and medians count [5; of --on sim 1]",
                 request.rounds, 1, 1000);
   app.add_count("--time-limit", "S", "seconds that one run may take [120]", request.program.limit, 1, 86'400);

@@ -51,6 +51,9 @@ constexpr std::array run_options = {
            "delays that are added to the transport, such as o=5us,item_o=100ns,g=10us,L=10us,G=0.5ns,random [none]"},
     Option{"--counts", "--counts", "HEADWAY_COUNTS", "FILE",
            "write there what each PE has sent: frames, bytes, messages, bursts, waits [none]"},
+    Option{
+        "--trace", "--trace", "HEADWAY_TRACE", "DIR",
+        "write to this folder when each PE sent, took and waited for each frame; `headway slopes DIR` reads it [none]"},
     Option{"--costs", "--costs", "HEADWAY_COSTS", "default|probed",
            "costs of a frame from which aggregators derive buffers and routes; probed: those of `headway probe --save` "
            "[default]"},

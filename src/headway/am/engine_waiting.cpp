@@ -73,7 +73,8 @@ void Engine::enter_wait(report::Phase what, std::uint32_t peer) {
 void Engine::leave_wait() {
   if (idle_flush_deferred_) flush_idle(IdleFlush::all);
   count_activity();
-  if (auto* const counted = count::CountedEndpoint::of(*endpoint_)) counted->leave_wait();
+  if (count::is_observed()) [[unlikely]]
+    endpoint_->leave_wait();
   board_->phase.store(report::Phase::computing, std::memory_order_relaxed);
 }
 

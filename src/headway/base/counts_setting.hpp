@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// HEADWAY_COUNTS: the file to which a run writes its counts.
+/// HEADWAY_COUNTS and HEADWAY_TRACE: where a run writes its counts and its trace.
 #pragma once
 
 #include <string>
@@ -8,5 +8,8 @@ namespace headway::base {
 
 /// Empty if the variable is not set. SettingError if it is set to nothing.
 std::string counts_file();
+
+/// The folder of the traces; empty if HEADWAY_TRACE is not set. SettingError if it is set to nothing.
+std::string trace_folder();
 
 }  // namespace headway::base

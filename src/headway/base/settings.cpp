@@ -26,18 +26,14 @@ extern char** environ;
 namespace headway::base {
 namespace {
 
-constexpr std::array variables = {"HEADWAY_PES",          "HEADWAY_PES_PER_PROCESS",
-                                  "HEADWAY_TRANSPORT",    "HEADWAY_SHARE",
-                                  "HEADWAY_BUDGET",       "HEADWAY_SPILL",
-                                  "HEADWAY_BIND",         "HEADWAY_STALL",
-                                  "HEADWAY_SEED",         "HEADWAY_SIM",
-                                  "HEADWAY_BUFFER_BYTES", "HEADWAY_TOPOLOGY",
-                                  "HEADWAY_THRESHOLD",    "HEADWAY_CUTOFF",
-                                  "HEADWAY_TIMEOUT",      "HEADWAY_TRANSFER",
-                                  "HEADWAY_CHECK",        "HEADWAY_COLLECTIVES",
-                                  "HEADWAY_PROGRESS",     "HEADWAY_TEST_SIZES",
-                                  "HEADWAY_DIAL",         "HEADWAY_COUNTS",
-                                  "HEADWAY_COSTS"};
+constexpr std::array variables = {"HEADWAY_PES",       "HEADWAY_PES_PER_PROCESS", "HEADWAY_TRANSPORT",
+                                  "HEADWAY_SHARE",     "HEADWAY_BUDGET",          "HEADWAY_SPILL",
+                                  "HEADWAY_BIND",      "HEADWAY_STALL",           "HEADWAY_SEED",
+                                  "HEADWAY_SIM",       "HEADWAY_BUFFER_BYTES",    "HEADWAY_TOPOLOGY",
+                                  "HEADWAY_THRESHOLD", "HEADWAY_CUTOFF",          "HEADWAY_TIMEOUT",
+                                  "HEADWAY_TRANSFER",  "HEADWAY_CHECK",           "HEADWAY_COLLECTIVES",
+                                  "HEADWAY_PROGRESS",  "HEADWAY_TEST_SIZES",      "HEADWAY_DIAL",
+                                  "HEADWAY_COUNTS",    "HEADWAY_COSTS",           "HEADWAY_TRACE"};
 
 constexpr std::pair<std::string_view, Progress> progress_names[] = {{"polling", Progress::polling},
                                                                     {"helper", Progress::helper},
@@ -232,8 +228,11 @@ AggregationSettings AggregationSettings::from_environment() {
   return settings;
 }
 
-/// Dials delay frames: with them all data between PEs is in frames.
-static bool is_dialled() { return variable("HEADWAY_DIAL").has_value(); }
+/// Dials delay frames, and traces have frames alone: with them all data between PEs is in frames.
+static const char* needs_frames() {
+  if (variable("HEADWAY_DIAL")) return "HEADWAY_DIAL, which delays";
+  return variable("HEADWAY_TRACE") ? "HEADWAY_TRACE, which records" : nullptr;
+}
 
 TransferSettings TransferSettings::from_environment() {
   TransferSettings settings;
@@ -244,11 +243,11 @@ TransferSettings TransferSettings::from_environment() {
     const auto path = std::ranges::find(paths, *text, [](const auto& named) { return std::string_view(named.first); });
     if (path == paths.end()) refuse("HEADWAY_TRANSFER", *text, "auto, mapped, cma, network or frames");
     settings.path = path->second;
-    if (is_dialled() && path->second != TransferPath::fastest && path->second != TransferPath::frames) {
-      refuse("HEADWAY_TRANSFER", *text, "auto or frames with HEADWAY_DIAL, which delays content in frames alone");
+    if (needs_frames() && path->second != TransferPath::fastest && path->second != TransferPath::frames) {
+      refuse("HEADWAY_TRANSFER", *text, fmt::format("auto or frames with {} content in frames alone", needs_frames()));
     }
   }
-  if (is_dialled()) settings.path = TransferPath::frames;
+  if (needs_frames()) settings.path = TransferPath::frames;
   if (const auto text = variable("HEADWAY_CHECK")) {
     if (*text != "on" && *text != "off") refuse("HEADWAY_CHECK", *text, "on or off");
     settings.check = *text == "on";
@@ -270,6 +269,12 @@ std::string counts_file() {
   return text.value_or("");
 }
 
+std::string trace_folder() {
+  const auto text = variable("HEADWAY_TRACE");
+  if (text && text->empty()) refuse("HEADWAY_TRACE", *text, "the name of a folder, to which the run writes");
+  return text.value_or("");
+}
+
 bool wants_probed_costs() {
   const auto text = variable("HEADWAY_COSTS");
   if (text && *text != "default" && *text != "probed") refuse("HEADWAY_COSTS", *text, "default or probed");
@@ -278,10 +283,10 @@ bool wants_probed_costs() {
 
 CollectiveStrategy collective_strategy_from_environment() {
   const auto text = variable("HEADWAY_COLLECTIVES");
-  if (!text || *text == "auto") return is_dialled() ? CollectiveStrategy::messages : CollectiveStrategy::best;
+  if (!text || *text == "auto") return needs_frames() ? CollectiveStrategy::messages : CollectiveStrategy::best;
   if (*text == "messages") return CollectiveStrategy::messages;
-  if (*text == "shared" && is_dialled()) {
-    refuse("HEADWAY_COLLECTIVES", *text, "auto or messages with HEADWAY_DIAL, which delays frames alone");
+  if (*text == "shared" && needs_frames()) {
+    refuse("HEADWAY_COLLECTIVES", *text, fmt::format("auto or messages with {} frames alone", needs_frames()));
   }
   if (*text == "shared") return CollectiveStrategy::shared;
   refuse("HEADWAY_COLLECTIVES", *text, "auto, messages or shared");
@@ -331,6 +336,7 @@ Settings Settings::from_environment(Launchers launchers) {
   settings.seed = seed_variable();
   static_cast<void>(DialSettings::from_environment());  // refuses a wrong value before any PE exists
   static_cast<void>(counts_file());
+  static_cast<void>(trace_folder());
   static_cast<void>(wants_probed_costs());
   settings.aggregation = AggregationSettings::from_environment();
   settings.transfer = TransferSettings::from_environment();

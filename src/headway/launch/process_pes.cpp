@@ -166,14 +166,15 @@ void ProcessPes::warn_of_delays(std::size_t pe, const dial::DialledEndpoint::Kep
                1e-3 * double(kept.dialled_ns) / double(kept.waits));
 }
 
-/// The endpoint for the engine: with HEADWAY_DIAL one in `dialled` over `endpoint`, else `endpoint` itself.
+/// The endpoint for the engine: with HEADWAY_DIAL one in `dialled` over `endpoint`, else `endpoint` itself. With a
+/// trace alone, dials of 0 make all data move in frames.
 transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint>& dialled,
                                              transport::Endpoint& endpoint,
                                              std::function<void(std::int64_t ns)> pass_time) const {
-  if (!dials_) return endpoint;
+  if (!dials_ && trace_folder_.empty()) return endpoint;
   if (!pass_time) pass_time = pass_simulated_time();
   const bool yields = !pass_time && idle() == am::Idle::yield;
-  return dialled.emplace(endpoint, dial::Options{*dials_, std::move(pass_time), yields});
+  return dialled.emplace(endpoint, dial::Options{dials_.value_or(base::DialSettings{}), std::move(pass_time), yields});
 }
 
 void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options,
@@ -182,9 +183,11 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
   try {
     complete(options, pe);
     std::optional<dial::DialledEndpoint> dialled;
+    std::optional<TracedRun> traced;
     std::optional<CountedRun> counted;
     const bool simulated = bool(pass_time) || bool(pass_simulated_time());
     transport::Endpoint* frames = &apply_dials(dialled, endpoint, std::move(pass_time));
+    if (!trace_folder_.empty()) frames = &traced.emplace(trace_folder_, *frames, board(pe), simulated).endpoint();
     if (!counts_file_.empty()) frames = &counted.emplace(counts_file_, *frames, board(pe), simulated).endpoint();
     am::Engine engine(*frames, std::move(options));
     if (counted) counted->begin(engine);
@@ -195,6 +198,7 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     if (!engine.has_failed()) {
       engine.finish();
       during = "";
+      if (traced) traced->finish();
       if (counted) counted->finish(engine);
       if (dialled) {
         dialled->drain();
@@ -218,7 +222,8 @@ constexpr std::int64_t sleep_ns_max_attached = 200'000;
 
 /// The process is not bound to a processor: threads that the program makes later would inherit that.
 Pe& ProcessPes::open_pe() {
-  open_.reset(new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}, {}, {}});
+  open_.reset(
+      new OpenPe{report::ThreadOfPe(board(first_), report::report_area_of(*memory_, first_)), {}, {}, {}, {}, {}});
   open_->endpoint = make_endpoint(first_);
   am::EngineOptions options{.idle = idle(), .sleep_ns_max = sleep_ns_max_attached};
   complete(options, first_);
@@ -226,8 +231,11 @@ Pe& ProcessPes::open_pe() {
   warn_of_dials();
   try {
     transport::Endpoint* frames = &apply_dials(open_->dialled, *open_->endpoint, {});
+    const bool simulated = bool(pass_simulated_time());
+    if (!trace_folder_.empty())
+      frames = &open_->traced.emplace(trace_folder_, *frames, board(first_), simulated).endpoint();
     if (!counts_file_.empty())
-      frames = &open_->counted.emplace(counts_file_, *frames, board(first_), bool(pass_simulated_time())).endpoint();
+      frames = &open_->counted.emplace(counts_file_, *frames, board(first_), simulated).endpoint();
     am::Engine& engine = open_->engine.emplace(*frames, std::move(options));
     if (open_->counted) open_->counted->begin(engine);
     return engine.pe();
@@ -240,6 +248,7 @@ void ProcessPes::close_pe(int status) {
   open_->engine->require_may_block(report::Phase::quiescing);
   board(first_).status = exit_status_of(status);
   open_->engine->finish();
+  if (open_->traced) open_->traced->finish();
   if (open_->counted) open_->counted->finish(*open_->engine);
   if (open_->dialled) {
     open_->dialled->drain();

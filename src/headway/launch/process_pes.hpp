@@ -12,6 +12,7 @@
 #include <headway/base/counts_setting.hpp>
 #include <headway/base/dial_settings.hpp>
 #include <headway/launch/counted_run.hpp>
+#include <headway/launch/traced_run.hpp>
 #include <headway/report/process_record.hpp>
 #include <headway/report/report_signals.hpp>
 #include <headway/transport/dial/endpoint.hpp>
@@ -83,6 +84,7 @@ class ProcessPes {
     report::ThreadOfPe thread;
     std::unique_ptr<transport::Endpoint> endpoint;
     std::optional<dial::DialledEndpoint> dialled;
+    std::optional<TracedRun> traced;
     std::optional<CountedRun> counted;
     std::optional<am::Engine> engine;
   };
@@ -103,7 +105,7 @@ class ProcessPes {
   base::TransferSettings transfer_ = base::TransferSettings::from_environment();
   base::CollectiveStrategy collectives_ = base::collective_strategy_from_environment();
   std::optional<base::DialSettings> dials_ = base::DialSettings::from_environment();
-  std::string counts_file_ = base::counts_file();
+  std::string counts_file_ = base::counts_file(), trace_folder_ = base::trace_folder();
   base::SizeConstants sizes_ = base::size_constants_from_environment();
 };
 

@@ -113,6 +113,9 @@ class Endpoint {
   /// Sleeps until a frame arrives or returns, at most `ns_max`. Returns at once if one is there.
   virtual void sleep(std::int64_t ns_max) = 0;
 
+  /// The program's wait has ended, with or without a frame. Called only in runs that are counted or traced.
+  virtual void leave_wait() {}
+
   /// Costs between hosts if there are several, else within the host. The same on all PEs at any time.
   virtual TransportCosts costs() const = 0;
   virtual TransportCosts costs_within_host() const { return costs(); }

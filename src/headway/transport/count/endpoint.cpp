@@ -6,8 +6,6 @@
 
 namespace headway::count {
 
-std::atomic<std::size_t> CountedEndpoint::existing{0};
-
 void AggregatorCounts::add(const AggregatorCounts& other) {
   messages += other.messages;
   payload_bytes += other.payload_bytes;
@@ -30,10 +28,10 @@ CountedEndpoint::CountedEndpoint(transport::Endpoint& inner, std::function<Activ
       sent_to_(inner.size()),
       begin_ns_(inner.now()),
       last_burst_ns_(begin_ns_) {
-  existing.fetch_add(1, std::memory_order_relaxed);
+  observers.fetch_add(1, std::memory_order_relaxed);
 }
 
-CountedEndpoint::~CountedEndpoint() { existing.fetch_sub(1, std::memory_order_relaxed); }
+CountedEndpoint::~CountedEndpoint() { observers.fetch_sub(1, std::memory_order_relaxed); }
 
 void CountedEndpoint::leave(const void* self) {
   const auto source = std::ranges::find(aggregators_, self, &Source::self);

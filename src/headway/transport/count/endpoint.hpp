@@ -19,6 +19,10 @@ enum class Activity {
   waiting_all,  // for the end of all messages: quiescence, an epoch. Handlers work meanwhile
 };
 
+/// Endpoints of this process that count or trace. 0 in all other runs, where calls for them are skipped.
+inline std::atomic<std::size_t> observers{0};
+inline bool is_observed() { return observers.load(std::memory_order_relaxed) != 0; }
+
 /// Exists only in runs that are counted (HEADWAY_COUNTS). All calls pass to `inner`.
 class CountedEndpoint final : public transport::ForwardingEndpoint {
  public:
@@ -28,7 +32,7 @@ class CountedEndpoint final : public transport::ForwardingEndpoint {
 
   /// The counts of a PE's endpoint; nullptr in a run that is not counted.
   static CountedEndpoint* of(transport::Endpoint& endpoint) {
-    if (existing.load(std::memory_order_relaxed) == 0) [[likely]]
+    if (!is_observed()) [[likely]]
       return nullptr;
     return dynamic_cast<CountedEndpoint*>(&endpoint);
   }
@@ -42,7 +46,10 @@ class CountedEndpoint final : public transport::ForwardingEndpoint {
   void count_read() { ++counts_.reads; }
   void count_bulk() { ++counts_.bulk; }
   /// The PE's wait has ended, with or without a frame.
-  void leave_wait() { waits_ = Activity::working; }
+  void leave_wait() override {
+    waits_ = Activity::working;
+    inner().leave_wait();
+  }
 
   /// All counts since the endpoint was made.
   PeCounts counts() const;
@@ -61,8 +68,6 @@ class CountedEndpoint final : public transport::ForwardingEndpoint {
   void look_for_wait(bool arrived);
   void end_burst(PeCounts& counts, std::int64_t at) const;
   void end_wait();
-
-  static std::atomic<std::size_t> existing;  // in this process
 
   std::function<Activity()> activity_;
   PeCounts counts_;
