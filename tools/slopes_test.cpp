@@ -136,9 +136,11 @@ TEST(SlopesCommand, a_trace_of_a_run_on_shared_memory_is_read_from_its_folder) {
 TEST(SlopesCommand, other_commands_predict_several_cases_from_one_run) {
   if (!base::has_simulation) GTEST_SKIP() << "this build has no sim transport";
   const std::vector<base::DialSettings> cases = {{}, {.overhead_ns = 5000}, {.latency_ns = 20'000}};
-  const std::vector<double> seconds =
-      predict_from_trace({program("headway-pingpong"), "--rounds", "20"}, cases, {.environment = simulated(2)});
-  ASSERT_EQ(seconds.size(), 3u);
+  const model::trace::Graph graph =
+      traced_run({{program("headway-pingpong"), "--rounds", "20"}}, {.settings = simulated(2)});
+  std::vector<double> seconds;
+  seconds.reserve(cases.size());
+  for (const base::DialSettings& dials : cases) seconds.push_back(predict_from_trace(graph, dials));
   EXPECT_GT(seconds[0], 0);
   EXPECT_GT(seconds[1], seconds[0] + 20 * 4 * 5e-6);
   EXPECT_GT(seconds[2], seconds[0] + 20 * 2 * 20e-6);
