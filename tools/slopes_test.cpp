@@ -52,7 +52,7 @@ TEST(SlopesCommand, every_bad_argument_is_refused_in_one_line) {
 
 TEST(SlopesCommand, a_program_without_a_trace_is_named) {
   const ChildResult none = headway({"slopes", "true"});
-  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(none.status, 2);
   EXPECT_NE(none.errors.find("wrote no trace"), std::string::npos) << none.errors;
   const ChildResult failed = headway({"slopes", program("headway-stream"), "--messages", "0"});
   EXPECT_EQ(failed.status, 2);
@@ -73,7 +73,7 @@ TEST(SlopesCommand, folders_without_a_whole_trace_are_refused_in_one_line) {
 
 TEST(SlopesCommand, a_folder_that_cannot_be_written_ends_the_run_at_its_begin) {
   const ChildResult ended =
-      headway({"run", "-n", "2", "--trace", "/proc/no-such-folder", program("headway-pingpong"), "--rounds", "1"});
+      headway({"run", "-n", "2", "--trace", "/proc/no-such-folder", program("headway-pingpong"), "--messages", "1"});
   EXPECT_NE(ended.status, 0);
   EXPECT_NE(ended.errors.find("HEADWAY_TRACE=/proc/no-such-folder"), std::string::npos) << ended.errors;
   EXPECT_EQ(headway({"run", "--trace", "", "true"}).status, 2);
@@ -93,7 +93,7 @@ TEST(SlopesCommand, on_a_simulated_network_predictions_are_within_15_percent) {
     std::size_t pes;
   };
   const std::vector<Program> programs = {
-      {{program("headway-pingpong"), "--rounds", "50"}, 2},
+      {{program("headway-pingpong"), "--messages", "50"}, 2},
       {{program("headway-randomaccess"), "--log2", "9", "--updates-per-word", "2", "--mode", "direct"}, 3}};
   for (const Program& one : programs) {
     std::vector<std::string> arguments = {
@@ -137,7 +137,7 @@ TEST(SlopesCommand, other_commands_predict_several_cases_from_one_run) {
   if (!base::has_simulation) GTEST_SKIP() << "this build has no sim transport";
   const std::vector<base::DialSettings> cases = {{}, {.overhead_ns = 5000}, {.latency_ns = 20'000}};
   const model::trace::Graph graph =
-      traced_run({{program("headway-pingpong"), "--rounds", "20"}}, {.settings = simulated(2)});
+      traced_run({{program("headway-pingpong"), "--messages", "20"}}, {.settings = simulated(2)});
   std::vector<double> seconds;
   seconds.reserve(cases.size());
   for (const base::DialSettings& dials : cases) seconds.push_back(predict_from_trace(graph, dials));

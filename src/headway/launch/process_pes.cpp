@@ -198,8 +198,9 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
     if (!engine.has_failed()) {
       engine.finish();
       during = "";
-      if (traced) traced->finish();
+      if (traced) traced->end();
       if (counted) counted->finish(engine);
+      if (traced) traced->write();
       if (dialled) {
         dialled->drain();
         warn_of_delays(pe, dialled->kept());
@@ -248,8 +249,9 @@ void ProcessPes::close_pe(int status) {
   open_->engine->require_may_block(report::Phase::quiescing);
   board(first_).status = exit_status_of(status);
   open_->engine->finish();
-  if (open_->traced) open_->traced->finish();
+  if (open_->traced) open_->traced->end();
   if (open_->counted) open_->counted->finish(*open_->engine);
+  if (open_->traced) open_->traced->write();
   if (open_->dialled) {
     open_->dialled->drain();
     warn_of_delays(first_, open_->dialled->kept());

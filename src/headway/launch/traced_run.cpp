@@ -41,8 +41,7 @@ TracedRun::TracedRun(const std::string& folder, transport::Endpoint& inner, cons
   endpoint_.begin();
 }
 
-void TracedRun::finish() {
-  endpoint_.end();
+void TracedRun::write() const {
   endpoint_.write(folder_, variable("HEADWAY_TRANSPORT"), variable("HEADWAY_DIAL"), simulated_);
 }
 

@@ -15,8 +15,10 @@ class TracedRun {
   TracedRun(const std::string& folder, transport::Endpoint& inner, const report::PeBoard& board, bool simulated);
 
   transport::Endpoint& endpoint() { return endpoint_; }
-  /// After Engine::finish(): writes this PE's file.
-  void finish();
+  /// After Engine::finish().
+  void end() { endpoint_.end(); }
+  /// After the last frame of the run: writes this PE's file.
+  void write() const;
 
  private:
   std::string folder_;

@@ -44,6 +44,7 @@ class Replay {
   double run(const base::DialSettings& dials);
   /// The same, with the longest path.
   Path path(const base::DialSettings& dials);
+  const Graph& graph() const { return *graph_; }
   /// Waits of the last run that ended without all frames that they needed. 0 unless the trace contradicts itself.
   std::size_t forced() const { return forced_; }
 
