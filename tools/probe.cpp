@@ -69,10 +69,15 @@ void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& output
     request.hosts = text;
   });
   app.add_text("--agent", "COMMAND", "runs a line of shell on a host, as of `headway run` [ssh]", request.agent);
+  app.add_text("--command", "LINE",
+               "a line of shell that starts headway-probe on 2 PEs, such as 'srun -n 2 headway-probe', instead of pairs",
+               request.command);
   app.add_count("--launches", "N", "launches of each pair, interleaved [6]", request.launches, 1, 1000);
   app.add_count("--points", "N", "random sizes of a launch, beside the powers of two [40]", request.points, 4, 100'000);
   app.add_count("--bytes-max", "N", "the largest size [65536]", request.bytes_max, 64, 1 << 20);
   app.add_count("--messages", "N", "messages of a burst [32]", request.messages, 2, 256);
+  app.add_count("--repeats", "N", "measurements of each exchange; 1 suffices where time is simulated [7]",
+                request.repeats, 1, 1000);
   app.add_count("--seed", "N", "of the sizes and their order [1]", request.seed, 0, std::uint64_t(1) << 40);
   app.add_value("--dial", "LIST", "delays that are added, such as o=5us,L=10us [none]", [&](const std::string& text) {
     base::DialSettings::parse("--dial", text);
@@ -125,6 +130,12 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
   };
   if (app.given("--sim") && !asks("sim")) throw SettingError("--sim: only with --transport sim");
   if (app.given("--agent") && request.hosts.empty()) throw SettingError("--agent: only with --hosts");
+  for (const char* option : {"--transport", "--pair", "--hosts"}) {
+    if (app.given(option) && app.given("--command"))
+      throw SettingError(fmt::format("{}: not together with --command, which says how PEs are started", option));
+  }
+  if (outputs.save && app.given("--command"))
+    throw SettingError("--save: not with --command, because the transport is not known");
   if (app.given("--osu") && outputs.json == "-") throw SettingError("--osu: not together with --json -");
   if (outputs.save && (!request.dial.empty() || base::DialSettings::from_environment()))
     throw SettingError("--save: not with delays (--dial, HEADWAY_DIAL), which are no property of the machine");
@@ -136,8 +147,8 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
   for (const char* option : {"--dial", "--osu", "--csv", "--save"}) {
     if (app.given(option)) throw SettingError(fmt::format("{} is no option of --calibrate", option));
   }
-  if (request.transports.empty()) request.transports = {"local"};
-  if (request.pairs.empty()) request.pairs = {"process"};
+  if (request.transports.empty() && request.command.empty()) request.transports = {"local"};
+  if (request.pairs.empty() && request.command.empty()) request.pairs = {"process"};
   if (!app.given("--launches")) request.launches = 3;
   if (!app.given("--points")) request.points = 12;
   if (!app.given("--bytes-max")) request.bytes_max = 4096;
@@ -158,7 +169,7 @@ Json record_of(const ProbeTarget& target, const bench::ProbeResult& result) {
 int calibrate(const ProbeRequest& request, const Calibration& calibration, const Outputs& outputs,
               const std::vector<std::string>& command_line) {
   const std::vector<ProbeTarget> targets = probe_targets(request);
-  if (request.transports.size() != 1 || request.pairs.size() != 1)
+  if (request.command.empty() && (request.transports.size() != 1 || request.pairs.size() != 1))
     throw SettingError("--calibrate: several transports or pairs are not allowed; allowed is one of each");
   const std::vector<DialSetting> settings = settings_of(calibration.dials, calibration.values_ns);
   Progress progress(settings.size() * request.launches);
