@@ -100,6 +100,22 @@ std::string topology_of_measured(const ProgramGrowth& program) {
   return base::AggregationSettings::from_environment().topology.value_or("1d");
 }
 
+/// The PE's with the most: first turns of its waits, where it does not wait for all messages.
+double turns_of_program(const RunCounts& counts) {
+  double most = 0;
+  for (const PeRow& row : counts.rows) most = std::max(most, row.turns - row.turns_of_all - row.turns_of_handlers);
+  return most;
+}
+
+/// How many turns of a wait follow one another. Handlers of a PE that waits have turns for other PEs, which overlap:
+/// the more PEs, the more of them. So the run with the fewest PEs tells.
+double turns_of_wait(const RunCounts& counts) {
+  const double of_program = turns_of_program(counts);
+  double most = 0;
+  for (const PeRow& row : counts.rows) most = std::max(most, row.turns - row.turns_of_all);
+  return of_program == 0 ? 1 : most / of_program;
+}
+
 }  // namespace
 
 ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
@@ -120,6 +136,7 @@ ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
     const model::RouteModel route = model::route_model(topology_of_measured(program),
                                                        {.pes = counts.pes, .pes_per_process = counts.pes_per_process});
     program.hops = mean_hops(route);
+    if (program.pes.empty()) program.turns_of_wait = turns_of_wait(counts) / program.hops;
     const double sent = counts.mean(&PeRow::messages_in_frames) / program.hops;
     const double receivers = counts.max(&PeRow::receivers);
     program.pes.push_back(pes);
@@ -128,7 +145,7 @@ ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
     program.flushes.push_back(
         {pes, flushes_for(program, route, sent, receivers, counts.max(&PeRow::buffer_bytes), data_frames(counts))});
     program.control_frames.push_back({pes, counts.mean(&PeRow::control_frames)});
-    program.turns.push_back({pes, counts.max(&PeRow::turns) - counts.max(&PeRow::turns_of_all)});
+    program.turns.push_back({pes, turns_of_program(counts)});
     program.waves.push_back({pes, counts.min(&PeRow::control_frames)});
     program.reads.push_back({pes, counts.max(&PeRow::reads)});
     if (!counts.simulated) program.compute.push_back({pes, compute_seconds_of(run)});
@@ -174,8 +191,8 @@ MachinePrediction predict_machine(const ProgramGrowth& program, const model::Mac
   result.communication_seconds = all - result.compute_seconds.value_or(0);
   // A wave climbs the tree of all PEs, and its verdict comes down again: on each edge L, and o on both sides.
   const double edges = 2 * std::ceil(std::log2(p)) * fit_growth(program.waves).at(p);
-  // Turns of routes with more hops than the measured ones take longer.
-  const double turns = fit_growth(program.turns).at(p) * mean_hops(route) / program.hops;
+  // Each hop of a message is a turn.
+  const double turns = fit_growth(program.turns).at(p) * program.turns_of_wait * mean_hops(route);
   result.latency_seconds = model::time_with_latency_of_turns(
       edges * model::short_message_ns(network) * 1e-9, {.exposed = turns, .reads = fit_growth(program.reads).at(p)},
       network.latency_ns);

@@ -21,6 +21,8 @@
 #include "probe_cache.hpp"
 #include "probe_calibration.hpp"
 #include "probe_launches.hpp"
+#include "probe_peers.hpp"
+#include "probe_plot.hpp"
 #include "probe_table.hpp"
 #include "progress.hpp"
 
@@ -33,8 +35,8 @@ const char* const command_name = "headway probe";
 constexpr double calibrated_ns_max = 1e6;  // longer delays make a launch too long
 
 struct Outputs {
-  std::string json, csv, markdown;
-  bool osu = false, save = false;
+  std::string json, csv, markdown, plot;
+  bool osu = false, save = false, peers = false;
 };
 
 struct Calibration {
@@ -47,6 +49,7 @@ struct Calibration {
 struct Probed {
   ProbeTarget target;
   std::vector<bench::ProbeLaunch> launches;
+  bench::ProbeResult result = {};
 };
 
 void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& outputs) {
@@ -69,9 +72,10 @@ void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& output
     request.hosts = text;
   });
   app.add_text("--agent", "COMMAND", "runs a line of shell on a host, as of `headway run` [ssh]", request.agent);
-  app.add_text("--command", "LINE",
-               "a line of shell that starts headway-probe on 2 PEs, such as 'srun -n 2 headway-probe', instead of pairs",
-               request.command);
+  app.add_text(
+      "--command", "LINE",
+      "a line of shell that starts headway-probe on 2 PEs, such as 'srun -n 2 headway-probe', instead of pairs",
+      request.command);
   app.add_count("--launches", "N", "launches of each pair, interleaved [6]", request.launches, 1, 1000);
   app.add_count("--points", "N", "random sizes of a launch, beside the powers of two [40]", request.points, 4, 100'000);
   app.add_count("--bytes-max", "N", "the largest size [65536]", request.bytes_max, 64, 1 << 20);
@@ -94,6 +98,9 @@ void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& output
   app.add_flag("--osu", "latency and bandwidth as the OSU micro-benchmarks print them, instead of a table",
                outputs.osu);
   app.add_text("--csv", "FILE", "also write all samples, a line each", outputs.csv);
+  app.add_text("--plot", "FILE", "also draw times over sizes with the fitted lines, as SVG", outputs.plot);
+  app.add_flag("--peers", "also latency, rate and bandwidth of Open MPI and MPICH, in turns with the launches",
+               outputs.peers);
   app.add_flag("--save", "also keep the result for this host and build, for `headway doctor`", outputs.save);
 }
 
@@ -144,7 +151,7 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
   if (!calibration.wanted) return;
   if (base::DialSettings::from_environment())
     throw SettingError("--calibrate: HEADWAY_DIAL is set; it would delay the run without dials, too");
-  for (const char* option : {"--dial", "--osu", "--csv", "--save"}) {
+  for (const char* option : {"--dial", "--osu", "--csv", "--save", "--plot", "--peers"}) {
     if (app.given(option)) throw SettingError(fmt::format("{} is no option of --calibrate", option));
   }
   if (request.transports.empty() && request.command.empty()) request.transports = {"local"};
@@ -198,17 +205,23 @@ int calibrate(const ProbeRequest& request, const Calibration& calibration, const
   return 0;
 }
 
-std::vector<Probed> measure(const ProbeRequest& request, const std::vector<ProbeTarget>& targets) {
+/// `peers` are measured in turns with the launches.
+std::vector<Probed> measure(const ProbeRequest& request, const std::vector<ProbeTarget>& targets,
+                            std::vector<ProbedPeer>& peers) {
   std::vector<Probed> all;
   for (const ProbeTarget& target : targets) all.push_back({target, {}});
-  Progress progress(targets.size() * request.launches);
+  Progress progress((targets.size() + peers.size()) * request.launches);
   for (std::size_t number = 0; number != request.launches; ++number) {
     for (Probed& one : all) {
       progress.step(fmt::format("{}, {}, launch {} of {}", one.target.transport, name_of_pair(one.target), number + 1,
                                 request.launches));
       one.launches.push_back(launch_probe(one.target, request, number));
     }
+    measure_peers(peers, targets.front().cores, request.limit, [&](const std::string& name) {
+      progress.step(fmt::format("{}, launch {} of {}", name, number + 1, request.launches));
+    });
   }
+  for (Probed& one : all) one.result = bench::evaluate(one.launches);
   return all;
 }
 
@@ -223,27 +236,42 @@ void write_csv(const std::string& path, const std::vector<Probed>& all) {
   if (!file) base::throw_errno(("writing " + path).c_str());
 }
 
+void write_plot(const std::string& path, const std::vector<Probed>& all) {
+  std::vector<PlottedPair> pairs;
+  for (const Probed& one : all) {
+    pairs.push_back({fmt::format("{}, {}", one.target.transport, name_of_pair(one.target)), one.launches, &one.result});
+  }
+  std::ofstream file(path);
+  file << plot_of(pairs);
+  file.flush();
+  if (!file) base::throw_errno(("writing " + path).c_str());
+}
+
 int probe(const ProbeRequest& request, const Outputs& outputs, const std::vector<std::string>& command_line) {
   const std::vector<ProbeTarget> targets = probe_targets(request);
-  const std::vector<Probed> all = measure(request, targets);
+  std::vector<ProbedPeer> peers = outputs.peers ? probed_peers() : std::vector<ProbedPeer>();
+  const std::vector<Probed> all = measure(request, targets, peers);
   std::vector<Json> records;
   for (const Probed& one : all) {
-    const bench::ProbeResult result = bench::evaluate(one.launches);
-    Json record = record_of(one.target, result);
+    Json record = record_of(one.target, one.result);
     if (!request.dial.empty()) record["dials"] = request.dial;
     records.push_back(std::move(record));
     if (outputs.json == "-") continue;
     if (outputs.osu)
       std::cout << osu_blocks(one.target, bench::measured_sizes(one.launches));
     else if (outputs.json.empty())
-      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, result);
+      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, one.result);
   }
+  if (!peers.empty() && outputs.json != "-" && (outputs.osu || outputs.json.empty()))
+    std::cout << "\n" << peer_table(peers);
   std::cout << std::flush;
   if (!outputs.csv.empty()) write_csv(outputs.csv, all);
   if (outputs.save) {
     for (const std::string& path : save_probe(command_line, records))
       std::cerr << fmt::format("{}: kept as {}\n", command_name, path);
   }
+  if (!outputs.plot.empty()) write_plot(outputs.plot, all);
+  for (Json& record : peer_records(peers)) records.push_back(std::move(record));
   if (!outputs.json.empty()) bench::write_json(outputs.json, bench::result_file(command_line, records));
   return 0;
 }

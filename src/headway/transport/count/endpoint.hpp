@@ -43,7 +43,10 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   void count_read() { ++counts_.reads; }
   void count_bulk() { ++counts_.bulk; }
   /// The PE's wait has ended, with or without a frame.
-  void leave_wait() { waits_ = Activity::working; }
+  void leave_wait() {
+    waits_ = Activity::working;
+    had_turn_ = false;
+  }
 
   /// All counts since the endpoint was made.
   PeCounts counts() const;
@@ -95,6 +98,7 @@ class CountedEndpoint final : public transport::Endpoint, public transport::Simu
   std::int64_t begin_ns_, last_burst_ns_, burst_begin_ns_ = 0, wait_begin_ns_ = 0;
   std::uint64_t burst_frames_ = 0;
   Activity waits_ = Activity::working;
+  bool had_turn_ = false;  // in the present wait
 };
 
 }  // namespace headway::count
