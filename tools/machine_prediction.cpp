@@ -100,6 +100,15 @@ std::string topology_of_measured(const ProgramGrowth& program) {
   return base::AggregationSettings::from_environment().topology.value_or("1d");
 }
 
+/// Flushes of all buffers with `pes` PEs. A PE that forwards posts its buffers when it has nothing to do. In a small
+/// grid each frame is forwarded alone; in a larger one several arrive at a time. So their growth with the grid is not
+/// carried on: a message has at most as many flushes for each hop as with the most measured PEs.
+double flushes_at(const ProgramGrowth& program, double pes, const model::RouteModel& route) {
+  const double grown = fit_growth(program.flushes).at(pes);
+  if (program.hops <= 1) return grown;
+  return std::min(grown, program.flushes.back().value * mean_hops(route) / program.hops);
+}
+
 /// The PE's with the most: first turns of its waits, where it does not wait for all messages.
 double turns_of_program(const RunCounts& counts) {
   double most = 0;
@@ -168,7 +177,7 @@ MachinePrediction predict_machine(const ProgramGrowth& program, const model::Mac
   for (const model::RouteLevel& level : route.levels) result.next_pes += std::min(double(level.next_pes), receivers);
   result.messages = program.sent_growth().at(p);
   const model::RouteLoad load =
-      load_of(program, route, result.messages, receivers, fit_growth(program.flushes).at(p), result.buffer_bytes);
+      load_of(program, route, result.messages, receivers, flushes_at(program, p, route), result.buffer_bytes);
   result.frames = (load.frames + fit_growth(program.control_frames).at(p)) * program.imbalance;
   result.bytes = load.bytes * program.imbalance;
   result.open_buffer_bytes =
@@ -228,7 +237,7 @@ std::optional<double> error_of_frames(std::span<const MeasuredRun> runs) {
       model::route_model(topology_of_measured(program), {.pes = last.pes, .pes_per_process = last.pes_per_process});
   const double frames =
       load_of(program, route, program.sent_growth().at(p), std::min(p - 1, fit_growth(program.receivers).at(p)),
-              fit_growth(program.flushes).at(p), last.max(&PeRow::buffer_bytes))
+              flushes_at(program, p, route), last.max(&PeRow::buffer_bytes))
           .frames +
       fit_growth(program.control_frames).at(p);
   return frames / measured - 1;

@@ -29,8 +29,8 @@ struct ProbedPeer {
 /// Headway, Open MPI and MPICH; those that are not installed or not built have the reason in `missing`.
 std::vector<ProbedPeer> probed_peers();
 
-/// Runs each peer's programs once, on these cores if they are given. A peer whose program fails or does not end becomes
-/// one that is missing. `step` is called before each peer.
+/// Runs each peer's programs once, on these cores if they are given. A program that fails or does not end makes its
+/// peer a missing one. `step` is called before each peer.
 void measure_peers(std::vector<ProbedPeer>& peers, const std::optional<CorePair>& cores, std::chrono::seconds limit,
                    const std::function<void(const std::string&)>& step);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The drawing is XML that a parser reads, and shows what was measured. `python3` is that parser.
+// Python's parser reads the drawing as XML, with a dot for each sample and a line for each segment.
 #include "probe_plot.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ texts = [text.text for text in root.iter(svg + 'text')]
 print(len(list(root.iter(svg + 'circle'))), kinds.count('line'), kinds.count('way'), '|'.join(texts))
 )";
 
-/// What the reader says of a file, or a failure.
+/// The reader's output for a file, or a failure.
 std::string read(const std::string& path) {
   const ChildResult result = run_child({"python3", "-c", reader, path}, {}, std::chrono::seconds(60));
   EXPECT_EQ(result.status, 0) << result.errors;
