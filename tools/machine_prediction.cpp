@@ -100,6 +100,31 @@ std::string topology_of_measured(const ProgramGrowth& program) {
   return base::AggregationSettings::from_environment().topology.value_or("1d");
 }
 
+/// Flushes of all buffers with `pes` PEs. A PE that forwards posts its buffers when it has nothing to do. In a small
+/// grid each frame is forwarded alone; in a larger one several arrive at a time. So their growth with the grid is not
+/// carried on: a message has at most as many flushes for each hop as with the most measured PEs.
+double flushes_at(const ProgramGrowth& program, double pes, const model::RouteModel& route) {
+  const double grown = fit_growth(program.flushes).at(pes);
+  if (program.hops <= 1) return grown;
+  return std::min(grown, program.flushes.back().value * mean_hops(route) / program.hops);
+}
+
+/// The PE's with the most: first turns of its waits, where it does not wait for all messages.
+double turns_of_program(const RunCounts& counts) {
+  double most = 0;
+  for (const PeRow& row : counts.rows) most = std::max(most, row.turns - row.turns_of_all - row.turns_of_handlers);
+  return most;
+}
+
+/// How many turns of a wait follow one another. Handlers of a PE that waits have turns for other PEs, which overlap:
+/// the more PEs, the more of them. So the run with the fewest PEs tells.
+double turns_of_wait(const RunCounts& counts) {
+  const double of_program = turns_of_program(counts);
+  double most = 0;
+  for (const PeRow& row : counts.rows) most = std::max(most, row.turns - row.turns_of_all);
+  return of_program == 0 ? 1 : most / of_program;
+}
+
 }  // namespace
 
 ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
@@ -120,6 +145,7 @@ ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
     const model::RouteModel route = model::route_model(topology_of_measured(program),
                                                        {.pes = counts.pes, .pes_per_process = counts.pes_per_process});
     program.hops = mean_hops(route);
+    if (program.pes.empty()) program.turns_of_wait = turns_of_wait(counts) / program.hops;
     const double sent = counts.mean(&PeRow::messages_in_frames) / program.hops;
     const double receivers = counts.max(&PeRow::receivers);
     program.pes.push_back(pes);
@@ -128,7 +154,7 @@ ProgramGrowth growth_of(std::span<const MeasuredRun> runs) {
     program.flushes.push_back(
         {pes, flushes_for(program, route, sent, receivers, counts.max(&PeRow::buffer_bytes), data_frames(counts))});
     program.control_frames.push_back({pes, counts.mean(&PeRow::control_frames)});
-    program.turns.push_back({pes, counts.max(&PeRow::turns) - counts.max(&PeRow::turns_of_all)});
+    program.turns.push_back({pes, turns_of_program(counts)});
     program.waves.push_back({pes, counts.min(&PeRow::control_frames)});
     program.reads.push_back({pes, counts.max(&PeRow::reads)});
     if (!counts.simulated) program.compute.push_back({pes, compute_seconds_of(run)});
@@ -151,7 +177,7 @@ MachinePrediction predict_machine(const ProgramGrowth& program, const model::Mac
   for (const model::RouteLevel& level : route.levels) result.next_pes += std::min(double(level.next_pes), receivers);
   result.messages = program.sent_growth().at(p);
   const model::RouteLoad load =
-      load_of(program, route, result.messages, receivers, fit_growth(program.flushes).at(p), result.buffer_bytes);
+      load_of(program, route, result.messages, receivers, flushes_at(program, p, route), result.buffer_bytes);
   result.frames = (load.frames + fit_growth(program.control_frames).at(p)) * program.imbalance;
   result.bytes = load.bytes * program.imbalance;
   result.open_buffer_bytes =
@@ -174,8 +200,8 @@ MachinePrediction predict_machine(const ProgramGrowth& program, const model::Mac
   result.communication_seconds = all - result.compute_seconds.value_or(0);
   // A wave climbs the tree of all PEs, and its verdict comes down again: on each edge L, and o on both sides.
   const double edges = 2 * std::ceil(std::log2(p)) * fit_growth(program.waves).at(p);
-  // Turns of routes with more hops than the measured ones take longer.
-  const double turns = fit_growth(program.turns).at(p) * mean_hops(route) / program.hops;
+  // Each hop of a message is a turn.
+  const double turns = fit_growth(program.turns).at(p) * program.turns_of_wait * mean_hops(route);
   result.latency_seconds = model::time_with_latency_of_turns(
       edges * model::short_message_ns(network) * 1e-9, {.exposed = turns, .reads = fit_growth(program.reads).at(p)},
       network.latency_ns);
@@ -211,7 +237,7 @@ std::optional<double> error_of_frames(std::span<const MeasuredRun> runs) {
       model::route_model(topology_of_measured(program), {.pes = last.pes, .pes_per_process = last.pes_per_process});
   const double frames =
       load_of(program, route, program.sent_growth().at(p), std::min(p - 1, fit_growth(program.receivers).at(p)),
-              fit_growth(program.flushes).at(p), last.max(&PeRow::buffer_bytes))
+              flushes_at(program, p, route), last.max(&PeRow::buffer_bytes))
           .frames +
       fit_growth(program.control_frames).at(p);
   return frames / measured - 1;

@@ -30,11 +30,13 @@ struct ProgramGrowth {
   bool fixed_size = false;   // of all messages
   double imbalance = 1;      // the PE with the most frames, over the mean
   double hops = 1;           // of a message in the last measured run, by the route model
+  double turns_of_wait = 1;  // that follow one another in a wait, for each hop
   std::vector<double> pes;   // measured
   std::vector<Sample> sent, receivers, flushes, control_frames, turns, waves, reads, compute;
 
-  // `flushes`: how often all buffers are posted, so that route_load() gives the measured frames. `turns`: without those
-  // in waits for all messages. `waves`: of quiescence; a leaf of its tree sends one control message for each.
+  // `flushes`: how often all buffers are posted, so that route_load() gives the measured frames. `turns`: the first
+  // ones of waits, without waits for all messages. `waves`: of quiescence; a leaf of its tree sends one control message
+  // for each.
   Growth sent_growth() const { return fit_growth(sent); }
 };
 

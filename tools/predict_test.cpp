@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <headway/base/error.hpp>
 #include <headway/transport/count/counts.hpp>
@@ -242,6 +243,48 @@ TEST(MachinePrediction, frames_that_fill_follow_the_bytes_and_flushes_the_receiv
   EXPECT_TRUE(now.latency_seconds.has_value());
   EXPECT_THROW(predict_machine(program, summit, 8, 16 << 20, "9d"), SettingError);
   EXPECT_THROW(growth_of({}), UsageError);
+}
+
+TEST(MachinePrediction, turns_of_handlers_in_one_wait_overlap) {
+  // 10 waits, in which 6 or 16 turns of handlers follow: the run with the fewest PEs says that 1.6 turns are in a row
+  std::vector<MeasuredRun> runs;
+  for (const double of_handlers : {6.0, 16.0}) {
+    const PeRow row{.frames_sent = 20,
+                    .messages_in_frames = 20,
+                    .receivers = 1,
+                    .turns = 14 + of_handlers,
+                    .turns_of_all = 4,
+                    .turns_of_handlers = of_handlers,
+                    .messages = 20,
+                    .payload_bytes = 160,
+                    .buffer_bytes = 8'000};
+    runs.push_back({run_of(row, runs.empty() ? 4 : 8), 1, {}, true});
+  }
+  const ProgramGrowth program = growth_of(runs);
+  const model::Machine now = model::find_machine("now");
+  for (const std::size_t pes : {8, 1024})
+    EXPECT_NEAR(*predict_machine(program, now, pes, 16 << 20, "1d").latency_seconds, 16 * 5e-6, 1e-12) << pes;
+}
+
+TEST(MachinePrediction, flushes_of_forwarded_messages_do_not_grow_beyond_the_measured_grids) {
+  ::setenv("HEADWAY_TOPOLOGY", "2d", 1);
+  std::vector<MeasuredRun> runs;
+  for (const std::size_t pes : {4, 16}) {
+    // 5 and 10 flushes for each of the next PEs, 2 and 6 of them
+    const double next = pes == 4 ? 2 : 6, flushes = pes == 4 ? 5 : 10;
+    const PeRow row{.frames_sent = next * flushes,
+                    .messages_in_frames = 100'000,
+                    .receivers = next,
+                    .messages = 100'000,
+                    .payload_bytes = 800'000,
+                    .buffer_bytes = 1e6};
+    runs.push_back({run_of(row, pes), 1, {}, true});
+  }
+  const ProgramGrowth program = growth_of(runs);
+  ::unsetenv("HEADWAY_TOPOLOGY");
+  const MachinePrediction predicted = predict_machine(program, model::find_machine("now"), 256, 64 << 20, "2d");
+  // hops of a message: 2 (1 - 1 / 4) 16 / 15 = 1.6, and 2 (1 - 1 / 16) 256 / 255
+  EXPECT_NEAR(predicted.frames, 30 * 10 * (2 * 15.0 / 16 * 256 / 255) / 1.6, 4);
 }
 
 TEST(MachinePrediction, more_dimensions_are_necessary_from_more_pes_on_with_more_memory) {

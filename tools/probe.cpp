@@ -22,6 +22,8 @@
 #include "probe_cache.hpp"
 #include "probe_calibration.hpp"
 #include "probe_launches.hpp"
+#include "probe_peers.hpp"
+#include "probe_plot.hpp"
 #include "probe_table.hpp"
 #include "progress.hpp"
 
@@ -34,8 +36,8 @@ const char* const command_name = "headway probe";
 constexpr double calibrated_ns_max = 1e6;  // longer delays make a launch too long
 
 struct Outputs {
-  std::string json, csv, markdown;
-  bool osu = false, save = false;
+  std::string json, csv, markdown, plot;
+  bool osu = false, save = false, peers = false;
 };
 
 struct Calibration {
@@ -48,6 +50,7 @@ struct Calibration {
 struct Probed {
   ProbeTarget target;
   std::vector<bench::ProbeLaunch> launches;
+  bench::ProbeResult result = {};
 };
 
 void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& outputs) {
@@ -70,10 +73,16 @@ void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& output
     request.hosts = text;
   });
   app.add_text("--agent", "COMMAND", "runs a line of shell on a host, as of `headway run` [ssh]", request.agent);
+  app.add_text(
+      "--command", "LINE",
+      "a line of shell that starts headway-probe on 2 PEs, such as 'srun -n 2 headway-probe', instead of pairs",
+      request.command);
   app.add_count("--launches", "N", "launches of each pair, interleaved [6]", request.launches, 1, 1000);
   app.add_count("--points", "N", "random sizes of a launch, beside the powers of two [40]", request.points, 4, 100'000);
   app.add_count("--bytes-max", "N", "the largest size [65536]", request.bytes_max, 64, 1 << 20);
   app.add_count("--messages", "N", "messages of a burst [32]", request.messages, 2, 256);
+  app.add_count("--repeats", "N", "measurements of each exchange; 1 suffices where time is simulated [7]",
+                request.repeats, 1, 1000);
   app.add_count("--seed", "N", "of the sizes and their order [1]", request.seed, 0, std::uint64_t(1) << 40);
   app.add_value("--dial", "LIST", "delays that are added, such as o=5us,L=10us [none]", [&](const std::string& text) {
     base::DialSettings::parse("--dial", text);
@@ -90,6 +99,9 @@ void add_options(bench::CommandLine& app, ProbeRequest& request, Outputs& output
   app.add_flag("--osu", "latency and bandwidth as the OSU micro-benchmarks print them, instead of a table",
                outputs.osu);
   app.add_text("--csv", "FILE", "also write all samples, a line each", outputs.csv);
+  app.add_text("--plot", "FILE", "also draw times over sizes with the fitted lines, as SVG", outputs.plot);
+  app.add_flag("--peers", "also latency, rate and bandwidth of Open MPI and MPICH, in turns with the launches",
+               outputs.peers);
   app.add_flag("--save", "also keep the result for this host and build, for `headway doctor`", outputs.save);
 }
 
@@ -126,6 +138,12 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
   };
   if (app.given("--sim") && !asks("sim")) throw SettingError("--sim: only with --transport sim");
   if (app.given("--agent") && request.hosts.empty()) throw SettingError("--agent: only with --hosts");
+  for (const char* option : {"--transport", "--pair", "--hosts"}) {
+    if (app.given(option) && app.given("--command"))
+      throw SettingError(fmt::format("{}: not together with --command, which says how PEs are started", option));
+  }
+  if (outputs.save && app.given("--command"))
+    throw SettingError("--save: not with --command, because the transport is not known");
   if (app.given("--osu") && outputs.json == "-") throw SettingError("--osu: not together with --json -");
   if (outputs.save && (!request.dial.empty() || base::DialSettings::from_environment()))
     throw SettingError("--save: not with delays (--dial, HEADWAY_DIAL), which are no property of the machine");
@@ -133,15 +151,16 @@ void complete(const bench::CommandLine& app, ProbeRequest& request, const Calibr
     throw SettingError("--save: not with --transport sim, which is no machine");
   bench::require_writable("--json", outputs.json);
   bench::require_writable("--csv", outputs.csv);
+  bench::require_writable("--plot", outputs.plot);
   bench::require_writable("--markdown", outputs.markdown);
   if (!calibration.wanted) return;
   if (base::DialSettings::from_environment())
     throw SettingError("--calibrate: HEADWAY_DIAL is set; it would delay the run without dials, too");
-  for (const char* option : {"--dial", "--osu", "--csv", "--save"}) {
+  for (const char* option : {"--dial", "--osu", "--csv", "--save", "--plot", "--peers"}) {
     if (app.given(option)) throw SettingError(fmt::format("{} is no option of --calibrate", option));
   }
-  if (request.transports.empty()) request.transports = {"local"};
-  if (request.pairs.empty()) request.pairs = {"process"};
+  if (request.transports.empty() && request.command.empty()) request.transports = {"local"};
+  if (request.pairs.empty() && request.command.empty()) request.pairs = {"process"};
   if (!app.given("--launches")) request.launches = 3;
   if (!app.given("--points")) request.points = 12;
   if (!app.given("--bytes-max")) request.bytes_max = 4096;
@@ -162,7 +181,7 @@ Json record_of(const ProbeTarget& target, const bench::ProbeResult& result) {
 int calibrate(const ProbeRequest& request, const Calibration& calibration, const Outputs& outputs,
               const std::vector<std::string>& command_line) {
   const std::vector<ProbeTarget> targets = probe_targets(request);
-  if (request.transports.size() != 1 || request.pairs.size() != 1)
+  if (request.command.empty() && (request.transports.size() != 1 || request.pairs.size() != 1))
     throw SettingError("--calibrate: several transports or pairs are not allowed; allowed is one of each");
   const std::vector<DialSetting> settings = settings_of(calibration.dials, calibration.values_ns);
   Progress progress(settings.size() * request.launches);
@@ -191,17 +210,23 @@ int calibrate(const ProbeRequest& request, const Calibration& calibration, const
   return 0;
 }
 
-std::vector<Probed> measure(const ProbeRequest& request, const std::vector<ProbeTarget>& targets) {
+/// `peers` are measured in turns with the launches.
+std::vector<Probed> measure(const ProbeRequest& request, const std::vector<ProbeTarget>& targets,
+                            std::vector<ProbedPeer>& peers) {
   std::vector<Probed> all;
   for (const ProbeTarget& target : targets) all.push_back({target, {}});
-  Progress progress(targets.size() * request.launches);
+  Progress progress((targets.size() + peers.size()) * request.launches);
   for (std::size_t number = 0; number != request.launches; ++number) {
     for (Probed& one : all) {
       progress.step(fmt::format("{}, {}, launch {} of {}", one.target.transport, name_of_pair(one.target), number + 1,
                                 request.launches));
       one.launches.push_back(launch_probe(one.target, request, number));
     }
+    measure_peers(peers, targets.front().cores, request.limit, [&](const std::string& name) {
+      progress.step(fmt::format("{}, launch {} of {}", name, number + 1, request.launches));
+    });
   }
+  for (Probed& one : all) one.result = bench::evaluate(one.launches);
   return all;
 }
 
@@ -229,27 +254,42 @@ std::string dials_of(const ProbeRequest& request) {
   return request.dial.empty() && given != nullptr ? given : request.dial;
 }
 
+void write_plot(const std::string& path, const std::vector<Probed>& all) {
+  std::vector<PlottedPair> pairs;
+  for (const Probed& one : all) {
+    pairs.push_back({fmt::format("{}, {}", one.target.transport, name_of_pair(one.target)), one.launches, &one.result});
+  }
+  std::ofstream file(path);
+  file << plot_of(pairs);
+  file.flush();
+  if (!file) base::throw_errno(("writing " + path).c_str());
+}
+
 int probe(const ProbeRequest& request, const Outputs& outputs, const std::vector<std::string>& command_line) {
   const std::vector<ProbeTarget> targets = probe_targets(request);
-  const std::vector<Probed> all = measure(request, targets);
+  std::vector<ProbedPeer> peers = outputs.peers ? probed_peers() : std::vector<ProbedPeer>();
+  const std::vector<Probed> all = measure(request, targets, peers);
   std::vector<Json> records;
   for (const Probed& one : all) {
-    const bench::ProbeResult result = bench::evaluate(one.launches);
-    Json record = record_of(one.target, result);
+    Json record = record_of(one.target, one.result);
     if (const std::string dials = dials_of(request); !dials.empty()) record["dials"] = dials;
     records.push_back(std::move(record));
     if (outputs.json == "-") continue;
     if (outputs.osu)
       std::cout << osu_blocks(one.target, bench::measured_sizes(one.launches));
     else if (outputs.json.empty())
-      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, result, dials_of(request));
+      std::cout << (records.size() > 1 ? "\n" : "") << probe_table(one.target, one.result, dials_of(request));
   }
+  if (!peers.empty() && outputs.json != "-" && (outputs.osu || outputs.json.empty()))
+    std::cout << "\n" << peer_table(peers);
   std::cout << std::flush;
   if (!outputs.csv.empty()) write_csv(outputs.csv, all);
   if (outputs.save) {
     for (const std::string& path : save_probe(command_line, records))
       std::cerr << fmt::format("{}: kept as {}\n", command_name, path);
   }
+  if (!outputs.plot.empty()) write_plot(outputs.plot, all);
+  for (Json& record : peer_records(peers)) records.push_back(std::move(record));
   if (!outputs.json.empty()) bench::write_json(outputs.json, bench::result_file(command_line, records));
   return 0;
 }

@@ -58,6 +58,11 @@ ProbeTarget between_hosts(const wire::Plugin& plugin, const ProbeRequest& reques
   return target;
 }
 
+/// PEs of a launcher that this command does not know. The options follow the line.
+ProbeTarget by_command(const std::string& line) {
+  return {"command", "command", {"/bin/sh", "-c", "exec " + line + " \"$@\"", "headway-probe"}, {}};
+}
+
 /// Why frames cannot be sent by this plug-in, or empty.
 std::string why_not(const wire::Plugin& plugin) {
   if (plugin.path.empty()) return "it was not built";
@@ -81,6 +86,7 @@ void choose_cores(std::vector<ProbeTarget>& targets) {
 }  // namespace
 
 std::vector<ProbeTarget> probe_targets(const ProbeRequest& request) {
+  if (!request.command.empty()) return {by_command(request.command)};
   const auto wanted = [&](const char* pair) {
     return request.pairs.empty() || std::ranges::find(request.pairs, pair) != request.pairs.end();
   };
@@ -135,6 +141,7 @@ bench::ProbeLaunch launch_probe(const ProbeTarget& target, const ProbeRequest& r
   add("--points", request.points);
   add("--bytes-max", request.bytes_max);
   add("--messages", request.messages);
+  add("--repeats", request.repeats);
   std::vector<Variable> environment = target.environment;
   environment.push_back({"HEADWAY_SEED", std::to_string(request.seed + number)});
   environment.push_back({"HEADWAY_COSTS", "default"});  // results do not follow from earlier ones

@@ -20,7 +20,8 @@ struct ProbeRequest {
   std::vector<std::string> pairs;       // empty: all that the transport has
   std::string hosts, agent;             // two names with a comma; and the option of `headway run`
   std::string dial, sim;                // HEADWAY_DIAL, HEADWAY_SIM
-  std::size_t launches = 6, points = 40, bytes_max = 64 * 1024, messages = 32;
+  std::string command;                  // a line of shell that starts headway-probe on two PEs; or empty
+  std::size_t launches = 6, points = 40, bytes_max = 64 * 1024, messages = 32, repeats = 7;
   std::uint64_t seed = 1;
   std::chrono::seconds limit{120};  // of one launch
 };
@@ -28,7 +29,7 @@ struct ProbeRequest {
 /// Two PEs over one transport.
 struct ProbeTarget {
   std::string transport;
-  std::string pair;  // thread, process, host
+  std::string pair;  // thread, process, host, command
   std::vector<std::string> command;
   std::vector<Variable> environment;
   std::optional<CorePair> cores = {};  // empty: not known, or on two hosts

@@ -43,6 +43,7 @@ std::string costs_of(const bench::ProbeResult& result) {
 std::string name_of_pair(const ProbeTarget& target) {
   const std::string name = target.pair == "thread"    ? "threads of one process"
                            : target.pair == "process" ? "processes of one host"
+                           : target.pair == "command" ? "PEs that --command starts"
                                                       : "two hosts";
   if (!target.cores) return name;
   return fmt::format("{} on cores {} and {}, {}", name, target.cores->first, target.cores->second,

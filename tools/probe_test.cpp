@@ -236,6 +236,33 @@ TEST(Probe, prints_a_table_or_the_columns_of_osu) {
     EXPECT_NE(osu.output.find(text), std::string::npos) << text << " in " << osu.output;
 }
 
+TEST(Probe, measures_mpis_beside_it_or_says_what_is_missing) {
+  std::vector<std::string> options = {"probe", "--transport", "local", "--pair",    "process", "--launches",
+                                      "1",     "--points",    "4",     "--repeats", "1",       "--bytes-max",
+                                      "64",    "--messages",  "4",     "--peers"};
+  const ChildResult table = headway(options);
+  ASSERT_EQ(table.status, 0) << table.errors;
+  for (const char* text : {"one way, 8 bytes", "million messages/s", "one way, 1 MiB", "headway", "openmpi", "mpich"})
+    EXPECT_NE(table.output.find(text), std::string::npos) << text << " in " << table.output;
+  options.erase(options.begin());
+  const Json file = probe(options);
+  if (file.is_null()) return;
+  std::vector<std::string> names;
+  for (const Json& record : file["records"]) {
+    if (!record.contains("peer")) continue;
+    names.push_back(record["peer"]);
+    if (record.contains("missing")) {
+      EXPECT_NE(names.back(), "headway") << record;
+      EXPECT_FALSE(record["missing"].get<std::string>().empty());
+      EXPECT_NE(table.output.find(names.back() + " is missing: "), std::string::npos) << table.output;
+      continue;
+    }
+    for (const char* value : {"one_way_us", "messages_per_second", "gigabytes_per_second"})
+      EXPECT_GT(record[value]["median"].get<double>(), 0) << record;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"headway", "openmpi", "mpich"}));
+}
+
 TEST(Probe, keeps_results_of_this_host_for_doctor) {
   namespace fs = std::filesystem;
   const fs::path cache = fs::temp_directory_path() / fmt::format("headway-probe-test-{}", ::getpid());
@@ -265,6 +292,24 @@ TEST(Probe, keeps_results_of_this_host_for_doctor) {
   EXPECT_EQ(files, 2);  // for doctor, and for the library
   EXPECT_NE(doctor().find("`headway probe --save`"), std::string::npos);
   fs::remove_all(cache);
+}
+
+TEST(Probe, measures_pes_that_another_launcher_starts) {
+  const std::string probed = (std::filesystem::path(HEADWAY_COMMAND).parent_path() / "headway-probe").string();
+  const std::vector<std::string> few = {"--launches", "1",           "--points", "4",          "--repeats",
+                                        "1",          "--bytes-max", "64",       "--messages", "4"};
+  std::vector<std::string> options = {"--command", fmt::format("{} run --pes 2 {}", HEADWAY_COMMAND, probed)};
+  options.insert(options.end(), few.begin(), few.end());
+  const Json file = probe(options);
+  if (file.is_null()) return;
+  ASSERT_EQ(file["records"].size(), 1u);
+  EXPECT_EQ(file["records"][0]["pair"], "command");
+  expect_sound(file["records"][0]);
+  const ChildResult failed = headway({"probe", "--command", "sh -c 'exit 7'"});
+  EXPECT_EQ(failed.status, 7) << failed.errors;
+  const ChildResult refused = headway({"probe", "--command", "true", "--transport", "local"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.errors.find("--transport"), std::string::npos) << refused.errors;
 }
 
 TEST(Probe, the_status_of_a_launch_that_fails_is_its_own) {

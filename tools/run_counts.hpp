@@ -13,9 +13,10 @@ namespace headway::tools {
 /// Of one PE. transport/count/counts.hpp says what each number means.
 struct PeRow {
   double frames_sent = 0, bytes_sent = 0, frames_received = 0, control_frames = 0, messages_in_frames = 0,
-         receivers = 0, retries = 0, bursts = 0, burst_ns = 0, turns = 0, reads = 0, turns_of_all = 0, waits = 0,
-         waits_of_all = 0, waiting_ns = 0, barriers = 0, bulk = 0, run_ns = 0, cpu_ns = 0, messages = 0,
-         payload_bytes = 0, alone = 0, peak_buffer_bytes = 0, buffer_bytes = 0, spilled_bytes_peak = 0;
+         receivers = 0, retries = 0, bursts = 0, burst_ns = 0, turns = 0, reads = 0, turns_of_all = 0,
+         turns_of_handlers = 0, waits = 0, waits_of_all = 0, waiting_ns = 0, barriers = 0, bulk = 0, run_ns = 0,
+         cpu_ns = 0, messages = 0, payload_bytes = 0, alone = 0, peak_buffer_bytes = 0, buffer_bytes = 0,
+         spilled_bytes_peak = 0;
   std::vector<double> gap_delay_ns = {};  // by gap: count::gap_ns_of()
 };
 

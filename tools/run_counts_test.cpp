@@ -35,6 +35,7 @@ void expect_consistent(const RunCounts& counts) {
     received += row.frames_received;
     EXPECT_GT(row.run_ns, 0);
     EXPECT_LE(row.turns, row.bursts);
+    EXPECT_LE(row.turns_of_all + row.turns_of_handlers, row.turns);
     EXPECT_LE(row.bursts, row.frames_sent);
     EXPECT_LE(row.receivers, double(counts.pes - 1));
     EXPECT_LE(row.waiting_ns, row.run_ns);

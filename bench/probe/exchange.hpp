@@ -2,6 +2,8 @@
 /// Messages between the PEs 0 and 1, timed by PE 0.
 #pragma once
 
+#include <time.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -134,7 +136,11 @@ class ProbedPair {
 
   void compute(std::int64_t ns) {
     const std::int64_t begin = now();
-    std::int64_t at = begin;
+#if defined(HEADWAY_SMPI)
+    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+    nanosleep(&time, nullptr);  // each read of the simulated clock is an event of the simulator
+#endif
+    std::int64_t at = now();
     while (at - begin < ns) at = now();
     delayed_ns_ += at - begin;
     ++delays_;

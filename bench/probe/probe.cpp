@@ -20,10 +20,11 @@ namespace {
 
 struct Arguments {
   std::size_t points = 40, bytes_max = 64 * 1024, messages = 32;
+  unsigned repeats = 7;  // of an exchange; 1 where time is simulated, and the same each time
   std::string json = "-";
 };
 
-constexpr unsigned repeats = 7, repeats_of_long = 3;
+constexpr unsigned repeats_of_long = 3;
 constexpr double long_ns = 1e6;    // of a burst: fewer repeats
 constexpr double burst_ns = 10e6;  // the longest, by the time of one message
 
@@ -32,6 +33,8 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_count("--points", "N", "random sizes, beside the powers of two [40]", arguments.points, 4, 100'000);
   app.add_count("--bytes-max", "N", "the largest size [65536]", arguments.bytes_max, 64, 1 << 20);
   app.add_count("--messages", "N", "messages of a burst [32]", arguments.messages, 2, 256);
+  app.add_count("--repeats", "N", "measurements of each exchange, of which the lower quartile counts [7]",
+                arguments.repeats, 1, 1000);
   app.add_json(arguments.json);
   return app.parse(argc, argv);
 }
@@ -39,7 +42,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 /// Log-uniform sizes, the powers of two, and 1 byte as often as the median needs it; in random order, the same on both
 /// PEs.
 std::vector<std::size_t> sizes_of(const Arguments& arguments, std::uint64_t seed) {
-  constexpr std::size_t of_one_byte = 9;
+  const std::size_t of_one_byte = std::min(arguments.repeats + 2, 9u);
   Random random(seed);
   std::vector<std::size_t> sizes(of_one_byte, 1);
   for (std::size_t i = 0; i != arguments.points; ++i)
@@ -52,7 +55,7 @@ std::vector<std::size_t> sizes_of(const Arguments& arguments, std::uint64_t seed
 /// The lower quartile of one of the times, after some exchanges without measurement. A disturbance only lengthens a
 /// time, and on a busy machine half of the long exchanges are disturbed.
 double undisturbed_ns(unsigned count, const std::function<double()>& time) {
-  constexpr unsigned warm_up = 2;
+  const unsigned warm_up = std::min(count, 2u);
   std::vector<double> ns;
   for (unsigned i = 0; i != warm_up + count; ++i) {
     const double one = time();
@@ -74,10 +77,10 @@ ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t by
     burst.messages = messages_of_burst(pair.run(burst).round_trip, arguments);
     burst.settle_ns = std::int64_t(2 * pair.run(burst).round_trip / burst.messages);
     const Exchange one{.bytes = bytes, .settle_ns = burst.settle_ns};
-    sample.one_ns = undisturbed_ns(repeats, [&] { return pair.run(one).round_trip; });
+    sample.one_ns = undisturbed_ns(arguments.repeats, [&] { return pair.run(one).round_trip; });
     sample.messages = burst.messages;
     const bool is_long = sample.one_ns * double(burst.messages) > 2 * long_ns;
-    const unsigned count = is_long ? repeats_of_long : repeats;
+    const unsigned count = is_long ? std::min(repeats_of_long, arguments.repeats) : arguments.repeats;
     sample.burst_ns = undisturbed_ns(count, [&] { return pair.run(burst).round_trip; });
     if (bytes <= short_bytes_max) {
       const double interval = model::measured_interval_ns(double(sample.messages), sample.burst_ns, sample.one_ns);
@@ -92,7 +95,7 @@ ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t by
       sample.delay_ns = spread_of(delays).median;
       sample.delayed_ns += sample.delay_ns * double(delayed.messages - 1);
     }
-    sample.receive_ns = undisturbed_ns(repeats, [&] { return pair.run_to_receive({}).receive; });
+    sample.receive_ns = undisturbed_ns(arguments.repeats, [&] { return pair.run_to_receive({}).receive; });
   }
   pair.meet();
   return sample;
@@ -155,7 +158,7 @@ int probe(Pe& pe, const Arguments& arguments) {
   for (const bool is_warm : {false, true}) {
     launch.costs.clear();
     for (std::size_t bytes = 8; bytes <= std::min(costs_bytes_max, arguments.bytes_max); bytes *= 2)
-      measure_costs(direct, aggregated, bytes, is_warm ? repeats : 1, launch.costs);
+      measure_costs(direct, aggregated, bytes, is_warm ? arguments.repeats : 1, launch.costs);
   }
   pe.quiesce();
   if (pe.id() == 0) write_json(arguments.json, to_json(launch));

@@ -32,6 +32,9 @@ std::function<void(std::int64_t ns)> pass_simulated_time() {
 #endif
 }
 
+// In SMPI a short sleep does not end with the arrival of a frame.
+constexpr std::int64_t sleep_ns_max_smpi = 200;
+
 constexpr const char* setting_up = "setting the PE up threw: ";
 
 std::atomic<bool> inside_run{false};
@@ -172,9 +175,12 @@ transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint
                                              transport::Endpoint& endpoint,
                                              std::function<void(std::int64_t ns)> pass_time) const {
   if (!dials_ && trace_folder_.empty()) return endpoint;
-  if (!pass_time) pass_time = pass_simulated_time();
+  const bool in_smpi = !pass_time && bool(pass_simulated_time());
+  if (in_smpi) pass_time = pass_simulated_time();
   const bool yields = !pass_time && idle() == am::Idle::yield;
-  return dialled.emplace(endpoint, dial::Options{dials_.value_or(base::DialSettings{}), std::move(pass_time), yields});
+  dial::Options options{dials_.value_or(base::DialSettings{}), std::move(pass_time), yields};
+  if (in_smpi) options.sleep_ns_max = sleep_ns_max_smpi;
+  return dialled.emplace(endpoint, std::move(options));
 }
 
 void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::EngineOptions options,

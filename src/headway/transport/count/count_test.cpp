@@ -188,6 +188,26 @@ TEST(Counts, an_endpoint_of_a_run_without_counts_has_none) {
   EXPECT_EQ(CountedEndpoint::of(world.endpoint(0)), nullptr);
 }
 
+TEST(Counts, further_turns_of_one_wait_are_those_of_handlers) {
+  const std::vector<PeCounts> counts = counts_of(2, [](Pe& pe) {
+    const std::size_t other = 1 - pe.endpoint.id();
+    for (unsigned wait = 0; wait < 4; ++wait) {
+      for (unsigned answer = 0; answer < 3; ++answer) {
+        pe.send(other, 8);
+        pe.receive_waiting(Activity::waiting);
+      }
+      pe.endpoint.leave_wait();
+    }
+    pe.send(other, 8);
+    pe.receive_waiting(Activity::waiting_all);
+  });
+  for (const PeCounts& pe : counts) {
+    EXPECT_EQ(pe.turns, 13u);
+    EXPECT_EQ(pe.turns_of_all, 1u);
+    EXPECT_EQ(pe.turns_of_handlers, 8u);
+  }
+}
+
 // A word in shared memory may end a wait. The computation after it does not count as waiting.
 TEST(Counts, a_wait_that_ends_without_a_frame_is_forgotten) {
   const std::vector<PeCounts> counts = counts_of(2, [](Pe& pe) {

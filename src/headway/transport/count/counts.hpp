@@ -40,6 +40,7 @@ struct PeCounts {
   std::uint64_t turns = 0;                  // bursts that ended so; at most the last one did not
   std::uint64_t reads = 0;                  // waits for the answer to a request
   std::uint64_t turns_of_all = 0;           // of the turns, those that wait for all messages: quiescence, an epoch
+  std::uint64_t turns_of_handlers = 0;      // of the other turns, those after the first one of a wait: handlers answer
   std::uint64_t waits = 0, waiting_ns = 0;  // without anything to do, until a frame arrived
   std::uint64_t waits_of_all = 0;           // of the waits, as turns_of_all
   std::uint64_t barriers = 0;               // quiescences and collective calls

@@ -101,6 +101,8 @@ void CountedEndpoint::look_for_wait(bool arrived) {
     last_burst_ns_ = at;
     ++counts_.turns;
     counts_.turns_of_all += activity == Activity::waiting_all;
+    counts_.turns_of_handlers += activity == Activity::waiting && had_turn_;
+    had_turn_ = true;
   }
   if (arrived || waits_ != Activity::working) return;
   wait_begin_ns_ = at;

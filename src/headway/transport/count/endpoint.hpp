@@ -48,6 +48,7 @@ class CountedEndpoint final : public transport::ForwardingEndpoint {
   /// The PE's wait has ended, with or without a frame.
   void leave_wait() override {
     waits_ = Activity::working;
+    had_turn_ = false;
     inner().leave_wait();
   }
 
@@ -76,6 +77,7 @@ class CountedEndpoint final : public transport::ForwardingEndpoint {
   std::int64_t begin_ns_, last_burst_ns_, burst_begin_ns_ = 0, wait_begin_ns_ = 0;
   std::uint64_t burst_frames_ = 0;
   Activity waits_ = Activity::working;
+  bool had_turn_ = false;  // in the present wait
 };
 
 }  // namespace headway::count

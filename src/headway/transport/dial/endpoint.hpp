@@ -20,6 +20,9 @@ struct Options {
   /// In a simulation: lets this time pass on the PE's clock. Empty: real time.
   std::function<void(std::int64_t ns)> pass_time = {};
   bool yields = false;  // more PEs than cores: a PE that waits lets others run
+  /// The longest sleep while frames are delayed: for a transport that sleeps on when a frame arrives, whose delay would
+  /// begin late. 0: no limit.
+  std::int64_t sleep_ns_max = 0;
 };
 
 /// All PEs of a run have such an endpoint with equal dials, or none has. It offers no frames in place, no memory of
