@@ -49,14 +49,17 @@ Json run_case(const BenchCase& started, const std::vector<std::string>& further,
 }
 
 /// The compared rate: messages a second; where a case measures latency or processor time, its reciprocal. For graph
-/// searches the edges a second, as long as `by_work`: the number of messages depends on the program.
+/// searches the edges a second, for sorts the keys a second, as long as `by_work`: the number of messages depends on
+/// the program.
 double rate_of(const Json& record, bool by_work = true) {
   for (const char* field : {"one_way_us", "latency_us", "cpu_us", "us"}) {
     if (!record.contains(field)) continue;
     const double us = record[field]["median"].get<double>();
     return us > 0 ? 1e6 / us : 0;
   }
-  if (by_work && record.contains("teps")) return record["teps"].get<double>();
+  for (const char* field : {"teps", "keys_per_second"}) {
+    if (by_work && record.contains(field)) return record[field].get<double>();
+  }
   return record["messages_per_second"].get<double>();
 }
 
@@ -77,7 +80,10 @@ void choose_bucket_size(BenchCase& peer, std::chrono::seconds limit, Progress& p
 /// Ratios of case `of` to case `to`, each of one round. The loops of limit search no graph: with them messages are
 /// compared.
 Json ratios(const std::vector<Json>& of, const std::vector<Json>& to) {
-  const bool by_work = of.front().contains("teps") && to.front().contains("teps");
+  const auto counts_work = [](const Json& record) {
+    return record.contains("teps") || record.contains("keys_per_second");
+  };
+  const bool by_work = counts_work(of.front()) && counts_work(to.front());
   std::vector<double> each;
   for (std::size_t round = 0; round < of.size(); ++round) {
     const double rate = rate_of(to[round], by_work);

@@ -135,7 +135,7 @@ std::vector<Work> works_of(const Request& request) {
   const Benchmark& asked = benchmark(request.bench);
   if (asked.has_skew) return works_of_reduce(request);
   if (asked.has_cases) return works_of_halo(request);
-  if (asked.on_elements) return {work_of_application(request)};
+  if (!asked.options.empty()) return {work_of_application(request)};
   if (asked.has_gathers) {
     for (const std::string& log2 : request.log2s) {
       works.push_back({.title = fmt::format("2^{} words", log2),

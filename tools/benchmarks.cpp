@@ -25,12 +25,15 @@ const std::vector<WorkOption>& work_options() {
       {"--blocks-per-pe", "N", "blocks, for each PE [4]"},
       {"--steps", "N", "of time [leanmd: 100, stencil: 10]"},
       {"--no-serial", "", "verify without the same on one processor"},
+      {"--keys", "N", "keys of 32 bits, of all PEs together [2^22]"},
+      {"--distinct", "N", "keys are below this number [2^32]"},
   };
   return all;
 }
 
 const std::vector<Benchmark>& benchmarks() {
   static const std::vector<std::string> on_mpi = {"mpi-direct", "mpi-alltoallv"};
+  static const std::vector<std::string> sorts = {"mpi-samplesort", "mpi-samplesort-radix", "std-sort"};
   static const std::vector<Benchmark> all = {
       {.name = "randomaccess",
        .help = "updates at random words of a table spread over all PEs (HPC Challenge)",
@@ -146,6 +149,24 @@ const std::vector<Benchmark>& benchmarks() {
        .options = {"--side", "--blocks-per-pe", "--steps"},
        .has_limit = false,
        .on_elements = true,
+       .has_count = false},
+      {.name = "radix",
+       .help = "radix sort, a message for each key of a pass, or in bulk",
+       .peers = sorts,
+       .modes = {"1d"},
+       .ways = {"store", "bulk"},
+       .options = {"--keys", "--distinct"},
+       .has_ways = true,
+       .has_limit = false,
+       .has_count = false},
+      {.name = "sample",
+       .help = "sample sort, a message for each key, sorted on each PE by std::sort or by radix",
+       .peers = sorts,
+       .modes = {"1d"},
+       .ways = {"std", "radix"},
+       .options = {"--keys", "--distinct"},
+       .has_ways = true,
+       .has_limit = false,
        .has_count = false},
       {.name = limit_mode,
        .help = "what this machine allows, by hand-written loops without Headway: updates, messages, latency, copies",

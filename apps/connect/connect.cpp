@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Connected components of a grid with missing edges. Each PE joins the vertices of its own block, then all join across
 /// the edges between blocks, by remote reads and compare-and-exchange (connect of Split-C's programs).
+#include <cmath>
 #include <headway/headway.hpp>
 #include <options.hpp>
 #include <span>
+#include <support/scale.hpp>
 #include <vector>
 
 #include "grid.hpp"
@@ -12,15 +14,17 @@ namespace headway::connect {
 namespace {
 
 struct Arguments {
-  Grid grid{512, 1024};
+  Grid grid{0, 0};  // rows of each PE, columns; 0: as many as `scale` says
+  double scale = 0.25;
   GlobalOptions memory;
   std::string json;  // a file, "-", or empty for a line on standard output
 };
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::CommandLine app("Connected components of a grid, on Headway's global memory; verified.", "headway-connect");
-  app.add_count("--rows", "N", "rows of nodes that each PE has [512]", arguments.grid.rows, 1, 1 << 20);
-  app.add_count("--columns", "N", "nodes of a row [1024]", arguments.grid.columns, 1, 1 << 20);
+  app.add_count("--rows", "N", "rows of nodes that each PE has [by --scale]", arguments.grid.rows, 1, 1 << 20);
+  app.add_count("--columns", "N", "nodes of a row [by --scale]", arguments.grid.columns, 1, 1 << 20);
+  apps::add_scale(app, "4 M nodes in a square", arguments.scale);
   app.add_fraction("--edges", "FRACTION", "of the edges of the grid are there [0.3]", arguments.grid.edges, true);
   bench::add_global_options(app, arguments.memory);
   app.add_json(arguments.json);
@@ -95,6 +99,9 @@ class Rows {
 
 int measure(Pe& pe, const Arguments& arguments) {
   Grid grid = arguments.grid;
+  const std::uint64_t side = apps::scaled(std::sqrt(arguments.scale), 2048);
+  if (grid.rows == 0) grid.rows = (side + pe.size() - 1) / pe.size();
+  if (grid.columns == 0) grid.columns = side;
   grid.rows *= pe.size();
   GlobalMemory memory(pe, arguments.memory);
   Rows rows(pe, memory, grid);

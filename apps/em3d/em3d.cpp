@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /// Electromagnetic waves on a bipartite graph: each step computes all electric nodes from magnetic ones, then all
-/// magnetic nodes from electric ones. A program of Split-C's. A PE reads values from other PEs, or their owners write
-/// them to the PEs that need them.
+/// magnetic nodes from electric ones. A program of Split-C's. A PE reads values from other PEs, together or one by one,
+/// or their owners write them to the PEs that need them.
 #include <algorithm>
 #include <array>
 #include <headway/headway.hpp>
 #include <options.hpp>
 #include <span>
+#include <support/scale.hpp>
 #include <vector>
 
 #include "graph.hpp"
@@ -14,11 +15,12 @@
 namespace headway::em3d {
 namespace {
 
-const std::array<std::string, 2> ways = {"get", "store"};
+const std::array<std::string, 3> ways = {"get", "store", "read"};
 
 struct Arguments {
   GraphOptions graph;
-  std::size_t nodes_of_each = 4096, steps = 100;
+  std::size_t nodes_of_each = 0, steps = 100;  // nodes on each PE; 0: as many as `scale` says
+  double scale = 1;
   std::string way = "get";
   GlobalOptions memory;
   std::string json;  // a file, "-", or empty for a line on standard output
@@ -26,12 +28,15 @@ struct Arguments {
 
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::CommandLine app("em3d of Split-C on Headway's global memory; verified.", "headway-em3d");
-  app.add_count("--nodes", "N", "nodes of each kind that each PE has [4096]", arguments.nodes_of_each, 1, 1 << 24);
+  app.add_count("--nodes", "N", "nodes of each kind that each PE has [by --scale]", arguments.nodes_of_each, 1,
+                1 << 24);
+  apps::add_scale(app, "8192 nodes of both kinds", arguments.scale);
   app.add_count("--degree", "N", "nodes that each depends on [10]", arguments.graph.degree, 1, 1000);
   app.add_fraction("--remote", "FRACTION", "of the edges lead to the next PE [0.2]", arguments.graph.remote, true);
   app.add_count("--steps", "N", "steps of all nodes [100]", arguments.steps, 1, 1'000'000);
   app.add_choice("--way", "NAME",
-                 "get: values are read where they are needed; store: written to where they will be [get]",
+                 "get: values are read where they are needed; store: written to where they will be; read: a read that "
+                 "waits for each edge to another PE [get]",
                  arguments.way, ways);
   bench::add_global_options(app, arguments.memory);
   app.add_json(arguments.json);
@@ -88,16 +93,20 @@ class Half {
   void wait_for_stores() { memory_->wait_for_stores(needed_.size() * sizeof(double)); }
 
   void compute() {
-    const std::span<double> values = values_.local(), copies = copies_->local();
-    const Edge* edge = edges_.data();
-    for (double& value : values) {
-      double sum = 0;
-      for (std::size_t k = 0; k < degree_; ++k, ++edge) sum += edge->weight * copies[edge->copy];
-      value -= sum;
-    }
+    compute_with([copies = copies_->local()](std::uint32_t copy) { return copies[copy]; });
+  }
+  /// The same without copies: waits for the value of each edge that leads to another PE.
+  void read_and_compute(const Half& other) {
+    compute_with([&, own = other.values()](std::uint32_t copy) {
+      const std::size_t node = needed_[copy];
+      if (node - other.first_ < own.size()) return own[node - other.first_];
+      ++reads_;
+      return memory_->read(other.values_[node]);
+    });
   }
 
   std::size_t needed() const { return needed_.size(); }
+  std::uint64_t reads() const { return reads_; }
   std::span<const double> values() const { return values_.local(); }
 
  private:
@@ -110,6 +119,17 @@ class Half {
     GlobalPtr<double> copy;
   };
 
+  /// `value_of` gives the value of a copy.
+  template <class Value>
+  void compute_with(const Value& value_of) {
+    const Edge* edge = edges_.data();
+    for (double& value : values_.local()) {
+      double sum = 0;
+      for (std::size_t k = 0; k < degree_; ++k, ++edge) sum += edge->weight * value_of(edge->copy);
+      value -= sum;
+    }
+  }
+
   GlobalMemory* memory_;
   DistArray<double> values_;
   std::size_t each_, first_, degree_ = 0;
@@ -117,6 +137,7 @@ class Half {
   std::optional<DistArray<double>> copies_;  // of their values
   std::vector<Edge> edges_;
   std::vector<Reader> readers_;
+  std::uint64_t reads_ = 0;  // of other PEs' values, each waited for
 };
 
 /// Every PE alone, all nodes: how many of its own differ, in any bit.
@@ -152,10 +173,12 @@ std::uint64_t count_errors(const GraphOptions& graph, std::size_t steps, std::si
 int measure(Pe& pe, const Arguments& arguments) {
   GraphOptions graph = arguments.graph;
   graph.parts = pe.size();
-  graph.nodes = arguments.nodes_of_each * pe.size();
+  std::size_t each = arguments.nodes_of_each;
+  if (each == 0) each = (apps::scaled(arguments.scale, 4096) + pe.size() - 1) / pe.size();
+  graph.nodes = each * pe.size();
   GlobalMemory memory(pe, arguments.memory);
   Half electric(pe, memory, graph, 0), magnetic(pe, memory, graph, 1);
-  const bool stores = arguments.way == "store";
+  const bool stores = arguments.way == "store", reads = arguments.way == "read";
   if (stores) {
     electric.subscribe(pe, magnetic);
     magnetic.subscribe(pe, electric);
@@ -163,13 +186,17 @@ int measure(Pe& pe, const Arguments& arguments) {
   // Half a step. The barrier keeps a PE from changing values that others still read, or from writing into copies that
   // others have not read yet.
   const auto advance = [&](Half& half, Half& from) {
-    if (stores) {
-      from.store();
-      half.wait_for_stores();
+    if (reads) {
+      half.read_and_compute(from);
     } else {
-      half.get(from);
+      if (stores) {
+        from.store();
+        half.wait_for_stores();
+      } else {
+        half.get(from);
+      }
+      half.compute();
     }
-    half.compute();
     barrier(pe);
   };
   pe.quiesce();
@@ -183,10 +210,10 @@ int measure(Pe& pe, const Arguments& arguments) {
   const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const auto after = memory.statistics();
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
-  const std::uint64_t values = bench::sum_over_pes(pe, (electric.needed() + magnetic.needed()) * arguments.steps);
+  const std::uint64_t copied = (electric.needed() + magnetic.needed()) * arguments.steps;
+  const std::uint64_t values = bench::sum_over_pes(pe, reads ? electric.reads() + magnetic.reads() : copied);
   const std::uint64_t errors = bench::sum_over_pes(
-      pe,
-      count_errors(graph, arguments.steps, pe.id() * arguments.nodes_of_each, electric.values(), magnetic.values()));
+      pe, count_errors(graph, arguments.steps, pe.id() * each, electric.values(), magnetic.values()));
   if (pe.id() == 0) {
     const AggregatorOptions& effective = memory.aggregation();
     bench::Json record =

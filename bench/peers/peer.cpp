@@ -65,7 +65,9 @@ const std::vector<Bench> benches = {{"randomaccess", exchanges, false, 1, 8, 8, 
                                     {"staggered", exchanges, true, 2, 8, 1, run_messages},
                                     {"synthetic", exchanges, false, 2, 100, 1, run_messages},
                                     {"bfs", {"mpi-direct"}, false, 1, 8, 1, run_bfs},
-                                    {"amr", {"mpi-isend"}, false, 1, 24, 1, run_amr}};
+                                    {"amr", {"mpi-isend"}, false, 1, 24, 1, run_amr},
+                                    {"radix", sample_modes(), false, 1, 4, 1, run_sample},
+                                    {"sample", sample_modes(), false, 1, 4, 1, run_sample}};
 
 const Bench& bench_of(const Arguments& arguments) { return *std::ranges::find(benches, arguments.bench, &Bench::name); }
 
@@ -88,6 +90,7 @@ void complete(Arguments& arguments) {
   if (arguments.bench == "amr") amr::check(arguments.amr);
   if (arguments.bench == "bfs")
     arguments.graph.seed = base::Settings::from_environment().seed;  // as Headway's programs
+  arguments.sorting.seed = base::Settings::from_environment().seed;
   if (arguments.bench == "halo") {
     arguments.halo.seed = base::Settings::from_environment().seed;
     arguments.halo.complete();
@@ -105,7 +108,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
       "--mode", "NAME",
       "mpi-alltoallv or mpi-direct; mpi-direct for bfs; mpi-isend for amr; mpi for pingpong and zerocopy; mpi or "
       "mpi-ireduce for reduce; isend, persistent, neighbor-v, neighbor-w, partitioned (with MPI 4), petsc, tpetra for "
-      "halo",
+      "halo; mpi-samplesort, mpi-samplesort-radix, std-sort for radix and sample",
       arguments.mode);
   app.add_count("--log2", "K", "randomaccess: 2^K words in all", arguments.log2, 1, randomaccess::log2_max);
   app.add_number("--updates-per-word", "N", "randomaccess: updates in all are N * 2^K [4]", arguments.updates_per_word,
@@ -132,6 +135,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_count("--roots", "N", "bfs: searches, from vertices that have edges [4]", arguments.roots, 1, 1024);
   app.add_flag("--every-edge", "bfs: a message for each edge, also to vertices that the rank has sent to before",
                arguments.every_edge);
+  app.add_count("--keys", "N", "radix, sample: keys of all ranks together [2^22]", arguments.sorting.keys, 1,
+                sorting::keys_max);
+  app.add_count("--distinct", "N", "radix, sample: keys are below this number [2^32]", arguments.sorting.distinct, 1,
+                std::uint64_t(1) << 32);
   amr::add_options(app, arguments.amr, "amr: ");
   app.add_json(arguments.json);
   const auto status = app.parse(argc, argv, [&] {

@@ -11,6 +11,7 @@
 #include <halo/work.hpp>
 #include <record/record.hpp>
 #include <reduce/work.hpp>
+#include <sorting/keys.hpp>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,14 @@ struct Arguments {
   graph::KroneckerOptions graph{.scale = 16};  // of bfs, as are the next two
   std::uint64_t roots = 4;
   bool every_edge = false;
-  headway::amr::Options amr;  // of amr
-  std::string json;           // a file, "-", or empty for a line on standard output
+  headway::amr::Options amr;                         // of amr
+  headway::sorting::Input sorting{.keys = 1 << 22};  // of radix and sample
+  std::string json;                                  // a file, "-", or empty for a line on standard output
 };
 
 /// The modes of run_halo() that this MPI has.
 const std::vector<std::string>& halo_modes();
+const std::vector<std::string>& sample_modes();
 
 /// Collective on MPI_COMM_WORLD. The record is rank 0's; the others' are partial.
 bench::Json run_randomaccess(const Arguments& arguments);
@@ -47,6 +50,8 @@ bench::Json run_reduce(const Arguments& arguments);
 bench::Json run_halo(const Arguments& arguments);
 bench::Json run_bfs(const Arguments& arguments);
 bench::Json run_amr(const Arguments& arguments);
+/// radix, sample: both sort the same keys.
+bench::Json run_sample(const Arguments& arguments);
 /// stream, staggered, synthetic.
 bench::Json run_messages(const Arguments& arguments);
 

@@ -128,7 +128,7 @@ Json merge_repeats(std::span<const Json> repeats) {
     for (auto& [name, us] : merged["phases_us"].items())
       us = field_spread(repeats, Json::json_pointer("/phases_us") / name).median;
   }
-  for (const char* field : {"fill_mean", "teps", "setup_us"}) {
+  for (const char* field : {"fill_mean", "teps", "keys_per_second", "setup_us"}) {
     const Json::json_pointer pointer("/" + std::string(field));
     if (merged.contains(pointer)) merged[pointer] = field_spread(repeats, pointer).median;
   }

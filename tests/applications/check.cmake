@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # cmake -DPROGRAM=FILE -DWORK="..." [-DDIRECT_WORK="..."] -DPES_AS=processes|threads|sim|openmpi|mpich|ucx -DPES=1,2
 # [-DSEEDS=n]
-#       -DMODES=direct,1d,2d -DSAME=field,field -P check.cmake
+#       -DMODES=direct,1d,2d [-DSTILL=TRUE] -DSAME=field,field -P check.cmake
 # Each run must end well, say that it is verified, and give in its record the same fields SAME as that of one PE: over
-# every mode, and in the last of them once more with every element moved in every step. WORK may hold several works, by
-# "|", which are taken in turn.
+# every mode, and unless STILL in the last of them once more with every element moved in every step. WORK may hold
+# several works, by "|", which are taken in turn.
 foreach(list PES MODES SAME)
   string(REPLACE "," ";" ${list} "${${list}}")
 endforeach()
@@ -48,6 +48,10 @@ function(run_one settings launch arguments result)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
+set(moved rotate)
+if(STILL)
+  set(moved)
+endif()
 set(runs 0)
 foreach(work IN LISTS works)
   foreach(seed RANGE 1 ${SEEDS})
@@ -68,7 +72,7 @@ foreach(work IN LISTS works)
         list(APPEND settings HEADWAY_PES_PER_PROCESS=2 HEADWAY_SHARE=process)
       endif()
       # Each mode, and the last of them once more with everything moved.
-      foreach(mode IN LISTS MODES ITEMS rotate)
+      foreach(mode IN LISTS MODES moved)
         set(arguments "${work} --mode ${mode}")
         if(mode STREQUAL "rotate")
           list(GET MODES -1 mode)
