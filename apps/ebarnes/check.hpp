@@ -69,7 +69,8 @@ inline void check_forces(Pe& pe, const std::vector<Body>& bodies, const Options&
   if (pulls == 0) return;  // one body alone
   found.force_error = errors / pulls;
   found.force_error_max = worst * double(chosen.size()) / pulls;
-  const double allowed = force_error_max(options.theta);
+  // Errors of few bodies scatter more.
+  const double allowed = force_error_max(options.theta) * (1 + 50 / double(options.bodies));
   // Not of a number: neither is less.
   if (!(found.force_error <= allowed) || !(found.force_error_max <= 10 * allowed)) {
     found.wrong.push_back(
