@@ -89,7 +89,7 @@ TEST(StateTable, says_what_is_full) {
   EXPECT_TRUE(few.insert(2, state_at<8>(2), {}));
   EXPECT_FALSE(few.insert(1, state_at<8>(1), {}));
   EXPECT_THROW(few.insert(3, state_at<8>(3), {}), SettingError);
-  StateTable<8> small({.bytes_max = 400'000});
+  StateTable<8> small({.bytes_max = 1'000'000});
   EXPECT_THROW(
       {
         for (std::uint64_t number = 0; number < 100'000; ++number) {
@@ -98,7 +98,7 @@ TEST(StateTable, says_what_is_full) {
       },
       SettingError);
   EXPECT_GT(small.size(), 10'000);
-  EXPECT_LE(small.bytes_peak(), 400'000);
+  EXPECT_LE(small.bytes_peak(), 1'000'000);
 }
 
 TEST(Owners, have_equal_parts) {
