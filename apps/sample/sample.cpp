@@ -19,7 +19,7 @@ using sorting::Key;
 struct Arguments {
   sorting::Input input{.keys = 0};  // 0: as many as `scale` says
   double scale = 0.125;
-  std::size_t oversampling = 64;
+  std::size_t oversampling = 1024;
   std::string way = "radix";
   std::uint64_t spoil = 0;
   std::string spoil_what = "order";
@@ -34,7 +34,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   apps::add_scale(app, "32 M keys", arguments.scale);
   app.add_count("--distinct", "N", "keys are below this number [2^32]", arguments.input.distinct, 1,
                 std::uint64_t(1) << 32);
-  app.add_count("--oversampling", "N", "samples of each PE [64]", arguments.oversampling, 1, 1 << 20);
+  app.add_count("--oversampling", "N", "samples of each PE [1024]", arguments.oversampling, 1, 1 << 20);
   app.add_choice("--way", "NAME", "how each PE sorts its range: std (std::sort) or radix [radix]", arguments.way,
                  sorting::local_sorts);
   app.add_count("--spoil", "N", "change so many results on each PE, to test the check [0]", arguments.spoil, 0,

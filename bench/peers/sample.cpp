@@ -139,7 +139,7 @@ bench::Json run_sample(const Arguments& arguments) {
     Sorter sorter(input, std::size_t(me), std::size_t(ranks));
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
-    sorter.sort(64, arguments.mode == "mpi-samplesort" ? "std" : "radix");
+    sorter.sort(1024, arguments.mode == "mpi-samplesort" ? "std" : "radix");
     MPI_Barrier(MPI_COMM_WORLD);
     seconds = slowest(MPI_Wtime() - begin);
     sent = total(sorter.sent());
