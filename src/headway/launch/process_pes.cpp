@@ -206,11 +206,11 @@ void ProcessPes::run_pe(transport::Endpoint& endpoint, std::size_t pe, am::Engin
       during = "";
       if (traced) traced->end();
       if (counted) counted->finish(engine);
-      if (traced) traced->write();
       if (dialled) {
         dialled->drain();
         warn_of_delays(pe, dialled->kept());
       }
+      if (traced) traced->write();
     }
   } catch (const am::RunFailed&) {  // already recorded
   } catch (const std::exception& error) {
@@ -257,11 +257,11 @@ void ProcessPes::close_pe(int status) {
   open_->engine->finish();
   if (open_->traced) open_->traced->end();
   if (open_->counted) open_->counted->finish(*open_->engine);
-  if (open_->traced) open_->traced->write();
   if (open_->dialled) {
     open_->dialled->drain();
     warn_of_delays(first_, open_->dialled->kept());
   }
+  if (open_->traced) open_->traced->write();
   board(first_).phase.store(report::Phase::finished, std::memory_order_relaxed);
   open_.reset();
 }

@@ -17,7 +17,7 @@ class TracedRun {
   transport::Endpoint& endpoint() { return endpoint_; }
   /// After Engine::finish().
   void end() { endpoint_.end(); }
-  /// After the last frame of the run: writes this PE's file.
+  /// Writes this PE's file. After the last frame of the run has left: other PEs may wait for it.
   void write() const;
 
  private:

@@ -111,6 +111,7 @@ TEST(Slopes, another_path_takes_over_where_the_lines_cross) {
   EXPECT_NEAR(value_of_factor(replay, latency, 1.01).value_or(0), 7800 / 2.0, 0.001 * 3900);
   EXPECT_NEAR(value_of_factor(replay, latency, 1.05).value_or(0), 8200 / 2.0, 0.001 * 4100);
   EXPECT_FALSE(value_of_factor(replay, parameters()[2], 1.01).has_value());
+  EXPECT_NEAR(value_of_factor(replay, latency, 1).value_or(0), 7700 / 2.0, 0.001 * 3850);
   EXPECT_THROW(value_of_factor(replay, latency, 0.5), SettingError);
 }
 

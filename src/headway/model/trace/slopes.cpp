@@ -20,6 +20,7 @@ constexpr Parameter all[] = {
 
 constexpr double precision = 1e-3;           // of a tolerance
 constexpr double critical_precision = 0.01;  // before the two lines are cut
+constexpr double least_share = 1e-12;        // of the largest value: searches begin above 0
 constexpr double off_line = 1e-3;
 
 /// How often the parameter is counted on all PEs together: no path has more.
@@ -44,6 +45,7 @@ struct Bounds {
 
 /// By doubling from `least`, up to which nothing is beyond. Empty if nothing is up to `most`.
 std::optional<Bounds> bounds_of(double least, double most, const std::function<double(double)>& excess) {
+  least = std::max(least, most * least_share);
   if (!(least < most)) return std::nullopt;
   Bounds bounds{least, least, excess(least), 0};
   for (;;) {
