@@ -62,6 +62,7 @@ std::vector<bench::ProbeLaunch> launches_of_line(std::size_t count) {
       const double one_ns = 5000 + 2 * double(bytes - 1), interval_ns = 1000 + 2 * double(bytes - 1);
       launch.samples.push_back({bytes, 11, one_ns, one_ns + 10 * interval_ns, 2e4, one_ns + 10 * 2.1e4, 50});
     }
+    for (const bool aggregated : {false, true}) launch.costs.push_back({8, aggregated, 10, 20});
   }
   return launches;
 }
@@ -87,7 +88,7 @@ TEST(ProbePlot, samples_without_a_positive_time_are_left_out) {
   const ScratchFile file;
   const std::vector<PlottedPair> pairs = {{"one", launches, &result}};
   std::ofstream(file.path()) << plot_of(pairs);
-  EXPECT_TRUE(read(file.path()).starts_with("12 1 1 "));
+  EXPECT_TRUE(read(file.path()).starts_with(fmt::format("12 {} 1 ", result.segments.size())));
   std::ofstream(file.path()) << plot_of({});
   EXPECT_TRUE(read(file.path()).starts_with("0 0 0 "));
 }

@@ -250,7 +250,7 @@ TEST(Probe, measures_mpis_beside_it_or_says_what_is_missing) {
   std::vector<std::string> names;
   for (const Json& record : file["records"]) {
     if (!record.contains("peer")) continue;
-    names.push_back(record["peer"]);
+    names.push_back(record["peer"].get<std::string>());
     if (record.contains("missing")) {
       EXPECT_NE(names.back(), "headway") << record;
       EXPECT_FALSE(record["missing"].get<std::string>().empty());

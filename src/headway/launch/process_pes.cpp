@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -32,8 +33,8 @@ std::function<void(std::int64_t ns)> pass_simulated_time() {
 #endif
 }
 
-// In SMPI a short sleep does not end with the arrival of a frame.
-constexpr std::int64_t sleep_ns_max_smpi = 200;
+// In SMPI a short sleep does not end with the arrival of a frame. A delay may begin late by a part of it.
+constexpr std::int64_t sleep_ns_min_smpi = 200, parts_of_latency = 100;
 
 constexpr const char* setting_up = "setting the PE up threw: ";
 
@@ -178,8 +179,9 @@ transport::Endpoint& ProcessPes::apply_dials(std::optional<dial::DialledEndpoint
   const bool in_smpi = !pass_time && bool(pass_simulated_time());
   if (in_smpi) pass_time = pass_simulated_time();
   const bool yields = !pass_time && idle() == am::Idle::yield;
-  dial::Options options{dials_.value_or(base::DialSettings{}), std::move(pass_time), yields};
-  if (in_smpi) options.sleep_ns_max = sleep_ns_max_smpi;
+  const base::DialSettings dials = dials_.value_or(base::DialSettings{});
+  dial::Options options{dials, std::move(pass_time), yields};
+  if (in_smpi) options.sleep_ns_max = std::max(sleep_ns_min_smpi, std::int64_t(dials.latency_ns) / parts_of_latency);
   return dialled.emplace(endpoint, std::move(options));
 }
 

@@ -208,7 +208,7 @@ void DialledEndpoint::sleep(std::int64_t ns_max) {
   if (next == never) return inner().sleep(ns_max);
   const std::int64_t left = next - now();
   if (left <= 0) return;
-  if (options_.sleep_ns_max != 0) ns_max = std::min(ns_max, options_.sleep_ns_max);
+  if (delayed_ && options_.sleep_ns_max != 0) ns_max = std::min(ns_max, options_.sleep_ns_max);
   if (options_.pass_time) return inner().sleep(std::min(ns_max, left));
   if (left > wake_late_ns) return inner().sleep(std::min(ns_max, left - wake_late_ns));
   if (options_.yields) sched_yield();
