@@ -24,7 +24,7 @@ inline constexpr std::size_t sweep_values_default = 5, sweep_values_max = 100;
 
 /// Reads a list of NAME=FROM..TO[:N] or NAME=VALUE. The N values (5) are evenly spaced and include FROM and TO; 0 is
 /// left out, for each sweep is compared with it anyway. FROM may lack the unit of TO. Throws SettingError with `what`,
-/// the text and what is allowed.
+/// the text and the allowed form.
 std::vector<DialSweep> parse_dial_sweeps(std::string_view what, std::string_view text);
 
 }  // namespace headway::tools

@@ -37,7 +37,7 @@ struct Case {
   std::size_t pes = 0;                  // 0: as the environment says
   std::string dials = {};               // HEADWAY_DIAL; empty: none
   std::vector<Variable> settings = {};  // more of the environment
-  std::vector<RunCounts> runs = {};     // what was measured, by round
+  std::vector<RunCounts> runs = {};     // results, by round
 };
 
 /// Runs the program once, with `more` in its environment and these words after its arguments. Throws ProgramFailed.

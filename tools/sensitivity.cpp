@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// `headway sensitivity`: how much longer a program runs with each dial, beside what the models predict.
+/// `headway sensitivity`: how much longer a program runs with each dial, beside predictions of the models.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,7 +117,7 @@ Panel panel_of(const Request& request, const std::vector<Case>& cases) {
   return panel;
 }
 
-/// Adds what a replay of one traced run says, on its baseline. The trace covers the whole run.
+/// Adds slowdowns by a replay of one traced run, a baseline. The trace covers the whole run.
 void add_traces(const Request& request, const std::vector<Variable>& settings, Panel& panel) {
   Progress progress(panel.curves.size());
   for (SweepCurve& curve : panel.curves) {
