@@ -14,6 +14,7 @@ L7_Datatype type_of(const int* type) { return static_cast<L7_Datatype>(*type); }
 
 extern "C" {
 
+// NOLINTBEGIN(readability-identifier-naming): Fortran compilers add the underscore
 void l7_init_(int* mype, int* numpes, int* ierr) { *ierr = L7_Init(mype, numpes, nullptr, nullptr, 0, 0); }
 void l7_terminate_(int* ierr) { *ierr = L7_Terminate(); }
 int l7_get_rank_() { return L7_Get_Rank(); }
@@ -97,5 +98,6 @@ void l7_getglobal_(void* array, const int* count, const int* type, const int* in
 void l7_broadcast_(void* data_buffer, const int* count, const int* type, const int* root_pe, int* ierr) {
   *ierr = L7_Broadcast(data_buffer, *count, type_of(type), *root_pe);
 }
+// NOLINTEND(readability-identifier-naming)
 
 }  // extern "C"

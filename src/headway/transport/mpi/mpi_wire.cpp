@@ -74,9 +74,9 @@ int fail(headway_wire& wire, const char* call, int error) {
 }
 
 // Calls MPI; on failure the calling function records it and returns -1.
-#define TRY(call, ...)                                                         \
-  do {                                                                         \
-    if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error); \
+#define TRY(call, ...) /* NOLINT(readability-identifier-naming): of this file alone */ \
+  do {                                                                                 \
+    if (const int error = call(__VA_ARGS__)) return fail(*wire, #call, error);         \
   } while (false)
 
 /// Runs at the end of the program. The user's program may have called MPI_Finalize.
