@@ -28,7 +28,7 @@ second_mpi = mpich
 layers = base_test|headway_.*_test|must_not_compile\..*|layers.*
 tests_with_clang = '^($(layers)|programs\..*\.(processes|threads)|readme_.*|links|house.*)$$'
 
-# The static analyzer follows calls less deeply: the whole takes a third of the time.
+# The static analyzer follows calls less deeply. Else it takes as long as all other checks together.
 tidy_shallow = $(foreach word,-Xclang -analyzer-config -Xclang mode=shallow,--extra-arg=$(word))
 
 # $(call sanitized,PRESET,which tests): builds and runs, in that preset, the tests that CMake lists for it.

@@ -52,8 +52,7 @@ struct Cell {
 };
 static_assert(std::is_trivially_copyable_v<Cell> && sizeof(Moments) == 88 && sizeof(Cell) == 800);
 
-/// Of a cell whose parts or points are complete. Sorts points by their ids first, so that sums do not depend on the
-/// order in which PEs put them in.
+/// The moments of a complete cell. PEs insert points in any order. Sorted by their ids, they give the same sums.
 inline Moments moments_of(Cell& cell, const Cube& cube, const Options& options) {
   Moments sum{};
   const auto add = [&](double mass, const Vector& center) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/// The interface of a model of a protocol, whose states a search explores.
+/// The interface of models of protocols: states, rules and invariants.
 #pragma once
 
 #include <array>

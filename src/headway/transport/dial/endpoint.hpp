@@ -20,8 +20,8 @@ struct Options {
   /// In a simulation: lets this time pass on the PE's clock. Empty: real time.
   std::function<void(std::int64_t ns)> pass_time = {};
   bool yields = false;  // more PEs than cores: a PE that waits lets others run
-  /// The longest sleep while frames are delayed: for a transport that sleeps on when a frame arrives, whose delay would
-  /// begin late. 0: no limit.
+  /// The longest sleep while frames are delayed, or 0: no limit. Some transports do not wake up when a frame arrives;
+  /// without a limit its delay would begin late there.
   std::int64_t sleep_ns_max = 0;
 };
 
