@@ -56,8 +56,8 @@ class TracedEndpoint final : public transport::ForwardingEndpoint {
   static constexpr std::int64_t polls_apart_ns = 1000;
 
   std::int64_t polled_ns_ = std::numeric_limits<std::int64_t>::min() / 2;  // last record of that kind
-  bool waits_ = false;                          // inside a wait of the program
-  bool open_ = false;                           // a frame was taken, or posted in a wait, since a poll found none
+  bool waits_ = false;                                                     // inside a wait of the program
+  bool open_ = false;  // a frame was taken, or posted in a wait, since a poll found none
   bool ended_ = false;
 };
 
