@@ -228,7 +228,7 @@ class Search {
         messages_.send(owner, {parent, rule, state});
       }
     });
-    if (expanded_ % 64 == 0) pe_.progress();
+    if (expanded_ % 64 == 0) pe_.engine().poll_some();  // keeps open buffers, which work() posts
   }
 
   bool has_work() const { return (expanded_ < table_.size() && violations_ == 0) || !arrivals_.empty(); }
