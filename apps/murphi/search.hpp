@@ -231,7 +231,7 @@ class Search {
       }
     });
     work_.done(double(rules_ - rules_before));
-    if (expanded_ % 64 == 0) pe_.progress();
+    if (expanded_ % 64 == 0) pe_.engine().poll_some();  // keeps open buffers, which work() posts
   }
 
   bool has_work() const { return (expanded_ < table_.size() && violations_ == 0) || !arrivals_.empty(); }
