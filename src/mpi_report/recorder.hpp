@@ -17,6 +17,14 @@
 #include <x86intrin.h>
 #endif
 
+#if defined(OPEN_MPI)
+// Handles of Open MPI are addresses of its variables. Programs without an MPI that a program with one starts inherit
+// this library; weak, these references do them no harm.
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_unsigned_long_long
+#pragma weak ompi_request_null
+#endif
+
 namespace headway::mpi_report {
 
 inline std::uint64_t ticks_now() {
