@@ -18,6 +18,8 @@ using mpi_report::Partner;
 
 // Bounds of the rules.
 constexpr double mostly = 0.8;            // of exchanges, pairs or bytes
+constexpr double same_bytes = 0.98;       // in both directions; ranks that were ended differ by a step
+constexpr double in_turns_share = 0.95;   // of the messages of a pair
 constexpr double answers_share = 0.25;    // of messages, that answer one from any source
 constexpr double gaps_share = 0.1;        // of bytes in datatypes with gaps
 constexpr double empty_share = 0.5;       // of the blocks of MPI_Alltoallv
@@ -55,7 +57,8 @@ Shape shape_of(const MpiWorld& world, const MpiTotals& totals) {
   std::size_t symmetric = 0;
   for (const auto& [pair, n] : bytes) {
     const auto back = bytes.find({pair.second, pair.first});
-    symmetric += back != bytes.end() && back->second == n;
+    symmetric += back != bytes.end() && double(back->second) >= same_bytes * double(n) &&
+                 double(n) >= same_bytes * double(back->second);
   }
   Shape shape;
   shape.distances = distances.size();
@@ -81,12 +84,11 @@ bool alternates(const MpiWorld& world, const MpiTotals& totals) {
   for (const MpiRank& rank : world.ranks) {
     for (std::size_t to = 0; to < world.size; ++to) {
       const Partner& partner = rank.to(to);
-      const bool all_answer = partner.first == 2 && partner.answers == partner.messages;
-      const bool all_but_one = partner.first == 1 && partner.answers + 1 == partner.messages;
-      if (partner.messages > 1 && (all_answer || all_but_one)) in_turns += partner.messages;
+      if (partner.messages > 2 && double(partner.answers + 1) >= in_turns_share * double(partner.messages))
+        in_turns += partner.messages;
     }
   }
-  // Both kinds must be there: ranks that all send first exchange.
+  // Ranks that all send first exchange.
   const auto first_of = [&](std::uint32_t first) {
     return std::ranges::any_of(world.ranks, [&](const MpiRank& rank) {
       for (std::size_t to = 0; to < world.size; ++to)
@@ -117,14 +119,15 @@ MpiPattern halo(const MpiWorld& world, const MpiTotals& totals, bool stable, std
   const Shape shape = shape_of(world, totals);
   const std::uint64_t messages = totals.messages(mpi_report::point_to_point);
   const double partners = ratio(totals.sums.exchange_partners, totals.sums.exchanges);
+  const double to_neighbour = ratio(totals.sums.exchange_messages, totals.pair_exchanges);
   MpiPattern pattern{shape.fits_grid ? "regular halo" : "irregular halo", stable, "", "", {}};
   pattern.evidence = fmt::format(
-      "{} ({} at most), {}, {} in {:.0f} % of {}; {} to a neighbour and step",
+      "{} ({} at most), {}, {} in {:.0f} % of {}; {} {} to a neighbour and step",
       base::counted(std::size_t(std::lround(partners)), "neighbour"), totals.partners_max, small_share(totals),
       stable ? "the same lists" : "the same neighbours with other lengths",
       percent(ratio(stable ? totals.sums.repeated : totals.sums.repeated_partners, totals.sums.exchanges)),
       base::counted(totals.sums.exchanges, "exchange"),
-      number(ratio(totals.sums.exchange_messages, totals.pair_exchanges)) + " messages");
+      number(to_neighbour), to_neighbour < 1.05 ? "message" : "messages");
   pattern.advice = stable ? "use a plan" : "use a plan that is rebuilt when the lists change";
   if (shape.fits_grid) pattern.advice += " (halo::Grid makes that of a regular grid)";
   pattern.advice += fmt::format("; expected messages: {} with one to each neighbour in a step",
