@@ -192,7 +192,9 @@ std::optional<MpiPattern> point_to_point(const MpiWorld& world, const MpiTotals&
   const double partners = ratio(totals.sums.exchange_partners, totals.sums.exchanges);
   if (totals.size >= all_ranks_min && partners >= mostly * double(totals.size - 1))
     return with_frames("all-to-all by messages", same_lists, totals);
-  if (mutual && (same_lists || same_partners)) return halo(world, totals, same_lists, ranks_per_host);
+  // Messages of any lengths to all ranks have the same partners whatever their pattern.
+  const bool some_ranks = totals.partners_max + 1 < totals.size;
+  if (mutual && (same_lists || (same_partners && some_ranks))) return halo(world, totals, same_lists, ranks_per_host);
   if (same_lists) return with_frames("fixed one-way messages", true, totals);
   return with_frames("irregular messages", false, totals);
 }

@@ -110,6 +110,16 @@ TEST(MpiPatterns, a_halo_whose_lengths_change_is_not_stable_and_one_whose_partne
   EXPECT_EQ(ring(1, 10, 10).names(), Names{"irregular messages"});
 }
 
+TEST(MpiPatterns, lengths_that_change_between_all_ranks_are_irregular) {
+  World world(4);
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = 0; j < 4; ++j) world.send(i, j, 100, 25, 16);
+  world.exchanges(100, 10, 99);
+  EXPECT_EQ(world.names(), Names{"irregular messages"});
+  world.exchanges(100, 99, 99);
+  EXPECT_EQ(world.names(), Names{"regular halo"});
+}
+
 TEST(MpiPatterns, lists_of_other_lengths_in_each_direction_make_a_halo_irregular) {
   World world = ring();
   for (std::size_t i = 0; i < 6; ++i) world.send(i, (i + 1) % 6, 0, 0, 0);
