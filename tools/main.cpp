@@ -25,6 +25,8 @@ constexpr std::array all_commands = {
             "the longest path of one run: what o, g, L and G cost"},
     Command{"sensitivity", sensitivity_command, "PROGRAM [ARGS] --dial o=0..100us,L=0..50us",
             "slowdown with each dial, predictions, and what would help"},
+    Command{"report", report_command, "FILE... -o report.html",
+            "explain a run on one page, with advice; two files of a kind are compared"},
     Command{"platform", platform_command, "MACHINE --pes N", "write a machine as a platform of SimGrid"},
     Command{"doctor", doctor_command, "", "what this machine offers and what is wrong with it, with the cure"},
     Command{"info", info_command, "", "version, build, layers, transports, plug-ins"},

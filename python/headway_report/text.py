@@ -23,6 +23,8 @@ def render_text(title: str, subtitle: str, advice: list[Advice] | None, sections
         if not advice:
             lines.append(NO_ADVICE)
     for section in sections:
+        if not any(isinstance(block, Note) or isinstance(block, Table) and not block.folded for block in section.blocks):
+            continue  # drawings alone
         lines += ["", section.title, "-" * len(section.title)]
         for block in section.blocks:
             if isinstance(block, Note):
