@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 
 from .facts import AggregatorFacts, Facts
+from .trace_analysis import TraceAnalysis, longest_silence
 from .units import counted, duration, listed, number, percent, size
 
 
@@ -47,12 +48,23 @@ def imbalance(facts: Facts) -> list[Advice]:
         return []
     slowest = work.index(most)
     heavy = [pe for pe, ns in enumerate(work) if ns >= IMBALANCE_MIN * mean]
+    part = _largest_excess(facts, slowest)
     more = "" if len(heavy) == 1 else f" {counted(len(heavy), 'PE')} have at least {IMBALANCE_MIN} times the mean."
     return [Advice(
         "imbalance", "balance", f"Give PE {slowest} less work.",
-        f"PE {slowest} works {duration(most)}, {most / mean:.2g} times the mean of {duration(mean)}; the others wait "
-        f"{percent(facts.waiting_share)} of all time.{more} With even work the run would take up to {percent(gain)} "
+        f"PE {slowest} works {duration(most)}, {most / mean:.2g} times the mean of {duration(mean)}{part}. PEs wait "
+        f"{percent(facts.waiting_share)} of their time.{more} With even work the run would take up to {percent(gain)} "
         "less time.", gain)]
+
+
+def _largest_excess(facts: Facts, slowest: int) -> str:
+    """The part of its time in which the PE is furthest above the mean."""
+    excess = {part: ns - sum(row[part] for row in facts.times) / len(facts.times)
+              for part, ns in facts.times[slowest].items() if part not in ("waiting", "working")}
+    if not excess:
+        return ""
+    part = max(excess, key=lambda one: excess[one])
+    return f", {percent(excess[part], sum(max(one, 0) for one in excess.values()))} of the difference in {part}"
 
 
 def late_pe(facts: Facts) -> list[Advice]:
@@ -73,7 +85,7 @@ def late_pe(facts: Facts) -> list[Advice]:
         return []
     if imbalance(facts) and work.index(max(work)) == cause:
         return []  # said already
-    begin, silence = _longest_charged(facts, cause)
+    begin, silence = longest_silence(analysis.pes[cause])
     late = analysis.pes[cause].begin - analysis.begin
     began = f" It began {duration(late)} after the first PE." if late > GAIN_MIN * analysis.run_ns else ""
     return [Advice(
@@ -83,22 +95,16 @@ def late_pe(facts: Facts) -> list[Advice]:
         f"on.{began}", gain)]
 
 
-def _longest_charged(facts: Facts, pe: int) -> tuple[int, int]:
-    from .trace_analysis import longest_silence
-
-    assert facts.analysis is not None
-    return longest_silence(facts.analysis.pes[pe])
-
-
 def slow_wire(facts: Facts) -> list[Advice]:
     """The network has most of the critical path, or a parameter of it has a large part of the run time."""
-    return _wire_by_path(facts) or _wire_by_slopes(facts)
+    return _wire_by_gaps(facts) or _wire_by_path(facts) or _wire_by_slopes(facts)
 
 
 _CURES = {
     "o": "send fewer, larger frames: aggregate, or choose larger buffers",
     "L": "have more requests under way at a time, or do independent work before each wait",
     "G": "send fewer bytes, or combine messages of one receiver before they leave",
+    "g": "send fewer, larger frames: aggregate, or choose larger buffers",
     "queues": "spread the frames over time and receivers: frames wait behind others of their sender or receiver",
 }
 
@@ -133,6 +139,40 @@ def _wire_by_path(facts: Facts) -> list[Advice]:
         f"{percent(share)} of the critical path ({duration(network)} of {duration(path.total)}) is network, in "
         f"{counted(path.frames, 'frame')} with {size(path.bytes)} one after the other. {percent(part, network)} of "
         f"that is {numbers}.", share)]
+
+
+def _busiest_network(analysis: TraceAnalysis) -> tuple[float, str, int]:
+    """Share of the run in which the frames of one PE keep its network, or the PE, busy; the cause (G, g or o); the PE."""
+    best = (0.0, "", 0)
+    for pe in analysis.pes:
+        own = pe.pe
+        size_sent = sum(size for peer, size in pe.bytes_to.items() if peer != own)
+        frames = sum(frames for peer, frames in pe.frames_to.items() if peer != own)
+        received = sum(len(taken.times) for (peer, _), taken in pe.taken.items() if peer != own)
+        busy = ((size_sent * analysis.costs.gap_per_byte_ns, "G"), (frames * analysis.costs.gap_ns, "g"),
+                ((frames + received) * analysis.costs.overhead_ns / 2, "o"))
+        for ns, name in busy:
+            best = max(best, (ns / max(analysis.run_ns, 1), name, own))
+    return best
+
+
+def _wire_by_gaps(facts: Facts) -> list[Advice]:
+    """The frames of one PE follow each other without a pause: only o, g or G sets their rate."""
+    analysis = facts.analysis
+    if analysis is None:
+        return []
+    share, name, pe = _busiest_network(analysis)
+    if share < NETWORK_SHARE_MIN:
+        return []
+    costs = analysis.costs
+    value = {"G": f"{costs.gap_per_byte_ns:.3g} ns a byte", "g": duration(costs.gap_ns),
+             "o": f"{duration(costs.overhead_ns)} for sender and receiver together"}[name]
+    article = "an" if name == "o" else "a"
+    busy = f"keep PE {pe}" if name == "o" else "keep its network"
+    return [Advice(
+        "slow wire", "network", f"The network's {name} sets the run time: {_CURES[name]}.",
+        f"With {article} {name} of {value} the frames of PE {pe} {busy} busy for {percent(min(share, 1))} of the "
+        "run.", min(share, 1.0))]
 
 
 def _wire_by_slopes(facts: Facts) -> list[Advice]:
@@ -170,7 +210,8 @@ def frames_leave_early(facts: Facts) -> list[Advice]:
         peers = ""
         if one.early_by_peer and facts.pes and len(one.early_by_peer) > 2:
             needed = _peers_with(one.early_by_peer, HOT_SHARE)
-            peers = f"; {needed} of {counted(len(one.early_by_peer), 'peer')} receive {percent(HOT_SHARE)} of them"
+            if needed < len(one.early_by_peer):
+                peers = f"; {needed} of {counted(len(one.early_by_peer), 'peer')} receive {percent(HOT_SHARE)} of them"
         result.append(Advice(
             "frames leave early", "aggregation", action,
             f"{percent(one.by_reason[reason], one.frames)} of the {number(one.frames)} frames of `{one.name}` left "
@@ -268,7 +309,7 @@ def direct_small_messages(facts: Facts) -> list[Advice]:
         return []
     return [Advice(
         "direct mode", "aggregation", "Aggregate the small messages (topology 1d instead of direct).",
-        f"{number(frames)} frames carry {per_frame:.2g} messages each, with {size(mean_bytes)}. A PE sends "
+        f"{number(frames)} frames carry {counted(round(per_frame, 1), 'message')} each, with {size(mean_bytes)}. A PE sends "
         f"{before_wait:.2g} of them to each receiver before it waits, so as many would fit into one frame.")]
 
 

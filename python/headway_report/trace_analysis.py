@@ -21,6 +21,7 @@ class Costs:
     overhead_ns: float
     latency_ns: float
     gap_per_byte_ns: float
+    gap_ns: float = 0  # of the dials alone
 
 
 @dataclass
@@ -125,15 +126,18 @@ def _add(to: Flushes, one: Flushes) -> None:
 
 
 def _costs(overhead: float, latency: float, gap: float, dials: str) -> Costs:
-    for name, value, unit in re.findall(r"\b(o|L|G)=([\d.]+)(ns|us|ms|s)?", dials):
+    costs = Costs(overhead, latency, gap)
+    for name, value, unit in re.findall(r"(?:^|,)(o|L|G|g)=([\d.]+)(ns|us|ms|s)?", dials):
         ns = float(value) * _UNITS_NS.get(unit, 1.0)
         if name == "o":
-            overhead += ns
+            costs.overhead_ns += 2 * ns  # of the sender and of the receiver, as the transport's own
         elif name == "L":
-            latency += ns
+            costs.latency_ns += ns
+        elif name == "G":
+            costs.gap_per_byte_ns += ns
         else:
-            gap += ns
-    return Costs(overhead, latency, gap)
+            costs.gap_ns += ns
+    return costs
 
 
 def times_of(pe: PeEvents) -> dict[str, float]:

@@ -102,6 +102,9 @@ def events_of(header: Header, records: Records) -> PeEvents:
             state, in_wait, reason = COMMUNICATION, True, phase
         elif kind == wait_ends:
             state, in_wait = PROGRAM, False
+        elif kind == Kind.POLLED:
+            if not in_wait:
+                state = PROGRAM
         elif kind == Kind.FLUSHED:
             flushed = i
         elif kind == end:
@@ -157,7 +160,7 @@ def _post(pe: PeEvents, header: Header, records: Records, i: int, flushed: int |
 
 
 def _flush(flushes: Flushes, records: Records, i: int, size: int) -> None:
-    reason = records.reserved[i] - 1
+    reason = records.detail[i] - 1
     if not 0 <= reason < len(REASONS):
         return  # of a later version
     flushes.by_reason[reason] += 1

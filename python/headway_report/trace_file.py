@@ -26,6 +26,7 @@ class Kind(IntEnum):
     PHASE_ENDS = 9
     FLUSHED = 10
     MARK = 11
+    POLLED = 12
 
 
 NAME_OF_PHASE, NAME_OF_HANDLER, NAME_OF_MARK = 1, 2, 3
@@ -33,11 +34,12 @@ MAGIC = b"HWTRACE\0"
 RECORD_BYTES = 32
 NAME_BYTES = 64
 PES_MAX = 65536
+HEADER_BYTES_MAX = 1 << 20
 
-# magic, version, pe, pes, header_bytes, record_bytes, clock, records, overruns, o, L, G, reserved, dials, transport
-_HEADER = struct.Struct("<8s6IQQ3d24s64s16s")
-# version 2: records_max, written, host, process, names_begin, names, began_ns, began_at_ns
-_MORE = struct.Struct("<QQIIIIQq")
+# magic, version, pe, pes, header_bytes, record_bytes, clock, written, records_max, o, L, G, began_ns, began_at_ns, host,
+# process, dials, transport, names_begin, names
+_HEADER = struct.Struct("<8s6IQQ3dQqII64s16sII")
+_HEADER_OF_VERSION_1 = struct.Struct("<8s6IQQ3dQqII64s16s")  # records, overruns instead of written, records_max
 _NAME = struct.Struct("<HH60s")
 # offset and type of each field of a record
 _FIELDS = {
@@ -52,7 +54,7 @@ _FIELDS = {
     "hops": (28, "B"),
     "control": (29, "B"),
     "foreign": (30, "B"),
-    "reserved": (31, "B"),
+    "detail": (31, "B"),
 }
 
 
@@ -88,7 +90,7 @@ class Records:
     hops: list[int]
     control: list[int]
     foreign: list[int]
-    reserved: list[int]
+    detail: list[int]
 
 
 @dataclass
@@ -130,52 +132,67 @@ def open_folder(path: Path) -> TraceFolder:
     return TraceFolder(path, headers, about)
 
 
+@dataclass
+class _Layout:
+    """Places in the file, in bytes, and records of the ring."""
+
+    header_bytes: int
+    record_bytes: int
+    names_begin: int
+    names: int
+    first: int  # place of the oldest record
+
+
 def read_header(path: Path, pe: int) -> Header:
     try:
         with path.open("rb") as file:
-            data = file.read(4096)
-            if len(data) < _HEADER.size:
-                raise InputError(path, "it is cut off in its header")
-            header, names_begin, names, header_bytes, record_bytes = _parsed(path, data)
+            header, layout = _parsed(path, file.read(_HEADER.size))
             if header.pe != pe:
                 raise InputError(path, f"its header names PE {header.pe}")
-            file.seek(0, 2)
-            if file.tell() < header_bytes + header.records * record_bytes:
-                raise InputError(path, f"its header names {header.records} records, and it is cut off")
-            file.seek(names_begin)
-            header.names = _names(path, file.read(names * NAME_BYTES), names)
+            length = file.seek(0, 2)
+            if length < layout.header_bytes + header.records * layout.record_bytes:
+                raise InputError(path, f"it is cut off: its header names {header.records} records")
+            file.seek(layout.names_begin)
+            header.names = _names(path, file.read(layout.names * NAME_BYTES), layout.names)
     except OSError as error:
         raise InputError(path, f"it cannot be read: {error.strerror}") from error
     return header
 
 
-def _parsed(path: Path, data: bytes) -> tuple[Header, int, int, int, int]:
-    (magic, version, pe, pes, header_bytes, record_bytes, clock, records, overruns, overhead, latency, gap, _, dials,
-     transport) = _HEADER.unpack_from(data)
-    if magic != MAGIC:
+def _parsed(path: Path, data: bytes) -> tuple[Header, _Layout]:
+    if data[: len(MAGIC)] != MAGIC:
         raise InputError(path, "it does not begin as a trace")
+    if len(data) < _HEADER_OF_VERSION_1.size:
+        raise InputError(path, "it is cut off in its header")
+    (_, version, pe, pes, header_bytes, record_bytes, clock, written, records_max, overhead, latency, gap, _, _, host, _,
+     dials, transport) = _HEADER_OF_VERSION_1.unpack_from(data)
     if version not in (1, 2):
         raise InputError(path, f"its version is {version}: this command reads 1 and 2")
     if not 1 <= pes <= PES_MAX or pe >= pes:
         raise InputError(path, f"its header names PE {pe} of {pes}: allowed are 1 to {PES_MAX} PEs")
-    if not RECORD_BYTES <= record_bytes <= 4096 or record_bytes % 8 != 0 or header_bytes % 8 != 0:
-        raise InputError(path, f"its records have {record_bytes} bytes, behind a header of {header_bytes}")
+    if not RECORD_BYTES <= record_bytes <= 4096 or record_bytes % 8 != 0:
+        raise InputError(path, f"its records have {record_bytes} bytes: allowed are multiples of 8 from {RECORD_BYTES}")
+    if not 0 < header_bytes <= HEADER_BYTES_MAX or header_bytes % 8 != 0:
+        raise InputError(path, f"its header has {header_bytes} bytes: allowed are multiples of 8 to {HEADER_BYTES_MAX}")
     if not all(0 <= cost <= 1e12 for cost in (overhead, latency, gap)):
-        raise InputError(path, "a cost of the transport is out of range")
+        raise InputError(path, "a cost of the transport is out of range: allowed are 0 to 1000 s")
     if clock > 1:
         raise InputError(path, f"its clock is {clock}: allowed are 0 and 1")
-    header = Header(version, pe, pes, clock == 1, overhead, latency, gap, _text(dials), _text(transport), records,
-                    overruns)
-    names_begin = names = 0
-    if version == 2:
-        if len(data) < _HEADER.size + _MORE.size or header_bytes < _HEADER.size + _MORE.size:
-            raise InputError(path, "it is cut off in its header")
-        records_max, written, header.host, _, names_begin, names, _, _ = _MORE.unpack_from(data, _HEADER.size)
-        if records_max == 0 or names > 65536:
-            raise InputError(path, f"its ring has {records_max} places, and {names} names")
-        header.records = min(written, records_max)
-        header.lost = written - header.records
-    return header, names_begin, names, header_bytes, record_bytes
+    header = Header(version, pe, pes, clock == 1, overhead, latency, gap, _text(dials), _text(transport), written,
+                    records_max)
+    layout = _Layout(header_bytes, record_bytes, 0, 0, 0)
+    if version == 1:
+        return header, layout
+    if len(data) < _HEADER.size:
+        raise InputError(path, "it is cut off in its header")
+    layout.names_begin, layout.names = _HEADER.unpack_from(data)[-2:]
+    if layout.names_begin + layout.names * NAME_BYTES > header_bytes:
+        raise InputError(path, f"its {layout.names} names do not fit into its header of {header_bytes} bytes")
+    if records_max == 0 and written > 0:
+        raise InputError(path, f"it has {written} records, and room for none")
+    header.host, header.records, header.lost = host, min(written, records_max), max(written - records_max, 0)
+    layout.first = written % records_max if header.lost else 0
+    return header, layout
 
 
 def _text(data: bytes) -> str:
@@ -189,23 +206,19 @@ def _names(path: Path, data: bytes, names: int) -> dict[tuple[int, int], str]:
 
 
 def read_records(folder: TraceFolder, pe: int) -> Records:
-    """Oldest first. Each list is sliced out of the mapped file, which is as fast as numpy would be."""
+    """Oldest first. Each list is cut out of the mapped file, which is as fast as numpy would be."""
     path = folder.file(pe)
     with path.open("rb") as file:
-        data = file.read(4096)
-        _, _, _, header_bytes, record_bytes = _parsed(path, data)
-        count = folder.headers[pe].records
+        header, layout = _parsed(path, file.read(_HEADER.size))
+        count, width = header.records, layout.record_bytes
         if count == 0:
             return Records(*([] for _ in _FIELDS))
-        first = 0
-        if folder.headers[pe].version == 2:
-            records_max, written = _MORE.unpack_from(data, _HEADER.size)[:2]
-            first = written % records_max if written > records_max else 0
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            with memoryview(mapped) as whole, whole[header_bytes : header_bytes + count * record_bytes] as ring:
-                columns = [_column(ring, offset, code, record_bytes) for offset, code in _FIELDS.values()]
-    if first:
-        columns = [column[first:] + column[:first] for column in columns]
+            with memoryview(mapped) as whole, whole[layout.header_bytes : layout.header_bytes + count * width] as ring:
+                columns = [_column(ring, offset, code, width) for offset, code in _FIELDS.values()]
+    if header.lost:
+        # A PE that was killed may have been about to replace the oldest one.
+        columns = [(column[layout.first :] + column[: layout.first])[1:] for column in columns]
     records = Records(*columns)
     _check(path, records, folder.pes)
     return records
@@ -223,7 +236,7 @@ def _check(path: Path, records: Records, pes: int) -> None:
         if last is not None and time < last:
             raise InputError(path, f"record {number}: its time of {time} ns precedes that of the record before")
         last = time
-    if max(records.peer) >= pes:
+    if records.peer and max(records.peer) >= pes:
         for number, (kind, peer) in enumerate(zip(records.kind, records.peer)):
-            if kind in (Kind.POSTED, Kind.TAKEN) and peer >= pes:
+            if kind in (Kind.POSTED, Kind.TAKEN, Kind.FLUSHED, Kind.MARK) and peer >= pes:
                 raise InputError(path, f"record {number}: its peer is PE {peer} of {pes}")

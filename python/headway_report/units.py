@@ -42,6 +42,8 @@ def percent(part: float | None, whole: float = 1) -> str:
     if part is None:
         return MISSING
     share = 0.0 if whole == 0 else 100 * part / whole
+    if 99 < share < 99.95:
+        return f"{share:.3g} %"
     return f"{share:.0f} %" if share >= 9.5 or share == 0 else f"{share:.2g} %"
 
 
