@@ -71,11 +71,13 @@ class Facts:
     def program(self) -> str:
         run = self.run
         if run.trace is not None and run.trace.about.get("program"):
-            words = [run.trace.about["program"], *run.trace.about.get("arguments", [])]
+            arguments = run.trace.about.get("arguments")
+            words = [run.trace.about["program"], *(arguments if isinstance(arguments, list) else [])]
             return " ".join(str(word) for word in words)
         if run.counts is not None and run.counts.program:
             return run.counts.program
-        return " ".join(run.command or (run.slopes or {}).get("command", []))
+        command = run.command or (run.slopes or {}).get("command")
+        return " ".join(map(str, command)) if isinstance(command, list) else ""
 
 
 def facts_of(run: Run) -> Facts:
@@ -88,8 +90,8 @@ def facts_of(run: Run) -> Facts:
         simulated = first.get("simulated_time") is True or transport in ("sim", "smpi")
     if run.slopes is not None:
         pes, simulated = run.slopes.get("pes", pes), run.slopes.get("simulated") is True
-        transport = run.slopes.get("transport") or transport
-        run_ns = 1e9 * run.slopes.get("traced_seconds", 0) or None
+        transport = str(run.slopes.get("transport") or transport)
+        run_ns = 1e9 * (run.slopes.get("traced_seconds") or 0) or None
     if analysis is not None and run.trace is not None:
         pes, run_ns, simulated = run.trace.pes, float(analysis.run_ns), analysis.simulated
         transport = run.trace.headers[0].transport or transport
@@ -142,11 +144,11 @@ def _aggregators(run: Run, analysis: TraceAnalysis | None) -> list[AggregatorFac
     for record in run.results:
         flush = record.get("flush")
         if isinstance(flush, dict) and record.get("frames"):
-            frames = {reason: float(flush.get("explicit" if reason == "requested" else reason, 0))
+            frames = {reason: float(flush.get("explicit" if reason == "requested" else reason) or 0)
                       for reason in REASONS}
-            capacity = record.get("options", {}).get("buffer_bytes")
+            capacity = (record.get("options") or {}).get("buffer_bytes")
             name = f"{record.get('bench', 'program')}, {record.get('mode', '')}".strip(", ")
-            return [AggregatorFacts(name, frames, record.get("messages", 0), record.get("wire_bytes", 0), capacity,
+            return [AggregatorFacts(name, frames, record.get("messages") or 0, record.get("wire_bytes") or 0, capacity,
                                     "buffer_bytes", fill_measured=record.get("fill_mean"))]
     return []
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .counts import Counts, read_counts
 from .errors import InputError
+from .records import check_record, check_slopes
 from .trace_file import TraceFolder, open_folder
 
 KINDS = {
@@ -72,7 +73,7 @@ def _told_apart(path: Path, value: Any) -> Input:
     if "per_pe" in value:
         return Input(path, "counts", read_counts(path, value))
     if "slopes" in value and "path" in value:
-        _check_slopes(path, value)
+        check_slopes(path, value)
         return Input(path, "slopes", value)
     if "records" not in value and isinstance(value.get("bench"), str):
         value = {"records": [value]}  # as one program writes its own
@@ -83,7 +84,9 @@ def _told_apart(path: Path, value: Any) -> Input:
         raise InputError(path, "its 'records' are empty")
     if any(not isinstance(record, dict) for record in records):
         raise InputError(path, "its 'records' are no objects")
-    bench = {record.get("bench") for record in records}
+    for number, record in enumerate(records):
+        check_record(path, number, record)
+    bench = {str(record.get("bench")) for record in records}
     for kind in ("probe", "sensitivity", "predict"):
         if kind in bench:
             return Input(path, kind, value)
@@ -94,15 +97,6 @@ def _told_apart(path: Path, value: Any) -> Input:
     if not any("seconds" in record or "one_way_us" in record or "latency_us" in record for record in records):
         raise InputError(path, "its 'records' have no times: they are no results")
     return Input(path, "result", value)
-
-
-def _check_slopes(path: Path, value: dict) -> None:
-    slopes = value["slopes"]
-    if not isinstance(slopes, list) or not isinstance(value["path"], dict):
-        raise InputError(path, "its 'slopes' are no list, or its 'path' is no object")
-    for one in slopes:
-        if not isinstance(one, dict) or not isinstance(one.get("slope"), (int, float)) or "parameter" not in one:
-            raise InputError(path, "one of its 'slopes' has no number 'slope' or no 'parameter'")
 
 
 def join(inputs: list[Input]) -> Run:

@@ -75,13 +75,13 @@ def _slopes(facts: Facts) -> list[Block]:
     blocks: list[Block] = [
         Note("The run takes so many times as much longer as a parameter grows, until another path is the longest."),
         Table(["parameter", "slope", "counts", "another path from", "1 % longer from", "5 % longer from"], rows)]
-    dialled = [one for one in slopes.get("dialled", []) if isinstance(one, dict)]
+    dialled = [one for one in slopes.get("dialled") or [] if isinstance(one, dict)]
     rows = []
     for one in dialled:
         predicted, measured = one.get("predicted_seconds"), one.get("measured_seconds")
         rows.append([str(one.get("dials", "")), duration(1e9 * predicted) if predicted is not None else "-",
                      duration(1e9 * measured) if measured is not None else "-",
-                     f"{100 * one['error']:+.1f} %" if "error" in one else "-"])
+                     f"{100 * one['error']:+.1f} %" if one.get("error") is not None else "-"])
     if rows:
         blocks.append(Table(["dials", "predicted", "measured", "error"], rows))
     return blocks
@@ -100,7 +100,7 @@ def _sensitivity(facts: Facts) -> list[Block]:
         unit = "ns a byte" if per_byte else "us"
 
         def x_of(record: dict) -> float:
-            return float(record.get("ns_per_byte" if per_byte else "us", record.get("dialled_us", 0)))
+            return float(record.get("ns_per_byte" if per_byte else "us") or record.get("dialled_us") or 0)
 
         chosen.sort(key=x_of)
         lines = [("p", "measured", [(0.0, 1.0)] + [(x_of(r), r["slowdown"]["median"]) for r in chosen])]

@@ -19,20 +19,22 @@ from headway_report.trace_file import open_folder, read_records
 RESULT = {"bench": "stream", "mode": "1d", "transport": "local", "pes": 2, "seconds": {"median": 1, "min": 1, "max": 2}}
 
 
+def run_main(*arguments: object) -> tuple[int, str, str]:
+    """Status, standard output and standard error of the command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main([str(one) for one in arguments])
+    return status, out.getvalue(), err.getvalue()
+
+
 class Inputs(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def run_main(self, *arguments: object) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main([str(one) for one in arguments])
-        return status, out.getvalue(), err.getvalue()
-
     def refused(self, path: Path, *words: str) -> None:
-        status, _, error = self.run_main(path, "--text")
+        status, _, error = run_main(path, "--text")
         self.assertEqual(status, 2, error)
         self.assertEqual(error.count("\n"), 1, error)
         for word in (str(path), *words):
@@ -42,7 +44,7 @@ class Inputs(unittest.TestCase):
         kinds = {
             "counts": counts(),
             "result": {"headway": "1", "records": [RESULT]},
-            "probe": {"records": [{"bench": "probe", "o_send_ns": {"value": 1}}]},
+            "probe": {"records": [{"bench": "probe", "o_send_ns": {"value": 1, "low": 0, "high": 2}}]},
             "sensitivity": {"records": [{"dial": "o", "dialled_us": 1, "slowdown": {"median": 2}}]},
             "predict": {"records": [{"bench": "predict", "kind": "dial"}]},
             "slopes": {"slopes": [{"parameter": "o", "slope": 1}], "path": {}},
@@ -57,7 +59,8 @@ class Inputs(unittest.TestCase):
         self.refused(path, "No such file")
         for text, word in (("", "empty"), ("{", "no JSON"), ("[1]", "no object"), ("{}", "'per_pe'"), ("[" * 9999, "JSON"),
                            ('{"records": []}', "empty"), ('{"records": [1]}', "no objects"),
-                           ('{"records": [{"a": 1}]}', "no times"), ('{"slopes": [1], "path": {}}', "slope")):
+                           ('{"records": [{"a": 1}]}', "no times"), ('{"records": [{"pes": -1}]}', "'pes' of record 0"),
+                           ('{"records": [{"seconds": {"median": 1}}]}', "median, min and max"), ('{"slopes": [1], "path": {}}', "slope")):
             path.write_text(text, encoding="utf-8")
             self.refused(path, word)
         path.write_bytes(b"\xff\xfe\x00\x01")
@@ -99,13 +102,13 @@ class Inputs(unittest.TestCase):
         ]
         for data, *words in cases:
             (folder / "pe-1.trace").write_bytes(data)
-            status, _, error = self.run_main(folder, "--text")
+            status, _, error = run_main(folder, "--text")
             self.assertEqual((status, error.count("\n")), (2, 1), (words, error))
             for word in ("pe-1.trace", *words):
                 self.assertIn(word, error)
         (folder / "pe-1.trace").write_bytes(good)
         (folder / "trace.json").write_text("{", encoding="utf-8")
-        self.assertIn("trace.json: it is no JSON", self.run_main(folder, "--text")[2])
+        self.assertIn("trace.json: it is no JSON", run_main(folder, "--text")[2])
         (folder / "trace.json").unlink()
         (folder / "pe-0.trace").unlink()
         self.refused(folder, "pe-0.trace is missing")
@@ -118,16 +121,16 @@ class Inputs(unittest.TestCase):
         records = read_records(folder, 0)
         last = [struct.unpack_from("<q", record)[0] for record in pes[0].records[-9:]]
         self.assertEqual(records.time, last)  # not the oldest, which may be torn
-        status, out, _ = self.run_main(folder.path, "--text")
+        status, out, _ = run_main(folder.path, "--text")
         self.assertEqual(status, 0)
         self.assertIn("lost", out)
 
     def test_arguments_are_checked(self) -> None:
         path = write_json(self.folder / "counts", counts())
-        self.assertIn("'wait' is unknown; allowed are waits, balance", self.run_main(path, "--what", "wait")[2])
-        error = self.run_main(path, path, path)[2]
+        self.assertIn("'wait' is unknown; allowed are waits, balance", run_main(path, "--what", "wait")[2])
+        error = run_main(path, path, path)[2]
         self.assertIn("allowed are 1, or 2 to compare", error)
-        self.assertIn("cannot be written", self.run_main(path, "-o", self.folder / "no" / "page.html")[2])
+        self.assertIn("cannot be written", run_main(path, "-o", self.folder / "no" / "page.html")[2])
         with self.assertRaises(SystemExit) as end, contextlib.redirect_stderr(io.StringIO()):
             main([])
         self.assertEqual(end.exception.code, 2)
@@ -140,14 +143,14 @@ class Inputs(unittest.TestCase):
             damaged = bytearray(good)
             damaged[place] ^= 0xFF
             (folder / "pe-0.trace").write_bytes(damaged)
-            self.assertIn(self.run_main(folder, "--text")[0], (0, 2), f"byte {place}")
+            self.assertIn(run_main(folder, "--text")[0], (0, 2), f"byte {place}")
         text = json.dumps({"records": [RESULT]})
         for value in ("null", "-1", '"x"', "[]", "{}"):
             for key in ("seconds", "pes", "mode", "bench"):
                 changed = json.loads(text)
                 changed["records"][0][key] = json.loads(value)
                 path = write_json(self.folder / "result", changed)
-                self.assertIn(self.run_main(path, "--text")[0], (0, 2), f"{key} = {value}")
+                self.assertIn(run_main(path, "--text")[0], (0, 2), f"{key} = {value}")
 
 
 if __name__ == "__main__":

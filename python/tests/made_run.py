@@ -68,6 +68,8 @@ def write_trace(folder: Path, pes: list[MadePe], dials: str = "", room: int = 1 
                 costs: tuple[float, float, float] = (400.0, 2000.0, 0.1)) -> Path:
     """With less room than records the oldest ones are lost, as in the ring of the library."""
     folder.mkdir(exist_ok=True)
+    for old in folder.glob("pe-*.trace"):
+        old.unlink()
     for pe in pes:
         places: list[bytes] = []
         for number, record in enumerate(pe.records):
