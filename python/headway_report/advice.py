@@ -27,7 +27,7 @@ GAIN_MIN = 0.05  # of the run time: less is not worth a change
 WAITING_MIN = 0.10  # of all PEs' time
 LATE_SHARE_MIN = 0.5  # of the waiting time, by one PE
 NETWORK_SHARE_MIN = 0.5  # of the critical path
-EARLY_MIN = 0.5  # of an aggregator's frames, by timeout or idle
+EARLY_MIN = 0.5  # of an aggregator's frames: not full
 FILL_MAX = 0.25
 PARTIAL_PER_RECEIVER_MIN = 4  # frames for each receiver and barrier: fewer are the last ones of each
 FRAMES_MIN = 500  # of all PEs: fewer cost nothing
@@ -201,22 +201,23 @@ def frames_leave_early(facts: Facts) -> list[Advice]:
     result = []
     for one in facts.aggregators:
         fill = one.fill
-        early = one.share("timeout", "idle")
-        if one.frames < FRAMES_MIN or early < EARLY_MIN or fill is None or fill > FILL_MAX or _few_for_each(facts, one):
+        if one.frames < FRAMES_MIN or fill is None or fill > FILL_MAX or one.share("full") > 1 - EARLY_MIN:
             continue
-        reason = "timeout" if one.by_reason["timeout"] >= one.by_reason["idle"] else "idle"
-        action, expected = _cure_of_early(facts, one, reason, fill)
-        words = {"timeout": "by timeout", "idle": "because the PE was idle"}[reason]
+        reason = max(("timeout", "idle", "requested"), key=lambda name: one.by_reason[name])
+        cure = _cure_of_early(facts, one, fill)
+        if cure is None:
+            continue
         peers = ""
-        if one.early_by_peer and facts.pes and len(one.early_by_peer) > 2:
+        if one.early_by_peer and len(one.early_by_peer) > 2:
             needed = _peers_with(one.early_by_peer, HOT_SHARE)
             if needed < len(one.early_by_peer):
                 peers = f"; {needed} of {counted(len(one.early_by_peer), 'peer')} receive {percent(HOT_SHARE)} of them"
+        words = {"timeout": "by timeout", "idle": "because the PE was idle", "requested": "at a flush or barrier"}[reason]
         result.append(Advice(
-            "frames leave early", "aggregation", action,
+            "frames leave early", "aggregation", cure[0],
             f"{percent(one.by_reason[reason], one.frames)} of the {number(one.frames)} frames of `{one.name}` left "
             f"{words}, {percent(one.share('full'))} full{peers}. A frame is filled to {percent(fill)}, with "
-            f"{number(one.messages / one.frames)} messages. {expected}"))
+            f"{number(one.messages / one.frames)} messages. {cure[1]}"))
     return result
 
 
@@ -229,7 +230,7 @@ def _few_for_each(facts: Facts, one: AggregatorFacts) -> bool:
     return one.frames * one.share("timeout", "idle") < PARTIAL_PER_RECEIVER_MIN * rounds
 
 
-def _cure_of_early(facts: Facts, one: AggregatorFacts, reason: str, fill: float) -> tuple[str, str]:
+def _cure_of_early(facts: Facts, one: AggregatorFacts, fill: float) -> tuple[str, str] | None:
     pes = facts.pes or 1
     receivers = _receivers(facts)
     # On a grid of two dimensions a PE has buffers for its row and its column alone.
@@ -237,9 +238,11 @@ def _cure_of_early(facts: Facts, one: AggregatorFacts, reason: str, fill: float)
     if pes >= 9 and receivers > 1.25 * buffers:
         return (f"Use grid(2) for `{one.name}` (HEADWAY_TOPOLOGY=2d).",
                 f"Expected: {percent(1 - buffers / receivers)} fewer frames, because each PE fills {buffers} buffers "
-                f"instead of {number(receivers)}.")
+                f"instead of {number(round(receivers))}.")
+    if one.share("timeout", "idle") < EARLY_MIN or _few_for_each(facts, one):
+        return None
     factor = min(1 / max(fill, 0.01), 8.0)
-    if reason == "timeout":
+    if one.by_reason["timeout"] >= one.by_reason["idle"]:
         age = f" (now {duration(_median(one.ages_ns))})" if one.ages_ns else ""
         return (f"Give `{one.name}` a timeout {factor:.2g} times as long{age}, or join it with other aggregators.",
                 f"Expected: {percent(1 - 1 / factor)} fewer frames, if messages may wait so long.")

@@ -28,12 +28,12 @@ def legend(entries: list[tuple[str, str]]) -> str:
 
 
 def _figure(title: str, svg: str, left: list[str], below: list[str], key: str = "", note: str = "",
-            rows: bool = False) -> str:
+            rows: bool = False, narrow: bool = False) -> str:
     """`left`: labels from top to bottom; with `rows` one for each row of the drawing. `below`: from left to right."""
     kind = "rows" if rows else "ends"
     labels = "".join(f"<span>{escape(text)}</span>" for text in left)
     under = "".join(f"<span>{escape(text)}</span>" for text in below)
-    return (f'<figure><figcaption>{escape(title)}</figcaption>{key}<div class="plot"><div class="left {kind}">{labels}'
+    return (f'<figure><figcaption>{escape(title)}</figcaption>{key}<div class="plot{" narrow" if narrow else ""}"><div class="left {kind}">{labels}'
             f'</div><div class="area">{svg}</div><div class="below">{under}</div></div>'
             f'{f"<p class=note>{escape(note)}</p>" if note else ""}</figure>')
 
@@ -88,48 +88,52 @@ def _pe_labels(pes: int) -> list[str]:
     return ["PE 0", f"PE {pes - 1}"] if pes < 5 else ["PE 0", f"PE {(pes - 1) // 2}", f"PE {pes - 1}"]
 
 
-def timeline(analysis: TraceAnalysis) -> str:
+def timeline(analysis: TraceAnalysis, slowest: int) -> str:
     """A row for each PE or group of PEs: from below the shares of program, handlers and communication over time; the
-    rest is waiting. A line shows the critical path."""
-    pes = analysis.pes
-    per_row = ceil(len(pes) / ROWS_MAX)
-    groups = [pes[i : i + per_row] for i in range(0, len(pes), per_row)]
-    row_height = 26 if len(groups) <= 8 else 20 if len(groups) <= 16 else 16
-    height, width = row_height * len(groups), WIDTH / BINS
-    layers = {kind: [] for kind in "phc"}
-    for place, group in enumerate(groups):
-        sums = [[0.0] * 3 for _ in range(BINS)]
-        for pe in group:
-            if not pe.starts:
-                continue
-            for bin_, values in zip(sums, shares(pe, analysis.begin, analysis.end, BINS)):
-                for state in range(3):
-                    bin_[state] += values[state] / len(group)
-        base = row_height * (place + 1) - 1
-        scale = row_height - 2
+    rest is waiting. A line shows the critical path. Among groups, PE `slowest` has a row of its own, the first one."""
+    pes = len(analysis.pes)
+    per_row = ceil(pes / ROWS_MAX)
+    rows = [list(range(first, min(first + per_row, pes))) for first in range(0, pes, per_row)]
+    if per_row > 1:
+        rows.insert(0, [slowest])
+    row_of = {pe: place for place, row in enumerate(rows) for pe in row}
+    row_of[slowest] = min(place for place, row in enumerate(rows) if slowest in row)
+    row_height = 26 if len(rows) <= 8 else 20 if len(rows) <= 16 else 16
+    height, width = row_height * len(rows), WIDTH / BINS
+    layers: dict[str, list[str]] = {kind: [] for kind in "phc"}
+    for place, row in enumerate(rows):
         low = [0.0] * BINS
+        sums = _mean_shares(analysis, row)
         for state, kind in enumerate("phc"):
             high = [a + values[state] for a, values in zip(low, sums)]
-            layers[kind].append(_band(low, high, base, scale, width))
+            layers[kind].append(_band(low, high, row_height * (place + 1) - 1, row_height - 2, width))
             low = high
+    labels = [f"PE {row[0]}" if len(row) == 1 else f"PE {row[0]}-{row[-1]}" for row in rows]
     content = "".join(f'<path class="{kind}" d="{"".join(paths)}"/>' for kind, paths in layers.items())
-    content += "".join(f'<path class="line" d="M0 {row_height * i}H{WIDTH}"/>' for i in range(1, len(groups)))
-    content += _path_line(analysis, per_row, row_height)
-    titles = "".join(f'<rect class="hit" y="{row_height * i}" width="{WIDTH}" height="{row_height}"><title>'
-                     f"{_row_name(i, per_row, len(pes))}</title></rect>" for i in range(len(groups)))
-    labels = [_row_name(i, per_row, len(pes)) for i in range(len(groups))]
+    content += "".join(f'<path class="line" d="M0 {row_height * i}H{WIDTH}"/>' for i in range(1, len(rows)))
+    content += _path_line(analysis, row_of, row_height)
+    content += "".join(f'<rect class="hit" y="{row_height * place}" width="{WIDTH}" height="{row_height}"><title>'
+                       f"{label}</title></rect>" for place, label in enumerate(labels))
     key = legend([("p", "program"), ("h", "handlers"), ("c", "communication"), ("w", "waiting"),
                   ("path", "critical path")])
     total = analysis.run_ns
-    return _figure("What each PE did", _svg(height, content + titles, "Timeline of all PEs", ";--row:" + str(row_height)),
-                   labels, ["0", duration(total / 2), duration(total)], key,
-                   f"A column is {duration(total / BINS)}; its height is the share of each part.", rows=True)
+    note = f"A column is {duration(total / BINS)}; its height is the share of each part."
+    if per_row > 1:
+        note += f" The first row is PE {slowest}, which works most."
+    return _figure("What each PE did", _svg(height, content, "Timeline of all PEs"), labels,
+                   ["0", duration(total / 2), duration(total)], key, note, rows=True)
 
 
-def _row_name(place: int, per_row: int, pes: int) -> str:
-    first = place * per_row
-    last = min(first + per_row, pes) - 1
-    return f"PE {first}" if first == last else f"PE {first}-{last}"
+def _mean_shares(analysis: TraceAnalysis, row: list[int]) -> list[list[float]]:
+    """Of program, handlers and communication, for each bin."""
+    sums = [[0.0] * 3 for _ in range(BINS)]
+    for pe in row:
+        if not analysis.pes[pe].starts:
+            continue
+        for bin_, values in zip(sums, shares(analysis.pes[pe], analysis.begin, analysis.end, BINS)):
+            for state in range(3):
+                bin_[state] += values[state] / len(row)
+    return sums
 
 
 def _band(low: list[float], high: list[float], base: float, scale: float, width: float) -> str:
@@ -150,25 +154,25 @@ def _band(low: list[float], high: list[float], base: float, scale: float, width:
     return "".join(result)
 
 
-def _path_line(analysis: TraceAnalysis, per_row: int, row_height: int) -> str:
+def _path_line(analysis: TraceAnalysis, row_of: dict[int, int], row_height: int) -> str:
+    """At most three points in each of the columns: more would only blacken it."""
     if analysis.run_ns <= 0:
         return ""
-    points: list[tuple[int, float]] = []
+
+    def at(time: int, pe: int) -> tuple[int, float]:
+        return round((time - analysis.begin) / analysis.run_ns * WIDTH), (row_of[pe] + 0.5) * row_height
+
     columns: Counter = Counter()
+    text: list[str] = []
+    last = None
     for step in analysis.path.steps:
-        x = round((step.end - analysis.begin) / analysis.run_ns * WIDTH)
-        y = (step.pe // per_row + 0.5) * row_height
-        if step.sender >= 0:
-            start = round((step.begin - analysis.begin) / analysis.run_ns * WIDTH)
-            points.append((start, (step.sender // per_row + 0.5) * row_height))
-        points.append((x, y))
-    text, last = [], None
-    for x, y in points:
-        if (x, y) == last or columns[x] >= 3:  # more would only blacken the column
-            continue
-        columns[x] += 1
-        text.append(f"{'L' if text else 'M'}{x} {_short(y)}")
-        last = (x, y)
+        points = [at(step.begin, step.sender)] if step.sender >= 0 else []
+        for point in [*points, at(step.end, step.pe)]:
+            if point == last or columns[point[0]] >= 3:
+                continue
+            columns[point[0]] += 1
+            text.append(f"{'L' if text else 'M'}{point[0]} {_short(point[1])}")
+            last = point
     return f'<path class="path" d="{"".join(text)}"/>' if len(text) > 1 else ""
 
 
@@ -195,22 +199,29 @@ def matrix(cells: list[dict[int, int]], what: str) -> str:
     else:
         drawn = (f'<image width="{WIDTH}" height="{WIDTH}" preserveAspectRatio="none" '
                  f'href="{data_uri(level, LEVELS, MATRIX_COLOUR)}"/>')
-    svg = (f'<svg class="square" viewBox="0 0 {WIDTH} {WIDTH}" role="img"><title>{escape(what)} from each PE to each '
+    width = min(34, 8 + 4 * size)
+    svg = (f'<svg class="square" style="max-width:{width - 4}rem" viewBox="0 0 {WIDTH} {WIDTH}" role="img"><title>{escape(what)} from each PE to each '
            f"other PE</title>{drawn}</svg>")
-    note = f"Darkest: {number(most)} {what}" + (f"; a cell has {per_cell} by {per_cell} PEs." if per_cell > 1 else ".")
+    note = f"Full colour: {number(most)} {what}" + (f"; a cell has {per_cell} by {per_cell} PEs." if per_cell > 1 else ".")
     return _figure(f"{what.capitalize()} from each PE (row) to each PE (column)", svg, _pe_labels(pes),
-                   _pe_labels(pes), note=note)
+                   _pe_labels(pes), note=note, narrow=True)
 
 
 def histogram(kinds: list[tuple[str, str, list[int]]]) -> str:
-    """Distributions of times over powers of two. `kinds`: class, text and sorted times."""
+    """Distributions of times over octaves or parts of them. `kinds`: class, text and sorted times."""
     kinds = [one for one in kinds if one[2]]
-    low = min(floor(log2(max(values[0], 1))) for _, _, values in kinds)
-    high = max(floor(log2(max(values[-1], 1))) for _, _, values in kinds) + 1
+    shortest, longest = min(max(values[0], 1) for _, _, values in kinds), max(max(values[-1], 1) for _, _, values in kinds)
+    octaves = log2(longest / shortest)
+    parts = 4 if octaves <= 4 else 2 if octaves <= 10 else 1  # of an octave
+
+    def bin_of(value: int) -> int:
+        return floor(log2(max(value, 1)) * parts)
+
+    low, high = bin_of(shortest), bin_of(longest) + 1
     height, step = 140, WIDTH / (high - low)
     counts = []
     for _, _, values in kinds:
-        bins = Counter(floor(log2(max(value, 1))) for value in values)
+        bins = Counter(map(bin_of, values))
         counts.append({place: count / len(values) for place, count in bins.items()})
     most = max(max(bins.values()) for bins in counts)
     content = ""
@@ -220,11 +231,11 @@ def histogram(kinds: list[tuple[str, str, list[int]]]) -> str:
             tall = share / most * height
             x = (power - low) * step + step * 0.1 + place * wide
             content += (f'<rect class="{kind}" x="{_short(x)}" y="{_short(height - tall)}" width="{_short(wide)}" '
-                        f'height="{_short(tall)}"><title>{escape(text)}, {duration(2**power)} to '
-                        f"{duration(2**(power + 1))}: {percent(share)} of {counted(len(values), 'frame')}</title></rect>")
-    middle = 2 ** ((low + high) / 2)
-    return _figure("Latency", _svg(height, content, "Distribution of latencies"), [percent(most), "0"],
-                   [duration(2**low), duration(middle), duration(2**high)],
+                        f'height="{_short(tall)}"><title>{escape(text)}, {duration(2 ** (power / parts))} to '
+                        f"{duration(2 ** ((power + 1) / parts))}: {percent(share)} of {counted(len(values), 'frame')}"
+                        "</title></rect>")
+    ends = [duration(2 ** (place / parts)) for place in (low, (low + high) / 2, high)]
+    return _figure("Latency", _svg(height, content, "Distribution of latencies"), [percent(most), "0"], ends,
                    legend([(kind, text) for kind, text, _ in kinds]))
 
 

@@ -34,8 +34,9 @@ def _balance(facts: Facts) -> list[Block]:
     mean = sum(work) / len(work)
     source = {"counts": "the library's own clock", "trace": "the trace"}.get(facts.times_source, facts.times_source)
     parts = [part for part in facts.times[0]]
-    intro = (f"PE {slowest} works most: {duration(work[slowest])}, {work[slowest] / mean if mean else 1:.3g} times the "
-             f"mean of {duration(mean)}. PEs wait {percent(facts.waiting_share)} of their time. Times are from {source}.")
+    most = (f"PE {slowest} works most: {duration(work[slowest])}, {work[slowest] / mean:.3g} times the mean of "
+            f"{duration(mean)}." if mean and work[slowest] > 1.02 * mean else f"Each PE works {duration(mean)}.")
+    intro = (f"{most} PEs wait {percent(facts.waiting_share)} of their time. Times are from {source}.")
     order = sorted(range(len(work)), key=lambda pe: -work[pe])
     rows = []
     for pe, row in enumerate(facts.times):
@@ -76,7 +77,7 @@ def _waits(facts: Facts) -> list[Block]:
     if charges.not_followed > 0.005 * total:
         blocks.append(Note(f"{duration(charges.not_followed)} ended without a frame, as by a timeout, or have no known "
                            "sender."))
-    direct = sorted(charges.direct.items(), key=lambda item: -sum(item[1]))[:ROWS_MAX]
+    direct = sorted(charges.direct.items(), key=lambda item: -sum(item[1]))[: ROWS_MAX - 2]
     rows = [[f"PE {waiter}", f"PE {cause}", duration(sum(parts)), *(duration(part) for part in parts)]
             for (waiter, cause), parts in direct]
     blocks.append(Table(["waits", "for", "time", "that PE computed", "it waited itself", "network"], rows, texts=2,
@@ -106,7 +107,7 @@ def _path(facts: Facts) -> list[Block]:
              "changes on it shorten the run, until another chain is the longest."),
         Table(["part", "time", "of the path"], rows)]
     work = [[f"PE {pe}", duration(ns), Bar(percent(ns, total), ns / total)]
-            for pe, ns in path.work.most_common(ROWS_MAX) if ns > 0]
+            for pe, ns in path.work.most_common(ROWS_MAX // 2) if ns > 0.001 * total]
     if len(analysis.pes) > 1:
         blocks.append(Table(["work of", "time", "of the path"], work))
     steps = sorted(path.steps, key=lambda step: step.begin - step.end)[:6]
@@ -122,7 +123,8 @@ def _timeline(facts: Facts) -> list[Block]:
     analysis = facts.analysis
     if analysis is None or analysis.run_ns <= 0:
         return []
-    return [Chart(timeline(analysis))]
+    work = facts.work
+    return [Chart(timeline(analysis, work.index(max(work)) if len(work) == len(analysis.pes) else 0))]
 
 
 def _phases(facts: Facts) -> list[Block]:

@@ -128,6 +128,11 @@ class Rules(unittest.TestCase):
         found = self.of_trace(advice.frames_leave_early, self.aggregated(2, 400, pes=4))
         self.the_one(found, "the PE was idle", "independent work")
 
+    def test_frames_of_a_barrier_get_a_grid_if_there_are_many_receivers(self) -> None:
+        found = self.of_trace(advice.frames_leave_early, self.aggregated(3, 100))
+        self.the_one(found, "left at a flush or barrier", "grid(2)")
+        self.assertEqual(self.of_trace(advice.frames_leave_early, self.aggregated(3, 100, pes=4)), [])
+
     def test_full_frames_are_not_early(self) -> None:
         self.assertEqual(self.of_trace(advice.frames_leave_early, self.aggregated(0, 4096)), [])
 
