@@ -2,12 +2,13 @@
 """Advice in words. Each rule looks at one thing, and names the numbers that it found."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 
 from .facts import AggregatorFacts, Facts
-from .trace_analysis import TraceAnalysis, longest_silence
+from .trace_analysis import Step, TraceAnalysis, longest_silence
 from .units import counted, duration, listed, number, percent, size
 
 
@@ -33,6 +34,7 @@ PARTIAL_PER_RECEIVER_MIN = 4  # frames for each receiver and barrier: fewer are 
 FRAMES_MIN = 500  # of all PEs: fewer cost nothing
 HOT_SHARE = 0.9
 SMALL_BYTES = 256
+OUTLIER_MIN = 20  # time of a frame over the median of all
 READS_MIN = 0.05  # of the frames
 CPU_MAX = 0.75  # of the time in which a PE has work
 SLOPE_MIN = 0.3  # of the run time, by one parameter
@@ -114,7 +116,7 @@ def _wire_by_path(facts: Facts) -> list[Advice]:
     if analysis is None or analysis.path.total <= 0:
         return []
     path, costs = analysis.path, analysis.costs
-    network = path.parts["network"]
+    network = path.parts["network"] - sum(step.end - step.begin for step in _outliers_of_path(facts)[1])
     share = network / path.total
     if share < NETWORK_SHARE_MIN:
         return []
@@ -380,8 +382,42 @@ def large_messages(facts: Facts) -> list[Advice]:
         f"{max(buffer / mean, 1):.2g} messages.")]
 
 
+def late_arrivals(facts: Facts) -> list[Advice]:
+    """Few frames of the critical path lie for a very long time before one PE takes them: it did not run."""
+    pe, outliers = _outliers_of_path(facts)
+    if not outliers or facts.analysis is None:
+        return []
+    late = sum(step.end - step.begin for step in outliers)
+    longest = max(outliers, key=lambda step: step.end - step.begin)
+    gain = late / facts.analysis.run_ns
+    return [Advice(
+        "late arrivals", "waits", f"Find out why PE {pe} takes frames late.",
+        f"A frame from PE {longest.sender} took {duration(longest.end - longest.begin)}, from "
+        f"{duration(longest.begin - facts.analysis.begin)} on, until PE {pe} had it; the median is "
+        f"{duration(_median(facts.analysis.network_ns))}. {counted(len(outliers), 'frame')} of the critical path lay so, "
+        f"{percent(gain)} of the run time: PE {pe} did not run, or the network held them.", gain)]
+
+
+def _outliers_of_path(facts: Facts) -> tuple[int, list[Step]]:
+    """The PE that takes nearly all late frames of the critical path, and these frames."""
+    analysis = facts.analysis
+    if analysis is None or not analysis.network_ns:
+        return -1, []
+    bound = max(OUTLIER_MIN * _median(analysis.network_ns), 0.01 * analysis.run_ns)
+    late = [step for step in analysis.path.steps if step.sender >= 0 and step.end - step.begin > bound]
+    by_receiver: Counter = Counter()
+    for step in late:
+        by_receiver[step.pe] += step.end - step.begin
+    if not by_receiver:
+        return -1, []
+    pe, ns = by_receiver.most_common(1)[0]
+    if ns < GAIN_MIN * analysis.run_ns or ns < 0.8 * sum(by_receiver.values()):
+        return -1, []
+    return pe, [step for step in late if step.pe == pe]
+
+
 RULES: tuple[Rule, ...] = (
-    imbalance, late_pe, slow_wire, frames_leave_early, few_receivers, direct_small_messages, reads_that_wait, spilled,
+    imbalance, late_pe, late_arrivals, slow_wire, frames_leave_early, few_receivers, direct_small_messages, reads_that_wait, spilled,
     shared_cores, large_messages)
 
 

@@ -218,6 +218,8 @@ def histogram(kinds: list[tuple[str, str, list[int]]]) -> str:
         return floor(log2(max(value, 1)) * parts)
 
     low, high = bin_of(shortest), bin_of(longest) + 1
+    if high - low < 6:
+        low, high = low - 2, high + 2
     height, step = 140, WIDTH / (high - low)
     counts = []
     for _, _, values in kinds:

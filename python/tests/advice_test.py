@@ -60,6 +60,20 @@ class Rules(unittest.TestCase):
         pes = rounds([10_000, 10_000, 30_000, 10_000])
         self.assertEqual(self.of_trace(advice.late_pe, pes), [])
 
+    def test_late_arrivals_name_the_pe_that_takes_frames_late(self) -> None:
+        sender, receiver = MadePe(0), MadePe(1)
+        for step in range(40):
+            now = step * 10_000
+            sender.post(now + 5000, 1)
+            late = 300_000 if step == 39 else 0
+            receiver.wait(now + 1000, now + 7000 + late, 0)
+        sender.end(400_000)
+        receiver.end(700_000)
+        found = self.of_trace(advice.late_arrivals, [sender, receiver])
+        self.the_one(found, "PE 1 takes frames late", "302 us", "from 395 us on", "median is 2 us", "1 frame of")
+        self.assertEqual(self.of_trace(advice.slow_wire, [sender, receiver]), [])
+        self.assertEqual(self.of_trace(advice.late_arrivals, rounds([10_000] * 4, latency=50_000)), [])
+
     def test_slow_wire_names_the_latency_on_the_critical_path(self) -> None:
         pes = rounds([10_000] * 4, latency=50_000)
         found = self.of_trace(advice.slow_wire, pes, "L=48us")
