@@ -25,6 +25,8 @@ constexpr std::array all_commands = {
             "the longest path of one run: what o, g, L and G cost"},
     Command{"sensitivity", sensitivity_command, "PROGRAM [ARGS] --dial o=0..100us,L=0..50us",
             "slowdown with each dial, predictions, and what would help"},
+    Command{"report", report_command, "FILE... -o report.html",
+            "explain a run on one page, with advice; two files of a kind are compared"},
     Command{"mpi-report", mpi_report_command, "MPIRUN ARGS ./app ARGS",
             "which MPI calls an unmodified program makes, and what would change"},
     Command{"platform", platform_command, "MACHINE --pes N", "write a machine as a platform of SimGrid"},

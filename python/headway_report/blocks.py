@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parts of a page, for HTML and for the terminal."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Bar:
+    """A cell with a bar behind its text."""
+
+    text: str
+    share: float  # 0 to 1
+
+
+Cell = str | Bar
+
+
+@dataclass
+class Table:
+    headers: list[str]
+    rows: list[list[Cell]]
+    marked: set[int] = field(default_factory=set)  # rows
+    texts: int = 1  # so many first columns are texts, the others numbers
+    folded: str = ""  # summary, if the table is folded away at first
+    caption: str = ""
+
+
+@dataclass
+class Chart:
+    html: str
+
+
+@dataclass
+class Note:
+    text: str
+
+
+Block = Table | Chart | Note
+
+
+@dataclass
+class Section:
+    id: str
+    title: str
+    topics: frozenset[str]
+    blocks: list[Block]
