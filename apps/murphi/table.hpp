@@ -72,21 +72,35 @@ class StateTable {
   /// The most that it has had allocated at one time.
   std::uint64_t bytes_peak() const { return bytes_peak_; }
 
+  std::size_t slots() const { return slots_.size(); }
   void prefetch_slot(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)], 1); }
-  void prefetch_state(std::uint64_t hash) const {
-    const std::uint64_t slot = slots_[hash & (slots_.size() - 1)];
-    if (slot != 0 && tag(slot) == tag(hash)) __builtin_prefetch(&state(index(slot)));
+
+  /// The first slot that is empty or may have the state; prefetches the state in it. Holds until slots() changes.
+  std::size_t candidate(std::uint64_t hash) const {
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+      const std::uint64_t slot = slots_[at];
+      if (slot == 0) return at;
+      if (tag(slot) == tag(hash)) {
+        __builtin_prefetch(&state(index(slot)));
+        return at;
+      }
+    }
   }
 
   /// The state's index, or `none`.
   std::uint32_t find(std::uint64_t hash, const Packed<bytes>& state) const {
-    const std::uint64_t slot = slots_[place(hash, state)];
+    const std::uint64_t slot = slots_[place(hash, state, hash & (slots_.size() - 1))];
     return slot == 0 ? none : index(slot);
   }
 
   /// Returns whether the state was not there. SettingError where it has no room.
   bool insert(std::uint64_t hash, const Packed<bytes>& state, Link link) {
-    std::size_t at = place(hash, state);
+    return insert(hash, state, link, hash & (slots_.size() - 1));
+  }
+  /// The same, if the state is in no slot before `first`, which is a candidate.
+  bool insert(std::uint64_t hash, const Packed<bytes>& state, Link link, std::size_t first) {
+    std::size_t at = place(hash, state, first);
     if (slots_[at] != 0) return false;
     if (size_ == limits_.states_max) {
       throw SettingError(fmt::format("--states-max: {} states are not enough for this PE; more PEs have more room",
@@ -94,7 +108,7 @@ class StateTable {
     }
     if ((size_ + 1) * 10 > slots_.size() * 7) {
       grow();
-      at = place(hash, state);
+      at = place(hash, state, hash & (slots_.size() - 1));
     }
     if (size_ % chunk_states == 0) {
       reserve(sizeof(Chunk));
@@ -122,12 +136,14 @@ class StateTable {
   const Chunk& chunk(std::uint64_t index) const { return *chunks_[index / chunk_states]; }
   Chunk& chunk(std::uint64_t index) { return *chunks_[index / chunk_states]; }
 
-  /// Where the state's slot is, or the empty one in which it belongs.
-  std::size_t place(std::uint64_t hash, const Packed<bytes>& sought) const {
+  /// Where the state's slot is, or the empty one in which it belongs, from the slot `at` on.
+  std::size_t place(std::uint64_t hash, const Packed<bytes>& sought, std::size_t at) const {
     const std::size_t mask = slots_.size() - 1;
-    for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    for (;; at = (at + 1) & mask) {
       const std::uint64_t slot = slots_[at];
-      if (slot == 0 || (tag(slot) == tag(hash) && state(index(slot)) == sought)) return at;
+      if (slot == 0) return at;
+      // By memcmp(): GCC 12 makes a loop over bytes of ==.
+      if (tag(slot) == tag(hash) && std::memcmp(state(index(slot)).data(), sought.data(), bytes) == 0) return at;
     }
   }
 
@@ -180,10 +196,11 @@ class Arrivals {
     last.state = state;
     last.link = link;
     table_.prefetch_slot(hash);
-    if (end_ - first_ >= depth / 2) table_.prefetch_state(waiting_[(end_ - depth / 2) % depth].hash);
+    if (end_ - looked_up_ > depth / 2) look_up();
   }
   template <class Added>
   void drain(Added added) {
+    while (looked_up_ != end_) look_up();
     while (!empty()) settle(added);
   }
 
@@ -191,19 +208,32 @@ class Arrivals {
   static constexpr std::uint64_t depth = 16;
   struct Waiting {
     std::uint64_t hash;
+    std::size_t candidate;  // once it is looked up
     Packed<bytes> state;
     Link link;
   };
 
+  void look_up() {
+    Waiting& next = waiting_[looked_up_++ % depth];
+    next.candidate = table_.candidate(next.hash);
+  }
+
   template <class Added>
   void settle(Added& added) {
     const Waiting& oldest = waiting_[first_++ % depth];
-    if (table_.insert(oldest.hash, oldest.state, oldest.link)) added(table_.size() - 1);
+    const std::size_t slots = table_.slots();
+    if (table_.insert(oldest.hash, oldest.state, oldest.link, oldest.candidate)) {
+      if (table_.slots() != slots) [[unlikely]] {
+        const std::uint64_t end = looked_up_;
+        for (looked_up_ = first_; looked_up_ != end;) look_up();
+      }
+      added(table_.size() - 1);
+    }
   }
 
   StateTable<bytes>& table_;
   std::array<Waiting, depth> waiting_;
-  std::uint64_t first_ = 0, end_ = 0;
+  std::uint64_t first_ = 0, looked_up_ = 0, end_ = 0;  // in this order
 };
 
 }  // namespace headway::murphi
