@@ -122,8 +122,8 @@ MpiPattern halo(const MpiWorld& world, const MpiTotals& totals, bool stable, std
   const double to_neighbour = ratio(totals.sums.exchange_messages, totals.pair_exchanges);
   MpiPattern pattern{shape.fits_grid ? "regular halo" : "irregular halo", stable, "", "", {}};
   pattern.evidence = fmt::format(
-      "{} ({} at most), {}, {} in {:.0f} % of {}; {} {} to a neighbour and step",
-      base::counted(std::size_t(std::lround(partners)), "neighbour"), totals.partners_max, small_share(totals),
+      "{} in a step ({} in all), {}, {} in {:.0f} % of {}; {} {} to a neighbour and step",
+      number(partners) + (partners < 1.05 ? " neighbour" : " neighbours"), totals.partners_max, small_share(totals),
       stable ? "the same lists" : "the same neighbours with other lengths",
       percent(ratio(stable ? totals.sums.repeated : totals.sums.repeated_partners, totals.sums.exchanges)),
       base::counted(totals.sums.exchanges, "exchange"),

@@ -92,7 +92,7 @@ void to_neighbours(MPI_Comm comm, Bytes bytes_of, FunctionRow& row) {
   HEADWAY_WRAP_AS(as, name, (UNPACK params), (UNPACK args), note, recorder.synchronized())
 #define STARTING(name, as, params, args, note)                                                              \
   HEADWAY_WRAP_AS(as, name, (UNPACK params, MPI_Request * request), (UNPACK args, request), note, \
-                  recorder.started())
+                  recorder.started_other())
 #if MPI_VERSION >= 4
 #define BOTH(name, iname, params, args, note)                    \
   BLOCKING(name, name, params(int, int), args, note)             \

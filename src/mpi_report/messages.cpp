@@ -174,4 +174,4 @@ HEADWAY_WRAP(Improbe, (int source, int tag, MPI_Comm comm, int* flag, MPI_Messag
 HEADWAY_WRAP(Mrecv, (void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status),
              (data, count, type, message, status), , )
 HEADWAY_WRAP(Imrecv, (void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* request),
-             (data, count, type, message, request), , recorder.started())
+             (data, count, type, message, request), , recorder.started_other())

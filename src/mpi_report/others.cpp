@@ -52,11 +52,11 @@ HEADWAY_FUNCTION(Finalize, (void), {
   HEADWAY_WRAP_AS(Accumulate, Accumulate##suffix, (ACCESS(Count), MPI_Op op, MPI_Win win), (ARGS(from), op, win),   \
                   NOTE, )                                                                                           \
   HEADWAY_WRAP_AS(Rput, Rput##suffix, (ACCESS(Count), MPI_Win win, MPI_Request * request),                          \
-                  (ARGS(from), win, request), NOTE, recorder.started())                                             \
+                  (ARGS(from), win, request), NOTE, recorder.started_other())                                             \
   HEADWAY_WRAP_AS(Rget, Rget##suffix, (GETS(Count), MPI_Win win, MPI_Request * request), (ARGS(to), win, request),  \
-                  NOTE, recorder.started())                                                                         \
+                  NOTE, recorder.started_other())                                                                         \
   HEADWAY_WRAP_AS(Raccumulate, Raccumulate##suffix, (ACCESS(Count), MPI_Op op, MPI_Win win, MPI_Request * request), \
-                  (ARGS(from), op, win, request), NOTE, recorder.started())                                         \
+                  (ARGS(from), op, win, request), NOTE, recorder.started_other())                                         \
   HEADWAY_WRAP_AS(Get_accumulate, Get_accumulate##suffix,                                                           \
                   (const void* from, Count n, MPI_Datatype type, void* result, Count result_n,                      \
                    MPI_Datatype result_type, int target, MPI_Aint at, Count to_n, MPI_Datatype to_type, MPI_Op op,  \

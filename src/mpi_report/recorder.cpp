@@ -107,6 +107,7 @@ Partner& Recorder::enter(Partner& partner) {
 }
 
 void Recorder::sends(std::uint64_t count, MPI_Datatype type, int target, int tag, MPI_Comm comm, FunctionRow& row) {
+  begin_burst();
   if (target == MPI_PROC_NULL) return;
   const TypeInfo& info = type_of(type);
   sends_bytes(count * info.bytes, info.layout, ranks_of(comm).world_of(target), tag, row);
@@ -119,7 +120,6 @@ void Recorder::sends_bytes(std::uint64_t bytes, Layout layout, int world, int ta
   file_->layout_bytes[layout] += bytes;
   Partner* const partner = partner_of(world);
   if (partner == nullptr) return;  // of another MPI_COMM_WORLD
-  begin_burst();
   // The same message again, in another burst: the next exchange.
   if (partner->exchange == exchange_ && (partner->tags & bit_of(tag)) != 0 && partner->sent_burst != burst_)
     close_exchange();
@@ -149,8 +149,8 @@ void Recorder::sends_bytes(std::uint64_t bytes, Layout layout, int world, int ta
 }
 
 void Recorder::posts_receive(int source, int tag, MPI_Comm comm) {
-  if (source == MPI_PROC_NULL) return;
   begin_burst();
+  if (source == MPI_PROC_NULL) return;
   if (source == MPI_ANY_SOURCE)
     ++file_->any_source;
   else if (Partner* const partner = partner_of(ranks_of(comm).world_of(source)))
@@ -187,6 +187,7 @@ void Recorder::neighbour_blocks(MPI_Comm comm, FunctionRow& row, const std::vect
   for (std::size_t i = 0; i < n; ++i) {
     if (ranks.neighbours[i] < 0) continue;
     if (Partner* const partner = partner_of(ranks.neighbours[i])) ++enter(*partner).open_sources;
+    burst_ += i == 0;
     ++outstanding_;  // so that two blocks to one neighbour stay in one exchange
     sends_bytes(bytes[i], named, ranks.neighbours[i], 0, row);
     --outstanding_;

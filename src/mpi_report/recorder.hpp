@@ -120,6 +120,10 @@ class Recorder {
 
   // Requests.
   void started() { ++outstanding_; }
+  void started_other() {  // no message
+    begin_burst();
+    started();
+  }
   void track_receive(MPI_Request request, int source, MPI_Comm comm);  // after posts_receive()
   void track_persistent(MPI_Request request, Tracked::Kind kind, std::uint64_t count, MPI_Datatype type, int peer,
                         int tag, MPI_Comm comm);

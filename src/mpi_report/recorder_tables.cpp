@@ -188,16 +188,15 @@ void Recorder::track_persistent(MPI_Request request, Tracked::Kind kind, std::ui
 void Recorder::start_persistent(MPI_Request request, FunctionRow& row) {
   Tracked* const entry = requests_.find(key_of(request));
   if (entry == nullptr) return;  // a persistent collective
+  begin_burst();
   if (entry->peer != MPI_PROC_NULL) {
     const int world = entry->ranks->world_of(entry->peer);
     if (entry->kind == Tracked::persistent_send) {
       sends_bytes(entry->bytes, entry->layout, world, entry->tag, row);
     } else if (entry->peer == MPI_ANY_SOURCE) {
-      begin_burst();
       ++file_->any_source;
       ++any_pending_;
     } else if (Partner* const partner = partner_of(world)) {
-      begin_burst();
       enter_source(*partner, entry->tag);
     }
   }

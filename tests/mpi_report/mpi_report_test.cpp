@@ -110,6 +110,17 @@ TEST(MpiReport, the_counts_of_a_ring_are_those_of_a_hand_count_and_a_plan_needs_
   EXPECT_NE(advice.find("between hosts 1/3, or 1/6 "), std::string::npos) << advice;
 }
 
+TEST(MpiReport, the_steps_of_a_line_are_counted_where_its_ends_have_no_second_neighbour) {
+  const Json report = traffic("line");
+  EXPECT_EQ(report["exchanges"]["exchanges"], 80);
+  EXPECT_EQ(report["messages"]["point_to_point"]["messages"], 6 * 20);
+  const Json halo = pattern(report, "regular halo");
+  ASSERT_FALSE(halo.is_null()) << report["patterns"].dump();
+  EXPECT_EQ(halo["figures"]["expected_messages"], 120);
+  EXPECT_EQ(halo["figures"]["neighbours"], 1.5);
+  EXPECT_FALSE(pattern(report, "packing").is_null());
+}
+
 TEST(MpiReport, the_counts_of_all_other_kinds_of_calls_are_those_of_a_hand_count) {
   const Json report = traffic("others");
   ASSERT_FALSE(report.empty());

@@ -91,6 +91,25 @@ void updates() {
   }
 }
 
+/// 20 steps on a line: the ends have no second neighbour, and MPI_PROC_NULL comes first. A column of a matrix of 16
+/// doubles to each neighbour.
+void line() {
+  double from[16] = {}, to[2][16];
+  MPI_Datatype column;
+  MPI_Type_vector(4, 1, 4, MPI_DOUBLE, &column);
+  MPI_Type_commit(&column);
+  const int below = rank == 0 ? MPI_PROC_NULL : rank - 1, above = rank == size - 1 ? MPI_PROC_NULL : rank + 1;
+  for (int step = 0; step < 20; ++step) {
+    MPI_Request requests[4];
+    MPI_Irecv(to[0], 1, column, below, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(to[1], 1, column, above, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(from, 1, column, below, 0, MPI_COMM_WORLD, &requests[2]);
+    MPI_Isend(from, 1, column, above, 0, MPI_COMM_WORLD, &requests[3]);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  }
+  MPI_Type_free(&column);
+}
+
 /// One of each of the other kinds, between ranks of a communicator in reverse order.
 void others() {
   MPI_Comm reverse;
@@ -128,6 +147,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (what == "ring") ring(20);
+  if (what == "line") line();
   if (what == "killed") {
     ring(20);
     MPI_Barrier(MPI_COMM_WORLD);
