@@ -12,6 +12,10 @@ def _start() -> int:
         return 2
     if not __package__:
         sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if "--help" in sys.argv[1:] or "-h" in sys.argv[1:]:
+        from headway_report.command import main
+
+        return main(sys.argv[1:])
     try:
         import jinja2  # noqa: F401
     except ImportError:

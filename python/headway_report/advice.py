@@ -421,6 +421,11 @@ RULES: tuple[Rule, ...] = (
     shared_cores, large_messages)
 
 
+def has_numbers(facts: Facts) -> bool:
+    """Whether most rules have what they need."""
+    return facts.run.counts is not None or facts.analysis is not None
+
+
 def advise(facts: Facts, topics: set[str]) -> list[Advice]:
     """Advice on these topics, largest gain first."""
     found = [advice for rule in RULES for advice in rule(facts) if advice.topic in topics]

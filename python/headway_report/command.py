@@ -7,12 +7,12 @@ import os
 import sys
 from pathlib import Path
 
-from .advice import advise
+from .advice import advise, has_numbers
 from .compare import compare
 from .errors import InputError
 from .facts import Facts, facts_of
 from .inputs import Input, join, read_input
-from .page import render
+from .page import NO_ADVICE, NO_NUMBERS, render
 from .sections import TOPICS, run_facts, sections_of, sources
 from .text import render_text
 from .units import counted, duration
@@ -65,18 +65,19 @@ def _write(given: argparse.Namespace, topics: set[str], inputs: list[Input]) -> 
     if len(groups) == 2:
         first, second = (facts_of(join(group)) for group in groups)
         title, subtitle = f"{groups[0][0].path.name} and {groups[1][0].path.name} compared", _subtitle(second)
-        advice, sections = None, compare(first, second, topics)
+        advice, no_advice, sections = None, "", compare(first, second, topics)
     else:
         facts = facts_of(join(groups[0]))
         title, subtitle = _title(facts), _subtitle(facts)
         advice, sections = advise(facts, topics), [*sections_of(facts, topics), run_facts(facts)]
+        no_advice = NO_ADVICE if has_numbers(facts) else NO_NUMBERS
         footer = "Made by headway report from " + "; ".join(sources(facts)) + "."
     if given.text:
-        sys.stdout.write(render_text(title, subtitle, advice, sections))
+        sys.stdout.write(render_text(title, subtitle, advice, no_advice, sections))
         sys.stdout.flush()
     if given.output is not None or not given.text:
         path = given.output or Path("report.html")
-        page = render(title, subtitle, advice, sections, footer)
+        page = render(title, subtitle, advice, no_advice, sections, footer)
         try:
             path.write_text(page, encoding="utf-8")
         except OSError as error:

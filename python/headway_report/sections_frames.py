@@ -2,7 +2,7 @@
 """What was sent: communication table, matrix, aggregation, latency."""
 from __future__ import annotations
 
-from .blocks import Bar, Block, Chart, Note, Section, Table
+from .blocks import Bar, Block, Cell, Chart, Note, Section, Table
 from .charts import histogram, matrix
 from .facts import Facts
 from .sections_time import ROWS_MAX
@@ -52,20 +52,17 @@ def _communication(facts: Facts) -> list[Block]:
 
 
 def _results(facts: Facts) -> list[Block]:
-    rows = []
+    rows: list[list[Cell]] = []
+    best = max((record.get("messages_per_second") or 0 for record in facts.run.results), default=0)
     for record in facts.run.results:
         seconds = record.get("seconds")
-        spread = "-"
-        if isinstance(seconds, dict) and all(isinstance(seconds.get(key), (int, float)) for key in
-                                             ("median", "min", "max")):
-            spread = f"{duration(1e9 * seconds['min'])} to {duration(1e9 * seconds['max'])}"
+        spread, time = "-", duration(1e9 * seconds) if isinstance(seconds, (int, float)) else "-"
+        if isinstance(seconds, dict):
             time = duration(1e9 * seconds["median"])
-        else:
-            time = duration(1e9 * seconds) if isinstance(seconds, (int, float)) else "-"
-        rate = record.get("messages_per_second")
-        verified = record.get("verified")
+            spread = f"{duration(1e9 * seconds['min'])} to {duration(1e9 * seconds['max'])}"
+        rate, verified = record.get("messages_per_second"), record.get("verified")
         rows.append([str(record.get("bench", "-")), str(record.get("mode", "-")), str(record.get("transport", "-")),
-                     number(record.get("pes")), time, spread, number(rate) if rate else "-",
+                     number(record.get("pes")), time, spread, Bar(number(rate), rate / best) if rate else "-",
                      "-" if verified is None else "yes" if verified else "no"])
     if not rows:
         return []

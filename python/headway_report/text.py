@@ -6,12 +6,12 @@ from textwrap import fill
 
 from .advice import Advice
 from .blocks import Bar, Cell, Note, Section, Table
-from .page import NO_ADVICE
 
 COLUMNS = 100
 
 
-def render_text(title: str, subtitle: str, advice: list[Advice] | None, sections: list[Section]) -> str:
+def render_text(title: str, subtitle: str, advice: list[Advice] | None, no_advice: str,
+                sections: list[Section]) -> str:
     lines = [title, "=" * len(title)]
     if subtitle:
         lines.append(fill(subtitle, COLUMNS))
@@ -21,7 +21,7 @@ def render_text(title: str, subtitle: str, advice: list[Advice] | None, sections
             lines.append(fill(f"{number}. {one.action}", COLUMNS, subsequent_indent="   "))
             lines.append(fill(one.evidence, COLUMNS, initial_indent="   ", subsequent_indent="   "))
         if not advice:
-            lines.append(NO_ADVICE)
+            lines.append(fill(no_advice, COLUMNS))
     for section in sections:
         if not any(isinstance(block, Note) or isinstance(block, Table) and not block.folded for block in section.blocks):
             continue  # drawings alone
