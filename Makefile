@@ -8,7 +8,7 @@
 #   make check-bare   `make demo`, timed, on an empty Debian made for the purpose (root, debootstrap, a network)
 #   make format       clang-format over all sources
 #   make check-format fails if `make format` would change a file
-#   make tidy         clang-tidy over all sources but tests; fails if it finds something
+#   make tidy         clang-tidy over all sources that are built here but tests; fails if it finds something
 #   make clean        remove build/
 #
 # JOBS=N compiles with N jobs, TEST_JOBS=N runs N tests at a time, WERROR=ON makes warnings errors (CI does).
@@ -121,7 +121,8 @@ check-format:
 tidy:
 	@scripts/setup tidy
 	@CXX=$$(scripts/setup --clang) scripts/configure clang HEADWAY_TESTS=ON HEADWAY_WERROR=ON
-	@git ls-files 'src/*.cpp' 'apps/*.cpp' 'bench/*.cpp' 'tools/*.cpp' | grep -v '_test\.cpp$$' | \
+	@sed -n 's|^ *"file": "$(CURDIR)/\(.*\)",\{0,1\}$$|\1|p' build/clang/compile_commands.json | sort -u | \
+	  grep -E '^(src|apps|bench|tools)/' | grep -v '_test\.cpp$$' | \
 	  xargs -P $(JOBS) -n 1 $$(scripts/setup --tidy) -p build/clang --quiet --warnings-as-errors='*' \
 	  $(tidy_shallow)
 

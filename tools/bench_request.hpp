@@ -64,7 +64,7 @@ struct Work {
   std::string title;
   std::string log2, updates_per_word;  // of a table, where there is one
   std::string bytes;                   // of a message
-  std::string buffers = "";            // one of zerocopy's buffer_kinds
+  std::string buffers = {};            // one of zerocopy's buffer_kinds
   bool of_cpu = false;                 // processor time is measured, not time
   std::vector<std::string> arguments;  // of each program, Headway's and peers'
 };

@@ -127,7 +127,7 @@ std::string table_of(const std::string& bench, const std::string& title, const s
   const auto own = std::ranges::find_if(cases, [](const auto& one) { return one.record["mode"] != "limit"; });
   const Json& first = own == cases.end() ? cases.front().record : own->record;
   const auto pes = first["pes"].get<std::size_t>(), processes = first["processes"].get<std::size_t>();
-  std::string text =
+  const std::string text =
       fmt::format("{}, {}: {} of {}, {} in {}, {}; {}{}\n", bench, title,
                   base::counted(first["messages"].get<std::uint64_t>(), "message"),
                   base::counted(first["message_bytes"].get<std::size_t>(), "byte"), base::counted(pes, "PE"),
@@ -171,7 +171,7 @@ std::string limit_table_of(const std::string& title, const std::vector<MeasuredC
   const Json& first = cases.front().record;
   const bool latency = first.contains("one_way_us"), copies = first["bench"] == "copy" || first["bench"] == "cma";
   const auto pes = first["pes"].get<std::size_t>(), rounds = first["repeat"].get<std::size_t>();
-  std::string text =
+  const std::string text =
       fmt::format("limit, {}: {}; {}, interleaved\n", title, base::counted(pes, "PE"), base::counted(rounds, "round"));
   const char* const unit = latency ? "ns one way" : copies ? "GB/s" : "M/s/sender";
   std::vector<std::vector<std::string>> rows = {{"case", unit, "min", "max", "verified", "formulation"}};

@@ -201,7 +201,7 @@ class Watch {
 
 ChildResult run_child(const std::vector<std::string>& command, const std::vector<Variable>& environment,
                       std::chrono::seconds limit, std::size_t kept_bytes_max) {
-  HeldSignals signals;
+  const HeldSignals signals;
   Pipe output, errors;
   const pid_t child = ::fork();
   if (child < 0) base::throw_errno("fork");

@@ -12,6 +12,7 @@ int predict_command(int argc, char** argv);
 int sensitivity_command(int argc, char** argv);
 int slopes_command(int argc, char** argv);
 int report_command(int argc, char** argv);
+int mpi_report_command(int argc, char** argv);
 int platform_command(int argc, char** argv);
 int doctor_command(int argc, char** argv);
 int info_command(int argc, char** argv);

@@ -118,7 +118,7 @@ double line_ns(const CorePair& pair) {
   Word word;
   std::int64_t ns = 0;
   {
-    std::jthread other([&] { write_in_turns(pair.second, word, 2); });
+    const std::jthread other([&] { write_in_turns(pair.second, word, 2); });
     std::jthread([&] { ns = write_in_turns(pair.first, word, 1); }).join();
   }
   return double(ns) / (2.0 * (trips - trips_of_warm_up));

@@ -34,7 +34,7 @@ model::RouteLoad load_of(const ProgramGrowth& program, model::RouteModel route, 
     level.next_pes = std::min(level.next_pes, std::size_t(std::ceil(std::max(receivers, 1.0))));
   }
   flushes = std::clamp(flushes, 1.0, std::max(sent, 1.0));
-  model::RouteLoad load =
+  const model::RouteLoad load =
       route_load(route, sent / flushes, std::max(program.message_bytes, 1.0), buffer_of(program, buffer_bytes));
   return {load.frames * flushes, load.bytes * flushes};
 }

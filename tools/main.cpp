@@ -27,6 +27,8 @@ constexpr std::array all_commands = {
             "slowdown with each dial, predictions, and what would help"},
     Command{"report", report_command, "FILE... -o report.html",
             "explain a run on one page, with advice; two files of a kind are compared"},
+    Command{"mpi-report", mpi_report_command, "MPIRUN ARGS ./app ARGS",
+            "which MPI calls an unmodified program makes, and what would change"},
     Command{"platform", platform_command, "MACHINE --pes N", "write a machine as a platform of SimGrid"},
     Command{"doctor", doctor_command, "", "what this machine offers and what is wrong with it, with the cure"},
     Command{"info", info_command, "", "version, build, layers, transports, plug-ins"},

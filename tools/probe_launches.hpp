@@ -21,7 +21,7 @@ struct ProbeRequest {
   std::string hosts, agent;             // two names with a comma; and the option of `headway run`
   std::string dial, sim;                // HEADWAY_DIAL, HEADWAY_SIM
   std::string command;                  // a line of shell that starts headway-probe on two PEs; or empty
-  std::size_t launches = 6, points = 40, bytes_max = 64 * 1024, messages = 32, repeats = 7;
+  std::size_t launches = 6, points = 40, bytes_max = std::size_t(64) << 10, messages = 32, repeats = 7;
   std::uint64_t seed = 1;
   std::chrono::seconds limit{120};  // of one launch
 };

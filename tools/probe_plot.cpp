@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <headway/model/loggp.hpp>
 #include <limits>
 
@@ -145,13 +146,14 @@ class Plot {
 
   std::string axes() const {
     std::string svg;
-    for (double bytes = 1; bytes <= bytes_max_; bytes *= 4) {
+    for (std::uint64_t size = 1; double(size) <= bytes_max_; size *= 4) {
+      const auto bytes = double(size);
       svg += fmt::format(
           "<path class=\"grid\" d=\"M{0:.1f} {1}V{2}\"/>\n<text x=\"{0:.1f}\" y=\"{3}\" "
           "text-anchor=\"middle\">{4}</text>\n",
           x_of(bytes), top, bottom, bottom + 20, size_text(bytes));
     }
-    for (double decade = first_decade_; decade <= last_decade_; ++decade) {
+    for (int decade = int(first_decade_); decade <= int(last_decade_); ++decade) {
       const double ns = std::pow(10, decade);
       svg += fmt::format(
           "<path class=\"grid\" d=\"M{0} {1:.1f}H{2}\"/>\n<text x=\"{3}\" y=\"{4:.1f}\" "

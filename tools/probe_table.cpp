@@ -41,10 +41,10 @@ std::string costs_of(const bench::ProbeResult& result) {
 }  // namespace
 
 std::string name_of_pair(const ProbeTarget& target) {
-  const std::string name = target.pair == "thread"    ? "threads of one process"
-                           : target.pair == "process" ? "processes of one host"
-                           : target.pair == "command" ? "PEs that --command starts"
-                                                      : "two hosts";
+  std::string name = target.pair == "thread"    ? "threads of one process"
+                     : target.pair == "process" ? "processes of one host"
+                     : target.pair == "command" ? "PEs that --command starts"
+                                                : "two hosts";
   if (!target.cores) return name;
   return fmt::format("{} on cores {} and {}, {}", name, target.cores->first, target.cores->second,
                      target.cores->shares_cache ? "which share a cache" : "which share no cache");

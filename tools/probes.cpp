@@ -91,7 +91,7 @@ std::string probe_cross_memory_attach() {
   if (held) {
     const pid_t reader = start([holder] {
       std::uint64_t copy = 0;
-      iovec here{&copy, sizeof copy}, there{&word, sizeof word};
+      const iovec here{&copy, sizeof copy}, there{&word, sizeof word};
       const ssize_t bytes = ::process_vm_readv(holder, &here, 1, &there, 1, 0);
       if (bytes < 0) return errno;
       return bytes == sizeof copy && copy == pattern ? 0 : 255;

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -52,8 +53,8 @@ constexpr Field fields[] = {{"frames_sent", &PeRow::frames_sent},
 std::string shown(const bench::Json& value, const char* format_of_whole = "{:.0f}") {
   if (!value.is_number()) return "-";
   const double number = value.get<double>();
-  return number == std::uint64_t(number) ? fmt::format(fmt::runtime(format_of_whole), number)
-                                         : fmt::format("{:.4g}", number);
+  return number == std::trunc(number) ? fmt::format(fmt::runtime(format_of_whole), number)
+                                      : fmt::format("{:.4g}", number);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ std::string of_dial(const SweepCurve& curve) {
     return fmt::format("{} ({}): not felt. With {} more the run takes {:.2f} times as long.", sweep.name,
                        meaning_of(sweep.name), at, slowdown);
   }
-  std::string text =
+  const std::string text =
       fmt::format("{} ({}): {}. With {} more the run takes {:.3g} times as long", sweep.name, meaning_of(sweep.name),
                   slowdown < tolerated ? "tolerated" : "sensitive", at, slowdown);
   if (curve.points.size() < 2) return text + ".";
@@ -165,8 +165,8 @@ std::vector<std::string> conclusions(const Panel& panel) {
   for (Finding& finding : findings) sentences.push_back(std::move(finding.text));
   if (findings.empty()) {
     const bool none = std::ranges::all_of(panel.curves, [](const SweepCurve& c) { return c.largest() < felt; });
-    sentences.push_back(none ? "The network hardly matters to this run: computation or balance decide its time."
-                             : "No change of the communication stands out.");
+    sentences.emplace_back(none ? "The network hardly matters to this run: computation or balance decide its time."
+                                : "No change of the communication stands out.");
   }
   return sentences;
 }

@@ -109,7 +109,7 @@ class Plot {
   void add_method(const char* method) {
     Line line{method, {{0, 1}}};
     for (const SweepPoint& point : curve_.points)
-      if (const PredictedSlowdown* one = point.by(method)) line.points.push_back({point.value * unit_, one->slowdown});
+      if (const PredictedSlowdown* one = point.by(method)) line.points.emplace_back(point.value * unit_, one->slowdown);
     if (line.points.size() > 1) lines_.push_back(std::move(line));
   }
 

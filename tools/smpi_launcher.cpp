@@ -55,7 +55,7 @@ std::vector<std::string> SmpiLauncher::command(std::size_t pes) const {
   }
   std::vector<std::string> words = {"smpirun", "-np", std::to_string(pes), "-platform", platform, "-hostfile", hosts};
   for (const char* collective : collectives) words.push_back(fmt::format("--cfg={}", collective));
-  words.push_back("--log=root.thres:error");
+  words.emplace_back("--log=root.thres:error");
   return words;
 }
 

@@ -27,7 +27,7 @@ std::string Candidate::name() const {
 std::vector<Candidate> candidates(std::size_t pes) {
   std::vector<Candidate> all(1);  // the defaults
   std::vector<std::string> topologies = {"1d"};
-  if (pes > 4) topologies.push_back("2d");
+  if (pes > 4) topologies.emplace_back("2d");
   for (const std::string& topology : topologies) {
     for (const char* buffer : {"1K", "4K", "16K", "64K", "256K"}) {
       for (const char* threshold : {"0.5", "0.9"}) {

@@ -63,7 +63,8 @@ inline State flux(const State& cell, std::span<const State> states, Face face, s
 
 /// The mean flux through a face.
 inline State flux(const State& cell, std::span<const State> states, Face face, const Neighbours& neighbours) {
-  const std::uint32_t first = neighbours[2 * face], second = neighbours[2 * face + 1];
+  const std::size_t at = std::size_t(2) * face;
+  const std::uint32_t first = neighbours[at], second = neighbours[at + 1];
   const State through = flux(cell, states, face, first);
   return first == second ? through : 0.5 * (through + flux(cell, states, face, second));
 }

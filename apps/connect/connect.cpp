@@ -6,6 +6,7 @@
 #include <options.hpp>
 #include <span>
 #include <support/scale.hpp>
+#include <support/work.hpp>
 #include <vector>
 
 #include "grid.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 struct Arguments {
   Grid grid{0, 0};  // rows of each PE, columns; 0: as many as `scale` says
-  double scale = 0.25;
+  double scale = 0.25, work_us = 0;
   GlobalOptions memory;
   std::string json;  // a file, "-", or empty for a line on standard output
 };
@@ -25,6 +26,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_count("--rows", "N", "rows of nodes that each PE has [by --scale]", arguments.grid.rows, 1, 1 << 20);
   app.add_count("--columns", "N", "nodes of a row [by --scale]", arguments.grid.columns, 1, 1 << 20);
   apps::add_scale(app, "4 M nodes in a square", arguments.scale);
+  apps::add_work(app, "node of its own, and word that it reads", arguments.work_us);
   app.add_fraction("--edges", "FRACTION", "of the edges of the grid are there [0.3]", arguments.grid.edges, true);
   bench::add_global_options(app, arguments.memory);
   app.add_json(arguments.json);
@@ -35,8 +37,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 class Rows {
  public:
   /// Collective.
-  Rows(Pe& pe, GlobalMemory& memory, const Grid& grid)
+  Rows(Pe& pe, GlobalMemory& memory, const Grid& grid, const apps::Work& work)
       : pe_(pe),
+        work_(work),
         memory_(memory),
         grid_(grid),
         each_(grid.nodes() / pe.size()),
@@ -52,6 +55,7 @@ class Rows {
       if (grid_.leads_right(node)) own.unite(node, node + 1);
       if (node + grid_.columns < end && grid_.leads_down(node)) own.unite(node, node + grid_.columns);
     }
+    work_.done(double(each_));
     barrier(pe_);  // from here on others change this PE's words
     for (std::size_t node = end - grid_.columns; node < end; ++node) {
       if (grid_.leads_down(node)) join(node, node + grid_.columns);
@@ -72,6 +76,7 @@ class Rows {
   std::uint64_t find(std::uint64_t node) {
     for (;;) {
       ++accesses_;
+      work_.done(1);
       const std::uint64_t up = memory_.read(parents_[node]);
       if (up == node) return node;
       node = up;
@@ -89,6 +94,7 @@ class Rows {
   }
 
   Pe& pe_;
+  apps::Work work_;
   GlobalMemory& memory_;
   Grid grid_;
   std::size_t each_, first_;
@@ -104,7 +110,7 @@ int measure(Pe& pe, const Arguments& arguments) {
   if (grid.columns == 0) grid.columns = side;
   grid.rows *= pe.size();
   GlobalMemory memory(pe, arguments.memory);
-  Rows rows(pe, memory, grid);
+  Rows rows(pe, memory, grid, apps::Work(pe, arguments.work_us));
   pe.quiesce();
   const auto before = memory.statistics();
   const std::int64_t begin = pe.engine().now();

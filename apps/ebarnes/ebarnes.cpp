@@ -6,6 +6,7 @@
 #include <headway/headway.hpp>
 #include <options.hpp>
 #include <support/scale.hpp>
+#include <support/work.hpp>
 
 #include "check.hpp"
 #include "simulation.hpp"
@@ -19,7 +20,7 @@ const std::array<std::string, 6> spoils = {"none", "force", "lost", "id", "energ
 struct Arguments {
   Options options;
   Ways ways;
-  double scale = 0.05, drift_max = 2e-3;
+  double scale = 0.05, work_us = 0, drift_max = 2e-3;
   std::string way = "blocking", spoil = "none";
   std::uint64_t samples = 100, serial_max = 100'000;
   bool no_serial = false;
@@ -32,6 +33,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   Options& options = arguments.options;
   app.add_count("--bodies", "N", "bodies in all [by --scale]", options.bodies, 1, 1 << 24);
   apps::add_scale(app, "10^6 bodies", arguments.scale);
+  apps::add_work(app, "interaction of a body", arguments.work_us);
   app.add_count("--steps", "N", "steps that are measured, after forces have been computed once [2]", options.steps, 1,
                 1'000'000);
   app.add_number("--theta", "X", "cells as wide as X times their distance count as far away [1]", options.theta, 0.01,
@@ -84,7 +86,7 @@ void spoil(const std::string& what, std::vector<Body>& bodies) {
 int measure(Pe& pe, const Arguments& arguments) {
   const Options& options = arguments.options;
   GlobalMemory memory(pe, arguments.memory);
-  Simulation simulation(pe, memory, options, arguments.ways);
+  Simulation simulation(pe, memory, options, arguments.ways, apps::Work(pe, arguments.work_us));
   simulation.pull();
   const Energy begin_energy = energy_of(pe, simulation.bodies());
   pe.quiesce();

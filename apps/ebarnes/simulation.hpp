@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <headway/headway.hpp>
+#include <support/work.hpp>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,9 @@ struct Ways {
 class Simulation {
  public:
   /// Collective, like all calls.
-  Simulation(Pe& pe, GlobalMemory& memory, const Options& options, const Ways& ways)
+  Simulation(Pe& pe, GlobalMemory& memory, const Options& options, const Ways& ways, const apps::Work& work)
       : pe_(pe),
+        work_(work),
         access_(pe, memory),
         options_(options),
         ways_(ways),
@@ -101,6 +103,7 @@ class Simulation {
         return &cache_.copy(entry);
       });
       walk.give(bodies_[i]);
+      work_.done(double(bodies_[i].cost));
       pe_.progress();  // others may wait for cells of this PE
     }
   }
@@ -135,6 +138,7 @@ class Simulation {
         bool waits = false, more = true;
         while (more && !(waits = !walk.go_on(options_, find))) {
           walk.give(bodies_[walk.body()]);
+          work_.done(double(bodies_[walk.body()].cost));
           more = begin(walk);
           pe_.progress();
         }
@@ -157,6 +161,7 @@ class Simulation {
   }
 
   Pe& pe_;
+  apps::Work work_;  // an interaction
   Access access_;
   Options options_;
   Ways ways_;

@@ -8,6 +8,7 @@
 #include <options.hpp>
 #include <span>
 #include <support/scale.hpp>
+#include <support/work.hpp>
 #include <vector>
 
 #include "graph.hpp"
@@ -20,7 +21,7 @@ const std::array<std::string, 3> ways = {"get", "store", "read"};
 struct Arguments {
   GraphOptions graph;
   std::size_t nodes_of_each = 0, steps = 100;  // nodes on each PE; 0: as many as `scale` says
-  double scale = 1;
+  double scale = 1, work_us = 0;
   std::string way = "get";
   GlobalOptions memory;
   std::string json;  // a file, "-", or empty for a line on standard output
@@ -31,6 +32,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_count("--nodes", "N", "nodes of each kind that each PE has [by --scale]", arguments.nodes_of_each, 1,
                 1 << 24);
   apps::add_scale(app, "8192 nodes of both kinds", arguments.scale);
+  apps::add_work(app, "edge", arguments.work_us);
   app.add_count("--degree", "N", "nodes that each depends on [10]", arguments.graph.degree, 1, 1000);
   app.add_fraction("--remote", "FRACTION", "of the edges lead to the next PE [0.2]", arguments.graph.remote, true);
   app.add_count("--steps", "N", "steps of all nodes [100]", arguments.steps, 1, 1'000'000);
@@ -48,8 +50,12 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 class Half {
  public:
   /// Collective.
-  Half(Pe& pe, GlobalMemory& memory, const GraphOptions& graph, unsigned kind)
-      : memory_(&memory), values_(pe, graph.nodes), each_(graph.nodes / pe.size()), first_(pe.id() * each_) {
+  Half(Pe& pe, GlobalMemory& memory, const GraphOptions& graph, unsigned kind, const apps::Work& work)
+      : work_(work),
+        memory_(&memory),
+        values_(pe, graph.nodes),
+        each_(graph.nodes / pe.size()),
+        first_(pe.id() * each_) {
     for (std::size_t i = 0; i < each_; ++i) values_.local()[i] = first_value(graph, kind, first_ + i);
     for (std::size_t i = 0; i < each_; ++i) {
       for (const Dependency& one : dependencies(graph, kind, first_ + i)) needed_.push_back(one.node);
@@ -74,7 +80,13 @@ class Half {
       other.readers_.push_back({std::uint32_t(node - other.first_), copy});
     });
     for (std::size_t i = 0; i < needed_.size(); ++i) {
-      wishes.send(values_.owner(needed_[i]), needed_[i], (*copies_)[pe.id() * copies_->layout().block() + i]);
+      const std::size_t node = needed_[i] - first_;
+      if (node < each_) {
+        other.own_readers_.push_back({std::uint32_t(node), std::uint32_t(i)});
+      } else {
+        wishes.send(values_.owner(needed_[i]), needed_[i], (*copies_)[pe.id() * copies_->layout().block() + i]);
+        ++stores_;
+      }
     }
     pe.quiesce();
   }
@@ -84,13 +96,14 @@ class Half {
     for (std::size_t i = 0; i < needed_.size(); ++i) memory_->get(other.values_[needed_[i]], &copies_->local()[i]);
     memory_->sync();
   }
-  /// Writes its values to where the other kind needs them.
-  void store() {
+  /// Writes its values to where the other kind, `to` on this PE, needs them.
+  void store(Half& to) {
     const std::span<double> values = values_.local();
+    for (const auto& [node, copy] : own_readers_) to.copies_->local()[copy] = values[node];
     for (const Reader& reader : readers_) memory_->store(reader.copy, values[reader.node]);
   }
   /// Until all that it needs was written here.
-  void wait_for_stores() { memory_->wait_for_stores(needed_.size() * sizeof(double)); }
+  void wait_for_stores() { memory_->wait_for_stores(stores_ * sizeof(double)); }
 
   void compute() {
     compute_with([copies = copies_->local()](std::uint32_t copy) { return copies[copy]; });
@@ -105,7 +118,9 @@ class Half {
     });
   }
 
-  std::size_t needed() const { return needed_.size(); }
+  std::uint64_t needed() const { return needed_.size(); }
+  /// Values that other PEs store here in a step.
+  std::uint64_t stores() const { return stores_; }
   std::uint64_t reads() const { return reads_; }
   std::span<const double> values() const { return values_.local(); }
 
@@ -118,6 +133,9 @@ class Half {
     std::uint32_t node;  // within this PE's
     GlobalPtr<double> copy;
   };
+  struct OwnReader {
+    std::uint32_t node, copy;
+  };
 
   /// `value_of` gives the value of a copy.
   template <class Value>
@@ -127,16 +145,20 @@ class Half {
       double sum = 0;
       for (std::size_t k = 0; k < degree_; ++k, ++edge) sum += edge->weight * value_of(edge->copy);
       value -= sum;
+      work_.done(double(degree_));
     }
   }
 
+  apps::Work work_;
   GlobalMemory* memory_;
   DistArray<double> values_;
   std::size_t each_, first_, degree_ = 0;
   std::vector<std::size_t> needed_;          // nodes of the other kind
   std::optional<DistArray<double>> copies_;  // of their values
   std::vector<Edge> edges_;
-  std::vector<Reader> readers_;
+  std::vector<Reader> readers_;  // on other PEs
+  std::vector<OwnReader> own_readers_;
+  std::size_t stores_ = 0;   // of other PEs to the copies, in a step
   std::uint64_t reads_ = 0;  // of other PEs' values, each waited for
 };
 
@@ -177,7 +199,8 @@ int measure(Pe& pe, const Arguments& arguments) {
   if (each == 0) each = (apps::scaled(arguments.scale, 4096) + pe.size() - 1) / pe.size();
   graph.nodes = each * pe.size();
   GlobalMemory memory(pe, arguments.memory);
-  Half electric(pe, memory, graph, 0), magnetic(pe, memory, graph, 1);
+  const apps::Work work(pe, arguments.work_us);
+  Half electric(pe, memory, graph, 0, work), magnetic(pe, memory, graph, 1, work);
   const bool stores = arguments.way == "store", reads = arguments.way == "read";
   if (stores) {
     electric.subscribe(pe, magnetic);
@@ -190,7 +213,7 @@ int measure(Pe& pe, const Arguments& arguments) {
       half.read_and_compute(from);
     } else {
       if (stores) {
-        from.store();
+        from.store(half);
         half.wait_for_stores();
       } else {
         half.get(from);
@@ -210,8 +233,10 @@ int measure(Pe& pe, const Arguments& arguments) {
   const double seconds = bench::max_over_pes(pe, double(pe.engine().now() - begin) * 1e-9);
   const auto after = memory.statistics();
   const bench::FrameCounts frames = bench::sum_over_pes(pe, bench::growth(before, after));
-  const std::uint64_t copied = (electric.needed() + magnetic.needed()) * arguments.steps;
-  const std::uint64_t values = bench::sum_over_pes(pe, reads ? electric.reads() + magnetic.reads() : copied);
+  const auto of_both = [&](auto count) { return (electric.*count)() + (magnetic.*count)(); };
+  const std::uint64_t moved =
+      reads ? of_both(&Half::reads) : of_both(stores ? &Half::stores : &Half::needed) * arguments.steps;
+  const std::uint64_t values = bench::sum_over_pes(pe, moved);
   const std::uint64_t errors = bench::sum_over_pes(
       pe, count_errors(graph, arguments.steps, pe.id() * each, electric.values(), magnetic.values()));
   if (pe.id() == 0) {

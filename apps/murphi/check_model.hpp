@@ -44,7 +44,7 @@ template <IsModel Model>
 int check_model(Pe& pe, const Arguments& arguments) {
   const Model model(arguments.bug);
   const bool by_levels = arguments.search == "levels";
-  Search<Model> search(pe, model, limits_of(pe, arguments), arguments.aggregation);
+  Search<Model> search(pe, model, limits_of(pe, arguments), arguments.aggregation, apps::Work(pe, arguments.work_us));
   pe.quiesce();
   const AggregatorStatistics before = search.messages().statistics();
   const std::int64_t begin = pe.engine().now();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <options.hpp>
 #include <string>
+#include <support/work.hpp>
 
 #include "murphi_options.hpp"
 
@@ -41,6 +42,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                  "without compare-and-swap) [peterson]",
                  arguments.model, models);
   app.add_count("--n", "N", "processes or nodes of the model [5, 4, 3, 4, 3]", arguments.n, 1, 15);
+  apps::add_work(app, "rule that it fires", arguments.work_us);
   app.add_choice("--search", "NAME",
                  "free (does not wait), or levels (finds a shortest counterexample) [free; levels with --bug]",
                  arguments.search, searches);

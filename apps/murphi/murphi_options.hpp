@@ -17,6 +17,7 @@ struct Arguments {
   std::uint64_t serial_states_max = 100'000;       // compare with one processor up to so many
   bool checks = true;                              // once more all successors
   std::uint64_t spoil = 0;
+  double work_us = 0;
   AggregatorOptions aggregation;
   std::string json;  // a file, "-", or empty for a line on standard output
 };

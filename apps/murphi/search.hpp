@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <headway/headway.hpp>
+#include <support/work.hpp>
 #include <vector>
 
 #include "model.hpp"
@@ -30,8 +31,8 @@ class Search {
   };
 
   /// Collective.
-  Search(Pe& pe, const Model& model, const Limits& limits, const AggregatorOptions& options)
-      : pe_(pe), model_(model), table_(limits), arrivals_(table_), messages_(pe, options) {
+  Search(Pe& pe, const Model& model, const Limits& limits, const AggregatorOptions& options, const apps::Work& work)
+      : pe_(pe), work_(work), model_(model), table_(limits), arrivals_(table_), messages_(pe, options) {
     messages_.on([this](PeId source, const Message& message) {
       if (checks_) return look_up(source, message);
       ++arrived_;
@@ -215,6 +216,7 @@ class Search {
 
   void expand_next() {
     const auto parent = std::uint32_t(expanded_++);
+    const std::uint64_t rules_before = rules_;
     model_.for_each_successor(unpack<State>(table_.state(parent)), [&](Rule rule, const State& next) {
       ++rules_;
       const Packed<bytes> state = pack(next);
@@ -228,7 +230,8 @@ class Search {
         messages_.send(owner, {parent, rule, state});
       }
     });
-    if (expanded_ % 64 == 0) pe_.progress();
+    work_.done(double(rules_ - rules_before));
+    if (expanded_ % 64 == 0) pe_.engine().poll_some();  // keeps open buffers, which work() posts
   }
 
   bool has_work() const { return (expanded_ < table_.size() && violations_ == 0) || !arrivals_.empty(); }
@@ -247,6 +250,7 @@ class Search {
   }
 
   Pe& pe_;
+  apps::Work work_;  // a rule
   const Model& model_;
   StateTable<bytes> table_;
   Arrivals<bytes> arrivals_;

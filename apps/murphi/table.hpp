@@ -27,21 +27,24 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
+/// Loads each byte once, because a processor waits for a load that overlaps two recent stores.
 template <std::size_t bytes>
-std::uint64_t hash_of(const Packed<bytes>& state) {
+inline std::uint64_t hash_of(const Packed<bytes>& state) {
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
-  std::uint64_t hash = odd * bytes;
-  const auto mix = [&](const std::byte* at, std::size_t count) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, count);
-    hash = (hash ^ word) * odd;
+  constexpr std::size_t rest = bytes % 8;
+  std::uint64_t hash = odd * bytes, word = 0;
+  const auto mix = [&](std::uint64_t next) {
+    hash = (hash ^ next) * odd;
     hash ^= hash >> 32;
   };
-  if constexpr (bytes < 8) {
-    mix(state.data(), bytes);
-  } else {
-    for (std::size_t at = 0; at + 8 <= bytes; at += 8) mix(state.data() + at, 8);
-    if constexpr (bytes % 8 != 0) mix(state.data() + bytes - 8, 8);
+  for (std::size_t at = 0; at + 8 <= bytes; at += 8) {
+    std::memcpy(&word, state.data() + at, 8);
+    mix(word);
+  }
+  if constexpr (rest != 0) {
+    std::uint64_t last = 0;
+    std::memcpy(&last, state.data() + bytes - rest, rest);
+    mix(bytes < 8 ? last : word >> (8 * rest) | last << (64 - 8 * rest));  // the last 8 bytes
   }
   hash *= 0xbf58476d1ce4e5b9;
   return hash ^ hash >> 29;
@@ -82,7 +85,7 @@ class StateTable {
   }
 
   /// Returns whether the state was not there. SettingError where it has no room.
-  bool insert(std::uint64_t hash, const Packed<bytes>& state, const Link& link) {
+  bool insert(std::uint64_t hash, const Packed<bytes>& state, Link link) {
     std::size_t at = place(hash, state);
     if (slots_[at] != 0) return false;
     if (size_ == limits_.states_max) {
@@ -170,9 +173,12 @@ class Arrivals {
 
   /// Calls added(index) for a state that is new; it may be one of an earlier call.
   template <class Added>
-  void push(std::uint64_t hash, const Packed<bytes>& state, const Link& link, Added added) {
+  void push(std::uint64_t hash, const Packed<bytes>& state, Link link, Added added) {
     if (end_ - first_ == depth) settle(added);
-    waiting_[end_++ % depth] = {hash, state, link};
+    Waiting& last = waiting_[end_++ % depth];
+    last.hash = hash;
+    last.state = state;
+    last.link = link;
     table_.prefetch_slot(hash);
     if (end_ - first_ >= depth / 2) table_.prefetch_state(waiting_[(end_ - depth / 2) % depth].hash);
   }

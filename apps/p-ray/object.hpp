@@ -64,7 +64,8 @@ inline double hit_triangle(const Object& triangle, const Ray& ray) {
   const double v = dot(ray.direction, other) * inverse;
   if (!(v >= 0 && u + v <= 1)) return no_hit;
   const double distance = dot(edge_v, other) * inverse;
-  return distance > nearest_hit ? distance : no_hit;
+  if (!(distance > nearest_hit)) return no_hit;
+  return distance;
 }
 
 inline double hit(const Object& object, const Ray& ray) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <options.hpp>
 #include <support/scale.hpp>
+#include <support/work.hpp>
 #include <vector>
 
 #include "png.hpp"
@@ -27,7 +28,7 @@ const std::array<std::string, 4> spoils = {"none", "pixel", "object", "image"};
 
 struct Arguments {
   std::string scene = "random", way = "rays", spoil = "none", image;
-  double scale = 0.5;
+  double scale = 0.5, work_us = 0;
   std::size_t width = 0, height = 0, objects = 0;  // 0: as `scale` says
   std::size_t cache = 1024, in_flight = 256, checked = 200;
   unsigned bounces = 2;
@@ -39,6 +40,7 @@ struct Arguments {
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   bench::CommandLine app("A ray tracer on Headway's global memory; verified.", "headway-p-ray");
   apps::add_scale(app, "1 M pixels and 16384 objects", arguments.scale);
+  apps::add_work(app, "test of a ray against an object", arguments.work_us);
   app.add_choice("--scene", "NAME", "random, or balls1 to balls4, of 12, 93, 822 or 7383 objects [random]",
                  arguments.scene, scenes);
   app.add_count("--objects", "N", "of the scene random [by --scale]", arguments.objects, 2, 1 << 22);
@@ -134,10 +136,11 @@ class Run {
 
   void render() {
     const World world{setting_, tree_};
+    const apps::Work work(pe_, arguments_.work_us);
     if (arguments_.way == "blocking") {
-      render_blocking(pe_, world, camera_, objects_, picture_, rays_);
+      render_blocking(pe_, world, camera_, objects_, picture_, rays_, work);
     } else {
-      render_in_flight(pe_, world, camera_, objects_, picture_, rays_, arguments_.in_flight);
+      render_in_flight(pe_, world, camera_, objects_, picture_, rays_, arguments_.in_flight, work);
     }
     picture_.for_each_tile([&](std::size_t tile, std::span<const std::uint8_t> bytes) {
       if (image_) return image_->set(tile, bytes);

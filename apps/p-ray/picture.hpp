@@ -91,7 +91,7 @@ class Picture {
   }
 
   void set(const Place& place, const Colour& colour) {
-    const auto byte = [](double part) { return std::uint8_t(std::clamp(part, 0.0, 1.0) * 255 + 0.5); };
+    const auto byte = [](double part) { return std::uint8_t(std::lround(std::clamp(part, 0.0, 1.0) * 255)); };
     std::uint8_t* const rgb = &rgb_[3 * place.index];
     rgb[0] = byte(colour.x), rgb[1] = byte(colour.y), rgb[2] = byte(colour.z);
     checksum_ += checksum_of(place.pixel, colour);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <headway/headway.hpp>
 #include <span>
+#include <support/work.hpp>
 #include <vector>
 
 #include "cache.hpp"
@@ -100,22 +101,30 @@ class SharedObjects {
 /// Calls progress() now and then, so that this PE answers others while it computes.
 class Looks {
  public:
-  explicit Looks(Pe& pe) : pe_(&pe) {}
+  Looks(Pe& pe, const apps::Work& work, const RayCounts& counts)
+      : pe_(&pe), work_(work), counts_(&counts), tests_(counts.tests) {}
   void at_path() {
+    if (work_) {
+      work_.done(double(counts_->tests - tests_));
+      tests_ = counts_->tests;
+    }
     if (++paths_ % 8 == 0) pe_->progress();
   }
 
  private:
   Pe* pe_;
+  apps::Work work_;  // a test
+  const RayCounts* counts_;
+  std::uint64_t tests_;  // until the last path
   std::uint64_t paths_ = 0;
 };
 
 /// One pixel after the other. Waits for each object that is not here.
 inline void render_blocking(Pe& pe, const World& world, const Camera& camera, SharedObjects& objects, Picture& picture,
-                            RayCounts& counts) {
+                            RayCounts& counts, const apps::Work& work) {
   const auto find = [&](std::uint32_t i) { return objects.read(i); };
   Path path;
-  Looks looks(pe);
+  Looks looks(pe, work, counts);
   for (Picture::Place place; picture.next(place);) {
     path.begin(world, camera.ray(place.pixel), counts);
     path.go_on(world, find, counts);
@@ -126,7 +135,7 @@ inline void render_blocking(Pe& pe, const World& world, const Camera& camera, Sh
 
 /// Up to `paths` pixels at once. Those with missing objects wait together.
 inline void render_in_flight(Pe& pe, const World& world, const Camera& camera, SharedObjects& objects, Picture& picture,
-                             RayCounts& counts, std::size_t paths) {
+                             RayCounts& counts, std::size_t paths, const apps::Work& work) {
   struct Flight {
     Path path;
     Picture::Place place;
@@ -139,7 +148,7 @@ inline void render_in_flight(Pe& pe, const World& world, const Camera& camera, S
   };
   std::vector<Flight> flights;
   flights.reserve(paths);
-  Looks looks(pe);
+  Looks looks(pe, work, counts);
   for (bool more = true; more || !flights.empty(); objects.wait()) {
     for (std::size_t i = 0; i < flights.size() || more;) {
       if (i == flights.size()) {

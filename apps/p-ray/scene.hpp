@@ -39,8 +39,9 @@ class Camera {
   std::size_t pixels() const { return width_ * height_; }
   /// Pixels are numbered row by row from the top.
   Ray ray(std::size_t pixel) const {
-    const double x = (double(pixel % width_) + 0.5 - double(width_) / 2) * step_;
-    const double y = (double(height_) / 2 - double(pixel / width_) - 0.5) * step_;
+    const std::size_t row = pixel / width_, column = pixel % width_;
+    const double x = (double(column) + 0.5 - double(width_) / 2) * step_;
+    const double y = (double(height_) / 2 - double(row) - 0.5) * step_;
     return {eye_, unit(ahead_ + right_ * x + up_ * y)};
   }
 

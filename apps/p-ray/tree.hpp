@@ -109,7 +109,8 @@ class Slabs {
       if (near > enter) enter = near;  // a ray within the plane of a side gives NaN: no bound
       if (far < leave) leave = far;
     }
-    return enter <= leave ? enter : no_hit;
+    if (!(enter <= leave)) return no_hit;
+    return enter;
   }
 
  private:

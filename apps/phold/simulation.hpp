@@ -81,7 +81,10 @@ class State {
     std::ranges::push_heap(events_, later);
   }
   /// When its next event is.
-  double next_time() const { return events_.empty() ? never : events_.front().when.time; }
+  double next_time() const {
+    if (events_.empty()) return never;
+    return events_.front().when.time;
+  }
 
   /// Takes the next event; what that makes is the caller's to send.
   Next handle(const Options& options, std::uint32_t self) {
@@ -146,7 +149,7 @@ inline Outcome simulate(const Options& options) {
   using Entry = std::pair<double, std::uint32_t>;  // perhaps no longer true
   std::vector<Entry> queue;
   const auto push = [&](std::uint32_t process) {
-    queue.push_back({states[process].next_time(), process});
+    queue.emplace_back(states[process].next_time(), process);
     std::ranges::push_heap(queue, std::greater<>());
   };
   for (std::uint32_t i = 0; i < options.processes; ++i) push(i);

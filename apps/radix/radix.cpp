@@ -7,6 +7,7 @@
 #include <options.hpp>
 #include <sorting/verify.hpp>
 #include <support/scale.hpp>
+#include <support/work.hpp>
 
 #include "sorter.hpp"
 
@@ -17,7 +18,7 @@ const std::array<std::string, 2> ways = {"store", "bulk"};
 
 struct Arguments {
   sorting::Input input{.keys = 0};  // 0: as many as `scale` says
-  double scale = 0.25;
+  double scale = 0.25, work_us = 0;
   unsigned digit_bits = 16;
   std::string way = "store";
   bool pairs = false, serial = true;
@@ -33,6 +34,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_count("--keys", "N", "keys of 32 bits, of all PEs together [by --scale]", arguments.input.keys, 1,
                 sorting::keys_max);
   apps::add_scale(app, "16 M keys", arguments.scale);
+  apps::add_work(app, "key in a pass", arguments.work_us);
   app.add_count("--distinct", "N", "keys are below this number [2^32]", arguments.input.distinct, 1,
                 std::uint64_t(1) << 32);
   app.add_count("--digit-bits", "N", "bits of a digit [16]", arguments.digit_bits, 4, 16);
@@ -78,7 +80,7 @@ std::uint64_t wrong_counts(Pe& pe, const Arguments& arguments, const Digits& dig
 template <class Sorter>
 int measure_with(Pe& pe, const Arguments& arguments) {
   const Digits digits(arguments.digit_bits);
-  Sorter sorter(pe, arguments.input, digits, arguments.aggregation);
+  Sorter sorter(pe, arguments.input, digits, arguments.aggregation, apps::Work(pe, arguments.work_us));
   pe.quiesce();
   const std::vector<AggregatorStatistics> before = sorter.statistics();
   const std::int64_t begin = pe.engine().now();

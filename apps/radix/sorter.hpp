@@ -7,6 +7,7 @@
 #include <headway/headway.hpp>
 #include <sorting/verify.hpp>
 #include <span>
+#include <support/work.hpp>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -62,8 +63,9 @@ class StoreSorter : public Parts<Item> {
   using Base::pe_, Base::digits_, Base::blocks_, Base::from_, Base::to_;
 
  public:
-  StoreSorter(Pe& pe, const sorting::Input& input, const Digits& digits, const AggregatorOptions& options)
-      : Base(pe, input, digits), scan_(pe, options), stores_(pe, options), groups_(pe.size()) {
+  StoreSorter(Pe& pe, const sorting::Input& input, const Digits& digits, const AggregatorOptions& options,
+              const apps::Work& work)
+      : Base(pe, input, digits), work_(work), scan_(pe, options), stores_(pe, options), groups_(pe.size()) {
     const auto put = [this](const Store& store) { to_[store.place] = store.item; };
     const auto fetch = [this](const Store& store) { __builtin_prefetch(&to_[store.place], 1); };
     stores_.on(put, fetch);
@@ -103,11 +105,19 @@ class StoreSorter : public Parts<Item> {
       return owner;
     };
     groups_.split(Base::count(), find_place, [&](std::size_t owner, std::span<const Store> stores) {
-      if (owner != pe_.id()) return stores_.send_range(owner, stores);
+      if (owner != pe_.id()) return work_ ? work_and_send(owner, stores) : stores_.send_range(owner, stores);
+      work_.done(double(stores.size()));
       for (const Store& store : stores) to_[store.place] = store.item;
     });
   }
+  void work_and_send(std::size_t owner, std::span<const Store> stores) {
+    for (const Store& store : stores) {
+      work_.done(1);
+      stores_.send(owner, store);
+    }
+  }
 
+  apps::Work work_;
   RingScan scan_;
   Aggregator<Store> stores_;
   sorting::Groups<Store> groups_;
@@ -121,8 +131,10 @@ class BulkSorter : public Parts<Item> {
   using Base::pe_, Base::digits_, Base::blocks_, Base::from_, Base::to_;
 
  public:
-  BulkSorter(Pe& pe, const sorting::Input& input, const Digits& digits, const AggregatorOptions& options)
+  BulkSorter(Pe& pe, const sorting::Input& input, const Digits& digits, const AggregatorOptions& options,
+             const apps::Work& work)
       : Base(pe, input, digits),
+        work_(work),
         scan_(pe, options, digits.buckets_max()),
         stores_(pe, options),
         sorted_(pe, Base::count()) {
@@ -201,8 +213,10 @@ class BulkSorter : public Parts<Item> {
     next_.resize(counts.size());
     sum_before(counts, next_);
     for (const Item& item : Base::items()) sorted_[next_[digits_.bucket(sorting::key_of(item), pass)]++] = item;
+    work_.done(double(Base::count()));
   }
 
+  apps::Work work_;
   BulkScan scan_;
   Aggregator<std::span<const Run>, std::span<const Item>> stores_;
   PooledArray<Item> sorted_;  // other PEs of the host read it in place

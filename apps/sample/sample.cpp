@@ -9,6 +9,7 @@
 #include <sorting/verify.hpp>
 #include <span>
 #include <support/scale.hpp>
+#include <support/work.hpp>
 #include <vector>
 
 namespace headway::sample {
@@ -18,7 +19,7 @@ using sorting::Key;
 
 struct Arguments {
   sorting::Input input{.keys = 0};  // 0: as many as `scale` says
-  double scale = 0.125;
+  double scale = 0.125, work_us = 0;
   std::size_t oversampling = 1024;
   std::string way = "radix";
   std::uint64_t spoil = 0;
@@ -32,6 +33,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_count("--keys", "N", "keys of 32 bits, of all PEs together [by --scale]", arguments.input.keys, 1,
                 sorting::keys_max);
   apps::add_scale(app, "32 M keys", arguments.scale);
+  apps::add_work(app, "key: half when it is sent, half when it is sorted", arguments.work_us);
   app.add_count("--distinct", "N", "keys are below this number [2^32]", arguments.input.distinct, 1,
                 std::uint64_t(1) << 32);
   app.add_count("--oversampling", "N", "samples of each PE [1024]", arguments.oversampling, 1, 1 << 20);
@@ -54,6 +56,7 @@ class Sorter {
   Sorter(Pe& pe, const Arguments& arguments)
       : pe_(pe),
         arguments_(arguments),
+        work_(pe, arguments.work_us / 2),
         blocks_(arguments.input.keys, pe.size()),
         messages_(pe, arguments.aggregation),
         groups_(pe.size()) {
@@ -72,11 +75,13 @@ class Sorter {
       return sorting::destination(splitters, key);
     };
     groups_.split(given_.size(), choose, [&](std::size_t owner, std::span<const Key> keys) {
-      if (owner != pe_.id()) return messages_.send_range(owner, keys);
+      if (owner != pe_.id()) return work_ ? work_and_send(owner, keys) : messages_.send_range(owner, keys);
+      work_.done(double(keys.size()));
       for (const Key key : keys) take(key);
     });
     pe_.quiesce();
     sorting::sort(keys(), arguments_.way);
+    work_.done(double(count_));
     pe_.quiesce();
   }
 
@@ -94,6 +99,12 @@ class Sorter {
     for (const std::vector<Key>& part : all) samples.insert(samples.end(), part.begin(), part.end());
     return sorting::choose_splitters(std::move(samples), pe_.size());
   }
+  void work_and_send(std::size_t owner, std::span<const Key> keys) {
+    for (const Key key : keys) {
+      work_.done(1);
+      messages_.send(owner, key);
+    }
+  }
   void take(Key key) {
     if (count_ == received_.size()) [[unlikely]]
       received_.resize(count_ + count_ / 4);
@@ -102,6 +113,7 @@ class Sorter {
 
   Pe& pe_;
   const Arguments& arguments_;
+  apps::Work work_;  // sending or sorting a key
   sorting::Blocks blocks_;
   Aggregator<Key> messages_;
   sorting::Groups<Key> groups_;

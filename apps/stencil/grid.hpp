@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <headway/base/random.hpp>
 #include <utility>
 #include <vector>
@@ -144,7 +143,8 @@ inline std::uint64_t count_errors(const Field& block, const Area& whole, std::pt
   std::uint64_t errors = 0;
   for (std::ptrdiff_t row = area.row; row < area.row + area.rows; ++row) {
     for (std::ptrdiff_t column = area.column; column < area.column + area.columns; ++column) {
-      errors += std::memcmp(block.cells() + block.place(row, column), now.cells() + now.place(row, column), 8) != 0;
+      const double cell = block.cells()[block.place(row, column)], expected = now.cells()[now.place(row, column)];
+      errors += std::bit_cast<std::uint64_t>(cell) != std::bit_cast<std::uint64_t>(expected);
     }
   }
   return errors;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <record/time_left.hpp>
 #include <utility>
 
 namespace headway::apps {
@@ -37,7 +38,11 @@ void add_common_options(bench::CommandLine& app, Common& common) {
 }
 
 Progress::Progress(Pe& pe, const Common& common, std::string what, std::uint64_t of)
-    : engine_(&pe.engine()), shown_(common.shows_progress && pe.id() == 0), what_(std::move(what)), of_(of) {}
+    : engine_(&pe.engine()),
+      shown_(common.shows_progress && pe.id() == 0),
+      what_(std::move(what)),
+      of_(of),
+      begin_(engine_->now()) {}
 
 Progress::~Progress() {
   if (printed_) print("\r\033[K");
@@ -48,7 +53,8 @@ void Progress::at(std::uint64_t done) {
   const std::int64_t now = engine_->now();
   if (now < next_) return;
   next_ = now + 200'000'000;
-  print(fmt::format("\r{} {} of {}\033[K", what_, done, of_));
+  const double seconds = double(now - begin_) * 1e-9;
+  print(fmt::format("\r{} {} of {}{}\033[K", what_, done, of_, bench::time_left(double(done), double(of_), seconds)));
   printed_ = true;
 }
 

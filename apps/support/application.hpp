@@ -25,7 +25,8 @@ struct Common {
 /// run(): a PE cannot tell whether its output goes to a terminal.
 void add_common_options(bench::CommandLine& app, Common& common);
 
-/// Shows the progress of PE 0 on one line of a terminal, a few times a second; elsewhere nothing.
+/// Shows the progress of PE 0 and the time that is left on one line of a terminal, a few times a second; elsewhere
+/// nothing.
 class Progress {
  public:
   Progress(Pe& pe, const Common& common, std::string what, std::uint64_t of);
@@ -42,7 +43,7 @@ class Progress {
   bool shown_, printed_ = false;
   std::string what_;
   std::uint64_t of_;
-  std::int64_t next_ = 0;
+  std::int64_t begin_, next_ = 0;
 };
 
 }  // namespace headway::apps

@@ -123,7 +123,7 @@ class Gather {
 
 int measure(Pe& pe, const Arguments& arguments) {
   GlobalMemory memory(pe, arguments.memory);
-  DistArray<std::uint64_t> table(pe, std::size_t(1) << arguments.log2);
+  const DistArray<std::uint64_t> table(pe, std::size_t(1) << arguments.log2);
   const std::span<std::uint64_t> own = table.local();
   for (std::size_t j = 0; j < own.size(); ++j) own[j] = value_at(table.layout().global(pe.id(), j));
   Gather gather(pe, arguments, memory, table);

@@ -104,7 +104,7 @@ void variable_32(Table& table, std::size_t n, unsigned shift) {
     messages.on([words](std::span<const std::uint64_t> values) { apply_32(words, values.data()); });
     Small payload{};
     std::uint64_t a = 1;
-    std::size_t length = 4;
+    std::size_t length = 4;  // NOLINT(misc-const-correctness): the next line writes it
     asm volatile("" : "+r"(length));
     for (std::size_t i = 0; i < count; ++i) {
       a = next(a);
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
   const std::string_view name = argc == 3 ? argv[1] : "";
   const std::size_t n = argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 0;
   Table table(mask + 1);
-  unsigned shift = table_log2;
+  unsigned shift = table_log2;  // NOLINT(misc-const-correctness): the next line writes it
   asm volatile("" : "+r"(shift));
   const std::uint64_t before = allocations;
   if (name == "local-8")

@@ -15,7 +15,7 @@ namespace headway::limit {
 /// would make a call or, for constant sizes, a slow instruction.
 inline void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += word_bytes) {
-    Word word = load(from + i);
+    Word word = load(from + i);  // NOLINT(misc-const-correctness): the next line writes it
     asm("" : "+r"(word));
     store(to + i, word);
   }

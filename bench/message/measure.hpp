@@ -70,8 +70,12 @@ int measure(Pe& pe, const Arguments& arguments) {
   const std::size_t sources = pattern.sources().size();
   errors += pattern.errors(arguments.messages);
   errors += sum != expected_sum(arguments.messages, arguments.bytes) * sources;
-  Json further = Json::object();
-  if constexpr (requires { pattern.further_fields(pe); }) further = pattern.further_fields(pe);
+  const Json further = [&] {
+    if constexpr (requires { pattern.further_fields(pe); })
+      return pattern.further_fields(pe);
+    else
+      return Json::object();
+  }();
   return conclude(
       pe, arguments,
       {seconds, before, pattern.statistics(), pattern.options(), arguments.messages * sources, errors, further});

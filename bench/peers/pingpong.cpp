@@ -48,7 +48,8 @@ bench::Json measure(const Arguments& arguments, const Items<Item>& items, int me
   const std::uint64_t errors = total(checker.errors() + (wrong ? 1 : 0));
   bench::Json record =
       make_peer_record(arguments, arguments.bytes, arguments.messages * std::uint64_t(pes), seconds, errors);
-  record["one_way_us"] = bench::to_json(bench::spread_of({in_all / double(pes / 2)}));
+  const auto pairs = pes / 2;
+  record["one_way_us"] = bench::to_json(bench::spread_of({in_all / double(pairs)}));
   return record;
 }
 

@@ -40,7 +40,7 @@ class Sorter {
     group(agree_on_splitters(oversampling));
     MPI_Alltoall(send_counts_.data(), 1, MPI_INT, receive_counts_.data(), 1, MPI_INT, MPI_COMM_WORLD);
     std::exclusive_scan(receive_counts_.begin(), receive_counts_.end(), receive_places_.begin(), 0);
-    count_ = std::size_t(receive_places_.back() + receive_counts_.back());
+    count_ = std::size_t(receive_places_.back()) + std::size_t(receive_counts_.back());
     if (count_ > received_.size()) received_.resize(count_);
     MPI_Alltoallv(grouped_.data(), send_counts_.data(), send_places_.data(), MPI_UINT32_T, received_.data(),
                   receive_counts_.data(), receive_places_.data(), MPI_UINT32_T, MPI_COMM_WORLD);

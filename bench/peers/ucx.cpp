@@ -15,7 +15,7 @@ namespace headway::peers {
 namespace {
 
 struct Arguments {
-  ZerocopyWork work{64 * 1024, 0, false, false};
+  ZerocopyWork work{std::size_t(64) << 10, 0, false, false};
   std::string json;  // a file, "-", or empty for a line on standard output
 };
 
@@ -25,7 +25,7 @@ class UcxWire {
   UcxWire(const Line& line, std::size_t bytes) : ucx_(line, UCP_FEATURE_TAG), bytes_(bytes) {}
 
   void send(const std::byte* from) {
-    ucp_request_param_t param{};
+    const ucp_request_param_t param{};
     ucx_.wait(ucp_tag_send_nbx(ucx_.endpoint(), from, bytes_, 0, &param));
   }
   void receive(std::byte* to) {

@@ -82,7 +82,7 @@ class UcxEndpoint {
   }
   /// Collective: the other process is done as well.
   ~UcxEndpoint() {
-    ucp_request_param_t param{};
+    const ucp_request_param_t param{};
     wait(ucp_ep_close_nbx(endpoint_, &param));
     ucp_worker_destroy(worker_);
     ucp_cleanup(context_);

@@ -138,7 +138,7 @@ double put_all(const Line& line, const Arguments& arguments) {
 
 /// Makes progress until all words have arrived. Returns how many of them are wrong.
 std::uint64_t be_put_to(const Line& line, const Arguments& arguments) {
-  UcxEndpoint ucx(line, UCP_FEATURE_RMA);
+  const UcxEndpoint ucx(line, UCP_FEATURE_RMA);
   std::uint64_t errors = 0;
   {
     const Exposed exposed(ucx, line, std::size_t(1) << arguments.log2, arguments.memory == "heap");

@@ -28,7 +28,8 @@ bench::Json run_zerocopy(const Arguments& arguments) {
   MPI_Allreduce(&one_way_us, &in_all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   bench::Json record = make_peer_record(arguments, work.bytes, work.messages * std::uint64_t(pes),
                                         slowest(result.seconds), total(result.errors));
-  add_zerocopy_fields(record, work, in_all / double(pes / 2));
+  const auto pairs = pes / 2;
+  add_zerocopy_fields(record, work, in_all / double(pairs));
   return record;
 }
 

@@ -31,7 +31,7 @@ struct ZerocopyResult {
 /// Collective. `wire` has send(from), receive(to), both of a whole message, and meet(), which waits for all.
 template <class Wire>
 ZerocopyResult play_zerocopy(Wire& wire, const ZerocopyWork& work, std::size_t me) {
-  bench::HeapBuffers out(work.bytes, work.fresh), in(work.bytes, work.fresh);
+  const bench::HeapBuffers out(work.bytes, work.fresh), in(work.bytes, work.fresh);
   for (std::size_t i = 0; i < out.count(); ++i) bench::fill_pattern({out.of(i), work.bytes}, me);
   const auto pass = [&](std::uint64_t trips, auto handle) {
     const auto hit = [&](std::uint64_t trip) {

@@ -9,7 +9,7 @@ namespace {
 
 /// Answers up to this size are sent by the handler; larger ones by the main program, which waits for room where a
 /// handler would have its message copied aside.
-constexpr std::size_t answered_in_handler_bytes_max = 64 * 1024;
+constexpr std::size_t answered_in_handler_bytes_max = std::size_t(64) << 10;
 
 template <class Kind>
 class PingPong : public PlainPattern<Kind> {
@@ -49,7 +49,8 @@ class PingPong : public PlainPattern<Kind> {
   /// Collective. The mean over pairs.
   Json further_fields(Pe& pe) const {
     const double in_all = allreduce(pe, begins() ? laps_.one_way_us() : 0, [](double a, double b) { return a + b; });
-    return {{"one_way_us", to_json(spread_of({in_all / double(pe.size() / 2)}))}};
+    const std::size_t pairs = pe.size() / 2;
+    return {{"one_way_us", to_json(spread_of({in_all / double(pairs)}))}};
   }
 
  private:

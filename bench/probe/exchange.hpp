@@ -99,7 +99,11 @@ class ProbedPair {
  private:
   static AggregatorOptions options_of(Framing framing) {
     if (framing == Framing::direct) return {.topology = direct()};
-    return {.buffer_bytes = 64 * 1024, .threshold = 0.9, .cutoff = 0.1, .timeout = no_timeout, .topology = grid(1)};
+    return {.buffer_bytes = std::size_t(64) << 10,
+            .threshold = 0.9,
+            .cutoff = 0.1,
+            .timeout = no_timeout,
+            .topology = grid(1)};
   }
 
   std::int64_t now() const { return pe_->engine().now(); }

@@ -19,7 +19,7 @@ namespace headway::bench {
 namespace {
 
 struct Arguments {
-  std::size_t points = 40, bytes_max = 64 * 1024, messages = 32;
+  std::size_t points = 40, bytes_max = std::size_t(64) << 10, messages = 32;
   unsigned repeats = 7;  // of an exchange; 1 where time is simulated, and the same each time
   std::string json = "-";
 };
@@ -105,7 +105,7 @@ ProbeSample measure(ProbedPair& pair, const Arguments& arguments, std::size_t by
 void measure_costs(ProbedPair& direct, ProbedPair& aggregated, std::size_t bytes, unsigned count,
                    std::vector<CostSample>& costs) {
   if (direct.begins()) {
-    constexpr std::size_t frame_bytes = 32 * 1024, header_bytes = 32;
+    constexpr std::size_t frame_bytes = std::size_t(32) << 10, header_bytes = 32;
     constexpr std::uint32_t posted = 8;
     const auto packed = std::uint32_t(std::clamp<std::size_t>(frame_bytes / (bytes + header_bytes), 2, 64));
     const auto receive_ns = [&](ProbedPair& pair, std::uint32_t replies) {
@@ -130,9 +130,10 @@ void measure_costs(ProbedPair& direct, ProbedPair& aggregated, std::size_t bytes
 /// Both PEs touch the frame memory of all sizes that are measured later: the first access to a page takes microseconds.
 void warm_up(ProbedPair& pair, const Arguments& arguments) {
   if (pair.begins()) {
-    constexpr std::size_t replies_bytes = 512 * 1024;
-    for (double size = 64; size < 1.2 * double(arguments.bytes_max); size *= 1.19) {
-      const std::size_t bytes = std::min(std::size_t(size), arguments.bytes_max);
+    constexpr std::size_t replies_bytes = std::size_t(512) << 10;
+    // The step is the same factor as the excess, so the last size is no smaller than the largest message.
+    for (std::size_t size = 64; size < arguments.bytes_max + arguments.bytes_max / 5; size += size / 5) {
+      const std::size_t bytes = std::min(size, arguments.bytes_max);
       const double one_ns = pair.run({.bytes = bytes, .reply_bytes = bytes}).round_trip;
       const std::uint32_t messages = messages_of_burst(one_ns, arguments);
       const auto replies = std::uint32_t(std::clamp<std::size_t>(replies_bytes / bytes, 1, messages));

@@ -72,7 +72,7 @@ int measure(Pe& pe, const Arguments& arguments) {
     return exit_status::unusable_arguments;
   }
   GlobalMemory memory(pe, arguments.memory);
-  DistArray<std::uint64_t> table(pe, std::size_t(2) << arguments.log2);  // of which PE 1's half is put to
+  const DistArray<std::uint64_t> table(pe, std::size_t(2) << arguments.log2);  // of which PE 1's half is put to
   const std::span<std::uint64_t> own = table.local();
   std::ranges::fill(own, 0);
   const GlobalPtr<std::uint64_t> to = table[std::size_t(1) << arguments.log2];

@@ -200,8 +200,8 @@ void CommandLine::add_flag(const std::string& name, const std::string& help, std
   parser_->add_flag_callback(name, std::move(set), help);
 }
 
-void CommandLine::add_positional(const std::string& name, const std::string& help, Store store, bool needed) {
-  parser_->add_option_function<std::string>(name, std::move(store), help)->required(needed);
+void CommandLine::add_positional(const std::string& name, const std::string& help, const Store& store, bool needed) {
+  parser_->add_option_function<std::string>(name, store, help)->required(needed);
 }
 
 void CommandLine::add_rest(const std::string& name, const std::string& help, std::vector<std::string>& rest) {

@@ -77,7 +77,7 @@ class CommandLine {
 
   // --- what no option takes
 
-  void add_positional(const std::string& name, const std::string& help, Store store, bool needed = false);
+  void add_positional(const std::string& name, const std::string& help, const Store& store, bool needed = false);
   /// All that follow; one is needed.
   void add_rest(const std::string& name, const std::string& help, std::vector<std::string>& rest);
 

@@ -12,6 +12,7 @@
 
 #include "command_line.hpp"
 #include "pairs.hpp"
+#include "time_left.hpp"
 
 namespace headway::bench {
 namespace {
@@ -172,6 +173,15 @@ TEST(CommandLine, a_wrong_choice_names_the_nearest_and_all) {
     EXPECT_STREQ(error.what(),
                  "NAME: 'strem' is not allowed; allowed is randomaccess, stream (did you mean 'stream'?)");
   }
+}
+
+TEST(TimeLeft, is_estimated_from_the_steps_that_are_done) {
+  EXPECT_EQ(time_left(0, 4, 10), "");
+  EXPECT_EQ(time_left(1, 4, 0.5), "");
+  EXPECT_EQ(time_left(1, 4, 10), ", 30 s left");
+  EXPECT_EQ(time_left(4, 4, 10), ", 0 s left");
+  EXPECT_EQ(time_left(1, 11, 60), ", 10 min left");
+  EXPECT_EQ(time_left(1, 101, 360), ", 10 h left");
 }
 
 }  // namespace

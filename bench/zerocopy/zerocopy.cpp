@@ -35,10 +35,10 @@ namespace {
 
 /// Answers up to this size are sent when the message has arrived, maybe by its handler; larger ones by the main
 /// program, which waits for room where a handler would have its message copied aside.
-constexpr std::size_t answered_at_once_bytes_max = 64 * 1024;
+constexpr std::size_t answered_at_once_bytes_max = std::size_t(64) << 10;
 
 struct Arguments {
-  std::size_t bytes = 64 * 1024;
+  std::size_t bytes = std::size_t(64) << 10;
   std::uint64_t messages = 0;  // round trips; 0: by size
   std::string way = zerocopy_ways.front(), memory = zerocopy_memories.front(), buffers = buffer_kinds.front();
   bool touch = false;
@@ -126,7 +126,8 @@ class Player {
   /// Collective. The mean over pairs.
   double one_way_us() const {
     const double in_all = allreduce(*pe_, begins() ? laps_.one_way_us() : 0, [](double a, double b) { return a + b; });
-    return in_all / double(pe_->size() / 2);
+    const std::size_t pairs = pe_->size() / 2;
+    return in_all / double(pairs);
   }
 
   std::size_t partner() const { return pe_->id() ^ 1; }

@@ -303,8 +303,9 @@ int L7_Update(void* data_buffer, const enum L7_Datatype l7_datatype, const int l
 int L7_Free(const int* l7_id) {
   return guard(__func__, [=] {
     if (state().alone()) return;
-    plan_of(state().updates, l7_id == nullptr ? -1 : *l7_id);
-    state().updates[std::size_t(*l7_id) - 1].reset();
+    const int id = l7_id == nullptr ? -1 : *l7_id;
+    plan_of(state().updates, id);
+    state().updates[std::size_t(id) - 1].reset();
   });
 }
 int L7_Get_Num_Indices(const int l7_id) {
@@ -340,8 +341,9 @@ int L7_Push_Update_Type(const void* array, void* return_array, const enum L7_Dat
 int L7_Push_Free(const int* l7_push_id) {
   return guard(__func__, [=] {
     if (state().alone()) return;
-    plan_of(state().pushes, l7_push_id == nullptr ? -1 : *l7_push_id);
-    state().pushes[std::size_t(*l7_push_id) - 1].reset();
+    const int id = l7_push_id == nullptr ? -1 : *l7_push_id;
+    plan_of(state().pushes, id);
+    state().pushes[std::size_t(id) - 1].reset();
   });
 }
 

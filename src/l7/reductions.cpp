@@ -19,7 +19,7 @@ namespace {
 template <class F>
 void with_type(int type, F f) {
   switch (type) {
-    case L7_SHORT: return f(short());
+    case L7_SHORT: return f(short());  // NOLINT(bugprone-branch-clone): the types differ
     case L7_INT:
     case L7_LOGICAL:
     case L7_INTEGER4: return f(std::int32_t());

@@ -273,7 +273,7 @@ bool SlotTable::merge(const SlotSet& set, std::uint32_t slot, std::size_t payloa
 
 void SlotTable::post_merged(std::uint32_t slot, const MergedFrame& merged, am::FlushReason reason) {
   const std::size_t payload_bytes = layout_.padding + merged.content.payload_bytes;
-  const std::size_t tail_bytes = merged.content.count * entry(slot).bytes;
+  const std::size_t tail_bytes = std::size_t(merged.content.count) * entry(slot).bytes;
   poster_->counters().count_buffered(reason, transport::frame_overhead + payload_bytes + tail_bytes,
                                      merged.frame.bytes);
   poster_->post_merged(route_->target(slot), merged.frame, merged.owner, merged.content.tag, payload_bytes, tail_bytes,

@@ -55,7 +55,7 @@ void Completions::complete(Completion& completion) {
   if (!completion.waiter || ended_) return;
   if (!engine_->in_handler()) return complete_later(completion);
   if (continuing_) return next_.push(completion);
-  struct Continuing {
+  const struct Continuing {
     bool& flag;
     explicit Continuing(bool& f) : flag(f) { flag = true; }
     ~Continuing() { flag = false; }

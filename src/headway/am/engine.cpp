@@ -297,7 +297,8 @@ void Engine::dispatch_messages(Held held) {
   if (header.hops_left == 0 || !entry->has_paused(header.hops_left)) {
     if (run_handler(*entry->handler, held) == FrameHandler::Result::done) return endpoint_->release(held.arrival);
   }
-  hold(entry->paused_with(held.arrival.header.hops_left), std::move(held));
+  std::vector<Held>& paused = entry->paused_with(header.hops_left);
+  hold(paused, std::move(held));
   ++paused_frames_;
 }
 

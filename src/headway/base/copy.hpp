@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <headway/base/copy_large.hpp>
+#include <initializer_list>
 
 namespace headway::base {
 

@@ -171,7 +171,9 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t small_max = 2048, medium = 12288, large_min = 32768;
   if (bytes <= small_max) [[likely]] {
     std::memcpy(to, from, bytes);
-  } else if (bytes < large_min && distance(to, from) - 1 >= (bytes < medium ? 15 : line - 1)) {
+    return;
+  }
+  if (bytes < large_min && distance(to, from) - 1 >= (bytes < medium ? 15 : line - 1)) {
     std::memcpy(to, from, bytes);
   } else {
     copy_large(to, from, bytes);

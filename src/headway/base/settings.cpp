@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +21,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-
-extern char** environ;
 
 namespace headway::base {
 namespace {
@@ -228,11 +227,15 @@ AggregationSettings AggregationSettings::from_environment() {
   return settings;
 }
 
+namespace {
+
 /// Dials delay frames, and traces have frames alone: with them all data between PEs is in frames.
-static const char* needs_frames() {
+const char* needs_frames() {
   if (variable("HEADWAY_DIAL")) return "HEADWAY_DIAL, which delays";
   return variable("HEADWAY_TRACE") ? "HEADWAY_TRACE, which records" : nullptr;
 }
+
+}  // namespace
 
 TransferSettings TransferSettings::from_environment() {
   TransferSettings settings;

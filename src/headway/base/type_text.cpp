@@ -37,6 +37,22 @@ constexpr std::array defaults{
              2,
              {"std::hash<$0>", "std::equal_to<$0>", "std::allocator<std::pair<const $0, $1>>"}},
     Defaults{"std::unique_ptr", 1, {"std::default_delete<$0>"}},
+    Defaults{"std::plus", 0, {"void"}},
+    Defaults{"std::minus", 0, {"void"}},
+    Defaults{"std::multiplies", 0, {"void"}},
+    Defaults{"std::divides", 0, {"void"}},
+    Defaults{"std::modulus", 0, {"void"}},
+    Defaults{"std::equal_to", 0, {"void"}},
+    Defaults{"std::not_equal_to", 0, {"void"}},
+    Defaults{"std::less", 0, {"void"}},
+    Defaults{"std::less_equal", 0, {"void"}},
+    Defaults{"std::greater", 0, {"void"}},
+    Defaults{"std::greater_equal", 0, {"void"}},
+    Defaults{"std::logical_and", 0, {"void"}},
+    Defaults{"std::logical_or", 0, {"void"}},
+    Defaults{"std::bit_and", 0, {"void"}},
+    Defaults{"std::bit_or", 0, {"void"}},
+    Defaults{"std::bit_xor", 0, {"void"}},
 };
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> short_names{{

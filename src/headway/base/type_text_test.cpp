@@ -28,6 +28,7 @@ TEST(TypeText, is_what_a_program_writes) {
             "unsigned long, std::pair<short, unsigned long long>");
   EXPECT_EQ(short_type_names("unsigned int, my::longint, long int&"), "unsigned int, my::longint, long&");
   EXPECT_EQ(short_type_names(string + " (*)(const " + string + "&)"), "std::string (*)(const std::string&)");
+  EXPECT_EQ(short_type_names("std::plus<void>, std::multiplies<>"), "std::plus<>, std::multiplies<>");
   EXPECT_EQ(short_type_names(""), "");
 }
 
@@ -38,7 +39,7 @@ TEST(TypeText, tells_different_types_apart) {
   EXPECT_EQ(short_type_names("std::map<int, int, std::greater<int>, std::allocator<std::pair<const int, int> > >"),
             "std::map<int, int, std::greater<int>>");
   EXPECT_EQ(short_type_names("std::map<int, int, std::less<void>, my::A<int> >"),
-            "std::map<int, int, std::less<void>, my::A<int>>");
+            "std::map<int, int, std::less<>, my::A<int>>");
   EXPECT_EQ(short_type_names("my::vector<int, std::allocator<int> >"), "my::vector<int, std::allocator<int>>");
   EXPECT_EQ(short_type_names("{anonymous}::Message, my::Pair<1, (2 > 1)>"),
             "{anonymous}::Message, my::Pair<1, (2 > 1)>");

@@ -68,7 +68,7 @@ void Collectives::end() noexcept {
 void Collectives::make_room() {
   am::Engine& engine = pe_->engine();
   const auto has_room = [&] {
-    am::FrameStore& store = engine.store();
+    const am::FrameStore& store = engine.store();
     if (store.spilling() && !store.queued()) engine.flush_all(am::FlushReason::full);  // open buffers in spilled memory
     return !store.spilling();
   };
@@ -374,7 +374,7 @@ std::shared_ptr<TeamState> Collectives::make_team(const std::vector<std::size_t>
     teams->erase(state->number);
     delete state;
   };
-  const std::shared_ptr<TeamState> state(new TeamState{pe_, {}, nobody, std::uint32_t(pes.size()), {}}, remove);
+  std::shared_ptr<TeamState> state(new TeamState{pe_, {}, nobody, std::uint32_t(pes.size()), {}}, remove);
   std::vector<bool> is_there(world);
   for (const std::size_t pe : pes) {
     if (pe >= world)

@@ -49,7 +49,7 @@ class Operation {
   /// nullptr if this program has no operation of that number, `ordered` or not.
   static const Operation* find(std::uint32_t number);
 
-  /// "reduce of 5 double with std::plus<void>, ordered, root 2". Operators with types of the same name, for example two
+  /// "reduce of 5 double with std::plus<>, ordered, root 2". Operators with types of the same name, for example two
   /// closures of one function, are numbered.
   static std::string describe(std::uint32_t number, std::uint64_t count, std::uint32_t root);
 

@@ -49,10 +49,9 @@ void expect_mismatch(One one, Other other, std::initializer_list<const char*> pa
 }
 
 TEST(ReduceMismatch, of_operators_names_both) {
-  expect_mismatch(
-      [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0)); },
-      [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::multiplies<>(), 0)); },
-      {"reduce of 1 int with std::plus<void>, root 0", "reduce of 1 int with std::multiplies<void>, root 0"});
+  expect_mismatch([](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0)); },
+                  [](Pe& pe) { static_cast<void>(reduce_async(pe, 1, std::multiplies<>(), 0)); },
+                  {"reduce of 1 int with std::plus<>, root 0", "reduce of 1 int with std::multiplies<>, root 0"});
 }
 
 // GCC gives both closures one name.
@@ -89,10 +88,10 @@ TEST(ReduceMismatch, of_roots_names_both) {
 TEST(ReduceMismatch, of_kinds_names_both) {
   expect_mismatch([](Pe& pe) { static_cast<void>(gather_async(pe, 1, 0)); },
                   [](Pe& pe) { static_cast<void>(scan_async(pe, 1, std::plus<>())); },
-                  {"gather of 1 int, root 0", "scan of 1 int with std::plus<void>"});
+                  {"gather of 1 int, root 0", "scan of 1 int with std::plus<>"});
   expect_mismatch([](Pe& pe) { static_cast<void>(allreduce_async(pe, 1, std::plus<>(), {.ordered = true})); },
                   [](Pe& pe) { static_cast<void>(allreduce_async(pe, 1, std::plus<>())); },
-                  {"allreduce of 1 int with std::plus<void>, ordered", "allreduce of 1 int with std::plus<void>,"});
+                  {"allreduce of 1 int with std::plus<>, ordered", "allreduce of 1 int with std::plus<>,"});
 }
 
 TEST(ReduceMismatch, of_counts_of_a_broadcast_in_place_names_both) {
@@ -113,7 +112,7 @@ TEST(ReduceUnfinished, a_member_that_never_calls_is_named_at_the_end) {
     if (pe.id() != 3) static_cast<void>(allreduce_async(pe, 1, std::plus<>()));  // others wait for 3 or an outcome
   });
   // Whichever says it first: one that waits, or PE 3, which has not called.
-  expect_end(outcome, exit_status::undelivered, {"allreduce of 1 int with std::plus<void>, number 0"});
+  expect_end(outcome, exit_status::undelivered, {"allreduce of 1 int with std::plus<>, number 0"});
   const Outcome early = catch_run({2, 1}, [](Pe& pe) {
     if (pe.id() == 1) static_cast<void>(reduce_async(pe, 1, std::plus<>(), 0));
   });

@@ -383,8 +383,8 @@ TEST(SharedReductionsMismatch, of_roots_is_found_by_who_comes_last) {
         static_cast<void>(reduce(pe, 1, std::plus<>(), pe.id() == 3 ? 1 : 2));
       },
       shared);
-  expect_named(outcome, {"as collective number 1 of all PEs, PE ", "reduce of 1 int with std::plus<void>, root 1",
-                         "reduce of 1 int with std::plus<void>, root 2"});
+  expect_named(outcome, {"as collective number 1 of all PEs, PE ", "reduce of 1 int with std::plus<>, root 1",
+                         "reduce of 1 int with std::plus<>, root 2"});
 }
 
 TEST(SharedReductionsUnfinished, who_has_not_called_is_named_though_more_are_called_than_there_are_cells) {
@@ -407,7 +407,7 @@ TEST(SharedReductionsUnfinished, who_has_not_called_is_named_though_more_are_cal
         many > cells && says(base::counted(many - cells, "collective") + " on PE ") && says("for PE 2");
     const bool on_2 =
         says(fmt::format("{} contributions on PE 2 are for collectives that it has not called: "
-                         "reduce of 1 int with std::plus<void>, root 0, number 0, from PE 0",
+                         "reduce of 1 int with std::plus<>, root 0, number 0, from PE 0",
                          3 * many));
     EXPECT_TRUE(on_0 || on_others || on_2) << outcome.text;
   }

@@ -15,8 +15,8 @@
 namespace headway {
 namespace {
 
-AggregatorOptions named(AggregatorOptions options, std::string name) {
-  options.name = std::move(name);
+AggregatorOptions named(AggregatorOptions options, const char* name) {
+  options.name = name;
   // Else answers would stay in the buffers of idle PEs.
   options.flush_when_idle = true;
   return options;
@@ -286,7 +286,7 @@ void GlobalMemory::combine(Batch& batch) {
   constexpr std::uint32_t batches_per_look = 32;
   batch.different = batch.count;
   if (!combines_ && batches_sent_++ % batches_per_look != 0) return;
-  std::array<std::uint16_t, 2 * batch_max> found{};  // by hash: index + 1
+  std::array<std::uint16_t, std::size_t(2) * batch_max> found{};  // by hash: index + 1
   batch.different = 0;
   for (std::uint32_t i = 0; i < batch.count; ++i) {
     const std::uint64_t offset = batch.offsets[i];

@@ -170,7 +170,7 @@ void ExchangeState::send_in_frames(const Partner& partner) {
 }
 
 void ExchangeState::send_to_host(Patience patience) {
-  am::Engine& engine = exchanges_->engine();
+  const am::Engine& engine = exchanges_->engine();
   waiting_.clear();
   bool may_become_ready = false;
   for (const Send& one : sends_) {

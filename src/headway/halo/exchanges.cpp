@@ -182,7 +182,7 @@ std::map<std::size_t, PartnerSetup> Exchanges::end_setup() {
   return std::move(call.mapped());
 }
 
-void Exchanges::recycle(std::map<std::size_t, PartnerSetup> messages) {
+void Exchanges::recycle(std::map<std::size_t, PartnerSetup>&& messages) {
   for (auto& [pe, setup] : messages) {
     if (spare_messages_.size() < spare_messages_max) spare_messages_.push_back(std::move(setup.numbers));
   }

@@ -107,7 +107,7 @@ class Exchanges final : public am::Extension, public am::FrameHandler {
   /// that does not exist, and for a second message in one call. UsageError if the sender has made another call.
   void take_setup(std::size_t source, std::uint64_t tag, std::span<const std::uint64_t> numbers, std::string_view text);
   /// Memory for later messages.
-  void recycle(std::map<std::size_t, PartnerSetup> messages);
+  void recycle(std::map<std::size_t, PartnerSetup>&& messages);
   /// Memory for a message.
   std::vector<std::uint64_t>& message() { return message_; }
   /// Memory for the elements that a plan needs.

@@ -49,8 +49,8 @@ SetupFrames setup_frames(std::size_t pes) {
     const launch::SimulateResult result = launch::simulate({.pes = pes}, [&](Pe& pe) {
       const std::size_t left = (pe.id() + pes - 1) % pes, right = (pe.id() + 1) % pes;
       const std::vector<halo::Place> needed{{left, 1}, {right, 0}};
-      const std::vector<halo::PartnerIndices> sends{{left, {{0}}}, {right, {{1}}}};
-      const std::vector<halo::PartnerIndices> receives{{left, {{2}}}, {right, {{3}}}};
+      const std::vector<halo::PartnerIndices> sends{{left, {0}}, {right, {1}}};
+      const std::vector<halo::PartnerIndices> receives{{left, {2}}, {right, {3}}};
       std::vector<double> values(4);
       for (int i = 0; i != plans; ++i) halo::Plan::receiving(pe, 2, needed);
       const halo::Plan plan = halo::Plan::both(pe, sends, receives);

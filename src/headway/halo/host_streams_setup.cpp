@@ -261,7 +261,7 @@ bool HostStreams::pays(std::span<const Offer> offers, std::size_t receivers) con
   const std::uint64_t pieces = (bytes + exchanges_->piece_bytes_max() - 1) / exchanges_->piece_bytes_max();
   if (messages < pieces + saved_messages_min) return false;
   // One PE of each host moves all bytes, where several would move their parts at the same time.
-  transport::Endpoint& endpoint = exchanges_->engine().endpoint();
+  const transport::Endpoint& endpoint = exchanges_->engine().endpoint();
   const transport::TransportCosts between = endpoint.costs(), within = endpoint.costs_within_host();
   const double saved =
       double(messages - pieces) * between.overhead_ns + double(apart - bytes) * between.gap_per_byte_ns;

@@ -23,8 +23,6 @@
 #include <string_view>
 #include <thread>
 
-extern char** environ;
-
 namespace headway::launch {
 namespace {
 
@@ -121,8 +119,10 @@ class Input {
     close(other_end);
     char buffer[1 << 16];
     for (ssize_t got; (got = read(STDIN_FILENO, buffer, sizeof buffer)) > 0;) {
-      for (ssize_t at = 0, written; at < got; at += written) {
-        if ((written = write(to, buffer + at, std::size_t(got - at))) <= 0) _exit(1);
+      for (ssize_t at = 0; at < got;) {
+        const ssize_t written = write(to, buffer + at, std::size_t(got - at));
+        if (written <= 0) _exit(1);
+        at += written;
       }
     }
     _exit(0);

@@ -51,7 +51,7 @@ std::string first_difference(std::string_view given, std::string_view other) {
   for (const auto& [text, against] : {std::pair(given, other), std::pair(other, given)}) {
     for (std::size_t at = 0; at < text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
-      const std::string name(text.substr(at, text.find('=', at) - at));
+      std::string name(text.substr(at, text.find('=', at) - at));
       if (line_of_setting(against, name) != text.substr(at, end - at)) return name;
       at = end + 1;
     }
@@ -197,7 +197,7 @@ void LaunchedRun::join_segment(const std::vector<Introduction>& all) {
   std::vector<SegmentAddress> addresses(processes_);
   check(wire_.functions->exchange(wire_.wire, &own, sizeof own, addresses.data()), "exchange");
   if (segment_ == nullptr) segment_ = try_attach(addresses[group_.first]);
-  const char attached = segment_ != nullptr;
+  const char attached = segment_ != nullptr ? 1 : 0;
   std::vector<char> all_attached(processes_);
   check(wire_.functions->exchange(wire_.wire, &attached, sizeof attached, all_attached.data()), "exchange");
 

@@ -101,7 +101,7 @@ SimulateResult simulate(const SimulateOptions& options, const std::function<int(
       failed(endpoint.id(), report::FailureKind::failed, "the program threw something that is no std::exception");
     }
   });
-  sim::World& world = simulation.world();
+  const sim::World& world = simulation.world();
   if (!finished && result.status == 0) {
     result.status = int(report::FailureKind::stalled);
     result.text = simulation.stall();

@@ -129,7 +129,7 @@ int Supervisor::run(const Child& child, int on_terminal) {
     try {
       for (std::size_t p = 0; p < processes_.size(); ++p) start(p, child, int(p) == on_terminal, caller);
     } catch (...) {
-      for (Process& process : processes_) {
+      for (const Process& process : processes_) {
         if (process.pid <= 0) continue;
         kill(process.pid, SIGKILL);
         while (waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) continue;

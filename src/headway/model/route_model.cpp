@@ -76,7 +76,8 @@ RouteModel grid_of_groups(std::size_t pes, unsigned dimensions, std::size_t pes_
   if (gathers) {
     // to other groups, unless the PE sends for its group itself: it does so for one part in `size`
     auto pairs = [&](std::size_t size) { return size == 0 ? 0 : double(pes - size) * double(size - 1); };
-    const double hops = double(pes / pes_of_group) * pairs(pes_of_group) + pairs(pes % pes_of_group);
+    const std::size_t whole_groups = pes / pes_of_group;
+    const double hops = double(whole_groups) * pairs(pes_of_group) + pairs(pes % pes_of_group);
     route.levels.push_back({.next_pes = pes_of_group - 1, .hops = hops / double(pes) / double(pes)});
   }
   for (std::size_t level = 0; level < extents.size(); ++level) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <headway/am/engine.hpp>
 #include <headway/am/task.hpp>
+#include <headway/base/sendable.hpp>
 #include <headway/call/calls.hpp>
 #include <headway/object/element_state.hpp>
 #include <headway/object/load_clock.hpp>
@@ -275,5 +276,18 @@ class CollectionBase {
  private:
   DistObject<CollectionBase*> base_;  // last: messages arrive from here on
 };
+
+template <class T>
+concept Migratable = std::is_default_constructible_v<T> && detail::HasSerialize<T>;
+
+/// One line of compile error for a class of elements that cannot move.
+template <class T>
+constexpr bool require_migratable() {
+  static_assert(
+      Migratable<T>,
+      "headway: a class of elements that migrate or are checkpointed has a constructor without arguments and a member "
+      "template <class A> void serialize(A& archive)");
+  return Migratable<T>;
+}
 
 }  // namespace headway::object

@@ -17,19 +17,6 @@ namespace object {
 /// none.
 void check_restored(RareState& rare);
 
-template <class T>
-concept Migratable = std::is_default_constructible_v<T> && detail::HasSerialize<T>;
-
-/// One line of compile error for a class of elements that cannot move.
-template <class T>
-constexpr bool require_migratable() {
-  static_assert(
-      Migratable<T>,
-      "headway: a class of elements that migrate or are checkpointed has a constructor without arguments and a member "
-      "template <class A> void serialize(A& archive)");
-  return Migratable<T>;
-}
-
 template <class T, class Archive>
 void serialize_with_rare(T& element, std::unique_ptr<RareState>& rare, Archive& archive) {
   bool has_rare = rare != nullptr;

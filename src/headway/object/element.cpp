@@ -24,10 +24,14 @@ void throw_place_of_sparse() {
       "place<Key>()");
 }
 
-[[noreturn]] static void throw_no_entry(std::string_view method) {
+namespace {
+
+[[noreturn]] void throw_no_entry(std::string_view method) {
   throw SettingError(
       fmt::format("options are set for {}, which has no entry in its class: list it in `aggregation`", method));
 }
+
+}  // namespace
 
 void throw_key_exists() {
   throw UsageError("insert(): the sparse array has an element with this key already: erase() it before");

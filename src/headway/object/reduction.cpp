@@ -38,7 +38,7 @@ Reductions::~Reductions() {
 }
 
 std::unique_ptr<Partial>& Reductions::partial_at(ReductionId id, const void* type) {
-  am::Engine& engine = calls_->pe().engine();
+  const am::Engine& engine = calls_->pe().engine();
   auto at = partials_.find(id);
   if (at != partials_.end() && engine.id() != 0 && at->second->scope != engine.scope()) {
     send_up(at);  // values of different epochs do not share a message

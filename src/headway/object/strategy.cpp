@@ -6,6 +6,7 @@
 #include <headway/base/counted.hpp>
 #include <headway/base/error.hpp>
 #include <headway/object/strategy.hpp>
+#include <limits>
 #include <numeric>
 #include <queue>
 
@@ -31,7 +32,7 @@ Order heaviest_first(std::span<const ElementLoad> elements) {
 class LeastLoaded {
  public:
   explicit LeastLoaded(std::vector<double> sums) : sums_(std::move(sums)) {
-    for (std::size_t pe = 0; pe < sums_.size(); ++pe) queue_.push({sums_[pe], PeId(pe)});
+    for (std::size_t pe = 0; pe < sums_.size(); ++pe) queue_.emplace(sums_[pe], PeId(pe));
   }
   double sum(PeId pe) const { return sums_[pe]; }
   double max() const { return *std::ranges::max_element(sums_); }
@@ -41,7 +42,7 @@ class LeastLoaded {
   }
   void add(PeId pe, double load_s) {
     sums_[pe] += load_s;
-    queue_.push({sums_[pe], pe});
+    queue_.emplace(sums_[pe], pe);
   }
 
  private:
@@ -80,7 +81,7 @@ void relieve(std::span<ElementLoad> elements, const Order& order, std::size_t pe
   for (const std::size_t i : order) of[elements[i].pe].push_back(i);
   std::vector<PeId> loaded;
   for (std::size_t pe = 0; pe < pes; ++pe) {
-    if (least.sum(PeId(pe)) > allowed) loaded.push_back(PeId(pe));
+    if (least.sum(PeId(pe)) > allowed) loaded.emplace_back(pe);
   }
   std::ranges::stable_sort(loaded, [&](PeId a, PeId b) { return least.sum(a) > least.sum(b); });
   for (const PeId from : loaded) {
@@ -132,12 +133,11 @@ void balance_greedily(std::span<ElementLoad> elements, std::size_t pes) {
     add_assignment(spread, rounded, Others::last);
   }
   const double best = std::ranges::min(assignments, {}, &Assignment::max_s).max_s;
-  const Assignment* chosen = nullptr;
-  for (const Assignment& assignment : assignments) {
-    if (assignment.max_s <= best * close && (chosen == nullptr || assignment.moves < chosen->moves))
-      chosen = &assignment;
-  }
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i].pe = chosen->targets[i];
+  const auto moves_if_close = [&](const Assignment& assignment) {
+    return assignment.max_s <= best * close ? assignment.moves : std::numeric_limits<std::size_t>::max();
+  };
+  const Assignment& chosen = *std::ranges::min_element(assignments, {}, moves_if_close);
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i].pe = chosen.targets[i];
 }
 
 }  // namespace

@@ -15,8 +15,6 @@
 #include <iomanip>
 #include <sstream>
 
-extern char** environ;
-
 namespace headway::report {
 namespace {
 

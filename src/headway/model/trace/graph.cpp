@@ -82,6 +82,9 @@ class GraphBuilder::PeBuilder {
         is_wait_in_main_ = was_idle_ = false;
         break;
       case Kind::wait_ends: end_wait(record.time_ns); break;
+      case Kind::polled:
+        if (!wait_ && block_ == none) main_.push_back({take_work(record.time_ns), none, Item::Kind::poll});
+        break;
       case Kind::end:
         close_block();
         pass(record.time_ns);

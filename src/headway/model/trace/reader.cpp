@@ -82,7 +82,7 @@ bool check(const File& file, const Header& header, const Record& record, std::si
     refuse(fmt::format("its time of {} ns is out of range", record.time_ns));
   if (record.time_ns < last)
     refuse(fmt::format("its time of {} ns precedes that of the record before", record.time_ns));
-  if (record.kind < Kind::begin || record.kind > Kind::end) return false;
+  if ((record.kind < Kind::begin || record.kind > Kind::end) && record.kind != Kind::polled) return false;
   if (record.phase > Phase::quiescing) refuse(fmt::format("its phase is {}", int(record.phase)));
   if (record.kind != Kind::posted && record.kind != Kind::taken) return true;
   if (record.peer >= header.pes) refuse(fmt::format("its peer is PE {} of {}", record.peer, header.pes));

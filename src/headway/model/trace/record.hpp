@@ -48,6 +48,7 @@ enum class Kind : std::uint8_t {
   wait_begins,  // the first poll of a wait; `phase` is its reason
   wait_ends,    // the program goes on
   end,          // all messages of the run are handled
+  polled = 12,  // a poll of the working program that found no frame; not each one
 };
 
 /// The activity of a PE that posts or polls: the reason of a wait, or none.

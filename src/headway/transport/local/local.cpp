@@ -97,7 +97,7 @@ transport::Frame* LocalEndpoint::try_claim(std::size_t frame_bytes, std::uint64_
 }
 
 bool LocalEndpoint::should_write_past_caches(transport::Frame* claimed) {
-  constexpr std::size_t bytes_min = 2048, large_bytes_min = 64 * 1024,
+  constexpr std::size_t bytes_min = 2048, large_bytes_min = std::size_t(64) << 10,
                         sampled = cache_line + RemoteReader::sampled_bytes;
   static_assert(sampled <= bytes_min);
   std::byte* const block = reinterpret_cast<std::byte*>(claimed);

@@ -97,7 +97,10 @@ bool TracedEndpoint::poll(transport::Arrival& arrival) {
     add(now(), Kind::wait_begins, phase);
   }
   if (!inner().poll(arrival)) {
-    if (std::exchange(open_, false)) add(now(), Kind::found_none, phase);
+    if (std::exchange(open_, false))
+      add(now(), Kind::found_none, phase);
+    else if (!waits_)
+      record_poll();
     return false;
   }
   open_ = true;
@@ -106,6 +109,14 @@ bool TracedEndpoint::poll(transport::Arrival& arrival) {
   const std::uint32_t sequence = header.source < size() ? next_sequence(received_, header.source, header.hops_left) : 0;
   add_frame(now(), Kind::taken, phase, header.source, header, sequence);
   return true;
+}
+
+/// A replay may handle frames there that arrive later than in this run.
+void TracedEndpoint::record_poll() {
+  const std::int64_t at = now();
+  if (at - polled_ns_ < polls_apart_ns) return;
+  polled_ns_ = at;
+  add(at, Kind::polled, Phase::working);
 }
 
 void TracedEndpoint::leave_wait() {

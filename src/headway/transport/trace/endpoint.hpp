@@ -7,6 +7,7 @@
 #include <functional>
 #include <headway/model/trace/record.hpp>
 #include <headway/transport/forwarding_endpoint.hpp>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class TracedEndpoint final : public transport::ForwardingEndpoint {
   void add(std::int64_t at, model::trace::Kind kind, model::trace::Phase phase);
   void add_frame(std::int64_t at, model::trace::Kind kind, model::trace::Phase phase, std::size_t peer,
                  const transport::FrameHeader& header, std::uint32_t sequence);
+  void record_poll();
   void keep(const model::trace::Record& record);
   void record_post(std::int64_t at, std::size_t target, const transport::FrameHeader& header);
 
@@ -51,8 +53,11 @@ class TracedEndpoint final : public transport::ForwardingEndpoint {
   std::size_t records_max_;
   std::uint64_t overruns_ = 0;
   std::vector<std::uint32_t> sent_, received_;  // frames by peer and hops left
-  bool waits_ = false;                          // inside a wait of the program
-  bool open_ = false;                           // a frame was taken, or posted in a wait, since a poll found none
+  static constexpr std::int64_t polls_apart_ns = 1000;
+
+  std::int64_t polled_ns_ = std::numeric_limits<std::int64_t>::min() / 2;  // last record of that kind
+  bool waits_ = false;                                                     // inside a wait of the program
+  bool open_ = false;  // a frame was taken, or posted in a wait, since a poll found none
   bool ended_ = false;
 };
 

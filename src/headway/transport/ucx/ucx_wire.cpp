@@ -279,7 +279,7 @@ int exchange(headway_wire* wire, const void* mine, std::size_t bytes, void* all)
 void end(headway_wire* wire) {
   const std::unique_ptr<headway_wire> owner(wire);
   wire->leaving = true;
-  for (Receive& receive : wire->frames) {
+  for (const Receive& receive : wire->frames) {
     if (receive.request != nullptr) ucp_request_cancel(wire->worker, receive.request);
   }
   for (const ucp_ep_h endpoint : wire->endpoints) {
