@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs as `python3 FOLDER/headway_report` and as `python3 -m headway_report`."""
+
 import os
 import sys
 
@@ -22,8 +23,10 @@ def _start() -> int:
         # The distribution's package belongs to the distribution's Python, and another one may precede it in PATH.
         if os.path.exists(SYSTEM_PYTHON) and os.path.realpath(SYSTEM_PYTHON) != os.path.realpath(sys.executable):
             os.execv(SYSTEM_PYTHON, [SYSTEM_PYTHON, os.path.abspath(__file__), *sys.argv[1:]])
-        print("headway report: jinja2 is missing: install python3-jinja2 (apt, dnf) or `pip install jinja2`",
-              file=sys.stderr)
+        print(
+            "headway report: jinja2 is missing: install python3-jinja2 (apt, dnf) or `pip install jinja2`",
+            file=sys.stderr,
+        )
         return 2
     from headway_report.command import main
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line of `headway report`."""
+
 from __future__ import annotations
 
 import argparse
@@ -24,10 +25,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headway report",
         description="Explains a run on one page, with advice. Files are told apart by their content. Two files of the "
-                    "same kind are two runs, which are compared.")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE",
-                        help="a file of counts (HEADWAY_COUNTS), results or --json of probe, sensitivity, slopes or "
-                             "predict, or a folder with traces (HEADWAY_TRACE)")
+        "same kind are two runs, which are compared.",
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="a file of counts (HEADWAY_COUNTS), results or --json of probe, sensitivity, slopes or "
+        "predict, or a folder with traces (HEADWAY_TRACE)",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the page goes [report.html]")
     parser.add_argument("--what", metavar="LIST", help=f"only these topics: {', '.join(TOPICS)} [all]")
     parser.add_argument("--text", action="store_true", help="print to the terminal; without -o no page is written")
@@ -93,8 +100,10 @@ def _runs(inputs: list[Input]) -> list[list[Input]]:
     twice = [kind for kind in dict.fromkeys(kinds) if kinds.count(kind) == 2]
     for kind in dict.fromkeys(kinds):
         if kinds.count(kind) > 2 and kind != "result":
-            raise InputError(inputs[kinds.index(kind)].path,
-                             f"{kinds.count(kind)} files have the same kind ({kind}); allowed are 1, or 2 to compare")
+            raise InputError(
+                inputs[kinds.index(kind)].path,
+                f"{kinds.count(kind)} files have the same kind ({kind}); allowed are 1, or 2 to compare",
+            )
     if not twice or (twice == ["result"] and len(set(kinds)) > 1):
         return [inputs]
     first: list[Input] = []
